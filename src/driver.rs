@@ -10,6 +10,7 @@ mod ending;
 mod executor;
 mod follow;
 mod leftovers;
+mod observer;
 mod pending_outcomes;
 mod reconcile;
 mod resume;
@@ -55,6 +56,7 @@ const POLL_MS: u64 = 1_000;
 use executor::RunLeftovers;
 pub use executor::{Executor, Measuring, RealExecutor};
 pub use leftovers::end_leftovers;
+pub use observer::Observer;
 pub use pending_outcomes::PendingOutcomes;
 pub use watch::Watch;
 pub use work::{ReadyCheckout, no_worker, prepare_checkout};
@@ -70,16 +72,6 @@ pub struct LoopHost {
     pub by: String,
     /// The start of a run that has not begun; without it, the person's working tree.
     pub from: Option<StartedFrom>,
-}
-
-/// The callbacks of a person's view of the run.
-pub struct Observer<'e> {
-    /// Gets every event.
-    pub on_event: &'e mut dyn FnMut(&Event),
-    /// Gets other messages for a person.
-    pub on_note: &'e mut dyn FnMut(&str),
-    /// Gets the desired work at every turn of the loop.
-    pub on_turn: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
 }
 
 /// How a run ended: the present state, and the signal to die by, if one ended it.
@@ -448,9 +440,7 @@ impl Loop<'_> {
     fn arrive(&mut self, next: Transition) {
         self.world = next.world;
         self.session = next.session;
-        for event in &next.events {
-            (self.observer.on_event)(event);
-        }
+        self.announce(&next.events);
     }
 
     /// Writes the next state, if the file is still the one that it was made from.

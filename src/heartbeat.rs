@@ -11,6 +11,7 @@ mod disk;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // plants heartbeats
 mod tests;
+pub mod work;
 
 use std::{
     path::{Path, PathBuf},

@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod config;
 mod driver;
+mod events;
 mod evidence;
 mod failure;
 mod files;

@@ -30,11 +30,16 @@ pub mod validate;
 
 use std::path::PathBuf;
 
-use descent_core::{event::Event, id::UnixMillis, state::State};
+use descent_core::{
+    event::Event,
+    id::{Serial, UnixMillis},
+    state::State,
+};
 
 use self::trust::{AsideReason, Doubts, TrustQuestion};
 use crate::{
     config::Config,
+    events::EventLine,
     failure::Failure,
     process::environment::{self, Environment},
     trust::TrustError,
@@ -89,11 +94,19 @@ pub trait Client {
     fn now(&self) -> UnixMillis;
     fn tell(&self, progress: &Progress);
     /// Gets what is committed on the way.
-    fn event(&self, event: &Event);
+    fn event(&self, line: &EventLine<'_>);
     /// The configuration, if its worker is started too: it has to be allowed with the state.
     fn config(&self) -> Option<&Config>;
     /// Asks a person whether another hand's commands may run; an error unless they say yes.
     fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure>;
+}
+
+/// Hands the events of a commit to the client.
+fn announce(client: &dyn Client, events: &[Event], serial: Serial) {
+    let at = client.now().rfc3339();
+    for event in events {
+        client.event(&EventLine::new(event, at.clone(), serial));
+    }
 }
 
 /// The environment of attempts and checks.

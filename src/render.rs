@@ -15,6 +15,7 @@ mod status;
 mod style;
 mod text;
 mod why;
+mod work;
 
 use std::{
     io::{IsTerminal, Write},
@@ -32,6 +33,7 @@ pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
 pub use why::{StoryLine, why, worth_asking};
+pub use work::work;
 
 use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 

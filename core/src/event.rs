@@ -193,6 +193,8 @@ pub enum Event {
         n: u32,
         of: u32,
         description: String,
+        #[serde(default)]
+        because: StartReason,
     },
     Solved {
         /// Unknown of a result whose event is not kept, as in all such options.
@@ -312,6 +314,12 @@ pub enum Event {
         verdict: Verdict,
         /// Taken in a new checkout: it decides.
         pristine: bool,
+        /// The leaves that hold; one that was not measured counts as not holding.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<u64>,
+        /// All leaves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<u64>,
         /// Agreed steps that are open although the check holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         open: Vec<AtomId>,
@@ -329,6 +337,11 @@ pub enum Event {
     /// Checks that failed at `align` and now hold on the same tree.
     Unsteady {
         checks: Vec<String>,
+    },
+    /// Several atoms failed alike.
+    Pattern {
+        atoms: Vec<AtomId>,
+        reason: String,
     },
     Corrected {
         /// Absent where several kinds of things were corrected.
@@ -369,6 +382,30 @@ pub enum Event {
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(serde_json::Value),
+}
+
+/// Why an attempt starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StartReason {
+    /// Its dependencies are solved.
+    #[default]
+    Ready,
+    /// The attempt before it failed.
+    Failed,
+    /// The attempt before it failed in passing.
+    Transient,
+    /// The attempt before it was cut off.
+    Interrupted,
+    /// Its result is made again.
+    Repair,
+    /// A person said something to it.
+    Guided,
+    /// It was tried before, under other choices or with another specification.
+    NewContext,
+    /// It is tried beside the choice in force.
+    Speculation,
 }
 
 impl Event {

@@ -180,20 +180,28 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
     text.push_str(&alike(older.iter().map(|failure| failure.reason.as_str())));
     for failure in newest.into_iter().rev() {
         text.push_str(&format!("- {}\n", failure.reason));
-        for line in failure
-            .output
-            .chars()
-            .take(OUTPUT_CHARS_MAX)
-            .collect::<String>()
-            .lines()
-        {
-            text.push_str(&format!("    {line}\n"));
-        }
+        let handoff = failure.handoff.as_deref().unwrap_or_default();
+        text.push_str(&reported("what it reported", &failure.summary));
+        text.push_str(&reported("what it left for the next", handoff));
+        text.push_str(&indented(&failure.output));
         if let Some(path) = failure.whole.as_ref().and_then(lies_at) {
             text.push_str(&format!("    (all that was printed: {path})\n"));
         }
     }
     text
+}
+
+/// The report of a failed attempt, if it made one.
+fn reported(head: &str, words: &str) -> String {
+    match words.is_empty() {
+        true => String::new(),
+        false => format!("    ({head}:)\n{}", indented(words)),
+    }
+}
+
+fn indented(text: &str) -> String {
+    let text: String = text.chars().take(OUTPUT_CHARS_MAX).collect();
+    text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// Older failures, the newest first, as lines with how often each came about, the oldest first.

@@ -38,7 +38,9 @@ pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
 pub use records::Records;
 pub use run::final_result::{self, FinalResult, Reason};
-pub use run::{Intent, MeasureText, ResultCommit, Run, RunStatus, StartedFrom, Usage};
+pub use run::{
+    Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, StartedFrom, Usage,
+};
 pub use shared::Shared;
 pub use side::SideFile;
 pub use verdicts::{Agreed, VerdictRecord};

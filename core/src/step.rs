@@ -18,6 +18,7 @@ pub mod judgement;
 mod landing;
 mod lost_commits;
 mod measurements;
+mod patterns;
 mod phase;
 mod planning;
 mod reconcile;

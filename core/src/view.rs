@@ -9,6 +9,7 @@ pub mod liveness;
 pub mod log;
 mod next;
 pub mod why;
+pub mod work;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
@@ -19,7 +20,8 @@ use crate::{
     id::{AtomId, AttemptId, CommitId},
     measure,
     state::{
-        AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd, record::EvidenceRecord,
+        AtomStatus, Check, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd,
+        record::EvidenceRecord,
     },
     step::run_end,
     verdict::{Verdict, assertions},
@@ -58,6 +60,8 @@ pub struct StatusView {
     pub in_flight: Vec<FlightView>,
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
+    /// Causes that several atoms share.
+    pub patterns: Vec<PatternView>,
     /// The budgets that somebody set.
     pub budget: Budget,
     #[cfg_attr(
@@ -95,6 +99,15 @@ pub struct FailedView {
     pub class: String,
     pub reason: String,
     pub at: String,
+}
+
+/// Several atoms that failed alike.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PatternView {
+    pub atoms: Vec<AtomId>,
+    pub failures: u64,
+    pub reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -198,6 +211,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         },
         in_flight: run.in_flight.iter().map(flight).collect(),
         failed: failed(world),
+        patterns: patterns(state),
         budget: Budget {
             active_ms: state
                 .objective
@@ -212,6 +226,17 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
         liveness,
     }
+}
+
+/// The failures that several atoms share, the newest last.
+pub fn patterns(state: &State) -> Vec<PatternView> {
+    let shared = state.run.patterns.iter().filter(|one| one.told);
+    let view = |one: &PatternRecord| PatternView {
+        atoms: one.atoms.clone(),
+        failures: one.failures,
+        reason: one.reason.clone(),
+    };
+    shared.map(view).collect()
 }
 
 /// The overridden values of the newest edit. A confirmation, an answer about an attempt in doubt,

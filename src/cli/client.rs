@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use descent_core::{event::Event, id::UnixMillis};
+use descent_core::id::UnixMillis;
 
 use super::{context::Context, trust};
 use crate::{
     clock,
     config::Config,
+    events::EventLine,
     failure::{Failure, quoted},
     ops::{
         Client, Progress,
@@ -91,8 +92,8 @@ impl Client for CommandClient<'_> {
         self.context.out.say(&words);
     }
 
-    fn event(&self, event: &Event) {
-        self.context.tell(event);
+    fn event(&self, line: &EventLine<'_>) {
+        self.context.tell(line);
     }
 
     fn config(&self) -> Option<&Config> {

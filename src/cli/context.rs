@@ -2,13 +2,13 @@
 
 use std::{io::IsTerminal, path::PathBuf};
 
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Event, state::State, trust::is_another_hand, view::Surroundings};
+use descent_core::{state::State, trust::is_another_hand, view::Surroundings};
 
 use super::{Global, ask};
 use crate::{
+    events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     git::Git,
     ops,
@@ -31,15 +31,6 @@ pub(super) struct Context {
     pub(super) is_attended: bool,
     /// The command as it was typed.
     command: String,
-}
-
-/// An event that happened: a line of `descent run --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct EventOutput<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    event: &'a Event,
 }
 
 impl Context {
@@ -127,12 +118,11 @@ impl Context {
         }
     }
 
-    pub(super) fn tell(&self, event: &Event) {
+    pub(super) fn tell(&self, line: &EventLine<'_>) {
         if self.out.json {
-            let schema = "descent/event/1";
-            self.out.json(&EventOutput { schema, event });
+            self.out.json(line);
         } else if !self.out.quiet {
-            let lines = render::event(event, self.out.width());
+            let lines = render::event(line.event, self.out.width());
             if !lines.is_empty() {
                 let mut page = Page::new(usize::MAX);
                 page.extend(lines);

@@ -17,6 +17,8 @@ use super::{
     validate,
 };
 use crate::{
+    clock,
+    events::EventLine,
     failure::{Failure, exit, quoted},
     ops::{
         self,
@@ -307,10 +309,10 @@ fn report(context: &Context, store: &Store, state: &State, events: Option<&[Even
         });
         return;
     }
-    events
-        .unwrap_or_default()
-        .iter()
-        .for_each(|event| context.tell(event));
+    for event in events.unwrap_or_default() {
+        let at = clock::now().rfc3339();
+        context.tell(&EventLine::new(event, at, state.serial));
+    }
     let words = match events {
         Some(_) => format!("committed as serial {}", state.serial.0),
         None => "unchanged".to_owned(),

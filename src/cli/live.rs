@@ -1,42 +1,29 @@
 //! A live view of the work in progress, drawn below everything else: for a person at a terminal, and for nobody else.
 //!
-//! Here: the rows for the driver's data, and the thread that draws them again as time passes. It decides nothing and
-//! reads nothing but the clock. Not here: the drawing itself (`render::area`).
+//! Here: the thread that draws it again as time passes. It decides nothing and reads nothing but the clock. Not here:
+//! the rows (`render::work`), and the drawing itself (`render::area`).
 
 use std::{
     cell::OnceCell,
-    collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::Duration,
 };
 
-use descent_core::{
-    desired::{DesiredWork, Work},
-    event::Scope,
-    graph::{Ix, NodeKind},
-    id::{AttemptId, UnixMillis},
-    state::Intent,
-    view,
-    world::World,
-};
+use descent_core::id::UnixMillis;
 
 use super::context::Context;
 use crate::{
     clock,
-    driver::Measuring,
+    heartbeat::work::WorkShared,
     ops::evaluate::CheckStart,
     render::{self, Line, Meaning, area},
 };
 
-/// The shortest time between two drawings.
-const DRAW_EVERY_MS: u64 = 100;
-/// Without news it is drawn again so often, for the seconds shown.
-const TICK_MS: u64 = 500;
+/// It is drawn again so often: the seconds shown go on, and news wait no longer.
+const TICK_MS: u64 = 200;
 /// A single check is shown if it takes longer.
 const PATIENCE_MS: u64 = 1_000;
-/// On a narrower terminal, words are left out.
-const NARROW: usize = 60;
 /// Rows at most above the last one.
 const ROWS_MAX: usize = 12;
 
@@ -54,52 +41,37 @@ struct LiveShared {
 
 #[derive(Default)]
 struct Scene {
-    rows: Vec<Row>,
-    foot: Option<Foot>,
-    /// The check that is measured in each scope, and its start.
-    measured: BTreeMap<Scope, (String, UnixMillis)>,
-    /// First sight of activities without a time of their own.
-    seen: BTreeMap<&'static str, UnixMillis>,
+    shows: Shows,
     is_over: bool,
 }
 
-struct Row {
-    depth: usize,
-    name: String,
-    what: RowKind,
-}
-
-enum RowKind {
-    /// A group around something at work.
-    Group(&'static str),
-    Attempt {
-        id: AttemptId,
-        n: u32,
-        of: u32,
-        since: Option<UnixMillis>,
-        doing: &'static str,
-    },
-    Other {
-        since: UnixMillis,
-        scope: Option<Scope>,
-        patience_ms: u64,
-    },
-}
-
-struct Foot {
-    resolved: usize,
-    all: usize,
-    attempts_left: String,
-    /// Active time before this process, and the start of the process.
-    active_ms: u64,
-    began: UnixMillis,
-    budget_ms: Option<u64>,
+/// The content of the area.
+#[derive(Default)]
+enum Shows {
+    #[default]
+    Nothing,
+    /// The work of a loop.
+    Work(Arc<WorkShared>),
+    /// One check outside of a run, and its start.
+    Check(String, UnixMillis),
 }
 
 impl LiveArea {
+    /// Draws what a loop does.
+    pub(super) fn of_loop(context: &Context, work: Arc<WorkShared>) -> Self {
+        Self::start(context, Shows::Work(work))
+    }
+
     /// Draws nothing if nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
-    pub(super) fn start(context: &Context) -> Self {
-        let shared = Arc::new(LiveShared::default());
+    fn start(context: &Context, shows: Shows) -> Self {
+        let scene = Scene {
+            shows,
+            is_over: false,
+        };
+        let shared = Arc::new(LiveShared {
+            scene: Mutex::new(scene),
+            changed: Condvar::new(),
+        });
         let is_wanted = context.is_attended && !context.out.json && !context.out.quiet;
         let drawer = (is_wanted && area::can_draw()).then(|| {
             let shared = Arc::clone(&shared);
@@ -108,42 +80,10 @@ impl LiveArea {
         Self { shared, drawer }
     }
 
-    /// Takes in the desired work.
-    pub(super) fn update(&self, world: &World, desired: &DesiredWork) {
-        if self.drawer.is_some() {
-            let now = clock::now();
-            let mut scene = self.shared.lock();
-            scene.update(world, desired, now);
-            self.shared.changed.notify_one();
-        }
-    }
-
-    /// A hook for a run's measurement of checks.
-    pub(super) fn measuring(&self) -> Measuring {
-        let shared = Arc::clone(&self.shared);
-        Arc::new(move |scope, check| {
-            let seen = (check.to_owned(), clock::now());
-            shared.lock().measured.insert(scope.clone(), seen);
-            shared.changed.notify_one();
-        })
-    }
-
     /// Shows one check outside of a run, the `nth` of `all`.
-    pub(super) fn checking(&self, check: &str, nth: usize, all: usize) {
-        let now = clock::now();
-        let mut scene = self.shared.lock();
-        let what = RowKind::Other {
-            since: now,
-            scope: None,
-            patience_ms: PATIENCE_MS,
-        };
+    fn checking(&self, check: &str, nth: usize, all: usize) {
         let name = format!("check {nth} of {all}: {}", render::line(check));
-        scene.rows = vec![Row {
-            depth: 0,
-            name,
-            what,
-        }];
-        self.shared.changed.notify_one();
+        self.shared.lock().shows = Shows::Check(name, clock::now());
     }
 }
 
@@ -163,7 +103,7 @@ impl Drop for LiveArea {
 pub(super) fn drawn(context: &Context) -> impl Fn(CheckStart<'_>) + '_ {
     let live = OnceCell::new();
     move |check| {
-        let live = live.get_or_init(|| LiveArea::start(context));
+        let live = live.get_or_init(|| LiveArea::start(context, Shows::Nothing));
         live.checking(check.title, check.nth, check.all);
     }
 }
@@ -175,235 +115,34 @@ impl LiveShared {
 }
 
 fn draw(shared: &LiveShared) {
-    let mut drawn = shared.lock();
-    loop {
-        let waited = shared
-            .changed
-            .wait_timeout(drawn, Duration::from_millis(TICK_MS));
-        let (scene, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if scene.is_over {
-            return;
-        }
+    let mut scene = shared.lock();
+    while !scene.is_over {
         let (columns, rows) = area::size();
         let lines = scene.lines(clock::now(), columns, rows);
         drop(scene);
         area::show(lines);
-        // Changes that come meanwhile are drawn together; the end is not kept waiting.
-        let pause = Duration::from_millis(DRAW_EVERY_MS);
+        let pause = Duration::from_millis(TICK_MS);
         let paused = shared
             .changed
             .wait_timeout_while(shared.lock(), pause, |scene| !scene.is_over);
-        drawn = paused.unwrap_or_else(PoisonError::into_inner).0;
-        if drawn.is_over {
-            return;
-        }
+        scene = paused.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 impl Scene {
-    fn update(&mut self, world: &World, desired: &DesiredWork, now: UnixMillis) {
-        let state = &world.state;
-        let mut rows: Vec<Row> = Vec::new();
-        let mut shown: Vec<Ix> = Vec::new();
-        for intent in &state.run.in_flight {
-            let Some(x) = world.graph.ix(&intent.atom) else {
-                continue;
-            };
-            let mut above: Vec<Ix> = world.graph.above(x).collect();
-            above.reverse();
-            for (depth, group) in above.iter().enumerate() {
-                if !shown.contains(group) {
-                    shown.push(*group);
-                    rows.push(group_row(world, *group, depth));
-                }
-            }
-            rows.push(attempt_row(world, intent, desired, above.len()));
-        }
-        let mut seen = BTreeMap::new();
-        for (name, scope) in other_work(desired) {
-            let since = self.seen.get(name).copied().unwrap_or(now);
-            seen.insert(name, since);
-            let what = RowKind::Other {
-                since,
-                scope,
-                patience_ms: 0,
-            };
-            rows.push(Row {
-                depth: 0,
-                name: name.to_owned(),
-                what,
-            });
-        }
-        self.seen = seen;
-        let is_judged = |scope: &Scope| {
-            let judges =
-                |effect: &Work| matches!(effect, Work::Judge { scope: one, .. } if one == scope);
-            desired.effects.iter().any(|(_, effect)| judges(effect))
-        };
-        self.measured.retain(|scope, _| is_judged(scope));
-        self.rows = rows;
-        let before = self.foot.as_ref().map(|foot| (foot.active_ms, foot.began));
-        let (active_ms, began) = before.unwrap_or((state.run.spent.active_ms, now));
-        let (resolved, open) = world.split();
-        self.foot = Some(Foot {
-            resolved: resolved.len(),
-            all: resolved.len() + open.len(),
-            attempts_left: world.measure().attempts.to_string(),
-            active_ms,
-            began,
-            budget_ms: state
-                .objective
-                .constraints
-                .time_budget
-                .as_ref()
-                .map(|budget| budget.ms),
-        });
-    }
-
     fn lines(&self, now: UnixMillis, columns: usize, rows: usize) -> Vec<Line> {
-        let room = ROWS_MAX.min(rows.saturating_sub(4)).max(1);
-        let shown: Vec<Line> = self
-            .rows
-            .iter()
-            .filter_map(|row| self.row(row, now, columns))
-            .collect();
-        let hidden = shown.len().saturating_sub(room);
-        let mut lines: Vec<Line> = shown.into_iter().take(room).collect();
-        if hidden > 0 {
-            lines.push(Line::indent(2).dim(format!("… and {hidden} more")));
-        }
-        lines.extend(self.foot.as_ref().map(|foot| foot.line(now, columns)));
-        lines
-    }
-
-    fn row(&self, row: &Row, now: UnixMillis, columns: usize) -> Option<Line> {
-        let for_ = |since: UnixMillis| render::age(now.0.saturating_sub(since.0));
-        let measured = |scope: &Scope| {
-            self.measured
-                .get(scope)
-                .map(|(check, since)| (render::line(check), *since))
-        };
-        let head = Line::indent(2 * row.depth);
-        match &row.what {
-            RowKind::Group(members) => Some(head.dim(format!("{} ({members})", row.name))),
-            RowKind::Attempt {
-                id,
-                n,
-                of,
-                since,
-                doing,
-            } => {
-                let line = head
-                    .put(Meaning::Running, "▸ ")
-                    .strong(&row.name)
-                    .plain("  ");
-                let line = if columns < NARROW {
-                    line.plain(format!("{n}/{of}"))
-                } else {
-                    line.plain(format!("attempt {n} of {of}"))
-                };
-                let line = line
-                    .plain(format!("  {}  ", since.map(for_).unwrap_or_default()))
-                    .dim(*doing);
-                Some(match measured(&Scope::Atom(id.clone())) {
-                    Some((check, since)) => line.dim(format!(": {check} ({})", for_(since))),
-                    None => line,
-                })
+        match &self.shows {
+            Shows::Nothing => Vec::new(),
+            Shows::Work(work) => {
+                let room = ROWS_MAX.min(rows.saturating_sub(4));
+                render::work(&work.view(), now, columns, room)
             }
-            RowKind::Other {
-                since,
-                scope,
-                patience_ms,
-            } => {
-                if now.0.saturating_sub(since.0) < *patience_ms {
-                    return None;
-                }
-                let line = head.put(Meaning::Running, "▸ ").strong(&row.name);
-                let line = line.plain(format!("  {}", for_(*since)));
-                Some(match scope.as_ref().and_then(measured) {
-                    Some((check, _)) => line.dim(format!("  {check}")),
-                    None => line,
-                })
+            Shows::Check(name, since) => {
+                let for_ms = now.0.saturating_sub(since.0);
+                let row = Line::new().put(Meaning::Running, "▸ ").strong(name);
+                let row = row.plain(format!("  {}", render::age(for_ms)));
+                (for_ms >= PATIENCE_MS).then_some(row).into_iter().collect()
             }
         }
-    }
-}
-
-fn group_row(world: &World, x: Ix, depth: usize) -> Row {
-    let vertex = world.graph.vertex(x);
-    Row {
-        depth,
-        name: world.graph.id(x).to_string(),
-        what: RowKind::Group(if vertex.kind == NodeKind::Any {
-            "one of"
-        } else {
-            "all of"
-        }),
-    }
-}
-
-fn attempt_row(world: &World, intent: &Intent, desired: &DesiredWork, depth: usize) -> Row {
-    let doing = desired.effects.iter().find_map(|(_, effect)| match effect {
-        Work::Attempt(one) if one.id == intent.id => Some("at work"),
-        Work::Merge { intent: one, .. } if one.id == intent.id => Some("merging"),
-        Work::Judge {
-            scope: Scope::Atom(id),
-            ..
-        } if *id == intent.id => Some("its checks"),
-        Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Judge { .. }
-        | Work::Rebuild { .. }
-        | Work::Stage { .. }
-        | Work::Learn(_) => None,
-    });
-    let what = RowKind::Attempt {
-        id: intent.id.clone(),
-        n: intent.n,
-        of: view::attempts_of(&world.state, intent),
-        since: render::moment(&intent.at),
-        doing: doing.unwrap_or("waits for others to land"),
-    };
-    Row {
-        depth,
-        name: intent.atom.to_string(),
-        what,
-    }
-}
-
-/// Work beside the attempts.
-fn other_work(desired: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
-    let named = desired
-        .effects
-        .iter()
-        .filter_map(|(_, effect)| match effect {
-            Work::Judge {
-                scope: Scope::BaseCase,
-                ..
-            } => Some(("base case", Some(Scope::BaseCase))),
-            Work::Rebuild { .. } => Some(("rebuilding the result", None)),
-            Work::Judge { .. }
-            | Work::Attempt(_)
-            | Work::Merge { .. }
-            | Work::Stage { .. }
-            | Work::Learn(_) => None,
-        });
-    named.collect()
-}
-
-impl Foot {
-    fn line(&self, now: UnixMillis, columns: usize) -> Line {
-        let active_ms = self.active_ms + now.0.saturating_sub(self.began.0);
-        let budget = self
-            .budget_ms
-            .map(|budget| format!(" of {}", render::length(budget)));
-        let time = format!("{}{}", render::age(active_ms), budget.unwrap_or_default());
-        let (resolved, all) = (self.resolved, self.all);
-        let left = render::count(&self.attempts_left, "attempt");
-        Line::new().dim(if columns < NARROW {
-            format!("{resolved}/{all} · {left} left · {time}")
-        } else {
-            format!("{resolved} of {all} resolved · at most {left} left · {time}")
-        })
     }
 }

@@ -56,15 +56,17 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         programs: programs::real(),
         runtime: &runtime,
     };
-    let report = ops::run::run(&context.client(Some(&config)), store, &options, || {
-        let (live, out) = (LiveArea::start(context), context.out);
+    let (mut live, out) = (None, context.out);
+    let client = context.client(Some(&config));
+    let report = ops::run::run(&client, store, &options, |work| {
+        live = Some(LiveArea::of_loop(context, work));
         Ok(RunView {
             signals: runtime.block_on(async { signals() })?,
-            measuring: live.measuring(),
-            on_turn: Box::new(move |world, desired| live.update(world, desired)),
             warn: Box::new(move |text| out.say(text)),
         })
-    })?;
+    });
+    drop(live);
+    let report = report?;
     finish(context, flags, &report)
 }
 

@@ -50,7 +50,7 @@ schemas! {
     "state": file descent_core::state::State,
     "status": written descent_core::view::StatusView,
     "result": written super::run::ResultOutput<'_>,
-    "event": written super::context::EventOutput<'_>,
+    "event": written crate::events::EventLine<'_>,
     "error": written crate::failure::ErrorOutput<'_>,
     "align": written super::align::preview::AlignOutput<'_>,
     "verify": written super::verify::VerifyOutput<'_>,

@@ -113,8 +113,7 @@ impl Loop<'_> {
         let news = change::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
-        news.iter()
-            .for_each(|event| (self.observer.on_event)(event));
+        self.announce(&news);
         Ok(true)
     }
 
@@ -163,9 +162,7 @@ impl Loop<'_> {
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
                 self.watch_stamp = None;
-                events
-                    .iter()
-                    .for_each(|event| (self.observer.on_event)(event));
+                self.announce(&events);
                 Ok(true)
             }
             Err(AdoptionRefusal::OtherLineage) => {

@@ -87,7 +87,7 @@ impl Project {
             from: None,
         };
         let observer = Observer {
-            on_event: &mut |_| (),
+            on_event: &mut |_, _| (),
             on_note: &mut |_| (),
             on_turn: &mut |_, _, _| (),
         };

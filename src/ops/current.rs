@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::state::RunStatus;
 
-use super::{Client, Progress, liveness, trust};
+use super::{Client, Progress, announce, liveness, trust};
 use crate::{
     driver::adopt::{self, AdoptionRefusal},
     failure::Failure,
@@ -69,7 +69,7 @@ pub fn adopt_edit(
             return Err(Failure::bug("an edit was held against another lineage"));
         }
     };
-    events.iter().for_each(|event| client.event(event));
+    announce(client, &events, loaded.state.serial);
     Ok(loaded)
 }
 

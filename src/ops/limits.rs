@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use descent_core::change::{self, Change, ChangeRefusal, ConstraintChange};
 
-use super::{ChangeError, Client, adopt_edit, commit_change, trust};
+use super::{ChangeError, Client, adopt_edit, announce, commit_change, trust};
 use crate::{
     failure::Failure,
     store::{LoadedState, Store},
@@ -36,7 +36,7 @@ pub fn change(
     )?;
     match committed {
         Ok(report) => {
-            report.events.iter().for_each(|event| client.event(event));
+            announce(client, &report.events, report.loaded.state.serial);
             Ok(report.loaded)
         }
         Err(ChangeRefusal::NoDifference) => Ok(store.read()?),

@@ -4,10 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
     change::ConstraintChange,
-    desired::DesiredWork,
     id::RunId,
     state::{StartedFrom, State, Workspace},
-    world::World,
 };
 use tokio::runtime::Runtime;
 
@@ -19,9 +17,13 @@ use crate::{
     clock::Clock,
     config::{self, Config},
     driver::{self, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding},
+    events::{EventLine, EventLog},
     evidence::{EvidenceStore, Warn},
     failure::{Failure, exit},
-    heartbeat::Heartbeat,
+    heartbeat::{
+        Heartbeat,
+        work::{WorkBoard, WorkShared},
+    },
     process::{self, Programs, environment::Environment, own_tag::OwnTag},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
@@ -40,14 +42,9 @@ pub struct RunOptions<'a> {
     pub runtime: &'a Runtime,
 }
 
-/// Gets the desired work at every turn of the loop.
-pub type OnTurn<'a> = Box<dyn FnMut(&World, &DesiredWork) + 'a>;
-
-/// A person's view of the loop, and the signals that end it.
-pub struct RunView<'a> {
+/// The signals that end the loop, and a person's ear.
+pub struct RunView {
     pub signals: Signals,
-    pub measuring: Measuring,
-    pub on_turn: OnTurn<'a>,
     /// Gets warnings of other threads.
     pub warn: Warn,
 }
@@ -68,12 +65,12 @@ impl RunReport {
     }
 }
 
-/// Runs the loop until it ends. The view is made just before the first attempt can start.
-pub fn run<'a>(
+/// Runs the loop until it ends. The view is made just before the first attempt can start, and gets what goes on.
+pub fn run(
     client: &dyn Client,
     mut store: Store,
     options: &RunOptions<'_>,
-    view: impl FnOnce() -> Result<RunView<'a>, Failure>,
+    view: impl FnOnce(Arc<WorkShared>) -> Result<RunView, Failure>,
 ) -> Result<RunReport, Failure> {
     let first = trust::gate(client, &mut store)?;
     let lease = lease(&store, &first.state)?;
@@ -106,7 +103,9 @@ pub fn run<'a>(
     process::prepare()?;
     // Removed before the lease is released.
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
-    let mut view = view()?;
+    let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
+    let mut events = EventLog::start(&place, &run);
+    let view = view(board.shared())?;
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -116,7 +115,7 @@ pub fn run<'a>(
         environment,
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),
-        measuring: view.measuring,
+        measuring: measuring(board.shared()),
         held: PendingOutcomes::default(),
     };
     let ending = options.runtime.block_on(async {
@@ -131,15 +130,20 @@ pub fn run<'a>(
             from,
         };
         let observer = Observer {
-            on_event: &mut |event| client.event(event),
+            on_event: &mut |event, serial| {
+                let line = EventLine::new(event, options.clock.now().rfc3339(), serial);
+                events.append(&line);
+                client.event(&line);
+            },
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {
-                (view.on_turn)(world, desired);
+                board.turn(world, desired);
                 heartbeat.turn(world, desired, waits_for);
             },
         };
         driver::run(host, loaded, observer).await
     })?;
+    drop(board);
     drop(heartbeat);
     drop(own);
     drop(lease);
@@ -148,6 +152,10 @@ pub fn run<'a>(
         ending,
         workspaces,
     })
+}
+
+fn measuring(work: Arc<WorkShared>) -> Measuring {
+    Arc::new(move |scope, check| work.measure(scope, check))
 }
 
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.

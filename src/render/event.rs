@@ -1,7 +1,7 @@
 //! Events in words, the only place that words them: for a run's lines, for `log` and for `why`.
 
 use descent_core::{
-    event::{ChoiceChange, Event},
+    event::{ChoiceChange, Event, StartReason},
     id::AtomId,
     state::{
         atom::PhaseLimit,
@@ -44,10 +44,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             n,
             of,
             description,
+            because,
             ..
         } => (
             "start",
-            format!("{atom}, attempt {n} of {of}: {}", line(description)),
+            format!(
+                "{atom}, attempt {n} of {of}{}: {}",
+                started_because(*because),
+                line(description)
+            ),
         ),
         Event::Solved {
             atom,
@@ -112,6 +117,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             "asks",
             format!(
                 "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
+            ),
+        ),
+        Event::Pattern { atoms, reason } => (
+            "pattern",
+            format!(
+                "{} fail alike ({}): {}",
+                count(atoms.len(), "atom"),
+                listed(&names(atoms), NAMES_MAX),
+                line(reason)
             ),
         ),
         Event::Repair {
@@ -310,6 +324,19 @@ fn failed(event: &Event) -> String {
     )
 }
 
+/// Why an attempt starts, where its number does not tell.
+fn started_because(because: StartReason) -> &'static str {
+    match because {
+        StartReason::Ready | StartReason::Failed => "",
+        StartReason::Transient => " (the failure was a passing one)",
+        StartReason::Interrupted => " (it was cut off)",
+        StartReason::Repair => " (a repair)",
+        StartReason::Guided => " (with guidance)",
+        StartReason::NewContext => " (what it builds on is another)",
+        StartReason::Speculation => " (beside the choice in force)",
+    }
+}
+
 /// The parts that a phase left open when its budget ended.
 fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
     let missing = listed(missing, NAMES_MAX);
@@ -329,6 +356,8 @@ fn checked(event: &Event) -> String {
         awaits,
         again,
         open,
+        held,
+        of,
         ..
     } = event
     else {
@@ -342,6 +371,9 @@ fn checked(event: &Event) -> String {
         return format!("the base case could not be decided by: {what}; it is asked again");
     }
     let mut text = format!("the base case {}", holds(*verdict));
+    if let (Some(held), Some(of), Verdict::Fail) = (held, of, verdict) {
+        text += &format!(" ({held} of {})", count(*of, "check"));
+    }
     if !open.is_empty() {
         text += &format!("; still open: {}", listed(&names(open), NAMES_MAX));
     }

@@ -135,6 +135,15 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(failure(failed, now));
     }
     more(page, failed.len(), FAILED_MAX);
+    for pattern in status.patterns.iter().filter(|_| !is_reached) {
+        let names: Vec<&str> = pattern.atoms.iter().map(AtomId::as_str).collect();
+        let alike = format!("{} fail alike", listed(&names, NAMES_MAX));
+        page.push(
+            Line::label("pattern")
+                .plain(alike)
+                .dim(format!("  {}", super::line(&pattern.reason))),
+        );
+    }
     let is_shown = |id: &&AtomId| {
         status.in_flight.iter().any(|flight| flight.atom == **id)
             || status.failed.iter().any(|failed| failed.atom == **id)

@@ -157,9 +157,20 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         // Its result is shown above already.
         let is_told = attempt.ended == "solved" && why.binding.is_some();
         one_attempt(page, attempt, is_told, now);
+        reported(page, attempt);
         proofs(page, &attempt.evidence, lies_at);
         output(page, &attempt.output);
         whole(page, attempt.whole.as_ref(), lies_at);
+    }
+}
+
+/// The report of a failed attempt.
+fn reported(page: &mut Page, attempt: &AttemptView) {
+    let handoff = attempt.handoff.as_deref().unwrap_or_default();
+    for (head, words) in [("reported: ", &*attempt.summary), ("left: ", handoff)] {
+        if !words.is_empty() {
+            page.wrapped(Line::indent(4).dim(head), Meaning::Plain, words, 3);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ const FILE: &str = "state.json";
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 3] = ["commit.lock", "run.lock", "redirect.lock"];
-const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"];
+const DIRECTORIES: [&str; 5] = ["journal", "evidence", "attempts", "repository", "events"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {

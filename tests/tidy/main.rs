@@ -49,7 +49,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "trust", "space",
     ],
-    &["git", "plan_file", "heartbeat", "evidence"],
+    &["git", "plan_file", "heartbeat", "evidence", "events"],
     &["workspace", "agent", "verify"],
     &["driver"],
     &["ops"],

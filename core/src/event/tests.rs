@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::Event;
 
 /// One of each kind, with every key that it may have.
-const KINDS: [&str; 28] = [
+const KINDS: [&str; 29] = [
     r#"{"event":"run_started","run":"r","attempts_left":"6","verdicts_left":"3","starts_left":"350"}"#,
-    r#"{"event":"attempt_started","attempt":"A.1","atom":"A","n":1,"of":3,"description":"do it"}"#,
+    r#"{"event":"attempt_started","attempt":"A.1","atom":"A","n":1,"of":3,"description":"do it","because":"new_context"}"#,
     r#"{"event":"solved","attempt":"A.1","atom":"A","ms":7,"files":["f"],"commit":"c0","summary":"s"}"#,
     r#"{"event":"planned","attempt":"P.1","atom":"P","ms":7,"parts":["a"],"atoms":2}"#,
     r#"{"event":"planned_again","atom":"P","round":2,"because":"a failed"}"#,
@@ -26,10 +26,11 @@ const KINDS: [&str; 28] = [
     r#"{"event":"revived","atom":"A"}"#,
     r#"{"event":"forgotten","atom":"A"}"#,
     r#"{"event":"rebuilt","kept":1,"taken_back":["A"],"head":"c0"}"#,
-    r#"{"event":"base_case","verdict":"unknown","pristine":true,"open":["A"],"awaits":"w","again":"a"}"#,
+    r#"{"event":"base_case","verdict":"unknown","pristine":true,"held":1,"of":2,"open":["A"],"awaits":"w","again":"a"}"#,
     r#"{"event":"disagreed","checks":["f"]}"#,
     r#"{"event":"unsteady","checks":["f"]}"#,
     r#"{"event":"corrected","what":"w","effects":["e"],"lost":["l"]}"#,
+    r#"{"event":"pattern","atoms":["A","B","C"],"reason":"r"}"#,
     r#"{"event":"requested","request":"stop_now","reason":"r"}"#,
     r#"{"event":"retired","request":"q"}"#,
     r#"{"event":"ended","result":"needs_guidance","reason":"already_held","summary":"s"}"#,

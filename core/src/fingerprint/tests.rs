@@ -30,6 +30,9 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         files: Vec::new(),
         conflict: None,
         fingerprint: None,
+        summary: String::new(),
+        value: None,
+        handoff: None,
     }
 }
 

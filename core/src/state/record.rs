@@ -95,6 +95,11 @@ record! {
         optional conflict: Choices,
         /// Equal for failures that are alike
         optional fingerprint: Digest,
+        /// The report of the attempt
+        filled summary: String,
+        /// The value that it reported, up to 4 KiB
+        optional value: FreeValue,
+        optional handoff: String,
     }
 }
 

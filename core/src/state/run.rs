@@ -43,6 +43,8 @@ record! {
         optional[program] agreed: Agreed,
         /// The best verdict on the base case and the newest 63, oldest first
         filled[program] verdicts: Shared<Vec<VerdictRecord>>,
+        /// The newest 50 kinds of failures, oldest first
+        filled[program] patterns: Shared<Vec<PatternRecord>>,
         always[program] spent: Usage,
         optional[program] measure: MeasureText,
         /// How the last run ended
@@ -117,6 +119,21 @@ record! {
         optional[program] branch: String,
         /// Whether the working tree had changes that HEAD lacks
         always[program] dirty: bool,
+    }
+}
+
+record! {
+    /// Failures that are alike
+    #[derive(PartialEq)]
+    pub struct PatternRecord {
+        required[program] fingerprint: Digest,
+        always[program] failures: u64,
+        /// The atoms that failed so: the first 20
+        always[program] atoms: Vec<AtomId>,
+        /// The reason of the newest, in one line
+        always[program] reason: String,
+        /// Whether it was told that several atoms fail so
+        filled[program] told: bool,
     }
 }
 
@@ -205,6 +222,7 @@ impl Default for Run {
             started_from: None,
             agreed: None,
             verdicts: Shared::default(),
+            patterns: Shared::default(),
             spent: Usage::default(),
             measure: None,
             last_result: None,

@@ -63,6 +63,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
         whole: outcome.whole.clone(),
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
+        report: outcome.report.clone(),
     }
 }
 
@@ -261,13 +262,7 @@ fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
     }
-    let failure = Failure {
-        class: FailureClass::Environmental,
-        reason: format!("cut off {most} times: it may be what ends the loop"),
-        excerpt: String::new(),
-        whole: None,
-        criteria: Vec::new(),
-        duration_ms: 0,
-    };
+    let reason = format!("cut off {most} times: it may be what ends the loop");
+    let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, intent, &failure, true);
 }

@@ -202,6 +202,7 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
         whole: outcome.whole.clone(),
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
+        report: outcome.report.clone(),
     }
 }
 
@@ -246,5 +247,6 @@ fn check_failure(
         whole,
         criteria,
         duration_ms: outcome.duration_ms,
+        report: outcome.report.clone(),
     }
 }

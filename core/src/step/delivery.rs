@@ -143,6 +143,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
         tell_differences(transaction, check, basis);
     }
     if !is_taken_again {
+        let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
         let open = match found.verdict {
             Verdict::Pass => open_steps(transaction),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
@@ -150,6 +151,8 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
         transaction.announce(Event::BaseCase {
             verdict: found.verdict,
             pristine: basis.decides(),
+            held: Some(count.held),
+            of: Some(count.of),
             open,
             awaits: found.awaits,
             again: found.again,

@@ -6,11 +6,11 @@ use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{delivery, phase, transaction::Transaction};
 use crate::{
-    event::Event,
+    event::{Event, StartReason},
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, Intent, SideEffect},
+    state::{AtomStatus, Intent, SideEffect, Try},
     world::{self, speculation::Speculation},
 };
 
@@ -157,6 +157,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         return;
     };
     let choices = active.choices(&graph, x);
+    let because = because(transaction, &atom, &context, active);
     let Some(tried) = transaction.tried(&atom, &context, &choices) else {
         return;
     };
@@ -199,7 +200,32 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         n,
         of: of.max(n),
         description,
+        because,
     });
+}
+
+/// Why an attempt in this context starts now.
+fn because(
+    transaction: &Transaction,
+    atom: &AtomId,
+    context: &Digest,
+    active: &ActiveGraph,
+) -> StartReason {
+    let Some(task) = transaction.task_of(atom) else {
+        return StartReason::Ready;
+    };
+    let tried = task.tried(context);
+    let has = |count: fn(&Try) -> u32| tried.is_some_and(|tried| count(tried) > 0);
+    match () {
+        () if has(|tried| tried.repairs) => StartReason::Repair,
+        () if has(|tried| tried.transient) => StartReason::Transient,
+        () if has(|tried| tried.attempts) => StartReason::Failed,
+        () if task.interruptions > 0 => StartReason::Interrupted,
+        () if !core::ptr::eq(active, &*transaction.active) => StartReason::Speculation,
+        () if tried.is_some() || task.tries.is_empty() => StartReason::Ready,
+        () if !task.spec.guidance.is_empty() => StartReason::Guided,
+        () => StartReason::NewContext,
+    }
 }
 
 /// The first startable atoms after `last` that do not wait for a backoff.

@@ -2,10 +2,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::transaction::Transaction;
+use super::{patterns, transaction::Transaction};
 use crate::{
-    doc::Node,
-    event::Event,
+    doc::{self, Node},
+    event::{AgentReport, Event},
     fingerprint, search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
@@ -16,6 +16,9 @@ use crate::{
 /// Files at most that a failure names.
 const FILES_MAX: usize = 20;
 
+/// Bytes at most of the value that a failed attempt reported.
+const VALUE_BYTES_MAX: usize = 4_096;
+
 /// A failure, as the trail and a person read it.
 pub(super) struct Failure {
     pub(super) class: FailureClass,
@@ -25,6 +28,22 @@ pub(super) struct Failure {
     pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<(String, &'static str)>,
     pub(super) duration_ms: u64,
+    pub(super) report: Option<AgentReport>,
+}
+
+impl Failure {
+    /// A failure that no attempt made.
+    pub(super) fn without_attempt(class: FailureClass, reason: String) -> Self {
+        Self {
+            class,
+            reason,
+            excerpt: String::new(),
+            whole: None,
+            criteria: Vec::new(),
+            duration_ms: 0,
+            report: None,
+        }
+    }
 }
 
 /// Writes a failure into the trail.
@@ -38,6 +57,7 @@ pub(super) fn record(
         .ix(&intent.atom)
         .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
     let files = files_named(transaction, &failure.excerpt);
+    let report = failure.report.as_ref();
     let mut entry = FailureEntry {
         atom: intent.atom.clone(),
         attempt: intent.id.clone(),
@@ -52,9 +72,18 @@ pub(super) fn record(
         files,
         conflict: conflict.filter(|_| has_ended),
         fingerprint: None,
+        summary: report.map_or_else(String::new, |report| report.summary.clone()),
+        value: report.and_then(|report| small(report.value.as_ref()?)),
+        handoff: report.and_then(|report| report.handoff.clone()),
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
+    patterns::count(transaction, &entry);
     transaction.record(EntryKind::Failure(entry));
+}
+
+/// A large value of an attempt that failed is of no use to the next.
+fn small(value: &Node) -> Option<Node> {
+    (doc::canonical(value).len() <= VALUE_BYTES_MAX).then(|| value.clone())
 }
 
 fn criteria(criteria: &[(String, &'static str)]) -> Vec<Node> {

@@ -78,6 +78,7 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
         whole: None,
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
+        report: outcome.report.clone(),
     }
 }
 

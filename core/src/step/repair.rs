@@ -1,10 +1,6 @@
 //! Makes an outdated result again, up to a limit.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString};
 
 use super::{
     counts,
@@ -89,14 +85,8 @@ pub(super) fn out_of_repairs(
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };
-    let failure = Failure {
-        class: FailureClass::Environmental,
-        reason: format!("no repair is left of {most} (max_repairs), and {why}"),
-        excerpt: String::new(),
-        whole: None,
-        criteria: Vec::new(),
-        duration_ms: 0,
-    };
+    let reason = format!("no repair is left of {most} (max_repairs), and {why}");
+    let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, &intent, &failure, true);
     transaction.announce(Event::Repair {
         atom: intent.atom,

@@ -131,3 +131,47 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
     }
     assert_eq!(entries[0]["text"], parent[0].0.as_str());
 }
+
+#[test]
+fn the_events_file_of_a_run_has_the_lines_of_run_json_and_may_be_deleted() {
+    let world = agreed();
+    let run = world.descent(&["run", "--json"]).expect(0);
+    let dir = world.repo().join(".descent/events");
+    let mut files = fs::read_dir(&dir).expect("the events").flatten();
+    let file = files.next().expect("a file").path();
+    assert!(files.next().is_none(), "one run has one file");
+    let kept = fs::read_to_string(&file).expect("its lines");
+    let printed: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(
+        kept.lines().collect::<Vec<&str>>(),
+        printed[..printed.len() - 1]
+    );
+    let first: Value = serde_json::from_str(printed[0]).expect("a line");
+    assert_eq!(first["event"], "run_started");
+    assert!(
+        first["serial"].is_u64() && first["at"].is_string(),
+        "{first}"
+    );
+    assert!(
+        !world.repo().join(".descent/work.json").exists(),
+        "nothing goes on"
+    );
+    fs::remove_dir_all(&dir).expect("deleted");
+    world.descent(&["run"]).expect(0);
+}
+
+#[test]
+fn a_start_says_why_and_a_base_case_how_much_of_it_holds() {
+    let world = agreed();
+    let run = world.descent(&["run", "--json"]).expect(0);
+    let lines = run.lines();
+    let starts = lines
+        .iter()
+        .filter(|line| line["event"] == "attempt_started");
+    let because: Vec<&Value> = starts.map(|line| &line["because"]).collect();
+    assert_eq!(because, ["ready", "ready", "ready"]);
+    let judged = lines.iter().filter(|line| line["event"] == "base_case");
+    let held: Vec<(&Value, &Value)> = judged.map(|line| (&line["held"], &line["of"])).collect();
+    assert_eq!(held.first(), Some(&(&json!(0), &json!(1))));
+    assert_eq!(held.last(), Some(&(&json!(1), &json!(1))));
+}

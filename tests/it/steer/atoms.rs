@@ -341,3 +341,46 @@ fn others_go_on_while_an_atom_waits_for_guidance_also_when_one_of_them_fails_for
     assert_eq!(state["work_graph"]["atoms"]["B"]["status"], "invalid");
     assert!(state["bindings"]["C2"].is_object(), "{state}");
 }
+
+#[test]
+fn a_cause_that_three_atoms_share_is_told_once_and_counted_in_the_state() {
+    let world = World::new();
+    let fails = || task("echo the registry is down; exit 1");
+    let atoms = json!({"A1": fails(), "A2": fails(), "A3": fails(), "A4": fails()});
+    world.align(&plan(&["test -e never"], json!({"max_attempts": 2}), atoms));
+    let ran = world.descent(&["run", "--json"]).expect(5);
+    assert_eq!(ran.count("pattern"), 1);
+    let patterns = world.state()["run"]["patterns"].clone();
+    assert_eq!(patterns[0]["failures"], 8, "{patterns}");
+    assert_eq!(patterns[0]["atoms"], json!(["A1", "A2", "A3", "A4"]));
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("pattern  A1, A2, A3, A4 fail alike  exit 1: the registry is down");
+}
+
+#[test]
+fn what_a_failed_attempt_reported_is_told_to_the_next_one() {
+    let world = World::new();
+    let prompt = world.out("prompt").display().to_string();
+    let report =
+        r#"{"summary": "the key is wrong", "value": {"tried": 8443}, "handoff": "ask the owner"}"#;
+    let run = format!("cp $DESCENT_PROMPT {prompt}; echo '{report}' > $DESCENT_RESULT; exit 1");
+    let constraints = json!({"max_attempts": 2});
+    world.align(&plan(
+        &["test -e never"],
+        constraints,
+        json!({"A1": task(&run)}),
+    ));
+    world.run().expect(5);
+    let told = world.left("prompt");
+    for words in ["    the key is wrong\n", "    ask the owner\n"] {
+        assert!(told.contains(words), "{told}");
+    }
+    let failure = &world.state()["trail"][0];
+    assert_eq!(failure["value"], json!({"tried": 8443}), "{failure}");
+    world
+        .descent(&["why", "A1"])
+        .expect(0)
+        .shows("left: ask the owner");
+}

@@ -23,6 +23,9 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         whole: None,
         criteria: Vec::new(),
         files: Vec::new(),
+        summary: String::new(),
+        value: None,
+        handoff: None,
         // An older version gave none to a failure in full.
         fingerprint: Some(match &failure.fingerprint {
             Some(known) => known.clone(),
@@ -40,6 +43,9 @@ pub(super) fn is_line(failure: &FailureEntry) -> bool {
         && failure.whole.is_none()
         && failure.criteria.is_empty()
         && failure.files.is_empty()
+        && failure.summary.is_empty()
+        && failure.value.is_none()
+        && failure.handoff.is_none()
         && failure.reason == first_line(&failure.reason)
 }
 

@@ -44,6 +44,13 @@ pub struct AttemptView {
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+    /// The report of a failed attempt.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<FreeValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The side file with the whole output.
@@ -124,6 +131,9 @@ fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
         choices: choices_of(world, &failure.atom, context),
         evidence: failure.criteria.clone(),
         files: failure.files.clone(),
+        summary: failure.summary.clone(),
+        value: failure.value.clone(),
+        handoff: failure.handoff.clone(),
         output: failure.output.clone(),
         whole: failure.whole.clone(),
         ..ended(&failure.atom, Some(failure.attempt.clone()), "failed", at)
@@ -146,6 +156,9 @@ fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &st
         evidence: Vec::new(),
         files: Vec::new(),
         commit: None,
+        summary: String::new(),
+        value: None,
+        handoff: None,
         output: String::new(),
         whole: None,
     }

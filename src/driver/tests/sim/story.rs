@@ -347,7 +347,7 @@ async fn loop_of(
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let observer = Observer {
-        on_event: &mut |event| {
+        on_event: &mut |event, _| {
             told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()))
         },
         on_note: &mut |text| {

@@ -1,0 +1,233 @@
+//! The present work of a loop, as data: `run` draws it, and other commands read it from a file.
+//!
+//! Not here: how it is drawn (`render`), and the file.
+
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+use super::attempts_of;
+use crate::{
+    desired::{DesiredWork, Work},
+    event::Scope,
+    graph::NodeKind,
+    id::{AtomId, AttemptId},
+    state::Intent,
+    world::World,
+};
+
+/// Attempts that are told at most; no more run side by side.
+const ATTEMPTS_MAX: usize = 256;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkView {
+    pub attempts: Vec<AttemptAtWork>,
+    pub other: Vec<OtherWork>,
+    /// Live atoms that are solved.
+    pub resolved: usize,
+    /// Live atoms.
+    pub all: usize,
+    /// The halting bound.
+    pub attempts_left: String,
+    /// Active time of the run, when this process began.
+    pub active_ms: u64,
+    /// When this process began.
+    pub began: String,
+    pub time_budget_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AttemptAtWork {
+    pub attempt: AttemptId,
+    pub atom: AtomId,
+    /// The groups around it, the outermost first.
+    pub above: Vec<GroupAbove>,
+    pub n: u32,
+    pub of: u32,
+    /// When it started.
+    pub since: String,
+    pub stage: Stage,
+    pub check: Option<CheckAtWork>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GroupAbove {
+    pub id: AtomId,
+    /// Whether one of its members is enough.
+    pub is_any: bool,
+}
+
+/// The stage of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The agent is at work.
+    Agent,
+    /// Its change is merged onto the result.
+    Merge,
+    /// Its checks are measured.
+    Checks,
+    /// It waits until others have landed.
+    Waits,
+}
+
+/// Work that is no attempt's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OtherWork {
+    pub what: OtherKind,
+    pub since: String,
+    pub check: Option<CheckAtWork>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OtherKind {
+    BaseCase,
+    Rebuild,
+}
+
+/// The check that is measured now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckAtWork {
+    pub title: String,
+    pub since: String,
+}
+
+impl WorkView {
+    /// The work of this turn; facts that `before` has about the same work stay.
+    pub fn next(world: &World, desired: &DesiredWork, now: &str, before: &Self) -> Self {
+        let run = &world.state.run;
+        let in_flight = run.in_flight.iter().take(ATTEMPTS_MAX);
+        let attempts = in_flight.map(|intent| attempt(world, desired, intent, before));
+        let live = world.graph.atoms().filter(|x| world.active.is_live(*x));
+        let (mut resolved, mut all) = (0, 0);
+        for x in live {
+            all += 1;
+            resolved += usize::from(world.solved()[x]);
+        }
+        let budget = world.state.objective.constraints.time_budget.as_ref();
+        let is_first = before.began.is_empty();
+        Self {
+            attempts: attempts.collect(),
+            other: other(desired, now, before),
+            resolved,
+            all,
+            attempts_left: alloc::format!("{}", world.measure().attempts),
+            active_ms: if is_first {
+                run.spent.active_ms
+            } else {
+                before.active_ms
+            },
+            began: if is_first {
+                now.into()
+            } else {
+                before.began.clone()
+            },
+            time_budget_ms: budget.map(|budget| budget.ms),
+        }
+    }
+
+    /// Notes that this check is measured from now on.
+    pub fn measure(&mut self, scope: &Scope, title: &str, now: &str) {
+        let place = match scope {
+            Scope::Atom(id) => {
+                let mut attempts = self.attempts.iter_mut();
+                attempts
+                    .find(|one| one.attempt == *id)
+                    .map(|one| &mut one.check)
+            }
+            Scope::BaseCase => {
+                let mut other = self.other.iter_mut();
+                other
+                    .find(|one| one.what == OtherKind::BaseCase)
+                    .map(|one| &mut one.check)
+            }
+        };
+        if let Some(place) = place {
+            *place = Some(CheckAtWork {
+                title: title.into(),
+                since: now.into(),
+            });
+        }
+    }
+}
+
+fn attempt(
+    world: &World,
+    desired: &DesiredWork,
+    intent: &Intent,
+    before: &WorkView,
+) -> AttemptAtWork {
+    let graph = &world.graph;
+    let x = graph.ix(&intent.atom);
+    let groups = x.into_iter().flat_map(|x| graph.above(x));
+    let mut above: Vec<GroupAbove> = groups
+        .map(|group| GroupAbove {
+            id: graph.id(group).clone(),
+            is_any: graph.vertex(group).kind == NodeKind::Any,
+        })
+        .collect();
+    above.reverse();
+    let stage = stage(desired, intent);
+    let known = before.attempts.iter().find(|one| one.attempt == intent.id);
+    AttemptAtWork {
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
+        above,
+        n: intent.n,
+        of: attempts_of(&world.state, intent),
+        since: intent.at.clone(),
+        stage,
+        check: known
+            .filter(|_| stage == Stage::Checks)
+            .and_then(|one| one.check.clone()),
+    }
+}
+
+fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
+    let found = desired.effects.iter().find_map(|(_, work)| match work {
+        Work::Attempt(one) if one.id == intent.id => Some(Stage::Agent),
+        Work::Merge { intent: one, .. } if one.id == intent.id => Some(Stage::Merge),
+        Work::Judge {
+            scope: Scope::Atom(id),
+            ..
+        } if *id == intent.id => Some(Stage::Checks),
+        Work::Attempt(_)
+        | Work::Merge { .. }
+        | Work::Judge { .. }
+        | Work::Rebuild { .. }
+        | Work::Stage { .. }
+        | Work::Learn(_) => None,
+    });
+    found.unwrap_or(Stage::Waits)
+}
+
+fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> {
+    let kinds = desired.effects.iter().filter_map(|(_, work)| match work {
+        Work::Judge {
+            scope: Scope::BaseCase,
+            ..
+        } => Some(OtherKind::BaseCase),
+        Work::Rebuild { .. } => Some(OtherKind::Rebuild),
+        Work::Judge { .. }
+        | Work::Attempt(_)
+        | Work::Merge { .. }
+        | Work::Stage { .. }
+        | Work::Learn(_) => None,
+    });
+    let known = |what| before.other.iter().find(move |one| one.what == what);
+    let work = |what| {
+        known(what).cloned().unwrap_or(OtherWork {
+            what,
+            since: now.into(),
+            check: None,
+        })
+    };
+    kinds.map(work).collect()
+}

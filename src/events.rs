@@ -1,0 +1,193 @@
+//! The events of a run as lines of JSON: what `run --json` prints, and `events/<run>.ndjson` beside the state, which
+//! other commands follow.
+//!
+//! Invariant: nothing depends on these files. They are never synced, may be deleted at any time, and an error here is
+//! no error of the run. A run keeps its newest 16 MiB, a state its newest 20 runs.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use descent_core::{
+    event::Event,
+    id::{RunId, Serial},
+};
+use serde::Serialize;
+
+use crate::{files, space, store::StatePlace};
+
+/// A run has two files of this size at most.
+const BYTES_MAX: u64 = 8 * 1024 * 1024;
+const RUNS_MAX: usize = 20;
+/// The space that the disk must have left.
+const SPARE_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes that one look at the end of a file takes in.
+const LOOK_BYTES: u64 = 1024 * 1024;
+
+/// An event that happened: a line of `descent run --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EventLine<'a> {
+    schema: &'static str,
+    /// When it was told.
+    at: String,
+    /// The commit that it belongs to.
+    serial: Serial,
+    #[serde(flatten)]
+    pub event: &'a Event,
+}
+
+impl<'a> EventLine<'a> {
+    pub fn new(event: &'a Event, at: String, serial: Serial) -> Self {
+        Self {
+            schema: "descent/event/1",
+            at,
+            serial,
+            event,
+        }
+    }
+}
+
+/// Writes the events of one run.
+#[derive(Debug)]
+pub struct EventLog {
+    dir: PathBuf,
+    run: String,
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl EventLog {
+    /// The caller holds the lease.
+    pub fn start(place: &StatePlace, run: &RunId) -> Self {
+        let dir = dir_in(place);
+        if files::make_dir(&dir).is_ok() {
+            forget_older(&dir);
+        }
+        Self {
+            dir,
+            run: run.to_string(),
+            file: None,
+            bytes: 0,
+        }
+    }
+
+    pub fn append(&mut self, line: &EventLine<'_>) {
+        if let Err(error) = self.try_append(line) {
+            tracing::debug!(%error, "an event is not kept");
+            self.file = None;
+        }
+    }
+
+    fn try_append(&mut self, line: &EventLine<'_>) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let free = space::free_space(&self.dir);
+        if free.is_some_and(|space| space.free_bytes < SPARE_BYTES) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let newest = newest(&self.dir, &self.run);
+        if self.bytes + text.len() as u64 > BYTES_MAX {
+            self.file = None;
+            let before = older(&self.dir, &self.run);
+            files::remove(&before)?;
+            files::move_to(&newest, &before)?;
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = files::append(&newest)?;
+                self.bytes = file.metadata()?.len();
+                self.file.insert(file)
+            }
+        };
+        file.write_all(&text)?;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+}
+
+fn dir_in(place: &StatePlace) -> PathBuf {
+    place.dir.join("events")
+}
+
+fn newest(dir: &Path, run: &str) -> PathBuf {
+    dir.join(format!("{run}.ndjson"))
+}
+
+/// The name sorts before that of the newer part.
+fn older(dir: &Path, run: &str) -> PathBuf {
+    dir.join(format!("{run}.0.ndjson"))
+}
+
+/// Ids of runs sort by time, so the first names are the oldest runs.
+fn forget_older(dir: &Path) {
+    let mut names: Vec<(String, PathBuf)> = files::entries(dir)
+        .into_iter()
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_suffix(".ndjson")?;
+            let run = name.strip_suffix(".0").unwrap_or(name).to_owned();
+            Some((run, path))
+        })
+        .collect();
+    names.sort();
+    let mut runs: Vec<String> = names.iter().map(|(run, _)| run.clone()).collect();
+    runs.dedup();
+    // The run that begins adds one.
+    let over = (runs.len() + 1).saturating_sub(RUNS_MAX);
+    for (run, path) in &names {
+        if runs.iter().take(over).any(|old| old == run) {
+            let _ = files::remove_file(path);
+        }
+    }
+}
+
+/// Follows the events of one run, from the first that are kept.
+#[derive(Debug)]
+pub struct EventReader {
+    path: PathBuf,
+    file: Option<(File, u64)>,
+    /// The beginning of a line that is not whole yet.
+    half: Vec<u8>,
+}
+
+impl EventReader {
+    pub fn of(place: &StatePlace, run: &str) -> Self {
+        Self {
+            path: newest(&dir_in(place), run),
+            file: None,
+            half: Vec::new(),
+        }
+    }
+
+    /// The lines that were added since the last look. A file that was deleted or replaced is read anew.
+    pub fn read(&mut self) -> Vec<String> {
+        self.try_read().unwrap_or_default()
+    }
+
+    fn try_read(&mut self) -> io::Result<Vec<String>> {
+        let there = self.path.symlink_metadata().ok().map(|meta| meta.ino());
+        let open = self.file.as_ref().map(|(_, ino)| *ino);
+        if open.is_none() || (there.is_some() && open != there) {
+            let file = files::open(&self.path)?;
+            let ino = file.metadata()?.ino();
+            (self.file, self.half) = (Some((file, ino)), Vec::new());
+        }
+        let Some((file, _)) = &mut self.file else {
+            return Ok(Vec::new());
+        };
+        if file.metadata()?.len() < file.stream_position()? {
+            file.seek(SeekFrom::Start(0))?;
+            self.half.clear();
+        }
+        file.take(LOOK_BYTES).read_to_end(&mut self.half)?;
+        let whole = self.half.iter().rposition(|byte| *byte == b'\n');
+        let rest = self.half.split_off(whole.map_or(0, |end| end + 1));
+        let lines = std::mem::replace(&mut self.half, rest);
+        let text = String::from_utf8_lossy(&lines);
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}

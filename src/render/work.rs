@@ -1,0 +1,110 @@
+//! The present work of a loop, as lines: for the area below a run, and for whoever watches.
+
+use descent_core::{
+    id::{AtomId, UnixMillis},
+    view::work::{AttemptAtWork, CheckAtWork, OtherKind, OtherWork, Stage, WorkView},
+};
+
+use super::{Line, Meaning, age, count, length, line, moment};
+
+/// On a narrower terminal, words are left out.
+const NARROW: usize = 60;
+
+/// Rows for all that is at work, each under its groups, and then the last one with what is left.
+pub fn work(view: &WorkView, now: UnixMillis, columns: usize, rows: usize) -> Vec<Line> {
+    let mut lines = rows_at_work(view, now, columns);
+    let room = rows.max(1);
+    let hidden = lines.len().saturating_sub(room);
+    lines.truncate(room);
+    if hidden > 0 {
+        lines.push(Line::indent(2).dim(format!("… and {hidden} more")));
+    }
+    if !view.began.is_empty() {
+        lines.push(foot(view, now, columns));
+    }
+    lines
+}
+
+fn rows_at_work(view: &WorkView, now: UnixMillis, columns: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut shown: Vec<&AtomId> = Vec::new();
+    for attempt in &view.attempts {
+        for (depth, group) in attempt.above.iter().enumerate() {
+            if !shown.contains(&&group.id) {
+                shown.push(&group.id);
+                let members = if group.is_any { "one of" } else { "all of" };
+                lines.push(Line::indent(2 * depth).dim(format!("{} ({members})", group.id)));
+            }
+        }
+        lines.push(attempt_row(attempt, now, columns));
+    }
+    lines.extend(view.other.iter().map(|other| other_row(other, now)));
+    lines
+}
+
+fn since(at: &str, now: UnixMillis) -> String {
+    let began = moment(at);
+    began.map_or_else(String::new, |began| age(now.0.saturating_sub(began.0)))
+}
+
+fn attempt_row(attempt: &AttemptAtWork, now: UnixMillis, columns: usize) -> Line {
+    let head = Line::indent(2 * attempt.above.len())
+        .put(Meaning::Running, "▸ ")
+        .strong(attempt.atom.as_str())
+        .plain("  ");
+    let (n, of) = (attempt.n, attempt.of);
+    let row = if columns < NARROW {
+        head.plain(format!("{n}/{of}"))
+    } else {
+        head.plain(format!("attempt {n} of {of}"))
+    };
+    let row = row
+        .plain(format!("  {}  ", since(&attempt.since, now)))
+        .dim(stage(attempt.stage));
+    match &attempt.check {
+        Some(check) => row.dim(format!(": {}", measured(check, now))),
+        None => row,
+    }
+}
+
+fn measured(check: &CheckAtWork, now: UnixMillis) -> String {
+    format!("{} ({})", line(&check.title), since(&check.since, now))
+}
+
+/// The stage of an attempt, in words.
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Agent => "at work",
+        Stage::Merge => "merging",
+        Stage::Checks => "its checks",
+        Stage::Waits => "waits for others to land",
+    }
+}
+
+fn other_row(other: &OtherWork, now: UnixMillis) -> Line {
+    let name = match other.what {
+        OtherKind::BaseCase => "base case",
+        OtherKind::Rebuild => "rebuilding the result",
+    };
+    let row = Line::new().put(Meaning::Running, "▸ ").strong(name);
+    let row = row.plain(format!("  {}", since(&other.since, now)));
+    match &other.check {
+        Some(check) => row.dim(format!("  {}", line(&check.title))),
+        None => row,
+    }
+}
+
+fn foot(view: &WorkView, now: UnixMillis, columns: usize) -> Line {
+    let began = moment(&view.began).unwrap_or(now);
+    let active_ms = view.active_ms + now.0.saturating_sub(began.0);
+    let budget = view.time_budget_ms;
+    let budget = budget.map(|budget| format!(" of {}", length(budget)));
+    let time = format!("{}{}", age(active_ms), budget.unwrap_or_default());
+    let (resolved, all) = (view.resolved, view.all);
+    let left = count(&view.attempts_left, "attempt");
+    Line::new().dim(if columns < NARROW {
+        format!("{resolved}/{all} · {left} left · {time}")
+    } else {
+        format!("{resolved} of {all} resolved · at most {left} left · {time}")
+    })
+}
