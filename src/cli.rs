@@ -32,6 +32,7 @@ mod undo;
 mod usage;
 mod validate;
 mod verify;
+mod watch;
 mod why;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -110,6 +111,8 @@ enum Command {
     Confirm(confirm::ConfirmArgs),
     /// Say whether an effect outside happened
     Resolve(resolve::ResolveArgs),
+    /// Look at a run, live
+    Watch(Box<watch::WatchArgs>),
     /// Show how things stand
     Status(status::StatusArgs),
     /// Change the state in your editor, also while a loop runs
@@ -219,6 +222,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Retry(flags)) => steer::retry(&context, &flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
         Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
+        Some(Command::Watch(flags)) => watch::watch(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),

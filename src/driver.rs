@@ -29,7 +29,7 @@ use std::{
 use descent_core::{
     change,
     desired::{self, DesiredWork, WorkKey},
-    event::{Event, Input, Observation},
+    event::{Input, Observation},
     id::{AttemptId, RunId, Serial},
     state::{Intent, RunStatus, StartedFrom},
     step::{self, Refusal, Transition},

@@ -14,6 +14,7 @@ use std::{
 use descent_core::{
     event::Event,
     id::{RunId, Serial},
+    world::World,
 };
 use serde::Serialize;
 
@@ -36,6 +37,9 @@ pub struct EventLine<'a> {
     at: String,
     /// The commit that it belongs to.
     serial: Serial,
+    /// The halting bound then, if a loop told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
     #[serde(flatten)]
     pub event: &'a Event,
 }
@@ -46,8 +50,45 @@ impl<'a> EventLine<'a> {
             schema: "descent/event/1",
             at,
             serial,
+            left: None,
             event,
         }
+    }
+
+    /// With the bound of the state that the event led to.
+    #[must_use]
+    pub fn of_world(event: &'a Event, at: String, world: &World) -> Self {
+        Self {
+            left: Some(world.measure().attempts.to_string()),
+            ..Self::new(event, at, world.state.serial)
+        }
+    }
+}
+
+/// An event as it was read back.
+#[derive(Debug, Clone)]
+pub struct HappenedEvent {
+    /// The line as it stands.
+    pub line: String,
+    pub at: String,
+    pub left: Option<String>,
+    pub event: Event,
+}
+
+impl HappenedEvent {
+    /// `None` for a line that is no event.
+    fn read(line: &str) -> Option<Self> {
+        let mut value: serde_json::Value = serde_json::from_str(line).ok()?;
+        let keys = value.as_object_mut()?;
+        let mut take = |key: &str| keys.shift_remove(key)?.as_str().map(str::to_owned);
+        let (at, left, _) = (take("at")?, take("left"), take("schema"));
+        keys.shift_remove("serial");
+        Some(Self {
+            line: line.to_owned(),
+            at,
+            left,
+            event: serde_json::from_value(value).ok()?,
+        })
     }
 }
 
@@ -163,9 +204,11 @@ impl EventReader {
         }
     }
 
-    /// The lines that were added since the last look. A file that was deleted or replaced is read anew.
-    pub fn read(&mut self) -> Vec<String> {
-        self.try_read().unwrap_or_default()
+    /// The events that were added since the last look. A file that was replaced is read anew.
+    pub fn read(&mut self) -> Vec<HappenedEvent> {
+        let lines = self.try_read().unwrap_or_default();
+        let events = lines.iter().filter_map(|line| HappenedEvent::read(line));
+        events.collect()
     }
 
     fn try_read(&mut self) -> io::Result<Vec<String>> {

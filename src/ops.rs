@@ -27,6 +27,7 @@ pub mod stop;
 pub mod trust;
 pub mod undo;
 pub mod validate;
+pub mod watch;
 
 use std::path::PathBuf;
 

@@ -32,6 +32,7 @@ mod handle;
 mod known;
 mod leader;
 pub mod orphans;
+pub mod own_program;
 pub mod own_tag;
 pub mod programs;
 pub(crate) mod registry;

@@ -14,6 +14,7 @@ mod result;
 mod status;
 mod style;
 mod text;
+pub mod watch;
 mod why;
 mod work;
 

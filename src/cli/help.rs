@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve", "undo", "fork",
         ],
     ),
-    ("look", &["status", "graph", "why", "log", "show"]),
+    ("look", &["status", "watch", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
@@ -31,7 +31,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 26] = [
+const EXAMPLES: [(&str, &str); 27] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -52,6 +52,7 @@ const EXAMPLES: [(&str, &str); 26] = [
     ("confirm", "descent confirm \"the page looks right\""),
     ("resolve", "descent resolve deploy.3 --done"),
     ("status", "descent status --exit-code"),
+    ("watch", "descent watch --stop-when stalled=30m,hung=60s"),
     (
         "graph",
         "descent graph --format dot | dot -Tsvg > graph.svg",

@@ -91,6 +91,15 @@ pub struct RedirectArgs {
     yes: bool,
 }
 
+/// The changes that the flags ask for; `--add` is read, and asked about.
+pub(super) fn order_of(
+    context: &Context,
+    flags: &RedirectArgs,
+    store: &Store,
+) -> Result<RedirectOrder, Failure> {
+    order::order(context, flags, store)
+}
+
 pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if flags.abort {

@@ -77,26 +77,7 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
     }
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
-    let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
-    let path = report.path().map(|path| path.display().to_string());
-    if context.out.json {
-        context.out.json(&result_json(report, &result, path));
-    } else {
-        let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
-        let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
-        judged_where(&mut page, &report.workspaces, Checkout::Pristine);
-        match run.status {
-            _ if applies => {}
-            RunStatus::Completed => page.next(&next_of(&report.place, &ending.world)),
-            RunStatus::Aligned
-            | RunStatus::Running
-            | RunStatus::Redirecting
-            | RunStatus::Stopped
-            | RunStatus::Exhausted
-            | RunStatus::NeedsGuidance => render::next_moves(&mut page, &result),
-        }
-        context.out.page(&page);
-    }
+    show_result(context, report, !applies);
     if let Some(signal) = ending.signal
         && run.status == RunStatus::Stopped
     {
@@ -106,6 +87,30 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
         return apply(context);
     }
     Ok(End::Code(code_of(run)))
+}
+
+/// Prints the result; with `leads_on`, what to do next after a run that completed.
+pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool) {
+    if context.out.json {
+        return context.out.json(&result_json(report));
+    }
+    let ending = &report.ending;
+    let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
+    let path = report.path().map(|path| path.display().to_string());
+    let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
+    let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
+    judged_where(&mut page, &report.workspaces, Checkout::Pristine);
+    match ending.world.state.run.status {
+        RunStatus::Completed if leads_on => page.next(&next_of(&report.place, &ending.world)),
+        RunStatus::Completed => {}
+        RunStatus::Aligned
+        | RunStatus::Running
+        | RunStatus::Redirecting
+        | RunStatus::Stopped
+        | RunStatus::Exhausted
+        | RunStatus::NeedsGuidance => render::next_moves(&mut page, &result),
+    }
+    context.out.page(&page);
 }
 
 /// The command after a completed run; its result may have been applied already.
@@ -190,15 +195,18 @@ pub(super) struct ResultOutput<'a> {
     serial: Serial,
 }
 
-fn result_json(report: &RunReport, result: &Node, path: Option<String>) -> serde_json::Value {
+fn result_json(report: &RunReport) -> serde_json::Value {
+    let state = &report.ending.world.state;
+    let result = run_end::last_result(state).unwrap_or_else(Node::null);
     let output = ResultOutput {
         schema: "descent/result/1",
-        result,
-        serial: report.ending.world.state.serial,
+        result: &result,
+        serial: state.serial,
     };
     let mut value = serde_json::to_value(&output).unwrap_or_default();
     let workspace = value.get_mut("workspace");
     if let Some(workspace) = workspace.and_then(|workspace| workspace.as_object_mut()) {
+        let path = report.path().map(|path| path.display().to_string());
         workspace.insert("path".to_owned(), path.into());
         let branch = report.workspaces.trees().map(Worktrees::result_ref);
         workspace.insert("branch".to_owned(), branch.into());

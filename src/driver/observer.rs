@@ -1,15 +1,13 @@
 //! A person's view of the loop: what it is told. Not here: who looks, and how it is shown.
 
-use descent_core::{
-    desired::DesiredWork, event::Event, id::Serial, view::liveness::WaitsFor, world::World,
-};
+use descent_core::{desired::DesiredWork, event::Event, view::liveness::WaitsFor, world::World};
 
 use super::Loop;
 
 /// The callbacks of a person's view of the run.
 pub struct Observer<'e> {
-    /// Gets every event, with its commit.
-    pub on_event: &'e mut dyn FnMut(&Event, Serial),
+    /// Gets every event, with the state that it led to.
+    pub on_event: &'e mut dyn FnMut(&Event, &World),
     /// Gets other messages for a person.
     pub on_note: &'e mut dyn FnMut(&str),
     /// Gets the desired work at every turn of the loop.
@@ -19,9 +17,8 @@ pub struct Observer<'e> {
 impl Loop<'_> {
     /// Tells the events of the commit that the loop has arrived at.
     pub(super) fn announce(&mut self, events: &[Event]) {
-        let serial = self.world.state.serial;
         for event in events {
-            (self.observer.on_event)(event, serial);
+            (self.observer.on_event)(event, &self.world);
         }
     }
 }

@@ -130,8 +130,8 @@ pub fn run(
             from,
         };
         let observer = Observer {
-            on_event: &mut |event, serial| {
-                let line = EventLine::new(event, options.clock.now().rfc3339(), serial);
+            on_event: &mut |event, world| {
+                let line = EventLine::of_world(event, options.clock.now().rfc3339(), world);
                 events.append(&line);
                 client.event(&line);
             },

@@ -105,6 +105,13 @@ impl Line {
         Self(kept)
     }
 
+    /// The pieces in order, each on one line and clean.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = (Meaning, &str)> {
+        self.0
+            .iter()
+            .map(|(meaning, text)| (*meaning, text.as_str()))
+    }
+
     pub fn text(&self, is_coloured: bool) -> String {
         let mut out = String::new();
         for (meaning, text) in &self.0 {
@@ -210,6 +217,10 @@ impl Page {
     }
 
     /// A free line between two blocks.
+    pub fn into_lines(self) -> Vec<Line> {
+        self.lines
+    }
+
     pub fn gap(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(Line::new());

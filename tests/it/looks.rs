@@ -12,4 +12,5 @@ pub(crate) mod look;
 pub(crate) mod misread;
 pub(crate) mod next_step;
 pub(crate) mod screens;
+pub(crate) mod watch;
 pub(crate) mod watched;

@@ -7,6 +7,7 @@ mod correction;
 mod growth;
 
 use alloc::{
+    boxed::Box,
     collections::BTreeMap,
     string::{String, ToString},
     vec::Vec,
@@ -46,7 +47,7 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub enum EntryKind {
     Choice(ChoiceEntry),
-    Failure(FailureEntry),
+    Failure(Box<FailureEntry>),
     Refuted(RefutedEntry),
     Backtrack(BacktrackEntry),
     Plan(PlanEntry),
@@ -328,7 +329,7 @@ impl Entry {
         let EntryKind::Failure(failure) = &self.kind else {
             return None;
         };
-        Some(failure)
+        Some(&**failure)
     }
 
     /// The refuted selection that it records, if it does.
@@ -398,7 +399,7 @@ impl Entry {
 
 /// The kinds of entries, each with its word.
 macro_rules! entry_kinds {
-    ($($kind:ident $data:ident = $word:literal,)*) => {
+    ($($kind:ident $data:ty = $word:literal,)*) => {
         impl EntryKind {
             /// Its type in the file.
             pub fn word(&self) -> &str {
@@ -411,7 +412,7 @@ macro_rules! entry_kinds {
             /// The keys that the program writes into an entry of this kind.
             pub fn keys(&self) -> Vec<&'static str> {
                 let own = match self {
-                    $( EntryKind::$kind(_) => $data::rules(), )*
+                    $( EntryKind::$kind(_) => <$data>::rules(), )*
                     EntryKind::Other(_) => Vec::new(),
                 };
                 let common = ["type", "at", "serial", "pass"].into_iter();
@@ -420,7 +421,7 @@ macro_rules! entry_kinds {
 
             fn read(word: &str, fields: &mut Fields<'_, '_>) -> Option<Self> {
                 match word {
-                    $( $word => $data::read(fields).map(EntryKind::$kind), )*
+                    $( $word => <$data>::read(fields).map(EntryKind::$kind), )*
                     _ => None,
                 }
             }
@@ -438,7 +439,7 @@ macro_rules! entry_kinds {
 
 entry_kinds! {
     Choice ChoiceEntry = "choice",
-    Failure FailureEntry = "failure",
+    Failure Box<FailureEntry> = "failure",
     Refuted RefutedEntry = "refuted",
     Backtrack BacktrackEntry = "backtrack",
     Plan PlanEntry = "plan",

@@ -2,7 +2,7 @@
 //!
 //! Not here: how one value is read (`value`), what the rules are used for (`rule`).
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 use super::{
     fields::{Fields, Writer},
@@ -29,6 +29,20 @@ pub(crate) trait Part: Sized {
     /// `None` where a required key is missing.
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self>;
     fn write(&self, to: &mut Writer);
+}
+
+impl<T: Part> Part for Box<T> {
+    fn rules() -> Vec<FieldRule> {
+        T::rules()
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        T::read(fields).map(Box::new)
+    }
+
+    fn write(&self, to: &mut Writer) {
+        T::write(self, to);
+    }
 }
 
 impl<T: Part> Part for Arc<T> {

@@ -84,7 +84,7 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     if transaction.plan_of(&intent.atom).is_some() {
         return match planning::finished(transaction, id, &outcome) {
             Ok(()) => {}
-            Err(failure) => failed(transaction, id, failure),
+            Err(failure) => failed(transaction, id, *failure),
         };
     }
     transaction

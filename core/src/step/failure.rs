@@ -1,6 +1,6 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use super::{patterns, transaction::Transaction};
 use crate::{
@@ -78,7 +78,7 @@ pub(super) fn record(
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
     patterns::count(transaction, &entry);
-    transaction.record(EntryKind::Failure(entry));
+    transaction.record(EntryKind::Failure(Box::new(entry)));
 }
 
 /// A large value of an attempt that failed is of no use to the next.

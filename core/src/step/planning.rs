@@ -3,6 +3,7 @@
 //! Invariant: the atoms of a fragment, the change of its step and the entry of the trail are one commit.
 
 use alloc::{
+    boxed::Box,
     format,
     string::{String, ToString},
     sync::Arc,
@@ -34,7 +35,7 @@ pub(super) fn finished(
     transaction: &mut Transaction,
     id: &AttemptId,
     outcome: &Outcome,
-) -> Result<(), Failure> {
+) -> Result<(), Box<Failure>> {
     let Some(intent) = transaction.in_flight(id).cloned() else {
         return Ok(());
     };
@@ -56,7 +57,7 @@ pub(super) fn finished(
         judged => {
             let mut faults = judged.err().unwrap_or_default();
             faults.extend(fragment::shell_faults(outcome));
-            Err(refusal(outcome, &faults))
+            Err(Box::new(refusal(outcome, &faults)))
         }
     }
 }

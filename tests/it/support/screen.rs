@@ -115,6 +115,23 @@ impl Terminal {
         rustix::io::write(&self.master, format!("{line}\n").as_bytes()).unwrap();
     }
 
+    /// Presses these keys, without an Enter.
+    pub fn presses(&self, keys: &str) {
+        rustix::io::write(&self.master, keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end of a program that draws a whole screen, and gives its code and all that it wrote.
+    pub fn left(mut self) -> (Option<i32>, String) {
+        let mut status = None;
+        let mut has_ended = || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        };
+        wait_for_or("the end", &mut has_ended, String::new);
+        self.reader.take().unwrap().join().unwrap();
+        (status.unwrap().code(), self.written())
+    }
+
     /// The screen as it is drawn now, once it satisfies `is_meant`; only whole drawings are looked at.
     #[track_caller]
     pub fn drawn(&self, is_meant: impl Fn(&str) -> bool) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Not here: the choice of entries (`trail`).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use crate::{
     fingerprint,
@@ -33,7 +33,7 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         }),
         ..failure.clone()
     };
-    entry.with(EntryKind::Failure(line))
+    entry.with(EntryKind::Failure(Box::new(line)))
 }
 
 /// Whether a failure stands as a line already.

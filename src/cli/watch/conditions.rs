@@ -1,0 +1,222 @@
+//! The conditions under which `watch` ends or redirects a run, each at most once.
+//!
+//! Invariant: it acts by the same commits as a person's command, in the name of `watch`, with the condition as the reason.
+
+use std::sync::Arc;
+
+use descent_core::{
+    state::{fields::DurationText, objective::RequestKind},
+    view::liveness::Activity,
+    world::World,
+};
+
+use super::{WatchArgs, actions::WatchClient};
+use crate::{
+    cli::{context::Context, redirect},
+    clock::{self, Clock, Stopwatch},
+    failure::Failure,
+    ops::{
+        self,
+        redirect::{RedirectOrder, Unchanged},
+        stop::StopRequest,
+        watch::WatchReport,
+    },
+    store::Store,
+};
+
+/// All conditions of one watch.
+pub(super) struct Conditions<'a> {
+    client: WatchClient<'a>,
+    rules: Vec<Rule>,
+    progress: ProgressMark,
+}
+
+/// A condition, and what follows; it is gone once it was met.
+struct Rule {
+    when: When,
+    after: DurationText,
+    then: Then,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Nothing was solved, and no more of the base case holds.
+    Stalled,
+    /// The loop gives no sign of life.
+    Hung,
+}
+
+enum Then {
+    Stop,
+    Redirect(Box<RedirectOrder>),
+}
+
+/// The best that was seen, and how long ago.
+struct ProgressMark {
+    run: Option<String>,
+    solved: usize,
+    held: u64,
+    since: Stopwatch,
+}
+
+/// A condition that was met.
+pub(super) struct Fired {
+    then: Then,
+    when: When,
+    reason: String,
+    /// For whoever watches.
+    pub(super) words: String,
+}
+
+impl<'a> Conditions<'a> {
+    pub(super) fn of(
+        context: &'a Context,
+        flags: &WatchArgs,
+        store: &Store,
+    ) -> Result<Self, Failure> {
+        let mut rules = Vec::new();
+        for text in &flags.stop_when {
+            let (when, after) = condition("--stop-when", text)?;
+            rules.push(Rule {
+                when,
+                after,
+                then: Then::Stop,
+            });
+        }
+        let order = redirect::order_of(context, &flags.redirect, store)?;
+        match &flags.redirect_when {
+            Some(text) => {
+                let (when, after) = condition("--redirect-when", text)?;
+                if when == When::Hung {
+                    let hint = "--stop-when hung=60s ends such a loop";
+                    return Err(Failure::usage("a loop that hangs reads no redirect", hint));
+                }
+                if order.redirect.is_empty() {
+                    let hint = "name a change: --redirect-when stalled=15m --select GROUP=CHOICE";
+                    return Err(Failure::usage("--redirect-when changes nothing", hint));
+                }
+                let then = Then::Redirect(Box::new(order));
+                rules.push(Rule { when, after, then });
+            }
+            None if !order.redirect.is_empty() || order.reason.is_some() => {
+                let hint = "--redirect-when stalled=15m, or descent redirect for a change at once";
+                return Err(Failure::usage("a change without its condition", hint));
+            }
+            None => {}
+        }
+        Ok(Self {
+            client: WatchClient::new(context),
+            rules,
+            progress: ProgressMark::new(clock::real()),
+        })
+    }
+
+    /// The first condition that is met now.
+    pub(super) fn fired(&mut self, look: &WatchReport) -> Option<Fired> {
+        if self.rules.is_empty() {
+            return None;
+        }
+        self.progress.observe(look);
+        if !look.is_live() {
+            return None;
+        }
+        let hung_ms = (look.observed.liveness.activity == Activity::Hung)
+            .then(|| look.observed.heartbeat().and_then(|beat| beat.age_ms))
+            .flatten();
+        let stalled_ms = self.progress.since.passed_ms();
+        let is_met = |rule: &Rule| match rule.when {
+            When::Stalled => stalled_ms >= rule.after.ms,
+            When::Hung => hung_ms.is_some_and(|ms| ms >= rule.after.ms),
+        };
+        let place = self.rules.iter().position(is_met)?;
+        let rule = self.rules.remove(place);
+        let what = match rule.when {
+            When::Stalled => "nothing was solved, and no more checks hold",
+            When::Hung => "the loop gave no sign of life",
+        };
+        let reason = format!("watch: {what} for {}", rule.after.as_str());
+        let action = match rule.then {
+            Then::Stop => "the run is stopped",
+            Then::Redirect(_) => "the run is redirected",
+        };
+        Some(Fired {
+            words: format!("{what} for {}: {action}", rule.after.as_str()),
+            then: rule.then,
+            when: rule.when,
+            reason,
+        })
+    }
+
+    /// Carries it out; true if the run has ended by it.
+    pub(super) fn act(&self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
+        match fired.then {
+            Then::Stop => {
+                let stop = StopRequest {
+                    // A loop that hangs reads no request.
+                    kind: match fired.when {
+                        When::Stalled => RequestKind::Stop,
+                        When::Hung => RequestKind::StopNow,
+                    },
+                    reason: Some(fired.reason),
+                    waits: true,
+                };
+                ops::stop::stop(&self.client, store, &stop)?;
+                Ok(true)
+            }
+            Then::Redirect(mut order) => {
+                let said = order
+                    .reason
+                    .take()
+                    .map(|words| format!("{words} ({})", fired.reason));
+                order.reason = said.or(Some(fired.reason));
+                let loaded = ops::current(&self.client, store)?;
+                match ops::redirect::redirect(&self.client, store, loaded, &order, None)? {
+                    Ok(_) | Err(Unchanged) => Ok(false),
+                }
+            }
+        }
+    }
+}
+
+impl ProgressMark {
+    fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            run: None,
+            solved: 0,
+            held: 0,
+            since: Stopwatch::start(clock),
+        }
+    }
+
+    /// Another run, a redirect, or something new that holds is progress.
+    fn observe(&mut self, look: &WatchReport) {
+        if !look.is_news {
+            return;
+        }
+        let state = look.state();
+        let run = format!("{:?} {:?}", state.run.id, state.run.epoch);
+        let world = World::new(state.clone());
+        let solved = world.split().0.len();
+        let held = state.run.verdicts.iter().map(|one| one.held).max();
+        let held = held.unwrap_or(0);
+        let is_other = self.run.as_ref() != Some(&run);
+        if is_other || solved > self.solved || held > self.held {
+            self.since.lap_ms();
+            (self.run, self.solved, self.held) = (Some(run), solved, held);
+        }
+    }
+}
+
+/// `stalled=15m` as its parts.
+fn condition(flag: &str, text: &str) -> Result<(When, DurationText), Failure> {
+    let hint = "stalled=15m, or hung=60s";
+    let wrong = || Failure::usage(format!("{flag} {text}: that is no condition"), hint);
+    let (name, after) = text.split_once('=').ok_or_else(wrong)?;
+    let when = match name.trim() {
+        "stalled" => When::Stalled,
+        "hung" => When::Hung,
+        _ => return Err(wrong()),
+    };
+    let after = DurationText::parse(after).filter(|after| after.ms > 0);
+    Ok((when, after.ok_or_else(wrong)?))
+}

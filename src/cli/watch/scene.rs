@@ -1,0 +1,187 @@
+//! The scene of the overview, from what was seen last.
+
+use std::collections::VecDeque;
+
+use descent_core::{
+    event::Event,
+    id::{AtomId, UnixMillis},
+    view::{self, graph::GraphView, liveness::Activity, work::WorkView},
+    world::World,
+};
+
+use crate::{
+    cli::liveness,
+    events::HappenedEvent,
+    ops::{liveness::waits_for, watch::WatchReport},
+    render::{self, Line, Meaning, watch::WatchScene},
+};
+
+/// Events that are kept for the screen.
+const EVENTS_MAX: usize = 500;
+/// Values of a curve.
+const VALUES_MAX: usize = 2_000;
+/// Rows of an output.
+const OUTPUT_ROWS_MAX: usize = 1_000;
+
+/// Everything that was seen so far.
+#[derive(Default)]
+pub(super) struct WatchHistory {
+    run: String,
+    pub(super) graph: Option<GraphView>,
+    tree: Vec<Line>,
+    facts: Line,
+    goal: String,
+    events: VecDeque<Line>,
+    bound: VecDeque<u64>,
+    failing: VecDeque<u64>,
+    pub(super) work: Option<WorkView>,
+    status: Line,
+}
+
+impl WatchHistory {
+    pub(super) fn take(&mut self, look: &WatchReport) {
+        let state = look.state();
+        let run = state.run.id.as_ref().map(ToString::to_string);
+        let run = run.unwrap_or_default();
+        if run != self.run {
+            self.run = run;
+            (self.bound, self.failing) = Default::default();
+            self.events.clear();
+        }
+        if look.is_news || self.graph.is_none() {
+            self.see_state(World::new(state.clone()));
+        }
+        look.events
+            .iter()
+            .for_each(|happened| self.happened(happened));
+        self.work.clone_from(&look.work);
+        self.status = status(look);
+    }
+
+    fn see_state(&mut self, world: World) {
+        let graph = view::graph::graph(&world);
+        self.tree = render::graph_lines(&graph);
+        self.graph = Some(graph);
+        self.goal = render::line(&world.state.objective.goal);
+        let (resolved, open) = world.split();
+        let (resolved, all) = (resolved.len(), resolved.len() + open.len());
+        let left = world.measure().attempts.to_string();
+        let spent = &world.state.run.spent;
+        let held = world.state.run.verdicts.last();
+        let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
+        let cost = render::count(spent.attempts, "attempt");
+        let left_text = &left;
+        self.facts = Line::of(format!(
+            "{resolved} of {all} resolved{} · {cost} made, at most {left_text} left",
+            held.unwrap_or_default()
+        ));
+        push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
+    }
+
+    fn happened(&mut self, happened: &HappenedEvent) {
+        let at = happened.at.get(11..19).unwrap_or_default();
+        for line in render::event(&happened.event, usize::MAX) {
+            self.events
+                .push_back(Line::new().dim(at).plain(" ").then(line));
+        }
+        let over = self.events.len().saturating_sub(EVENTS_MAX);
+        self.events.drain(..over);
+        if let Some(left) = &happened.left {
+            push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
+        }
+        if let Event::BaseCase {
+            held: Some(held),
+            of: Some(of),
+            ..
+        } = &happened.event
+        {
+            push_value(&mut self.failing, of.saturating_sub(*held));
+        }
+    }
+
+    /// The row of an atom that is at work, to begin with.
+    pub(super) fn first_at_work(&self) -> Option<usize> {
+        let nodes = &self.graph.as_ref()?.nodes;
+        nodes.iter().position(|node| node.state == "running")
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.tree.len()
+    }
+
+    pub(super) fn atom(&self, row: usize) -> Option<AtomId> {
+        let nodes = &self.graph.as_ref()?.nodes;
+        nodes.get(row).map(|node| node.id.clone())
+    }
+
+    pub(super) fn scene(&self, selected: usize, now: UnixMillis, columns: usize) -> WatchScene {
+        let work = self.work.as_ref();
+        let work = work.map(|work| render::work(work, now, columns, usize::MAX));
+        WatchScene {
+            title: Line::new()
+                .strong("descent  ")
+                .then(self.status.clone())
+                .plain("  ")
+                .plain(&self.goal),
+            facts: self.facts.clone(),
+            tree: self.tree.clone(),
+            selected,
+            work: work.unwrap_or_else(|| vec![Line::new().dim("nothing runs")]),
+            output_of: String::new(),
+            output: Vec::new(),
+            bound: self.bound.iter().copied().collect(),
+            failing: self.failing.iter().copied().collect(),
+            events: self.events.iter().cloned().collect(),
+            foot: Line::new(),
+        }
+    }
+}
+
+fn push_value(values: &mut VecDeque<u64>, value: u64) {
+    if values.back() != Some(&value) || values.len() < 2 {
+        values.push_back(value);
+    }
+    if values.len() > VALUES_MAX {
+        values.pop_front();
+    }
+}
+
+/// The status of the run, and what its loop does.
+fn status(look: &WatchReport) -> Line {
+    let word = look.state().run.status.word();
+    let line = Line::new().word(word);
+    if let Some(trouble) = &look.trouble {
+        return line.put(
+            Meaning::Unknown,
+            format!("  the file cannot be read: {trouble}"),
+        );
+    }
+    match (
+        look.observed.liveness.activity,
+        look.observed.liveness.waits_for,
+    ) {
+        (_, Some(what)) => line.put(Meaning::Unknown, format!("  it waits {}", waits_for(what))),
+        (Activity::Hung | Activity::Dead | Activity::Asleep, None) => {
+            let note = liveness::note(&look.observed);
+            let text = note.map_or_else(String::new, |note| format!("  {}", note.text));
+            line.put(Meaning::Unknown, text)
+        }
+        (Activity::Running | Activity::Idle, None) => line,
+    }
+}
+
+/// An output as rows. A row that was written over, as by a progress bar, is shown as it was last.
+pub(super) fn output_rows(text: &str) -> Vec<Line> {
+    let rows: Vec<Line> = text
+        .lines()
+        .map(|row| {
+            row.trim_end_matches('\r')
+                .rsplit('\r')
+                .next()
+                .unwrap_or(row)
+        })
+        .map(|row| Line::of(render::line(row)))
+        .collect();
+    let over = rows.len().saturating_sub(OUTPUT_ROWS_MAX);
+    rows.into_iter().skip(over).collect()
+}

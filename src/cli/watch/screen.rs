@@ -1,0 +1,345 @@
+//! The session at a terminal: it looks, draws, and does what the keys ask for, until the person leaves.
+
+use std::{ffi::OsString, time::Duration};
+
+use descent_core::{
+    id::{AtomId, AttemptId},
+    verdict::assertions,
+};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+use super::{
+    actions,
+    conditions::Conditions,
+    keys::{self, KeyCommand},
+    pages::OpenPage,
+    scene::{WatchHistory, output_rows},
+};
+use crate::{
+    cli::{
+        End, ask,
+        context::{Context, runtime, signals},
+    },
+    clock,
+    failure::{Failure, exit},
+    ops::watch::{Lookout, WatchReport, newest_attempt, output_tail},
+    process::own_program,
+    render::{
+        self, Line, Meaning,
+        watch::{Screen, TerminalInput, Theme, draw, draw_page, typed},
+    },
+    signal::Signal,
+};
+
+/// How long a key is waited for; then it is looked again.
+const WAIT: Duration = Duration::from_millis(100);
+/// Between two looks at the state.
+const LOOK_EVERY_MS: u64 = 200;
+/// Without news it is drawn again so often, for the seconds shown.
+const DRAW_EVERY_MS: u64 = 1_000;
+/// Characters of typed guidance.
+const TYPED_MAX: usize = 4_000;
+
+/// A question at the foot of the screen.
+enum Question {
+    Stop,
+    Guide { atom: AtomId, typed: String },
+    Confirm(String),
+}
+
+struct Session<'a> {
+    context: &'a Context,
+    lookout: Lookout,
+    look: WatchReport,
+    seen: WatchHistory,
+    selected: Option<usize>,
+    page: Option<OpenPage>,
+    /// Rows that the page had room for.
+    room: usize,
+    question: Option<Question>,
+    message: Option<Line>,
+    is_changed: bool,
+}
+
+/// The consequence of a key.
+enum Next {
+    GoOn,
+    Leave,
+    /// Another command gets the terminal.
+    Open(&'static str),
+}
+
+/// Shows the run until the person leaves.
+pub(super) fn show(
+    context: &Context,
+    mut lookout: Lookout,
+    mut conditions: Conditions<'_>,
+) -> Result<End, Failure> {
+    let runtime = runtime()?;
+    let mut signals = runtime.block_on(async { signals() })?;
+    let look = lookout.look();
+    let mut session = Session::new(context, lookout, look);
+    let mut screen = Screen::open().map_err(|error| lost(&error))?;
+    let theme = Theme::chosen();
+    let (mut looked_ms, mut drawn_ms) = (0, 0);
+    loop {
+        let signal = runtime.block_on(async {
+            tokio::time::timeout(Duration::ZERO, signals.next())
+                .await
+                .ok()
+        });
+        if let Some(signal) = signal {
+            return Ok(match signal {
+                Signal::Interrupt => End::Code(0),
+                Signal::Terminate | Signal::Hangup => End::Signal(signal),
+            });
+        }
+        let now_ms = clock::since_boot().awake_ms;
+        if now_ms.saturating_sub(looked_ms) >= LOOK_EVERY_MS {
+            looked_ms = now_ms;
+            session.look_again();
+            if let Some(fired) = conditions.fired(&session.look) {
+                let words = fired.words.clone();
+                let acted = conditions.act(session.lookout.store(), fired);
+                if acted? {
+                    drop(screen);
+                    context.out.say(&words);
+                    return Ok(End::Code(exit::STOPPED));
+                }
+                session.say(Ok(words));
+            }
+        }
+        if session.is_changed || now_ms.saturating_sub(drawn_ms) >= DRAW_EVERY_MS {
+            drawn_ms = now_ms;
+            session.is_changed = false;
+            screen
+                .draw(|frame| session.draw(frame, theme))
+                .map_err(|error| lost(&error))?;
+        }
+        match typed(WAIT).map_err(|error| lost(&error))? {
+            None => {}
+            Some(TerminalInput::Resized) => session.is_changed = true,
+            Some(TerminalInput::Key(event)) => match session.on_key(event) {
+                Next::GoOn => {}
+                Next::Leave => return Ok(End::Code(0)),
+                Next::Open(command) => {
+                    let lent = screen.lend(|| open(session.context, command));
+                    lent.map_err(|error| lost(&error))?;
+                    session.is_changed = true;
+                }
+            },
+        }
+    }
+}
+
+fn lost(error: &std::io::Error) -> Failure {
+    Failure::io("the terminal cannot be drawn on", error)
+}
+
+/// Runs another command of ours at the terminal, then waits until the person has read its end.
+fn open(context: &Context, command: &str) {
+    let mut args: Vec<OsString> = vec!["-C".into(), context.dir.clone().into()];
+    if let Some(state) = &context.state {
+        args.extend(["--state".into(), state.clone().into()]);
+    }
+    args.push(command.into());
+    if let Err(error) = own_program::talk(&args) {
+        context
+            .out
+            .say(&format!("descent {command} cannot be started: {error}"));
+    }
+    ask::forget_typed();
+    let _ = ask::now(context.out, "Enter goes back to the screen ");
+}
+
+impl<'a> Session<'a> {
+    fn new(context: &'a Context, lookout: Lookout, look: WatchReport) -> Self {
+        let mut seen = WatchHistory::default();
+        seen.take(&look);
+        Self {
+            context,
+            lookout,
+            look,
+            seen,
+            selected: None,
+            page: None,
+            room: 0,
+            question: None,
+            message: None,
+            is_changed: true,
+        }
+    }
+
+    fn look_again(&mut self) {
+        let look = self.lookout.look();
+        let is_news = look.is_news
+            || !look.events.is_empty()
+            || look.work != self.look.work
+            || look.observed.liveness.activity != self.look.observed.liveness.activity;
+        self.seen.take(&look);
+        self.look = look;
+        if let Some(page) = &mut self.page {
+            let before = page.lines.len();
+            page.read_on(&self.lookout);
+            self.is_changed |= page.lines.len() != before;
+        }
+        self.is_changed |= is_news;
+    }
+
+    /// The row that is selected: the person's, else that of the first atom at work.
+    fn row(&self) -> usize {
+        let row = self.selected.or_else(|| self.seen.first_at_work());
+        row.unwrap_or(0).min(self.seen.rows().saturating_sub(1))
+    }
+
+    fn draw(&mut self, frame: &mut ratatui::Frame<'_>, theme: Theme) {
+        let foot = self.foot();
+        if let Some(page) = &self.page {
+            let room = usize::from(frame.area().height.saturating_sub(2));
+            let first = page.first_row(room);
+            self.room = draw_page(frame, &page.title, &page.lines, first, &foot, theme);
+            return;
+        }
+        let columns = usize::from(frame.area().width);
+        let mut scene = self.seen.scene(self.row(), clock::now(), columns / 2);
+        scene.foot = foot;
+        if let Some(attempt) = self.shown_attempt() {
+            scene.output_of = format!("output of {attempt}");
+            let text = output_tail(self.lookout.place(), &attempt);
+            scene.output = output_rows(&text.unwrap_or_default());
+        }
+        draw(frame, &scene, theme);
+    }
+
+    /// The newest attempt of the selected atom, else the first in flight.
+    fn shown_attempt(&self) -> Option<AttemptId> {
+        let state = self.look.state();
+        let atom = self.seen.atom(self.row());
+        let newest = atom.and_then(|atom| newest_attempt(self.lookout.place(), state, &atom));
+        newest.or_else(|| state.run.in_flight.first().map(|intent| intent.id.clone()))
+    }
+
+    fn foot(&self) -> Line {
+        match (&self.question, &self.message) {
+            (Some(Question::Stop), _) => Line::new().strong("end this run? y/n"),
+            (Some(Question::Guide { atom, typed }), _) => Line::new()
+                .strong(format!("say to {atom}: "))
+                .plain(typed)
+                .strong("▏"),
+            (Some(Question::Confirm(name)), _) => {
+                Line::new().strong(format!("does it hold? y/n  {}", render::line(name)))
+            }
+            (None, Some(message)) => message.clone(),
+            (None, None) => Line::new().dim(keys::FOOT),
+        }
+    }
+
+    fn say(&mut self, done: Result<String, Failure>) {
+        self.is_changed = true;
+        self.message = Some(match done {
+            Ok(words) => Line::new().strong(render::line(&words)),
+            Err(failure) => Line::new()
+                .put(Meaning::Error, render::line(&failure.message))
+                .plain("  ")
+                .dim(render::line(&failure.hint)),
+        });
+    }
+
+    fn on_key(&mut self, event: KeyEvent) -> Next {
+        self.is_changed = true;
+        self.message = None;
+        if let Some(question) = self.question.take() {
+            self.answer(question, event);
+            return Next::GoOn;
+        }
+        let Some(key) = keys::key(event) else {
+            return Next::GoOn;
+        };
+        match key {
+            KeyCommand::Leave => return Next::Leave,
+            KeyCommand::Back => match self.page.take() {
+                Some(_) => {}
+                None => self.selected = None,
+            },
+            KeyCommand::Up(rows) => self.go(rows, 0),
+            KeyCommand::Down(rows) => self.go(0, rows),
+            KeyCommand::Top => self.go(usize::MAX, 0),
+            KeyCommand::Bottom => self.go(0, usize::MAX / 2),
+            KeyCommand::Output | KeyCommand::Difference | KeyCommand::Why | KeyCommand::Help => {
+                self.open_page(key)
+            }
+            KeyCommand::Stop => self.question = Some(Question::Stop),
+            KeyCommand::Guide => {
+                let atom = self.seen.atom(self.row());
+                self.question = atom.map(|atom| Question::Guide {
+                    atom,
+                    typed: String::new(),
+                });
+            }
+            KeyCommand::Confirm => match assertions::open(self.look.state()).into_iter().next() {
+                Some(name) => self.question = Some(Question::Confirm(name)),
+                None => self.say(Ok("nothing here waits for a person's word".to_owned())),
+            },
+            KeyCommand::Redirect => return Next::Open("redirect"),
+            KeyCommand::Edit => return Next::Open("edit"),
+            KeyCommand::Refresh => {}
+        }
+        Next::GoOn
+    }
+
+    fn go(&mut self, up: usize, down: usize) {
+        if let Some(page) = &mut self.page {
+            return page.scroll(up, down, self.room);
+        }
+        let last = self.seen.rows().saturating_sub(1);
+        let row = self.row().saturating_sub(up).saturating_add(down);
+        self.selected = Some(row.min(last));
+    }
+
+    fn open_page(&mut self, key: KeyCommand) {
+        let atom = self.seen.atom(self.row());
+        let columns = self.context.out.width();
+        let page = match (key, &atom) {
+            (KeyCommand::Help, _) => Some(OpenPage::help()),
+            (KeyCommand::Output, Some(atom)) => OpenPage::output(&self.lookout, &self.look, atom),
+            (KeyCommand::Why, Some(atom)) => OpenPage::why(&self.look, atom, clock::now(), columns),
+            _ => None,
+        };
+        match page {
+            Some(page) => self.page = Some(page),
+            None => self.say(Ok("nothing is kept of an attempt there".to_owned())),
+        }
+    }
+
+    fn answer(&mut self, question: Question, event: KeyEvent) {
+        let is_yes = matches!(event.code, KeyCode::Char('y' | 'Y'));
+        let is_no = matches!(event.code, KeyCode::Char('n' | 'N'));
+        match question {
+            Question::Stop if is_yes => {
+                let done = actions::stop(self.context, self.lookout.store());
+                self.say(done);
+            }
+            Question::Confirm(name) if is_yes || is_no => {
+                let done = actions::confirm(self.context, self.lookout.store(), &name, is_yes);
+                self.say(done);
+            }
+            Question::Guide { atom, typed } => self.type_on(atom, typed, event),
+            Question::Stop | Question::Confirm(_) => {}
+        }
+    }
+
+    fn type_on(&mut self, atom: AtomId, mut typed: String, event: KeyEvent) {
+        match event.code {
+            KeyCode::Esc => return,
+            KeyCode::Enter if typed.trim().is_empty() => return,
+            KeyCode::Enter => {
+                let done = actions::guide(self.context, self.lookout.store(), &atom, &typed);
+                return self.say(done);
+            }
+            KeyCode::Backspace => drop(typed.pop()),
+            KeyCode::Char(char) if typed.chars().count() < TYPED_MAX => typed.push(char),
+            _ => {}
+        }
+        self.question = Some(Question::Guide { atom, typed });
+    }
+}

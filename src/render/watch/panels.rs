@@ -1,0 +1,104 @@
+//! The panels of the overview: each is a frame with rows, or with a curve.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::{Modifier, Style},
+    text::Line as Row,
+    widgets::{Block, Paragraph, Sparkline},
+};
+
+use super::{Theme, WatchScene};
+use crate::render::{Line, Meaning};
+
+/// The first row that is shown, so that the selected one is in sight with some above it.
+fn first_shown(selected: usize, all: usize, room: usize) -> usize {
+    let last = all.saturating_sub(room);
+    selected.saturating_sub(room / 2).min(last)
+}
+
+/// The work graph; the selected row stands out without colour too.
+pub(super) fn tree(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
+    let inner = framed(frame, place, "work", theme);
+    let (room, width) = (usize::from(inner.height), usize::from(inner.width));
+    let first = first_shown(scene.selected, scene.tree.len(), room);
+    let shown = scene.tree.iter().enumerate().skip(first).take(room);
+    let rows = shown.map(|(place, line)| {
+        let row = theme.row(&line.clone().cut(width));
+        match place == scene.selected {
+            true => row.style(Style::new().add_modifier(Modifier::REVERSED)),
+            false => row,
+        }
+    });
+    frame.render_widget(Paragraph::new(rows.collect::<Vec<Row<'_>>>()), inner);
+}
+
+/// The first rows that fit.
+pub(super) fn rows(frame: &mut Frame<'_>, place: Rect, title: &str, lines: &[Line], theme: Theme) {
+    let inner = framed(frame, place, title, theme);
+    fill(frame, inner, lines.iter(), theme);
+}
+
+/// The last rows that fit.
+pub(super) fn last_rows(
+    frame: &mut Frame<'_>,
+    place: Rect,
+    title: &str,
+    lines: &[Line],
+    theme: Theme,
+) {
+    if place.height < 3 {
+        return;
+    }
+    let inner = framed(frame, place, title, theme);
+    let first = lines.len().saturating_sub(usize::from(inner.height));
+    fill(frame, inner, lines.iter().skip(first), theme);
+}
+
+fn fill<'l>(
+    frame: &mut Frame<'_>,
+    inner: Rect,
+    lines: impl Iterator<Item = &'l Line>,
+    theme: Theme,
+) {
+    let width = usize::from(inner.width);
+    let rows = lines.take(usize::from(inner.height));
+    let rows: Vec<Row<'_>> = rows
+        .map(|line| theme.row(&line.clone().cut(width)))
+        .collect();
+    frame.render_widget(Paragraph::new(rows), inner);
+}
+
+/// Two curves, one above the other, each with its newest value.
+pub(super) fn curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
+    let inner = framed(frame, place, "left to do", theme);
+    let split = [Constraint::Percentage(50), Constraint::Percentage(50)];
+    let [above, below] = Layout::vertical(split).areas(inner);
+    curve(frame, above, "attempts", &scene.bound, theme);
+    curve(frame, below, "failing checks", &scene.failing, theme);
+}
+
+fn curve(frame: &mut Frame<'_>, place: Rect, name: &str, values: &[u64], theme: Theme) {
+    let split = [Constraint::Length(1), Constraint::Min(0)];
+    let [head, body] = Layout::vertical(split).areas(place);
+    let newest = values.last().map_or("-".to_owned(), ToString::to_string);
+    let text = Line::new().dim(format!("{name} ")).strong(newest);
+    super::line(frame, head, &text, theme);
+    let first = values.len().saturating_sub(usize::from(body.width));
+    let shown = values.get(first..).unwrap_or_default();
+    let curve = Sparkline::default()
+        .data(shown)
+        .style(theme.style(Meaning::Running));
+    frame.render_widget(curve, body);
+}
+
+fn framed(frame: &mut Frame<'_>, place: Rect, title: &str, theme: Theme) -> Rect {
+    let title = Line::new().dim(format!(" {title} "));
+    let title = title.cut(usize::from(place.width.saturating_sub(2)));
+    let block = Block::bordered()
+        .border_style(theme.style(Meaning::Dim))
+        .title(theme.row(&title));
+    let inner = block.inner(place);
+    frame.render_widget(block, place);
+    inner
+}

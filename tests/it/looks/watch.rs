@@ -1,0 +1,153 @@
+//! A run that is watched from another process: its lines, its screen, and the conditions that end or redirect it.
+
+use serde_json::json;
+
+use crate::{
+    screen::Terminal,
+    world::{Running, World, plan, task, wait_for, with},
+};
+
+/// A group whose first choice works until the test lets it go on.
+fn waiting(world: &World) {
+    let go = world.out("go").display().to_string();
+    let run = format!("echo working; while ! test -f {go}; do sleep 0.01; done; touch done");
+    let atoms = json!({
+        "G": {"kind": "any", "choices": ["A1", "A2"]},
+        "A1": with(task(&run), json!({"description": "wait for it"})),
+        "A2": task("touch done"),
+    });
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+}
+
+fn begun(world: &World) -> Running {
+    waiting(world);
+    let run = world.start(&["run", "--json"]);
+    let work = world.repo().join(".descent/work.json");
+    let is_at_work = || std::fs::read_to_string(&work).is_ok_and(|work| work.contains("A1.1"));
+    wait_for("the work", is_at_work);
+    run
+}
+
+#[test]
+fn elsewhere_it_prints_the_lines_of_the_run_and_ends_with_its_code() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let mut watches = [world.start(&["watch"]), world.start(&["watch", "--json"])];
+    world.touch("go");
+    let run = run.wait().expect(0);
+    let [lines, json] = watches.each_mut().map(|watch| watch.wait().expect(0));
+    lines
+        .shows("start     A1, attempt 1 of 1: wait for it")
+        .shows("completed");
+    assert_eq!(json.stdout, run.stdout, "the same lines");
+    let again = world.descent(&["watch"]).expect(0);
+    again.shows("completed: ");
+}
+
+#[test]
+fn a_watched_run_that_was_killed_is_told_as_cut_off() {
+    let world = World::new();
+    let run = begun(&world);
+    let mut watch = world.start(&["watch"]);
+    run.kill();
+    watch.wait().expect(3).says("E-CUT-OFF");
+}
+
+#[test]
+fn a_run_that_stalls_is_stopped_in_the_name_of_watch() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let watch = world.descent(&["watch", "--stop-when", "stalled=300ms,hung=60s"]);
+    watch
+        .expect(3)
+        .says("nothing was solved, and no more checks hold for 300ms: the run is stopped");
+    run.wait().expect(3);
+    let log = world.descent(&["log", "--json"]).expect(0).json();
+    let log = log.to_string();
+    assert!(log.contains("watch: nothing was solved"), "{log}");
+}
+
+#[test]
+fn a_run_that_stalls_is_redirected_once_and_goes_on() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let when = [
+        "watch",
+        "--redirect-when",
+        "stalled=300ms",
+        "--select",
+        "G=A2",
+    ];
+    let watch = world.descent(&when).expect(0);
+    watch.says("the run is redirected").shows("completed");
+    run.wait().expect(0);
+    let corrections = world.state()["corrections"].clone();
+    assert_eq!(
+        corrections.as_array().map(Vec::len),
+        Some(1),
+        "{corrections}"
+    );
+    assert_eq!(corrections[0]["by"], "watch");
+}
+
+#[test]
+fn a_condition_that_says_nothing_is_refused() {
+    let world = World::new();
+    waiting(&world);
+    for (args, words) in [
+        (
+            &["--stop-when", "bored=3m"][..],
+            "--stop-when bored=3m: that is no condition",
+        ),
+        (&["--stop-when", "stalled=soon"], "that is no condition"),
+        (
+            &["--redirect-when", "stalled=3m"],
+            "--redirect-when changes nothing",
+        ),
+        (
+            &["--redirect-when", "hung=3m", "--select", "G=A2"],
+            "reads no redirect",
+        ),
+        (&["--select", "G=A2"], "a change without its condition"),
+    ] {
+        let args = [&["watch"], args].concat();
+        world.descent(&args).expect(2).says(words);
+    }
+}
+
+#[test]
+fn at_a_terminal_keys_guide_stop_and_leave_and_the_terminal_is_given_back() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let watch = Terminal::start(&world, 80, &["watch"], &[]);
+    watch.wait_for("working");
+    watch.presses("gthe key is on the door\r");
+    let guidance = || world.state()["work_graph"]["atoms"]["A1"]["guidance"].clone();
+    wait_for("the guidance", || {
+        guidance() == json!(["the key is on the door"])
+    });
+    watch.presses("sy");
+    run.wait().expect(3);
+    watch.presses("q");
+    let (code, written) = watch.left();
+    assert_eq!(code, Some(0), "{written:?}");
+    for given_back in ["\x1b[?1049l", "\x1b[?25h"] {
+        assert!(written.contains(given_back), "{written:?}");
+    }
+}
+
+#[test]
+fn a_watch_that_is_killed_ends_nothing_else() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let watch = Terminal::start(&world, 80, &["watch"], &[]);
+    watch.wait_for("working");
+    watch.signal(rustix::process::Signal::TERM);
+    let (_, written) = watch.left();
+    assert!(
+        written.contains("\x1b[?1049l"),
+        "the terminal is given back: {written:?}"
+    );
+    world.touch("go");
+    run.wait().expect(0);
+}
