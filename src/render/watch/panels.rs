@@ -11,6 +11,9 @@ use ratatui::{
 use super::{Theme, WatchScene};
 use crate::render::{Line, Meaning};
 
+/// A lower panel has no frame.
+const ROWS_FOR_FRAME: u16 = 6;
+
 /// The first row that is shown, so that the selected one is in sight with some above it.
 fn first_shown(selected: usize, all: usize, room: usize) -> usize {
     let last = all.saturating_sub(room);
@@ -19,7 +22,10 @@ fn first_shown(selected: usize, all: usize, room: usize) -> usize {
 
 /// The work graph; the selected row stands out without colour too.
 pub(super) fn tree(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
-    let inner = framed(frame, place, "work", theme);
+    let inner = match place.height < ROWS_FOR_FRAME {
+        true => place,
+        false => framed(frame, place, "work", theme),
+    };
     let (room, width) = (usize::from(inner.height), usize::from(inner.width));
     let first = first_shown(scene.selected, scene.tree.len(), room);
     let shown = scene.tree.iter().enumerate().skip(first).take(room);
