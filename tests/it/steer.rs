@@ -2,6 +2,7 @@
 
 pub(crate) mod atoms;
 pub(crate) mod heeded;
+pub(crate) mod mixed;
 pub(crate) mod redirect;
 pub(crate) mod stop;
 pub(crate) mod stop_now;
