@@ -4,7 +4,7 @@ pub mod record;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ use crate::{
     },
     verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
+
+/// Files at most that are named of one attempt.
+pub const FILES_MAX: usize = 20;
 
 /// One observation: an input, with the facts that the core may not look up itself.
 #[derive(Debug, Clone)]
@@ -111,6 +114,8 @@ pub struct Outcome {
     pub report_fault: Option<String>,
     /// The content of its workspace at the end; `None` if it failed, or has no tree of its own.
     pub made: Option<Product>,
+    /// The files that it changed, also if it failed; as many as are named at most.
+    pub changed: Arc<Vec<String>>,
 }
 
 impl Outcome {
@@ -127,6 +132,7 @@ impl Outcome {
             report: None,
             report_fault: None,
             made: None,
+            changed: Arc::default(),
         }
     }
 }
@@ -269,6 +275,12 @@ pub enum Event {
     },
     Repair {
         atom: AtomId,
+        /// The attempt whose change did not merge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<AttemptId>,
+        /// The paths in which it did not; of a commit that no longer applies, all that it changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflict: Vec<String>,
         /// One more than `of` if it had failed before it could be made again.
         repair: u32,
         of: u32,

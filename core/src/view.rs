@@ -7,6 +7,7 @@ pub mod bound;
 pub mod graph;
 pub mod liveness;
 pub mod log;
+pub mod named;
 mod next;
 pub mod why;
 pub mod work;

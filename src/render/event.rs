@@ -133,11 +133,13 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             repair,
             of,
             why,
+            conflict,
+            ..
         } if repair > of => (
             "failed",
             format!(
                 "{atom}: no repair is left of {of} (max_repairs), and {}",
-                line(why)
+                cause(why, conflict)
             ),
         ),
         Event::Repair {
@@ -145,9 +147,11 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             repair,
             of,
             why,
+            conflict,
+            ..
         } => (
             "repair",
-            format!("{atom}: {} (repair {repair} of {of})", line(why)),
+            format!("{atom}: {} (repair {repair} of {of})", cause(why, conflict)),
         ),
         Event::InDoubt { attempt, atom, why } => {
             let stop = if why.is_empty() { "" } else { "; " };
@@ -334,6 +338,14 @@ fn started_because(because: StartReason) -> &'static str {
         StartReason::Guided => " (with guidance)",
         StartReason::NewContext => " (what it builds on is another)",
         StartReason::Speculation => " (beside the choice in force)",
+    }
+}
+
+/// Why a result is made again, with the paths that do not merge.
+fn cause(why: &str, conflict: &[String]) -> String {
+    match conflict {
+        [] => line(why),
+        paths => format!("{}: {}", line(why), line(&listed(paths, NAMES_MAX))),
     }
 }
 

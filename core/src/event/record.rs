@@ -5,6 +5,7 @@
 
 use alloc::{
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -127,6 +128,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     }
     to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
+    to.texts_unless_empty("changed", &outcome.changed);
     match &outcome.made {
         None => {}
         Some(Product::Unchanged) => {
@@ -174,6 +176,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         shell_faults: shell_faults(&mut fields),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
+        changed: Arc::new(fields.texts("changed")),
         report: report.and_then(|node| report_of(node, fields.found)),
     })
 }
@@ -261,6 +264,7 @@ mod tests {
             }),
             report_fault: None,
             made,
+            changed: Arc::new(Vec::from(["src/a.rs".into()])),
         }
     }
 
@@ -289,6 +293,7 @@ mod tests {
                 alloc::format!("{after:?}").split("span").count()
             });
             assert_eq!((&after.how, &after.made), (&before.how, &before.made));
+            assert_eq!(after.changed, before.changed);
             assert_eq!(text(&intent, after), text(&intent, before));
         }
     }

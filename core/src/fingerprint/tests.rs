@@ -28,6 +28,7 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         whole: None,
         criteria: Vec::from([leaf("make lint", "pass"), leaf(check, "fail")]),
         files: Vec::new(),
+        changed: Vec::new(),
         conflict: None,
         fingerprint: None,
         summary: String::new(),

@@ -127,9 +127,21 @@ record! {
         /// Retries of the attempt under way
         filled[program] transient: u32,
         filled[program] repairs: u32,
+        /// The change that did not merge, until another lands
+        optional[program] conflict: MergeConflict,
         /// How often a planning step was planned again; its attempts are those of the newest round
         filled[program] rounds: u32,
         part[program] ended: Option<TryEnd>,
+    }
+}
+
+record! {
+    /// A change that did not merge
+    pub struct MergeConflict {
+        /// The attempt that made it; unknown of a commit that no longer applies
+        optional attempt: AttemptId,
+        /// The paths; of a commit that no longer applies, all that it changed
+        always paths: Vec<String>,
     }
 }
 
@@ -167,6 +179,7 @@ impl Try {
             attempts: 0,
             transient: 0,
             repairs: 0,
+            conflict: None,
             rounds: 0,
             ended: None,
             extra: Extra::default(),

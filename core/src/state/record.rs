@@ -93,6 +93,8 @@ record! {
         filled criteria: Vec<FreeValue>,
         /// Files of solved atoms that the output names
         filled files: Vec<String>,
+        /// Files that the attempt had changed
+        filled changed: Vec<String>,
         optional conflict: Choices,
         /// Equal for failures that are alike
         optional fingerprint: Digest,

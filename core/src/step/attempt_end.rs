@@ -4,7 +4,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 
 use super::{
     backoff::backoff_ms,
-    counts,
+    counts::{self, RepairCause},
     failure::{self, Failure, doubt},
     guidance, phase, planning,
     transaction::Transaction,
@@ -62,6 +62,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
         excerpt: outcome.excerpt.clone(),
         whole: outcome.whole.clone(),
         criteria: Vec::new(),
+        changed: outcome.changed.clone(),
         duration_ms: outcome.duration_ms,
         report: outcome.report.clone(),
     }
@@ -198,8 +199,8 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         transaction.run().spent.attempts += 1;
         phase::count(transaction, &intent.atom);
     } else if !for_good {
-        let why = "making it again failed";
-        counts::count_repair(transaction, &intent.atom, &intent.context, why);
+        let cause = RepairCause::of("making it again failed");
+        counts::count_repair(transaction, &intent.atom, &intent.context, cause);
     }
     let has_ended = transaction
         .task_of(&intent.atom)

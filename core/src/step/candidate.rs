@@ -10,7 +10,12 @@ use alloc::{
 };
 
 use super::{
-    attempt_end, backoff::backoff_ms, counts, failure::Failure, landing::integrate, repair,
+    attempt_end,
+    backoff::backoff_ms,
+    counts::{self, RepairCause},
+    failure::Failure,
+    landing::integrate,
+    repair,
     transaction::Transaction,
 };
 use crate::{
@@ -90,7 +95,11 @@ fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) 
 /// A result that does not merge is made again on the new head. If its effect may happen once only, a person is asked
 /// instead.
 fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
-    let why = format!("its change does not merge: {}", paths.join(", "));
+    let cause = RepairCause {
+        why: "its change does not merge",
+        attempt: Some(id),
+        conflict: paths,
+    };
     if transaction
         .in_flight(id)
         .is_some_and(|intent| intent.effect.is_once_only())
@@ -98,15 +107,15 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
         return attempt_end::refused(
             transaction,
             id,
-            failure(outcome, FailureClass::Logical, why),
+            failure(outcome, FailureClass::Logical, repair::in_words(cause)),
         );
     }
     let Some(intent) = transaction.land(id) else {
         return;
     };
     let _ = transaction.tried(&intent.atom, &intent.context, &intent.choices);
-    if !counts::count_repair(transaction, &intent.atom, &intent.context, &why) {
-        repair::out_of_repairs(transaction, &intent.atom, &intent.context, &why);
+    if !counts::count_repair(transaction, &intent.atom, &intent.context, cause) {
+        repair::out_of_repairs(transaction, &intent.atom, &intent.context, cause);
     }
 }
 
@@ -201,6 +210,7 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
         excerpt: outcome.excerpt.clone(),
         whole: outcome.whole.clone(),
         criteria: Vec::new(),
+        changed: outcome.changed.clone(),
         duration_ms: outcome.duration_ms,
         report: outcome.report.clone(),
     }
@@ -246,6 +256,7 @@ fn check_failure(
         excerpt,
         whole,
         criteria,
+        changed: outcome.changed.clone(),
         duration_ms: outcome.duration_ms,
         report: outcome.report.clone(),
     }

@@ -1,12 +1,45 @@
 //! Counts results and repairs as attempts of the context, of the run and of the phases above.
 
+use alloc::string::String;
+
 use super::{phase, transaction::Transaction};
 use crate::{
-    event::Event,
-    id::{AtomId, Digest},
+    event::{Event, FILES_MAX},
+    id::{AtomId, AttemptId, Digest},
     measure,
-    state::{FailureClass, Intent, TryEnd},
+    state::{Extra, FailureClass, Intent, TryEnd, atom::MergeConflict},
 };
+
+/// Why a result is made again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RepairCause<'a> {
+    pub(super) why: &'a str,
+    /// The attempt whose change did not merge, and the paths in which it did not.
+    pub(super) attempt: Option<&'a AttemptId>,
+    pub(super) conflict: &'a [String],
+}
+
+impl<'a> RepairCause<'a> {
+    pub(super) fn of(why: &'a str) -> Self {
+        Self {
+            why,
+            attempt: None,
+            conflict: &[],
+        }
+    }
+
+    /// The announcement of the `repair`th of `of`.
+    pub(super) fn event(&self, atom: AtomId, repair: u32, of: u32) -> Event {
+        Event::Repair {
+            atom,
+            attempt: self.attempt.cloned(),
+            conflict: self.conflict.iter().take(FILES_MAX).cloned().collect(),
+            repair,
+            of,
+            why: self.why.into(),
+        }
+    }
+}
 
 /// Counts an attempt that made a result; gives the attempts that it took.
 pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u32 {
@@ -34,7 +67,7 @@ pub(super) fn count_repair(
     transaction: &mut Transaction,
     id: &AtomId,
     context: &Digest,
-    why: &str,
+    cause: RepairCause<'_>,
 ) -> bool {
     let most = transaction.state.objective.constraints.max_repairs();
     transaction.run().spent.repairs += 1;
@@ -49,16 +82,18 @@ pub(super) fn count_repair(
         return true;
     };
     tried.repairs += 1;
+    if !cause.conflict.is_empty() {
+        tried.conflict = Some(MergeConflict {
+            attempt: cause.attempt.cloned(),
+            paths: cause.conflict.iter().take(FILES_MAX).cloned().collect(),
+            extra: Extra::default(),
+        });
+    }
     let repairs = tried.repairs;
     if repairs > most {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
         return false;
     }
-    transaction.announce(Event::Repair {
-        atom: id.clone(),
-        repair: repairs,
-        of: most,
-        why: why.into(),
-    });
+    transaction.announce(cause.event(id.clone(), repairs, most));
     true
 }

@@ -1,20 +1,17 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
 use super::{patterns, transaction::Transaction};
 use crate::{
     doc::{self, Node},
-    event::{AgentReport, Event},
+    event::{AgentReport, Event, FILES_MAX},
     fingerprint, search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
         record::{FailureEntry, InDoubtEntry},
     },
 };
-
-/// Files at most that a failure names.
-const FILES_MAX: usize = 20;
 
 /// Bytes at most of the value that a failed attempt reported.
 const VALUE_BYTES_MAX: usize = 4_096;
@@ -27,6 +24,8 @@ pub(super) struct Failure {
     /// The whole output of which `excerpt` is a part.
     pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<(String, &'static str)>,
+    /// The files that it had changed.
+    pub(super) changed: Arc<Vec<String>>,
     pub(super) duration_ms: u64,
     pub(super) report: Option<AgentReport>,
 }
@@ -40,6 +39,7 @@ impl Failure {
             excerpt: String::new(),
             whole: None,
             criteria: Vec::new(),
+            changed: Arc::default(),
             duration_ms: 0,
             report: None,
         }
@@ -70,6 +70,7 @@ pub(super) fn record(
         whole: failure.whole.clone(),
         criteria: criteria(&failure.criteria),
         files,
+        changed: failure.changed.iter().take(FILES_MAX).cloned().collect(),
         conflict: conflict.filter(|_| has_ended),
         fingerprint: None,
         summary: report.map_or_else(String::new, |report| report.summary.clone()),

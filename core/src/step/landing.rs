@@ -14,6 +14,7 @@ use crate::{
     id::AttemptId,
     state::{
         Binding, Extra, Intent, ResultCommit,
+        atom::MergeConflict,
         binding::{self, SUMMARY_CHARS_MAX},
     },
     world::results,
@@ -45,6 +46,10 @@ pub(super) fn integrate(
         } => (Some(commit.clone()), Some(change.clone()), files.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
+    let lost = lost_in_conflict(transaction, &intent, merge);
+    if lost.is_none() {
+        forget_conflict(transaction, &intent);
+    }
     let attempts = counts::count_success(transaction, &intent);
     let speculation = speculation_of(transaction, &intent);
     let active = speculation.as_ref().unwrap_or(&transaction.active);
@@ -63,6 +68,7 @@ pub(super) fn integrate(
     } else {
         report.summary
     };
+    let summary = after_conflict(summary, lost.as_ref());
     let mut artifacts = report.artifacts;
     artifacts.extend(files.iter().cloned());
     artifacts.sort();
@@ -117,6 +123,39 @@ fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<Acti
     }
     let speculation = landing_context.speculation_of(intent)?;
     Some(Arc::clone(&speculation.active))
+}
+
+/// The change that did not merge, if its repair changes nothing and no check sees whether that is right.
+fn lost_in_conflict(
+    transaction: &Transaction,
+    intent: &Intent,
+    merge: &Merge,
+) -> Option<MergeConflict> {
+    let is_unchanged = matches!(merge, Merge::Unchanged { .. });
+    let task = transaction.task_of(&intent.atom);
+    let unchecked = task.filter(|task| is_unchanged && task.spec.checks.is_none());
+    unchecked?.tried(&intent.context)?.conflict.clone()
+}
+
+fn forget_conflict(transaction: &mut Transaction, intent: &Intent) {
+    let task = transaction.task_of(&intent.atom);
+    let tried = task.and_then(|task| task.tried(&intent.context));
+    if tried.is_some_and(|tried| tried.conflict.is_some())
+        && let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices)
+    {
+        tried.conflict = None;
+    }
+}
+
+fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
+    let Some(lost) = lost else {
+        return summary;
+    };
+    let text = format!(
+        "no change after a conflict in {}: {summary}",
+        lost.paths.join(", ")
+    );
+    text.chars().take(SUMMARY_CHARS_MAX).collect()
 }
 
 /// Without a result file: how the attempt ended, how long it took, the changes, and the last line that is not blank.

@@ -5,7 +5,7 @@
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{repair::repair, transaction::Transaction};
+use super::{counts::RepairCause, repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     id::{AtomId, CommitId},
@@ -47,7 +47,11 @@ fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
         if is_by_person {
             transaction.change_binding(&id, |binding| binding.commit = None);
         } else {
-            repair(transaction, &id, "the repository lost its commit");
+            repair(
+                transaction,
+                &id,
+                RepairCause::of("the repository lost its commit"),
+            );
         }
     }
 }

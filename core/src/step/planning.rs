@@ -78,6 +78,7 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
         // The output of the planner is kept among the attempt's own files; the faults stand here.
         whole: None,
         criteria: Vec::new(),
+        changed: Arc::default(),
         duration_ms: outcome.duration_ms,
         report: outcome.report.clone(),
     }

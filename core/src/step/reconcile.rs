@@ -3,7 +3,7 @@
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{attempt_end, repair::repair, transaction::Transaction};
+use super::{attempt_end, counts::RepairCause, repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     graph::Ix,
@@ -125,7 +125,8 @@ fn reopen_changed_inputs(transaction: &mut Transaction, is_all_new: bool) {
         }
         let now = results::inputs(&graph, &active, &transaction.state, x);
         if binding.inputs.as_ref().is_some_and(|inputs| *inputs != now) {
-            repair(transaction, id, "what it was made from is another now");
+            let cause = RepairCause::of("what it was made from is another now");
+            repair(transaction, id, cause);
         }
     }
 }

@@ -1,21 +1,24 @@
 //! Makes an outdated result again, up to a limit.
 
-use alloc::{format, string::ToString};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
 use super::{
-    counts,
+    counts::{self, RepairCause},
     failure::{self, Failure},
     transaction::Transaction,
 };
 use crate::{
-    event::Event,
+    event::FILES_MAX,
     id::{AtomId, Digest},
     measure,
     state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try, record::InDoubtEntry},
 };
 
 /// Opens a solved atom again in its context, up to a limit. Its attempts are used up by that: a repair counts as one.
-pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, why: &str) {
+pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCause<'_>) {
     let Some(binding) = transaction.unbind(id) else {
         return;
     };
@@ -31,10 +34,10 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, why: &str) {
     {
         tried.attempts = tried.attempts.max(most);
     }
-    if !counts::count_repair(transaction, id, &context, why) {
-        return out_of_repairs(transaction, id, &context, why);
+    if !counts::count_repair(transaction, id, &context, cause) {
+        return out_of_repairs(transaction, id, &context, cause);
     }
-    ask_before_again(transaction, id, &binding, why);
+    ask_before_again(transaction, id, &binding, cause.why);
 }
 
 /// An effect outside that may happen once only, and did, is not repeated unasked.
@@ -64,7 +67,7 @@ pub(super) fn out_of_repairs(
     transaction: &mut Transaction,
     atom: &AtomId,
     context: &Digest,
-    why: &str,
+    cause: RepairCause<'_>,
 ) {
     let most = transaction.state.objective.constraints.max_repairs();
     let tried = transaction
@@ -85,13 +88,24 @@ pub(super) fn out_of_repairs(
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };
-    let reason = format!("no repair is left of {most} (max_repairs), and {why}");
+    let reason = format!(
+        "no repair is left of {most} (max_repairs), and {}",
+        in_words(cause)
+    );
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, &intent, &failure, true);
-    transaction.announce(Event::Repair {
-        atom: intent.atom,
-        repair: most.saturating_add(1),
-        of: most,
-        why: why.to_string(),
-    });
+    transaction.announce(cause.event(intent.atom, most.saturating_add(1), most));
+}
+
+/// The cause with its paths, for the reason of a failure.
+pub(super) fn in_words(cause: RepairCause<'_>) -> String {
+    let why = cause.why;
+    match cause.conflict {
+        [] => why.to_string(),
+        paths if paths.len() > FILES_MAX => {
+            let more = paths.len() - FILES_MAX;
+            format!("{why}: {}, and {more} more", paths[..FILES_MAX].join(", "))
+        }
+        paths => format!("{why}: {}", paths.join(", ")),
+    }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeSet, vec::Vec};
 
-use super::{repair::repair, transaction::Transaction};
+use super::{counts::RepairCause, repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     id::{AtomId, CommitId},
@@ -47,7 +47,13 @@ pub(super) fn built(
         {
             transaction.change_binding(atom, |binding| binding.commit = None);
         } else {
-            repair(transaction, atom, "its commit no longer applies");
+            let binding = transaction.state.bindings.get(atom);
+            let files = binding.map(|binding| binding.artifacts.clone());
+            let cause = RepairCause {
+                conflict: &files.unwrap_or_default(),
+                ..RepairCause::of("its commit no longer applies")
+            };
+            repair(transaction, atom, cause);
         }
     }
     let run = transaction.run();

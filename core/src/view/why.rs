@@ -23,7 +23,7 @@ use crate::{
     doc::Node,
     event::Event,
     graph::{Ix, NodeKind},
-    id::{AtomId, Digest},
+    id::{AtomId, AttemptId, Digest},
     state::{AtomStatus, Check, Entry, EntryKind, FreeValue, Task, TryEnd},
     world::World,
 };
@@ -83,7 +83,18 @@ pub struct TryView {
     pub choices: BTreeMap<String, String>,
     pub attempts: u32,
     pub repairs: u32,
+    /// The change that did not merge, until another lands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictView>,
     pub ended: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConflictView {
+    /// The attempt that made the change; null of a commit that no longer applies.
+    pub attempt: Option<AttemptId>,
+    pub paths: Vec<String>,
 }
 
 pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
@@ -173,6 +184,10 @@ fn try_view(tried: &crate::state::Try) -> TryView {
             .collect(),
         attempts: tried.attempts,
         repairs: tried.repairs,
+        conflict: tried.conflict.as_ref().map(|conflict| ConflictView {
+            attempt: conflict.attempt.clone(),
+            paths: conflict.paths.clone(),
+        }),
         ended: tried.ended.as_ref().map(|ended| match ended {
             TryEnd::Failed(_) => "failed",
             TryEnd::Parked(_) => "parked",

@@ -26,6 +26,7 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         summary: String::new(),
         value: None,
         handoff: None,
+        changed: Vec::new(),
         // An older version gave none to a failure in full.
         fingerprint: Some(match &failure.fingerprint {
             Some(known) => known.clone(),
@@ -46,6 +47,7 @@ pub(super) fn is_line(failure: &FailureEntry) -> bool {
         && failure.summary.is_empty()
         && failure.value.is_none()
         && failure.handoff.is_none()
+        && failure.changed.is_empty()
         && failure.reason == first_line(&failure.reason)
 }
 

@@ -42,6 +42,9 @@ pub struct AttemptView {
     pub choices: BTreeMap<String, String>,
     pub evidence: Vec<FreeValue>,
     pub files: Vec<String>,
+    /// The files that a failed one had changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// The report of a failed attempt.
@@ -134,6 +137,7 @@ fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
         summary: failure.summary.clone(),
         value: failure.value.clone(),
         handoff: failure.handoff.clone(),
+        changed: failure.changed.clone(),
         output: failure.output.clone(),
         whole: failure.whole.clone(),
         ..ended(&failure.atom, Some(failure.attempt.clone()), "failed", at)
@@ -155,6 +159,7 @@ fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &st
         choices: BTreeMap::new(),
         evidence: Vec::new(),
         files: Vec::new(),
+        changed: Vec::new(),
         commit: None,
         summary: String::new(),
         value: None,

@@ -1,0 +1,175 @@
+//! The facts known of an attempt that a person names: from the state, and from the events that the journal keeps.
+//!
+//! Not here: its change and its output (the shell).
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+};
+use serde::Serialize;
+
+use crate::{
+    event::Event,
+    id::{AtomId, AttemptId, CommitId, Digest},
+    state::{SideFile, State, Try},
+    world::trail_limits::TrailLimits,
+};
+
+/// How an attempt ended, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptEnd {
+    Running,
+    Solved,
+    Failed,
+    /// Its change did not merge: the atom was made again.
+    Conflict,
+    InDoubt,
+    /// It was cut off, was transient, or planned.
+    Other,
+}
+
+/// An attempt that the state or the journal names.
+#[derive(Debug, Clone)]
+pub struct KnownAttempt {
+    pub id: AttemptId,
+    pub atom: AtomId,
+    pub end: AttemptEnd,
+    /// The commit with its result.
+    pub commit: Option<CommitId>,
+    /// The commit that it started from, while it is in flight.
+    pub base: Option<CommitId>,
+    /// The failure stands in full in the trail.
+    pub is_in_full: bool,
+    /// How many files it had changed when it failed.
+    pub changed: usize,
+    /// The end of what was printed.
+    pub excerpt: String,
+    pub whole: Option<SideFile>,
+    /// A check printed that, and not the attempt.
+    pub is_of_check: bool,
+}
+
+impl KnownAttempt {
+    fn of(id: &AttemptId, atom: &AtomId, end: AttemptEnd) -> Self {
+        Self {
+            id: id.clone(),
+            atom: atom.clone(),
+            end,
+            commit: None,
+            base: None,
+            is_in_full: false,
+            changed: 0,
+            excerpt: String::new(),
+            whole: None,
+            is_of_check: false,
+        }
+    }
+}
+
+/// Every attempt that is known, by its id. `events` are those of the journal, the oldest first.
+pub fn known_attempts<'e>(
+    state: &State,
+    events: impl IntoIterator<Item = &'e Event>,
+) -> BTreeMap<AttemptId, KnownAttempt> {
+    let mut known = BTreeMap::new();
+    let mut note = |one: KnownAttempt| drop(known.insert(one.id.clone(), one));
+    events.into_iter().filter_map(of_event).for_each(&mut note);
+    for (atom, tried) in tries(state) {
+        if let Some(id) = tried.conflict.as_ref().and_then(|one| one.attempt.as_ref()) {
+            note(KnownAttempt::of(id, atom, AttemptEnd::Conflict));
+        }
+    }
+    let mut newer: BTreeMap<(&AtomId, Option<&Digest>), usize> = BTreeMap::new();
+    for (_, failure) in state.failures() {
+        let newer = newer
+            .entry((&failure.atom, failure.context.as_ref()))
+            .or_default();
+        *newer += 1;
+        note(KnownAttempt {
+            is_in_full: *newer <= TrailLimits::default().failures,
+            changed: failure.changed.len(),
+            excerpt: failure.output.clone(),
+            whole: failure.whole.clone(),
+            is_of_check: !failure.criteria.is_empty(),
+            ..KnownAttempt::of(&failure.attempt, &failure.atom, AttemptEnd::Failed)
+        });
+    }
+    for intent in &state.run.in_flight {
+        note(KnownAttempt {
+            base: intent.base.clone(),
+            ..KnownAttempt::of(&intent.id, &intent.atom, AttemptEnd::Running)
+        });
+    }
+    known
+}
+
+fn of_event(event: &Event) -> Option<KnownAttempt> {
+    if let Event::Solved {
+        attempt: Some(id),
+        atom,
+        commit,
+        ..
+    } = event
+    {
+        return Some(KnownAttempt {
+            commit: commit.clone(),
+            ..KnownAttempt::of(id, atom, AttemptEnd::Solved)
+        });
+    }
+    let (id, atom, end) = if let Event::AttemptFailed { attempt, atom, .. } = event {
+        (attempt, atom, AttemptEnd::Failed)
+    } else if let Event::Repair {
+        attempt: Some(attempt),
+        atom,
+        ..
+    } = event
+    {
+        (attempt, atom, AttemptEnd::Conflict)
+    } else if let Event::InDoubt { attempt, atom, .. } = event {
+        (attempt, atom, AttemptEnd::InDoubt)
+    } else if let Event::AttemptStarted { attempt, atom, .. }
+    | Event::Transient { attempt, atom, .. }
+    | Event::Interrupted { attempt, atom, .. }
+    | Event::Planned { attempt, atom, .. } = event
+    {
+        (attempt, atom, AttemptEnd::Other)
+    } else {
+        return None;
+    };
+    Some(KnownAttempt::of(id, atom, end))
+}
+
+/// The newest attempt of an atom.
+pub fn newest_of<'k>(
+    known: &'k BTreeMap<AttemptId, KnownAttempt>,
+    atom: &AtomId,
+) -> Option<&'k KnownAttempt> {
+    let of_atom = known.values().filter(|one| one.atom == *atom);
+    of_atom.max_by_key(|one| number_of(&one.id))
+}
+
+/// Attempts are numbered over the whole lineage, whatever their atoms.
+fn number_of(id: &AttemptId) -> u64 {
+    let number = id.as_str().rsplit('.').next();
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
+}
+
+/// The attempts whose changes are kept to be looked at: failures that stand in full in the trail, and conflicts without
+/// another result.
+pub fn kept_to_show(state: &State) -> BTreeSet<AttemptId> {
+    let failures = state.failures().map(|(_, failure)| failure);
+    let changed = failures.filter(|failure| !failure.changed.is_empty());
+    let failed = changed.map(|failure| failure.attempt.clone());
+    let conflicts = tries(state).filter_map(|(_, tried)| tried.conflict.as_ref()?.attempt.clone());
+    failed.chain(conflicts).collect()
+}
+
+fn tries(state: &State) -> impl Iterator<Item = (&AtomId, &Try)> {
+    let atoms = state.all_atoms().into_iter();
+    let tasks = atoms.filter_map(|(id, atom)| Some((id, atom.task()?)));
+    tasks.flat_map(|(id, task)| task.tries.iter().map(move |tried| (id, tried)))
+}
