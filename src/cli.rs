@@ -9,6 +9,7 @@ mod completions;
 mod confirm;
 mod constraints;
 mod context;
+mod diff;
 mod doctor;
 mod edit;
 mod fork;
@@ -18,6 +19,7 @@ mod live;
 mod liveness;
 mod log;
 mod migrate;
+mod output;
 mod redirect;
 mod resolve;
 mod run;
@@ -123,6 +125,8 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Evaluate the base case now: 0 it holds, 1 it does not
     Verify(verify::VerifyArgs),
+    /// Show what the result, an atom or an attempt changes
+    Diff(diff::DiffArgs),
     /// Bring the result home: files, a branch or a patch
     Apply(apply::ApplyArgs),
     /// Print the JSON Schemas, for editors and programs
@@ -228,6 +232,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
         Some(Command::Verify(flags)) => verify::verify(&context, &flags),
+        Some(Command::Diff(flags)) => diff::diff(&context, &flags),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),

@@ -54,8 +54,8 @@ const PENDING_MAX: usize = 10_000;
 const POLL_MS: u64 = 1_000;
 
 use executor::RunLeftovers;
-pub use executor::{Executor, Measuring, RealExecutor};
-pub use leftovers::end_leftovers;
+pub use executor::{Executor, Measuring, NeededCommits, RealExecutor};
+pub use leftovers::{end_leftovers, slot_of};
 pub use observer::Observer;
 pub use pending_outcomes::PendingOutcomes;
 pub use watch::Watch;

@@ -30,6 +30,7 @@ mod ignored;
 mod index;
 mod lineage;
 mod listing;
+mod look;
 mod modules;
 mod place;
 mod private;
@@ -46,11 +47,12 @@ mod tests;
 mod trees;
 
 pub use apply::ApplyOutcome;
-pub use candidate::{Candidate, LandingSpec, Merge};
+pub use candidate::{Candidate, LandingSpec, MadeCommit, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
 pub use export::{BranchOutcome, FileLines};
 pub use ignored::Stamps;
+pub use look::Change;
 pub use snapshot::SnapshotNote;
 
 use crate::process::{Programs, programs};

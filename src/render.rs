@@ -10,6 +10,7 @@ mod event;
 mod excerpt;
 mod graph;
 mod log;
+mod patch;
 mod result;
 mod status;
 mod style;
@@ -29,6 +30,7 @@ pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{LogTime, describe as describe_entry, log};
+pub use patch::patch;
 pub use result::{judged, next_moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
@@ -145,6 +147,11 @@ fn print_aside(page: &Page) {
 /// Whether standard output is coloured.
 pub fn is_coloured() -> bool {
     style::is_coloured(&std::io::stdout())
+}
+
+/// Whether standard output is read by a person: it goes to a terminal, or is to be coloured as for one.
+pub fn is_for_eyes() -> bool {
+    std::io::stdout().is_terminal() || is_coloured()
 }
 
 /// The output of tracing: above the live area, like everything else.

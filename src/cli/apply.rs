@@ -65,7 +65,7 @@ struct ApplyPlace {
 /// Without counts where it is not text
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ChangedFile<'a> {
+pub(super) struct ChangedFile<'a> {
     path: &'a str,
     added: Option<u64>,
     removed: Option<u64>,
@@ -360,7 +360,7 @@ fn output(
     }
 }
 
-fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
+pub(super) fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
     let (added, removed) = lines.counts.unzip();
     ChangedFile {
         path: &lines.path,
@@ -370,7 +370,7 @@ fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
 }
 
 /// A line a file: its added and removed lines, and its name.
-fn listed(lines: &[FileLines]) -> String {
+pub(super) fn listed(lines: &[FileLines]) -> String {
     let one = |lines: &FileLines| match lines.counts {
         Some((added, removed)) => {
             let counts = format!("+{added} -{removed}");

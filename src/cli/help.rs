@@ -19,7 +19,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve", "undo", "fork",
         ],
     ),
-    ("look", &["status", "watch", "graph", "why", "log", "show"]),
+    (
+        "look",
+        &["status", "watch", "graph", "why", "diff", "log", "show"],
+    ),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
@@ -31,7 +34,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 27] = [
+const EXAMPLES: [(&str, &str); 28] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -58,6 +61,7 @@ const EXAMPLES: [(&str, &str); 27] = [
         "descent graph --format dot | dot -Tsvg > graph.svg",
     ),
     ("why", "descent why parser"),
+    ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),
     ("show", "descent show -1"),
     ("undo", "descent undo -n"),

@@ -16,9 +16,10 @@ use serde::Serialize;
 use super::{
     End,
     context::Context,
+    output,
     timeline::{Point, Timeline},
 };
-use crate::{clock, evidence, failure::Failure, render, store::Commit};
+use crate::{clock, evidence, failure::Failure, ops, render, store::Commit};
 
 #[derive(Debug, Args)]
 pub struct LogArgs {
@@ -28,6 +29,9 @@ pub struct LogArgs {
     /// What changed between two commits: 12..40, 12.., ..40, -3.., 10m..
     #[arg(value_name = "A..B", allow_hyphen_values = true)]
     range: Option<String>,
+    /// Print all that this attempt printed
+    #[arg(long, value_name = "ATTEMPT", conflicts_with_all = ["number", "range"])]
+    output: Option<String>,
 }
 
 /// The history, the newest entry last: `descent log --json`
@@ -74,6 +78,10 @@ const EDIT: &str = "edit";
 
 pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
+    if let Some(attempt) = &flags.output {
+        let found = ops::output::of_attempt(&mut store, attempt)?;
+        return Ok(output::print(context, &found));
+    }
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     let timeline = Timeline::of(&store, loaded);

@@ -61,6 +61,8 @@ schemas! {
     "redirect": written super::redirect::RedirectOutput<'_>,
     "steer": written super::steer::SteerOutput,
     "stop": written super::stop::StopOutput<'_>,
+    "diff": written super::diff::DiffOutput<'_>,
+    "output": written super::output::PrintedOutput<'_>,
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,
     "graph": written descent_core::view::graph::GraphView,

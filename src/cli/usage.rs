@@ -24,7 +24,7 @@ const MEANT: [(&[&str], &str); 16] = [
         &["abort", "cancel", "kill", "pause", "quit"],
         "descent stop",
     ),
-    (&["diff", "changes"], "descent apply -n"),
+    (&["changes", "patch"], "descent diff"),
     (&["merge", "commit", "accept", "land"], "descent apply"),
     (&["check", "test", "judge"], "descent verify"),
     (&["explain"], "descent why"),

@@ -15,13 +15,17 @@ use super::{
     End,
     context::{Context, surroundings},
     log::event_line,
+    output,
 };
-use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace};
+use crate::{clock, evidence, failure::Failure, ops, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// The atom's id; without one, the atoms that have something to tell are listed
     atom: Option<String>,
+    /// Print all that its newest attempt printed; without an atom, of the one most worth asking about
+    #[arg(long)]
+    output: bool,
 }
 
 /// The explanation of one atom: `descent why ATOM --json`
@@ -36,6 +40,10 @@ pub(super) struct WhyOutput {
 
 pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
+    if flags.output {
+        let found = ops::output::of_atom(&mut store, flags.atom.as_deref())?;
+        return Ok(output::print(context, &found));
+    }
     let loaded = store.read()?;
     let world = World::new(loaded.state.clone());
     let Some(asked) = &flags.atom else {

@@ -45,6 +45,14 @@ pub struct RunLeftovers {
     pub gone: BTreeSet<CommitId>,
 }
 
+/// The commits that are kept when a run is over.
+#[derive(Debug)]
+pub struct NeededCommits {
+    pub commits: BTreeSet<CommitId>,
+    /// Attempts whose changes a person may look at.
+    pub shown: BTreeSet<AttemptId>,
+}
+
 pub trait Executor: Send + Sync {
     /// Ends what a killed loop left running. It is called before anything else; afterwards nobody
     /// writes any more.
@@ -73,7 +81,7 @@ pub trait Executor: Send + Sync {
     /// Moves the result's ref to the head.
     fn follow(&self, head: CommitId) -> BoxedFuture<()>;
     /// Puts the result where a person can look at it, and releases all commits but the needed ones.
-    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()>;
+    fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()>;
     /// Saves the last bytes of a state file that vanished, and returns the path.
     fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure>;
 }

@@ -16,7 +16,7 @@ use descent_core::{
 use tokio::task::JoinHandle;
 
 use super::{
-    Loop,
+    Loop, NeededCommits,
     adopt::{self, AdoptionRefusal},
     watch,
 };
@@ -269,7 +269,10 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         // The task has given its own warning.
         let _ = task.await;
     }
-    let needed = view::commits(&this.world.state);
+    let needed = NeededCommits {
+        commits: view::commits(&this.world.state),
+        shown: view::named::kept_to_show(&this.world.state),
+    };
     let delivering = this.host.executor.deliver(result, needed);
     this.patiently(delivering).await
 }

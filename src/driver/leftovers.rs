@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use descent_core::id::{AttemptId, RunId};
+
 use crate::{files, process, store::StatePlace};
 
 const SLOT: &str = "slot-";
@@ -12,6 +14,25 @@ const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// attempt is not needed. No attempt has such an id.
 pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
     place.attempts().join(format!("{SLOT}{slot}.json"))
+}
+
+/// The slot in which an attempt is at work, by the record of its processes.
+pub fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
+    let mark = mark_of(place, run, attempt);
+    files::entries(&place.attempts())
+        .into_iter()
+        .find_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+            let bytes = files::read(&path, NOTE_BYTES_MAX).ok()?;
+            let record: process::JobRecord = serde_json::from_slice(&bytes).ok()?;
+            slot.parse().ok().filter(|_| record.mark == mark)
+        })
+}
+
+/// The mark of an attempt's processes.
+pub(super) fn mark_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> String {
+    format!("{}/{run}/{attempt}", place.mark())
 }
 
 /// Ends what an earlier loop of this state left, and returns the ids. The caller holds the lease.

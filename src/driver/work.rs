@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     blocking,
     executor::{BoxedFuture, RealExecutor},
-    leftovers::note_of,
+    leftovers::{mark_of, note_of},
     pending_outcomes::PendingOutcomes,
 };
 use crate::{
@@ -35,7 +35,7 @@ use crate::{
     process::{Programs, environment::Environment},
     space,
     store::{self, StatePlace},
-    workspace::{self, LandingSpec, Workspaces},
+    workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
 
 pub use judging::{ReadyCheckout, prepare_checkout};
@@ -147,7 +147,7 @@ impl Attempting {
             held: executor.held.clone(),
             evidence: Arc::clone(&executor.evidence),
             dir: place.attempts().join(intent.id.as_str()),
-            mark: format!("{}/{}/{}", place.mark(), executor.run, intent.id),
+            mark: mark_of(place, &executor.run, &intent.id),
             timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
             place: place.clone(),
             world: world.clone(),
@@ -227,7 +227,13 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         if outcome.how == CommandEnd::Exit(0) && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.has_worker);
         } else if outcome.how == CommandEnd::Exit(0) {
-            outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
+            if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
+                outcome.made = Some(made.product);
+                outcome.changed = Arc::new(made.files);
+            }
+        } else if !a.is_plan && may_have_changed(&outcome.how) {
+            let kept = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
+            outcome.changed = Arc::new(kept);
         }
         // From here on a loop after a crash uses this record and repeats nothing.
         agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
@@ -247,16 +253,44 @@ fn made(
     slot: usize,
     intent: &Intent,
     message: &str,
-) -> Result<Option<Product>, Failure> {
+) -> Result<Option<MadeChange>, Failure> {
     let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
         return Ok(None);
     };
     let at = workspace::time_of(&intent.at);
     let made = trees.made(slot, base, message, at)?;
-    if let Product::Commit(commit) = &made {
-        trees.keep(&format!("{}.made", intent.id), commit, base)?;
+    if let Product::Commit(commit) = &made.product {
+        trees.keep_made(&intent.id, commit, base)?;
     }
     Ok(Some(made))
+}
+
+/// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
+/// nothing.
+fn may_have_changed(how: &CommandEnd) -> bool {
+    match how {
+        CommandEnd::Exit(code) => *code != TRANSIENT,
+        CommandEnd::Signal(_) | CommandEnd::TimedOut => true,
+        CommandEnd::NotRun(_) => false,
+    }
+}
+
+/// The files that a failed attempt changed. It is only for a person to look at, so an obstacle is no error.
+fn keep_failed(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: &str,
+) -> Vec<String> {
+    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
+        return Vec::new();
+    };
+    let at = workspace::time_of(&intent.at);
+    let kept = trees.keep_failed(&intent.id, slot, base, message, at);
+    kept.unwrap_or_else(|error| {
+        tracing::warn!(%error, attempt = %intent.id, "the change of a failed attempt is not kept");
+        Vec::new()
+    })
 }
 
 /// A failure on a full disk proves nothing about the atom: it is retried like any transient

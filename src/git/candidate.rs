@@ -2,13 +2,18 @@
 //! reference moves.
 
 use super::{
-    Git, GitError, diff,
+    Git, GitError,
+    call::Call,
+    diff,
     index::PrivateIndex,
     status::{IndexUpdates, OWN_DIR},
     trees::SAVED_DIR,
     trees::Tree,
 };
-use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
+use descent_core::{
+    event::FILES_MAX,
+    id::{CommitId, Digest, TreeId, UnixMillis},
+};
 use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -24,6 +29,14 @@ pub struct Candidate<'a> {
     pub at: UnixMillis,
     /// Paths in the workspace, absolute or relative to it, that are never committed.
     pub exclude: &'a [PathBuf],
+}
+
+/// The output of an attempt: a commit on its base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeCommit {
+    pub commit: CommitId,
+    /// The files that differ from the base; as many as are named at most.
+    pub files: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,16 +67,17 @@ impl Git {
     /// The commit on `base`; `None` if the workspace is unchanged.
     ///
     /// Only the files count, whatever the attempt did to its index, its HEAD or its `.git`.
-    pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<CommitId>, GitError> {
+    pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<MadeCommit>, GitError> {
         let tree = &self.tree(c.workspace);
         if !tree.is_whole() {
             tree.record(c.base)?;
         }
-        let index = index_of_base(tree, c.base)?;
+        let index = PrivateIndex::new(tree.admin())?;
+        fill_from_base(&index, tree, c.base, &|verb| index.of(tree.call(verb)))?;
         let call = |verb| index.of(tree.call(verb));
         let entries = self.status(call("status"), true)?.entries;
         self.refuse_changed_modules(tree, &index)?;
-        let taking = IndexUpdates::of(&entries, c.workspace, &spared(c));
+        let taking = IndexUpdates::of(&entries, c.workspace, &spared(c.workspace, c.exclude));
         if taking.is_empty() {
             return Ok(None);
         }
@@ -72,7 +86,10 @@ impl Git {
         if tree == self.tree_of(c.base)? {
             return Ok(None);
         }
-        Ok(Some(self.commit_tree(&tree, c.base, c.message, c.at)?))
+        Ok(Some(MadeCommit {
+            commit: self.commit_tree(&tree, c.base, c.message, c.at)?,
+            files: taking.named(FILES_MAX),
+        }))
     }
 
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
@@ -115,25 +132,29 @@ impl Git {
 }
 
 /// Starts from git's index of the checkout, if there is one, else from an empty one.
-fn index_of_base(tree: &Tree<'_>, base: &CommitId) -> Result<PrivateIndex, GitError> {
-    let index = PrivateIndex::new(tree.admin())?;
+pub(super) fn fill_from_base<'a>(
+    index: &PrivateIndex,
+    tree: &Tree<'_>,
+    base: &CommitId,
+    call: &impl Fn(&'static str) -> Call<'a>,
+) -> Result<(), GitError> {
     let known = tree.saved_index(base);
     if let Some(known) = known
         && index.fill_from(&known)?
     {
-        return Ok(index);
+        return Ok(());
     }
-    let call = index.of(tree.call("read-tree"));
-    call.id("", base.as_str(), "").ok()?;
-    Ok(index)
+    let call = call("read-tree").id("", base.as_str(), "");
+    call.ok().map(drop)
 }
 
-fn spared(c: &Candidate<'_>) -> Vec<Vec<u8>> {
+/// The paths in a workspace that are never committed.
+pub(super) fn spared(workspace: &Path, exclude: &[PathBuf]) -> Vec<Vec<u8>> {
     let relative = |path: &PathBuf| {
-        let path = path.strip_prefix(c.workspace).unwrap_or(path);
+        let path = path.strip_prefix(workspace).unwrap_or(path);
         path.as_os_str().as_bytes().to_vec()
     };
-    let mut spared: Vec<Vec<u8>> = c.exclude.iter().map(relative).collect();
+    let mut spared: Vec<Vec<u8>> = exclude.iter().map(relative).collect();
     spared.retain(|path| !path.is_empty());
     spared.push(OWN_DIR.to_vec());
     spared

@@ -4,6 +4,7 @@ use super::{
     Git, GitError,
     call::{Call, fields, shown},
     disk,
+    look::Change,
 };
 use descent_core::id::CommitId;
 use std::path::Path;
@@ -29,9 +30,9 @@ pub enum BranchOutcome {
 
 impl Git {
     /// The number of added and removed lines of each file.
-    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<FileLines>, GitError> {
+    pub fn lines(&self, change: &Change) -> Result<Vec<FileLines>, GitError> {
         const ODD: GitError = GitError::Odd { verb: "diff-tree" };
-        let output = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
+        let output = self.two_trees(change, &["--numstat", "-z"]).ok()?;
         let records = fields(&output).map(|record| {
             let mut columns = record.splitn(3, |byte| *byte == b'\t');
             let mut next = || columns.next().ok_or(ODD);
@@ -44,15 +45,24 @@ impl Git {
     }
 
     /// The difference as `git apply` reads it, binary files included.
-    pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>, GitError> {
-        let args = ["-p", "--binary", "--full-index", "--no-color", "-U3"];
-        self.two_trees(base, head, &args)
+    pub fn patch(&self, change: &Change) -> Result<Vec<u8>, GitError> {
+        self.patch_with(change, &["--binary", "--full-index"])
+    }
+
+    /// The difference for a person, who reads no binary file.
+    pub fn readable_patch(&self, change: &Change) -> Result<Vec<u8>, GitError> {
+        self.patch_with(change, &[])
+    }
+
+    fn patch_with(&self, change: &Change, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let args = [&["-p", "--no-color", "-U3"], args].concat();
+        self.two_trees(change, &args)
             .args(["--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"])
             .ok()
     }
 
-    fn two_trees(&self, base: &CommitId, head: &CommitId, args: &[&str]) -> Call<'_> {
-        let mut call = self.call("diff-tree").args([
+    fn two_trees(&self, change: &Change, args: &[&str]) -> Call<'_> {
+        let mut call = change.of(self.call("diff-tree")).args([
             "-r",
             "--no-renames",
             "--no-ext-diff",
@@ -62,8 +72,8 @@ impl Git {
         for arg in args {
             call = call.arg(arg);
         }
-        call.id("", base.as_str(), "^{tree}")
-            .id("", head.as_str(), "^{tree}")
+        call.id("", &change.from, "^{tree}")
+            .id("", &change.to, "^{tree}")
     }
 
     /// Makes a new branch of the person's at `head`, whose base is `base`; nothing that exists is

@@ -38,6 +38,13 @@ impl PrivateIndex {
         call.index(&self.path).setting("index.skipHash=true")
     }
 
+    /// A directory for objects that go with the index.
+    pub(super) fn make_objects(&self) -> Result<PathBuf, GitError> {
+        let objects = self.path.with_file_name("objects");
+        disk::make_dir(&objects)?;
+        Ok(objects)
+    }
+
     /// Copies git's knowledge about files from another index, if there is one.
     pub(super) fn fill_from(&self, other: &Path) -> Result<bool, GitError> {
         if !other.is_file() {

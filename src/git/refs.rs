@@ -36,7 +36,7 @@ impl Git {
 
     /// Deletes all references below `prefix`; none there is no error.
     pub fn delete_refs(&self, prefix: &str) -> Result<(), GitError> {
-        self.retain_refs(prefix, |_| false)
+        self.retain_refs(prefix, |_, _| false)
     }
 
     pub(super) fn delete_refs_where(
@@ -48,14 +48,14 @@ impl Git {
         self.delete(all.filter(|(name, _)| is_meant(name)))
     }
 
-    /// Deletes the references at or below `prefix` whose commit is not in `needs`.
+    /// Deletes the references at or below `prefix` that `needs`, given name and commit, does not want.
     pub fn retain_refs(
         &self,
         prefix: &str,
-        needs: impl Fn(&CommitId) -> bool,
+        needs: impl Fn(&str, &CommitId) -> bool,
     ) -> Result<(), GitError> {
         let all = self.refs(prefix)?.into_iter();
-        self.delete(all.filter(|(_, commit)| !needs(commit)))
+        self.delete(all.filter(|(name, commit)| !needs(name, commit)))
     }
 
     fn delete(&self, refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {

@@ -188,6 +188,18 @@ impl IndexUpdates {
         }
     }
 
+    /// The paths, by name and `most` at most.
+    pub(super) fn named(&self, most: usize) -> Vec<String> {
+        let mut paths: Vec<&Vec<u8>> = self.take.iter().chain(&self.remove).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+            .into_iter()
+            .take(most)
+            .map(|path| shown(path))
+            .collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.take.is_empty() && self.remove.is_empty()
     }

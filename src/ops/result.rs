@@ -9,16 +9,16 @@ use descent_core::{
 
 use crate::{
     failure::{Failure, exit},
-    git::{ApplyOutcome, BranchOutcome, FileLines},
+    git::{ApplyOutcome, BranchOutcome, Change, FileLines},
     store::{StatePlace, Store},
     workspace::{self, Workspaces, Worktrees},
 };
 
 /// A result, and the commit that it started from.
 pub struct ResultSource {
-    base: CommitId,
-    head: CommitId,
-    trees: Worktrees,
+    pub(super) base: CommitId,
+    pub(super) head: CommitId,
+    pub(super) trees: Worktrees,
     pub kind: Workspace,
     pub status: RunStatus,
     /// Added and removed lines of each file.
@@ -49,7 +49,7 @@ pub enum ApplyReport {
 }
 
 /// The result that a state names; `None` if no run has made one apart from the working tree.
-fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
+pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
     let run = &state.run;
     let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
         return Ok(None);
@@ -67,7 +67,7 @@ fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failu
     }
     let base = base(run, &trees)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
-        lines: trees.git().lines(&base, head)?,
+        lines: trees.git().lines(&Change::between(&base, head))?,
         base,
         head: head.clone(),
         trees,
@@ -113,7 +113,7 @@ impl ResultSource {
             }
             ApplyTarget::Branch(name) => ApplyReport::Branch(git.branch(name, base, head, is_dry)?),
             ApplyTarget::Patch(file) => {
-                let text = git.patch(base, head)?;
+                let text = git.patch(&Change::between(base, head))?;
                 let is_free = match file {
                     Some(path) if is_dry => path.symlink_metadata().is_err(),
                     Some(path) if !text.is_empty() => git.write_new_file(path, &text)?,

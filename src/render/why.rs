@@ -111,6 +111,18 @@ fn about(page: &mut Page, why: &Why) {
     if !why.needed_by.is_empty() {
         page.push(label("before").plain(names(&why.needed_by)));
     }
+    for conflict in why.tries.iter().filter_map(|tried| tried.conflict.as_ref()) {
+        let paths = listed(&conflict.paths, NAMES_MAX);
+        let (whose, look) = match &conflict.attempt {
+            Some(id) => (
+                format!("the change of {id}"),
+                format!("  (descent diff {id})"),
+            ),
+            None => ("its commit".to_owned(), String::new()),
+        };
+        let line = label("conflict").plain(format!("{whose} does not merge: {paths}"));
+        page.push(line.dim(look));
+    }
 }
 
 /// The result, and the place to see it.
@@ -220,6 +232,11 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
     }
     if !attempt.files.is_empty() {
         page.push(Line::indent(4).dim(format!("files {}", listed(&attempt.files, NAMES_MAX))));
+    }
+    if let (Some(id), false) = (&attempt.attempt, attempt.changed.is_empty()) {
+        let changed = listed(&attempt.changed, NAMES_MAX);
+        let look = format!("changed {changed}  (descent diff {id})");
+        page.push(Line::indent(4).dim(look));
     }
 }
 

@@ -11,6 +11,8 @@ mod result;
 mod shadow;
 mod start;
 
+pub use result::MadeChange;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -131,7 +131,7 @@ fn taken(w: &Worktrees, base: &CommitId, onto: &CommitId, message: &str) -> Merg
         message,
         at: AT,
     };
-    w.land(&made, &landing).unwrap()
+    w.land(&made.product, &landing).unwrap()
 }
 
 fn clean(merge: Merge) -> (CommitId, Vec<String>, Vec<String>) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod bad_input;
 pub(crate) mod beat;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod errors;
 pub(crate) mod events;

@@ -1,6 +1,6 @@
 //! The one executor that touches the project's repository and this machine.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::path::PathBuf;
 
 use descent_core::{
     desired::Work,
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{blocking, leftovers, resume, work},
-    BoxedFuture, Executor, RealExecutor, RunLeftovers, StartSnapshot,
+    BoxedFuture, Executor, NeededCommits, RealExecutor, RunLeftovers, StartSnapshot,
 };
 use crate::{
     failure::Failure,
@@ -75,14 +75,14 @@ impl Executor for RealExecutor {
         })
     }
 
-    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
+    fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()> {
         let workspaces = self.workspaces.clone();
         on_a_thread(move || {
             let Some(trees) = workspaces.trees() else {
                 return Ok(());
             };
             trees.follow(&head)?;
-            trees.release(&needed)?;
+            trees.release(&needed.commits, &needed.shown)?;
             trees.deliver(&head).map(drop)
         })
     }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::{
     Executor,
-    executor::{BoxedFuture, RunLeftovers, StartSnapshot},
+    executor::{BoxedFuture, NeededCommits, RunLeftovers, StartSnapshot},
 };
 use crate::{
     clock::Clock,
@@ -146,7 +146,7 @@ impl Executor for PlayedHands {
         Box::pin(async { Ok(()) })
     }
 
-    fn deliver(&self, head: CommitId, _needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
+    fn deliver(&self, head: CommitId, _needed: NeededCommits) -> BoxedFuture<()> {
         *self.trees.delivered.lock().unwrap() = Some(head);
         Box::pin(async { Ok(()) })
     }

@@ -42,8 +42,8 @@ impl Attempt {
             at: AT,
         };
         let made = made?;
-        let merge = self.git.land(&made, &landing).unwrap();
-        assert_eq!(self.git.land(&made, &landing).unwrap(), merge);
+        let merge = self.git.land(&made.commit, &landing).unwrap();
+        assert_eq!(self.git.land(&made.commit, &landing).unwrap(), merge);
         Some(merge)
     }
 

@@ -10,12 +10,20 @@ use std::{
 
 use descent_core::{
     event::{Merge, Product},
-    id::{AtomId, CommitId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, UnixMillis},
     state::{ResultCommit, StartedFrom},
 };
 
 use super::{super::RebuildResult, ATTEMPT, Result, WorkspaceError, Worktrees, places};
-use crate::git::{self, ApplyOutcome, Candidate, LandingSpec, Leftovers};
+use crate::git::{self, ApplyOutcome, Candidate, Change, LandingSpec, Leftovers, MadeCommit};
+
+/// The output of an attempt, and the files that it changed.
+#[derive(Debug)]
+pub struct MadeChange {
+    pub product: Product,
+    /// As many as are named at most.
+    pub files: Vec<String>,
+}
 
 impl Worktrees {
     /// The output of the attempt in that slot, relative to `base`.
@@ -25,16 +33,68 @@ impl Worktrees {
         base: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Product> {
+    ) -> Result<MadeChange> {
+        let without_files = |product| MadeChange {
+            product,
+            files: Vec::new(),
+        };
         match self.candidate(slot, base, message, at) {
-            Ok(Some(commit)) => Ok(Product::Commit(commit)),
-            Ok(None) => Ok(Product::Unchanged),
+            Ok(Some(made)) => Ok(MadeChange {
+                product: Product::Commit(made.commit),
+                files: made.files,
+            }),
+            Ok(None) => Ok(without_files(Product::Unchanged)),
             // If the repository itself is in order, the attempt broke its workspace.
             Err(error) if error.cause().is_none() && self.is_there(base).unwrap_or(false) => {
-                Ok(Product::Broken(error.to_string()))
+                Ok(without_files(Product::Broken(error.to_string())))
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The change of an attempt that failed, kept to be looked at: nothing depends on it, so it is not synced. Gives its
+    /// files.
+    pub fn keep_failed(
+        &self,
+        attempt: &AttemptId,
+        slot: usize,
+        base: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<Vec<String>> {
+        let Some(made) = self.candidate(slot, base, message, at)? else {
+            return Ok(Vec::new());
+        };
+        self.git.set_ref(&self.made_ref(attempt), &made.commit)?;
+        Ok(made.files)
+    }
+
+    /// Keeps what an attempt made, before its outcome names it.
+    pub fn keep_made(&self, attempt: &AttemptId, commit: &CommitId, base: &CommitId) -> Result<()> {
+        let reference = self.made_ref(attempt);
+        self.git.set_ref(&reference, commit)?;
+        Ok(self.git.make_durable(&reference, commit, base)?)
+    }
+
+    /// The commit with the change of an attempt, as long as it is kept.
+    pub fn made_by(&self, attempt: &AttemptId) -> Result<Option<CommitId>> {
+        let reference = self.made_ref(attempt);
+        let found = self.git.refs(&reference)?.into_iter();
+        let mut found = found.filter(|(name, _)| *name == reference);
+        Ok(found.next().map(|(_, commit)| commit))
+    }
+
+    fn made_ref(&self, attempt: &AttemptId) -> String {
+        let name = places::name(&format!("{attempt}.made"));
+        format!("{}/keep/{name}", self.refs)
+    }
+
+    /// The change in a slot as its files are now; `None` while the workspace is being made.
+    pub fn change_in(&self, slot: usize, base: &CommitId) -> Result<Option<Change>> {
+        let workspace = self.slot(slot);
+        let exclude = self.linked_in(&workspace);
+        let scratch = self.scratch()?;
+        Ok(self.git.change_in(&workspace, base, &exclude, scratch)?)
     }
 
     fn candidate(
@@ -43,7 +103,7 @@ impl Worktrees {
         base: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Option<CommitId>> {
+    ) -> Result<Option<MadeCommit>> {
         let workspace = &self.slot(slot);
         // A link in its place would lead to files that are not the attempt's work.
         let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;
@@ -201,12 +261,13 @@ impl Worktrees {
         Ok(self.git.apply(base, head, self.scratch()?, is_dry)?)
     }
 
-    /// Releases commits that `keep` saved and nobody needs any more.
-    pub fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
+    /// Releases commits that `keep` saved and nobody needs any more. The changes of `shown` attempts stay.
+    pub fn release(&self, needed: &BTreeSet<CommitId>, shown: &BTreeSet<AttemptId>) -> Result<()> {
         let kept = format!("{}/keep", self.refs);
-        Ok(self
-            .git
-            .retain_refs(&kept, |commit| needed.contains(commit))?)
+        let shown: BTreeSet<String> = shown.iter().map(|one| self.made_ref(one)).collect();
+        Ok(self.git.retain_refs(&kept, |name, commit| {
+            needed.contains(commit) || shown.contains(name)
+        })?)
     }
 
     fn linked_in(&self, root: &Path) -> Vec<PathBuf> {

@@ -33,7 +33,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
         ("start", "descent run"),
         ("init", "descent align"),
         ("abort", "descent stop"),
-        ("diff", "descent apply -n"),
+        ("changes", "descent diff"),
         ("rerun", "descent retry"),
         ("aling", "descent align"),
         ("alinge", "descent align"),

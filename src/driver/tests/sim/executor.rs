@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::super::{
         Executor,
-        executor::{BoxedFuture, RunLeftovers, StartSnapshot},
+        executor::{BoxedFuture, NeededCommits, RunLeftovers, StartSnapshot},
     },
     model::Model,
     repo::{Piece, Repo, START},
@@ -169,13 +169,13 @@ impl Executor for SimExecutor {
         Box::pin(async { Ok(()) })
     }
 
-    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
+    fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
         let executor = self.clone();
         Box::pin(async move {
             executor.scene.step("deliver");
             let mut repo = held(&executor.repo);
-            repo.keep_only(&needed);
+            repo.keep_only(&needed.commits);
             repo.delivered = Some(head);
             Ok(())
         })
