@@ -8,8 +8,13 @@ use descent_core::{
 
 use super::{keys::HELP, scene::output_rows};
 use crate::{
-    ops::watch::{Lookout, WatchReport, newest_attempt, output_tail},
+    failure::Failure,
+    ops::{
+        diff,
+        watch::{Lookout, WatchReport, newest_attempt, output_tail},
+    },
     render::{self, Line},
+    store::Store,
 };
 
 /// A page that is open.
@@ -56,6 +61,25 @@ impl OpenPage {
         };
         page.read_on(lookout);
         Some(page)
+    }
+
+    /// The change of that atom's result, or of its newest attempt as it is now.
+    pub(super) fn difference(store: &mut Store, atom: &AtomId) -> Result<Self, Failure> {
+        let report = diff::diff(store, Some(atom.as_str()))?;
+        let text = report.readable_patch()?;
+        let note = report
+            .note
+            .iter()
+            .map(|note| Line::new().dim(render::line(note)));
+        let patch = render::patch(&String::from_utf8_lossy(&text)).into_lines();
+        let mut lines: Vec<Line> = note.chain(patch).collect();
+        if lines.is_empty() {
+            lines.push(Line::new().dim("nothing is changed"));
+        }
+        Ok(Self::fixed(
+            Line::new().strong(format!("difference of {atom}")),
+            lines,
+        ))
     }
 
     /// Why that atom stands as it does, as `descent why` says it.

@@ -299,6 +299,12 @@ impl<'a> Session<'a> {
     fn open_page(&mut self, key: KeyCommand) {
         let atom = self.seen.atom(self.row());
         let columns = self.context.out.width();
+        if let (KeyCommand::Difference, Some(atom)) = (key, &atom) {
+            return match OpenPage::difference(self.lookout.store(), atom) {
+                Ok(page) => self.page = Some(page),
+                Err(failure) => self.say(Err(failure)),
+            };
+        }
         let page = match (key, &atom) {
             (KeyCommand::Help, _) => Some(OpenPage::help()),
             (KeyCommand::Output, Some(atom)) => OpenPage::output(&self.lookout, &self.look, atom),

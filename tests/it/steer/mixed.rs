@@ -1,5 +1,6 @@
-//! Stops, redirects, edits, guidance and kills in one run, mixed by a seed: no request is lost or obeyed twice, no loop
-//! waits for a process that is gone, and every end is a typed one.
+//! Stops, redirects, edits, guidance and kills in one run, mixed by a seed.
+//!
+//! Invariant: no request is lost or obeyed twice, no loop waits for a process that is gone, and every end is a typed one.
 
 use std::{cell::RefCell, time::Duration};
 
