@@ -81,7 +81,7 @@ fn note(found: &AttemptOutput) -> Option<String> {
             if is_running { " yet" } else { "" }
         )),
         OutputSource::Log if is_running => {
-            Some(format!("{attempt} is at work; so far it printed:"))
+            Some(format!("{attempt} is in flight; so far it printed:"))
         }
         OutputSource::Log | OutputSource::Evidence => Some(format!("{attempt} printed:")),
         OutputSource::Setup if is_running => Some(format!(

@@ -241,7 +241,7 @@ impl NameLookup<'_> {
         let report = report.with(trees, base.clone(), change)?;
         let note = match report.lines.is_empty() {
             true => note,
-            false => format!("{attempt} is at work: these are its files as they are now"),
+            false => format!("{attempt} is in flight: these are its files as they are now"),
         };
         Ok(report.noted(note))
     }
@@ -249,7 +249,7 @@ impl NameLookup<'_> {
 
 fn how(attempt: &KnownAttempt) -> &'static str {
     match attempt.end {
-        AttemptEnd::Running => "is at work",
+        AttemptEnd::Running => "is in flight",
         AttemptEnd::Solved => "solved it once",
         AttemptEnd::Failed => "failed",
         AttemptEnd::Conflict => "did not merge",
@@ -289,7 +289,14 @@ pub(super) fn unknown(
     if kind != "attempt" {
         names.extend(atoms.keys().map(|id| id.as_str()));
     }
-    let hint = match doc::suggest(name, names.iter().copied()) {
+    // Another attempt of the same atom is meant sooner than one of the same number.
+    let atom = name.rsplit_once('.').map(|(atom, _)| AtomId::new(atom));
+    let of_atom = known
+        .values()
+        .filter(|one| Some(&one.atom) == atom.as_ref());
+    let near = doc::suggest(name, of_atom.map(|one| one.id.as_str()));
+    let near = near.or_else(|| doc::suggest(name, names.iter().copied()));
+    let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.is_empty() => "nothing was tried yet: descent run".to_owned(),
         None => {

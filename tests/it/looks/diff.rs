@@ -94,7 +94,7 @@ fn the_files_of_an_attempt_at_work_are_shown_and_the_look_leaves_nothing() {
     world.wait_for_file("at");
     let before: Vec<_> = listing(&world.repository()).into_keys().collect();
     let looked = world.descent(&["diff", "d"]).expect(0).shows("+so far");
-    looked.says("is at work: these are its files as they are now");
+    looked.says("is in flight: these are its files as they are now");
     let after: Vec<_> = listing(&world.repository()).into_keys().collect();
     assert_eq!(before, after);
     wait_for("its words", || {
