@@ -48,7 +48,7 @@ pub use redirect::{
     CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, redirect,
 };
 pub use set::constraints_with;
-pub use steer::{Steering, steer};
+pub use steer::{Steering, is_skip, steer};
 
 use draft::Draft;
 

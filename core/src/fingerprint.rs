@@ -30,7 +30,8 @@ pub fn of(failure: &FailureEntry) -> Digest {
     Digest::of(parts.join("\0").as_bytes())
 }
 
-fn failed_checks(failure: &FailureEntry) -> Vec<&str> {
+/// The checks of the atom that did not hold.
+pub fn failed_checks(failure: &FailureEntry) -> Vec<&str> {
     let holds = |leaf: &&Node| {
         let verdict = leaf.get("verdict").and_then(Node::as_str);
         verdict == Some(Verdict::Pass.word())

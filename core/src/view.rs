@@ -5,10 +5,12 @@
 
 pub mod bound;
 pub mod graph;
+mod leaves;
 pub mod liveness;
 pub mod log;
 pub mod named;
 mod next;
+pub mod report;
 pub mod why;
 pub mod work;
 
@@ -20,15 +22,13 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
-    state::{
-        AtomStatus, Check, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd,
-        record::EvidenceRecord,
-    },
+    state::{AtomStatus, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd},
     step::run_end,
-    verdict::{Verdict, assertions},
+    verdict::Verdict,
     world::World,
 };
 pub use bound::{BoundView, bound};
+use leaves::{LeafStand, leaves};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
 
@@ -197,12 +197,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         bound: bound(world),
         base_case: base_case(world),
         choices: choices(world),
-        spent: SpentView {
-            attempts: run.spent.attempts,
-            transient: run.spent.transient,
-            repairs: run.spent.repairs,
-            active_ms: run.spent.active_ms,
-        },
+        spent: spent(state),
         started_from: record.get("started_from").cloned(),
         workspace: WorkspaceView {
             kind: state.objective.constraints.workspace().word(),
@@ -238,6 +233,16 @@ pub fn patterns(state: &State) -> Vec<PatternView> {
         reason: one.reason.clone(),
     };
     shared.map(view).collect()
+}
+
+fn spent(state: &State) -> SpentView {
+    let spent = &state.run.spent;
+    SpentView {
+        attempts: spent.attempts,
+        transient: spent.transient,
+        repairs: spent.repairs,
+        active_ms: spent.active_ms,
+    }
 }
 
 /// The overridden values of the newest edit. A confirmation, an answer about an attempt in doubt,
@@ -290,39 +295,14 @@ fn failed(world: &World) -> Vec<FailedView> {
     failed
 }
 
-/// Each leaf with the newest verdict that the state keeps: of a refuted selection, or of the last
-/// ending.
 fn base_case(world: &World) -> Vec<CheckView> {
-    let state = &world.state;
-    let refuted = state
-        .trail
-        .iter()
-        .rev()
-        .filter_map(|entry| Some((Some(&entry.at), &entry.refuted()?.evidence)));
-    let last = state.run.last_result.iter();
-    let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
-    let mut records: Vec<(Option<&String>, &Vec<EvidenceRecord>)> = last.chain(refuted).collect();
-    // The sort is stable: without a time the last result stays the newest.
-    records.sort_by_key(|(at, _)| core::cmp::Reverse(at.map_or("9", String::as_str)));
-    let leaves = state.objective.base_case.iter();
-    let view = |leaf: &Check| {
-        let title = leaf.title();
-        // A person's confirmation counts for the present result.
-        let confirmed = assertions::as_it_stands(state, leaf);
-        let is_of = |one: &&EvidenceRecord| one.check.as_deref() == Some(title.as_str());
-        let mut records = records.iter();
-        let found = records.find_map(|(at, evidence)| Some((*at, evidence.iter().find(is_of)?)));
-        let of_leaf = found.map(|(_, one)| one);
-        CheckView {
-            verdict: confirmed
-                .map(|verdict| verdict.word().to_owned())
-                .or_else(|| of_leaf.and_then(|one| one.verdict.clone())),
-            ended: of_leaf.and_then(|one| one.ended.clone()),
-            at: found.and_then(|(at, _)| at.cloned()),
-            check: title,
-        }
+    let view = |stand: LeafStand<'_>| CheckView {
+        check: stand.leaf.title(),
+        verdict: stand.verdict.map(ToOwned::to_owned),
+        at: stand.at.cloned(),
+        ended: stand.evidence.and_then(|one| one.ended.clone()),
     };
-    leaves.flat_map(|check| check.leaves()).map(view).collect()
+    leaves(&world.state).into_iter().map(view).collect()
 }
 
 fn choices(world: &World) -> Vec<ChoiceView> {

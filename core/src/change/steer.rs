@@ -15,7 +15,7 @@ use crate::{
     graph::Ix,
     id::{AtomId, UnixMillis},
     state::{
-        AtomStatus, State, Task,
+        AtomStatus, Binding, State, Task,
         atom::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX},
     },
     world::World,
@@ -154,9 +154,13 @@ fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
 
 /// Whether that atom is skipped already.
 fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
-    let result = state.bindings.get(id);
     matches!(steering, Steering::Skip)
-        && result.is_some_and(|result| result.is_by_person() && result.summary.starts_with(SKIPPED))
+        && state.bindings.get(id).is_some_and(|result| is_skip(result))
+}
+
+/// Whether a result stands for work that a person left out.
+pub fn is_skip(result: &Binding) -> bool {
+    result.is_by_person() && result.summary.starts_with(SKIPPED)
 }
 
 /// The atom itself, or the live tasks below it.

@@ -304,7 +304,8 @@ impl Leaf {
         }
     }
 
-    fn title(&self) -> String {
+    /// Its own text, whatever a person called it.
+    pub fn title(&self) -> String {
         match self {
             Leaf::Command(leaf) => leaf.command.clone(),
             Leaf::NotCommand(leaf) => format!("not: {}", leaf.command),

@@ -282,7 +282,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
 }
 
 /// The checks that spoke against a selection: not an assertion of which nobody said anything.
-fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
+pub(super) fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
     let has_failed = |one: &&EvidenceRecord| match one.verdict.as_deref() {
         Some("pass") => false,
         Some("unknown") => one.duration_ms.is_some(),

@@ -3,7 +3,7 @@
 //! Invariant: it changes something, and following it from command to command never comes back to where it began.
 //! Not here: all the ways out of a dead end, which the last result names.
 
-use alloc::{borrow::ToOwned, format, string::String};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::StatusView;
 use crate::{
@@ -33,6 +33,23 @@ pub fn next(world: &World, around: &Surroundings) -> String {
         (true, _) => "descent stop".to_owned(),
         (false, _) => of_idle(world, around, is_changed_since(world)),
     }
+}
+
+/// The moves of a person by the state alone, which does not tell whether a loop lives.
+pub(super) fn by_the_state(world: &World) -> Vec<String> {
+    if world.state.run.status.is_active() {
+        return Vec::from(["descent status".to_owned()]);
+    }
+    let is_changed = is_changed_since(world);
+    let mut moves = Vec::from([of_idle(world, &Surroundings::default(), is_changed)]);
+    // A change since the ending may have followed one of its moves.
+    let others = next_moves(world).filter(|_| !is_changed);
+    for other in others {
+        if moves.iter().all(|known| known != other) {
+            moves.push(other.to_owned());
+        }
+    }
+    moves
 }
 
 /// The command after `verify`, which never is `verify` again.
@@ -96,7 +113,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
 }
 
 /// Whether a person changed something since the last run ended.
-fn is_changed_since(world: &World) -> bool {
+pub(super) fn is_changed_since(world: &World) -> bool {
     let ended = last(world).and_then(|result| result.at.as_ref());
     let corrections = world.state.corrections.iter();
     let times = corrections.filter_map(|one| one.data.timestamp.as_ref());

@@ -1,0 +1,213 @@
+//! The report of a run as one value: what was agreed, how it ended, and all that was done and tried for it.
+//!
+//! Invariant: it follows from the state alone, so the same state gives the same report. Not here: how it is written
+//! (the shell).
+
+mod agreement;
+mod tried;
+mod work;
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+pub use agreement::{AgreementReport, ConstraintReport, LeafReport};
+pub use tried::{
+    BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, PatternReport, RefutedReport,
+    ReplanReport, TriedReport,
+};
+pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
+
+use super::{
+    SpentView,
+    next::{by_the_state, is_changed_since},
+    spent,
+};
+use crate::{
+    change::lost_lines,
+    id::{AtomId, CommitId, Lineage},
+    state::{
+        Correction, Reason, State,
+        final_result::{FinalResultRecord, ResultVerdict},
+        record::{Choices, CorrectionType},
+    },
+    world::{
+        World,
+        doubts::{Doubt, doubts},
+    },
+};
+
+/// All that was agreed, done and tried: `descent report --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Report {
+    pub schema: &'static str,
+    pub lineage: Lineage,
+    pub serial: u64,
+    pub agreement: AgreementReport,
+    pub outcome: OutcomeReport,
+    /// Every atom, each group before its members.
+    pub work: Vec<AtomReport>,
+    pub tried: TriedReport,
+    /// The changes that people made, the oldest first.
+    pub corrections: Vec<CorrectionReport>,
+    /// Failures that several atoms share.
+    pub patterns: Vec<PatternReport>,
+    pub spent: SpentView,
+    /// The moves of a person, the best first.
+    pub next: Vec<String>,
+}
+
+/// How it stands. Without an ending only the status is known.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeReport {
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::state::RunStatus::WORDS.map(|(word, _)| word))))]
+    pub status: &'static str,
+    /// Whether the run ended, so that nothing more is tried by itself.
+    pub ended: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    pub summary: String,
+    /// How much of the base case held on the delivered tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<HeldReport>,
+    /// Whether a person changed something since this ending.
+    pub changed_since: bool,
+    /// Checks that failed and held on one tree.
+    pub unsteady: Vec<String>,
+    /// Agreed steps that are open though the base case holds.
+    pub open: Vec<OpenReport>,
+    /// Effects outside of which nobody knows whether they happened.
+    pub doubts: Vec<Doubt>,
+    /// The commit that the run started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<CommitId>,
+    /// The commit of the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldReport {
+    pub held: u64,
+    pub of: u64,
+    /// Taken in a checkout made anew.
+    pub pristine: bool,
+    /// The choices that the tree was made under.
+    pub choices: Choices,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpenReport {
+    pub atom: AtomId,
+    pub description: String,
+    /// The reason of its newest failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CorrectionReport {
+    pub at: String,
+    /// Absent for a type of another version.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<CorrectionType>,
+    pub by: String,
+    pub description: String,
+    /// Its consequences.
+    pub effects: Vec<String>,
+    /// Values that gave way, a line each.
+    pub gave_way: Vec<String>,
+}
+
+pub fn report(world: &World) -> Report {
+    let state = &world.state;
+    let tried = tried::tried(world);
+    Report {
+        schema: "descent/report/1",
+        lineage: state.lineage.clone(),
+        serial: state.serial.0,
+        agreement: agreement::agreement(world),
+        outcome: outcome(world),
+        work: work::work(world),
+        patterns: tried::patterns(&tried.failures),
+        tried,
+        corrections: state
+            .corrections
+            .iter()
+            .map(|one| correction(one))
+            .collect(),
+        spent: spent(state),
+        next: by_the_state(world),
+    }
+}
+
+fn outcome(world: &World) -> OutcomeReport {
+    let state = &world.state;
+    let last = ending(state);
+    OutcomeReport {
+        status: state.run.status.word(),
+        ended: last.is_some(),
+        reason: last.and_then(|one| one.reason),
+        at: last.and_then(|one| one.at.clone()),
+        summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
+        verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
+        changed_since: last.is_some() && is_changed_since(world),
+        unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),
+        open: last.map(open).unwrap_or_default(),
+        doubts: doubts(state),
+        base: state
+            .run
+            .started_from
+            .as_ref()
+            .map(|from| from.commit.clone()),
+        commit: state.run.result().cloned(),
+    }
+}
+
+/// The last ending, unless another run began since.
+fn ending(state: &State) -> Option<&FinalResultRecord> {
+    let last = state.run.last_result.as_ref()?;
+    (last.data.result == Some(state.run.status)).then_some(&last.data)
+}
+
+fn held(verdict: &ResultVerdict) -> HeldReport {
+    HeldReport {
+        held: verdict.held,
+        of: verdict.of,
+        pristine: verdict.pristine,
+        choices: verdict.choices.clone(),
+    }
+}
+
+fn open(last: &FinalResultRecord) -> Vec<OpenReport> {
+    let open = last.open.iter().map(|step| OpenReport {
+        atom: step.atom.clone(),
+        description: step.description.clone(),
+        reason: step.reason.clone(),
+    });
+    open.collect()
+}
+
+fn correction(one: &Correction) -> CorrectionReport {
+    let data = &one.data;
+    CorrectionReport {
+        at: data.timestamp.clone().unwrap_or_default(),
+        kind: data.kind,
+        by: data.by.clone().unwrap_or_else(|| "person".to_string()),
+        description: data.description.clone().unwrap_or_default(),
+        effects: data.changes.clone(),
+        gave_way: lost_lines(&data.lost),
+    }
+}
+
+#[cfg(test)]
+mod tests;

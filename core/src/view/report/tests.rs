@@ -1,0 +1,127 @@
+//! Reports of small states.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::{Report, report};
+use crate::{state::decode, world::World};
+
+fn of(text: &str) -> Report {
+    let decoded = decode::decode(text.as_bytes());
+    assert!(decoded.faults.is_empty(), "{:?}", decoded.faults);
+    report(&World::new(decoded.state.expect("a state")))
+}
+
+/// A state with this base case, these atoms, and these entries of the trail.
+fn state(base_case: &str, atoms: &str, trail: &str, run: &str) -> String {
+    format!(
+        r#"{{"version": "2.2", "lineage": "l", "serial": 7, "seal": "",
+  "objective": {{"raw_input": "r", "goal": "g", "background_intent": "w", "deliverables": "d",
+    "definition_of_done": "o", "base_case": {base_case}, "constraints": {{"max_attempts": 2}}}},
+  "control": {{"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null}},
+  "work_graph": {{"atoms": {atoms}}}, "bindings": {{}}, "trail": [{trail}], "corrections": [],
+  "run": {run}}}"#
+    )
+}
+
+fn run(status: &str, evidence: &str) -> String {
+    format!(
+        r#"{{"status": "{status}", "last_result": {{"result": "{status}", "reason": "base_case",
+  "at": "2026-11-24T10:00:00Z", "summary": "s", "iterations": 1, "evidence": [{evidence}], "failed": [],
+  "next_moves": ["descent run", "descent edit"]}}}}"#
+    )
+}
+
+fn failure(atom: &str, output: &str) -> String {
+    format!(
+        r#"{{"type": "failure", "at": "2026-11-24T09:00:00Z", "serial": 3, "pass": 1, "atom": "{atom}",
+  "attempt": "{atom}.1", "n": 1, "class": "logical", "reason": "exit 1", "output": "{output}"}}"#
+    )
+}
+
+const TASKS: &str = r#"{"A": {"description": "a", "action": {"run": "true"}}, "B": {"action": {"run": "true"}},
+  "C": {"action": {"run": "true"}}, "D": {"action": {"run": "true"}}}"#;
+
+#[test]
+fn failures_that_are_alike_stand_together_and_in_three_atoms_they_are_a_pattern() {
+    let trail = [
+        failure("A", "port 80 refused"),
+        failure("B", "port 81 refused"),
+        failure("D", "no such file"),
+        failure("C", "port 82 refused"),
+    ];
+    let check = r#"{"command": "make"}"#;
+    let two = of(&state(check, TASKS, &trail[..3].join(","), "{}"));
+    assert_eq!(two.tried.failures.len(), 2);
+    assert!(two.patterns.is_empty());
+    let three = of(&state(check, TASKS, &trail.join(","), "{}"));
+    let sizes: Vec<usize> = three
+        .tried
+        .failures
+        .iter()
+        .map(|one| one.attempts.len())
+        .collect();
+    assert_eq!(sizes, [3, 1]);
+    let atoms: Vec<&str> = three.patterns[0]
+        .atoms
+        .iter()
+        .map(|id| id.as_str())
+        .collect();
+    assert_eq!(
+        (three.patterns.len(), atoms),
+        (1, Vec::from(["A", "B", "C"]))
+    );
+    // The newest tells most.
+    assert_eq!(three.tried.failures[0].output, "port 82 refused");
+}
+
+#[test]
+fn a_leaf_may_fail_where_another_choice_of_its_any_holds() {
+    let check = r#"{"all": [{"any": [{"name": "x", "command": "x"}, {"name": "y", "command": "y"}]},
+      {"any": [{"name": "z", "command": "z"}]}]}"#;
+    let evidence = r#"{"check": "x", "verdict": "fail", "ended": "exit 1"}, {"check": "y", "verdict": "pass"},
+      {"check": "z", "verdict": "fail"}"#;
+    let report = of(&state(check, TASKS, "", &run("exhausted", evidence)));
+    let leaves = report.agreement.base_case.iter();
+    let stands: Vec<(&str, Option<&str>, bool)> = leaves
+        .map(|leaf| (leaf.check.as_str(), leaf.verdict.as_deref(), leaf.spared))
+        .collect();
+    let expected = [
+        ("x", Some("fail"), true),
+        ("y", Some("pass"), false),
+        ("z", Some("fail"), false),
+    ];
+    assert_eq!(stands, expected);
+}
+
+#[test]
+fn a_leaf_without_evidence_held_if_the_run_completed_and_could_not_without_it() {
+    let check = r#"{"all": [{"command": "x"}, {"any": [{"command": "y"}, {"command": "z"}]}]}"#;
+    for (status, expected) in [
+        ("completed", [Some("pass"), None, None]),
+        ("stopped", [None; 3]),
+    ] {
+        let report = of(&state(check, TASKS, "", &run(status, "")));
+        let leaves = report.agreement.base_case.iter();
+        let verdicts: Vec<Option<&str>> = leaves.map(|leaf| leaf.verdict.as_deref()).collect();
+        assert_eq!(verdicts, expected, "{status}");
+    }
+}
+
+#[test]
+fn an_ending_of_an_earlier_run_is_not_told_as_the_outcome() {
+    let ended = run("exhausted", "");
+    let over = of(&state(r#"{"command": "make"}"#, TASKS, "", &ended));
+    assert_eq!(
+        (over.outcome.ended, over.outcome.summary.as_str()),
+        (true, "s")
+    );
+    assert_eq!(over.next, ["descent run", "descent edit"]);
+    let again = ended.replacen("exhausted", "running", 1);
+    let again = of(&state(r#"{"command": "make"}"#, TASKS, "", &again));
+    assert_eq!(
+        (again.outcome.ended, again.outcome.summary.as_str()),
+        (false, "")
+    );
+    // The state does not tell whether a loop is at work on it.
+    assert_eq!(again.next, ["descent status"]);
+}

@@ -1,0 +1,239 @@
+//! Everything that was tried and dropped, and why: failures, selections that did not hold, changes of choices, plans.
+//!
+//! Not here: a failure's fingerprint (`fingerprint`).
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+use super::super::{ChoiceView, choices, log::failed_checks};
+use crate::{
+    event::ChoiceChange,
+    fingerprint,
+    id::{AtomId, AttemptId, Digest},
+    state::{
+        Entry, EntryKind, FailureClass, PhaseLimit,
+        record::{Choices, FailureEntry},
+    },
+    world::World,
+};
+
+/// Atoms at least that share a failure, for it to be a pattern.
+const PATTERN_ATOMS_MIN: usize = 3;
+
+/// As far as the state keeps it: older failures are left out of a long trail.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TriedReport {
+    /// Failures that are alike together, by the first of each.
+    pub failures: Vec<FailureGroup>,
+    /// Every group with its choices.
+    pub choices: Vec<ChoiceView>,
+    /// Whole selections under which the base case did not hold.
+    pub refuted: Vec<RefutedReport>,
+    pub backtracks: Vec<BacktrackReport>,
+    pub replans: Vec<ReplanReport>,
+    /// Parts of plans that their budgets left open.
+    pub dropped: Vec<DroppedReport>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FailureGroup {
+    /// Equal for failures that are alike.
+    pub fingerprint: Digest,
+    /// The newest tells class, reason, checks and output.
+    pub class: FailureClass,
+    pub reason: String,
+    /// The checks of the atom that did not hold.
+    pub checks: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    pub attempts: Vec<FailedAttempt>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FailedAttempt {
+    pub atom: AtomId,
+    pub attempt: AttemptId,
+    /// Counts from 1 in its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<u32>,
+    pub started: String,
+    pub at: String,
+    /// The choices that the failure is due to.
+    pub choices: Choices,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefutedReport {
+    pub at: String,
+    pub choices: Choices,
+    /// The checks that did not hold.
+    pub failed: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BacktrackReport {
+    pub at: String,
+    pub changes: Vec<ChoiceChange>,
+    pub reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReplanReport {
+    pub at: String,
+    pub atom: AtomId,
+    pub round: u32,
+    pub reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DroppedReport {
+    pub at: String,
+    pub atom: AtomId,
+    /// The budget that was used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<PhaseLimit>,
+    pub missing: Vec<AtomId>,
+}
+
+/// Failures of several atoms that are alike: often one cause
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PatternReport {
+    pub fingerprint: Digest,
+    pub class: FailureClass,
+    pub reason: String,
+    pub atoms: Vec<AtomId>,
+    pub failures: usize,
+}
+
+pub(super) fn tried(world: &World) -> TriedReport {
+    let mut tried = TriedReport {
+        failures: failures(world),
+        choices: choices(world),
+        refuted: Vec::new(),
+        backtracks: Vec::new(),
+        replans: Vec::new(),
+        dropped: Vec::new(),
+    };
+    for entry in world.state.trail.iter() {
+        add(&mut tried, entry);
+    }
+    tried
+}
+
+fn add(tried: &mut TriedReport, entry: &Entry) {
+    let at = entry.at.clone();
+    match &entry.kind {
+        EntryKind::Refuted(one) => tried.refuted.push(RefutedReport {
+            at,
+            choices: one.conflict.clone(),
+            failed: failed_checks(&one.evidence),
+        }),
+        EntryKind::Backtrack(one) => tried.backtracks.push(BacktrackReport {
+            at,
+            changes: one.changes.0.clone(),
+            reason: one.reason.clone(),
+        }),
+        EntryKind::Refine(one) => tried.replans.push(ReplanReport {
+            at,
+            atom: one.atom.clone(),
+            round: one.round,
+            reason: one.reason.clone(),
+        }),
+        EntryKind::Drop(one) => tried.dropped.push(DroppedReport {
+            at,
+            atom: one.atom.clone(),
+            limit: one.limit,
+            missing: one.missing.clone(),
+        }),
+        EntryKind::Choice(_)
+        | EntryKind::Failure(_)
+        | EntryKind::Plan(_)
+        | EntryKind::InDoubt(_)
+        | EntryKind::RequestRetired(_)
+        | EntryKind::UserCorrection(_)
+        | EntryKind::Other(_) => {}
+    }
+}
+
+/// The newest tells most, since older ones are kept as lines.
+fn failures(world: &World) -> Vec<FailureGroup> {
+    let mut groups: Vec<FailureGroup> = Vec::new();
+    let mut places: BTreeMap<Digest, usize> = BTreeMap::new();
+    for entry in world.state.trail.iter() {
+        let Some(failure) = entry.failure() else {
+            continue;
+        };
+        let alike = match &failure.fingerprint {
+            Some(known) => known.clone(),
+            // An older version gave none to a failure in full.
+            None => fingerprint::of(failure),
+        };
+        let place = *places.entry(alike.clone()).or_insert(groups.len());
+        let before = groups
+            .get_mut(place)
+            .map(|group| core::mem::take(&mut group.attempts));
+        let mut attempts = before.unwrap_or_default();
+        attempts.push(attempt(entry, failure));
+        let group = group(alike, failure, attempts);
+        match groups.get_mut(place) {
+            Some(known) => *known = group,
+            None => groups.push(group),
+        }
+    }
+    groups
+}
+
+fn group(alike: Digest, failure: &FailureEntry, attempts: Vec<FailedAttempt>) -> FailureGroup {
+    let checks = fingerprint::failed_checks(failure).into_iter();
+    FailureGroup {
+        fingerprint: alike,
+        class: failure.class,
+        reason: failure.reason.clone(),
+        checks: checks.map(ToString::to_string).collect(),
+        output: failure.output.clone(),
+        attempts,
+    }
+}
+
+fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
+    FailedAttempt {
+        atom: failure.atom.clone(),
+        attempt: failure.attempt.clone(),
+        n: failure.n,
+        started: failure.started.clone(),
+        at: entry.at.clone(),
+        choices: failure.conflict.clone().unwrap_or_default(),
+    }
+}
+
+/// Failures that are alike in several atoms.
+pub(super) fn patterns(failures: &[FailureGroup]) -> Vec<PatternReport> {
+    let pattern = |group: &FailureGroup| {
+        let atoms: BTreeSet<&AtomId> = group.attempts.iter().map(|one| &one.atom).collect();
+        if atoms.len() < PATTERN_ATOMS_MIN {
+            return None;
+        }
+        let mut atoms: Vec<AtomId> = atoms.into_iter().cloned().collect();
+        atoms.sort_by(AtomId::cmp_naturally);
+        Some(PatternReport {
+            fingerprint: group.fingerprint.clone(),
+            class: group.class,
+            reason: group.reason.clone(),
+            atoms,
+            failures: group.attempts.len(),
+        })
+    };
+    failures.iter().filter_map(pattern).collect()
+}
