@@ -21,6 +21,7 @@ mod log;
 mod migrate;
 mod output;
 mod redirect;
+mod report;
 mod resolve;
 mod run;
 mod schema;
@@ -141,6 +142,8 @@ enum Command {
     Log(log::LogArgs),
     /// Show how things stood at a commit
     Show(show::ShowArgs),
+    /// Write the whole run as one text: md, junit, html, json
+    Report(report::ReportArgs),
     /// Go back to an earlier state, as a new commit
     Undo(undo::UndoArgs),
     /// Begin a second state where this one stands
@@ -240,6 +243,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
         Some(Command::Show(flags)) => show::show(&context, &flags),
+        Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
         Some(Command::Fork(flags)) => fork::fork(&context, &flags),
         Some(Command::Doctor) => doctor::doctor(&context),

@@ -21,7 +21,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "look",
-        &["status", "watch", "graph", "why", "diff", "log", "show"],
+        &[
+            "status", "watch", "graph", "why", "diff", "log", "show", "report",
+        ],
     ),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "clean", "completions"]),
@@ -34,7 +36,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 28] = [
+const EXAMPLES: [(&str, &str); 29] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -64,6 +66,10 @@ const EXAMPLES: [(&str, &str); 28] = [
     ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),
     ("show", "descent show -1"),
+    (
+        "report",
+        "descent report | gh pr create -F - -t \"the parser\"",
+    ),
     ("undo", "descent undo -n"),
     ("fork", "descent fork ../other-way"),
     ("edit", "descent edit"),

@@ -66,6 +66,7 @@ schemas! {
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,
     "graph": written descent_core::view::graph::GraphView,
+    "report": written descent_core::view::report::Report,
     "log": written super::log::LogOutput,
     "difference": written super::log::DifferenceOutput,
     "show": written super::show::ShowOutput<'_>,
