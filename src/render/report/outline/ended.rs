@@ -12,7 +12,7 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
     let outcome = &report.outcome;
     let mut items = vec![head(outcome)];
     if outcome.changed_since {
-        let words = "A person changed something since: the next run takes it in.";
+        let words = "A person changed something since; the next run goes on from there.";
         items.push(Item::at(0).text(words));
     }
     if let Some(verdict) = &outcome.verdict {
@@ -31,13 +31,15 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
             false => item.text(", made with ").choices(&verdict.choices),
         });
     }
-    if let Some(commit) = &outcome.commit {
+    // Before anything is solved, the result is what the run started from.
+    let made = outcome.commit.as_ref();
+    if let Some(commit) = made.filter(|commit| outcome.base.as_ref() != Some(*commit)) {
         let item = Item::at(0)
             .text("Result: commit ")
             .code(short(commit.as_str()));
         items.push(match &outcome.base {
-            Some(base) if base != commit => item.text(", from ").code(short(base.as_str())),
-            Some(_) | None => item,
+            Some(base) => item.text(", from ").code(short(base.as_str())),
+            None => item,
         });
     }
     for open in &outcome.open {
