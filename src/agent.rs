@@ -287,6 +287,7 @@ async fn run(
         env,
         timeout: attempt.timeout,
         mark: attempt.mark.clone(),
+        input: None,
         whole_stdout_bytes_max: step.stdout_bytes_max,
         log: Some(attempt.dir.join(step.log)),
     };

@@ -73,7 +73,10 @@ pub struct Job {
     /// The owner of the job up to the first `/`, then the job's own name. Everything that the job
     /// starts inherits it.
     pub mark: String,
-    /// With 0, standard output is not kept whole, and the order of both streams is exact.
+    /// The bytes of standard input; with `None` it is empty.
+    pub input: Option<Vec<u8>>,
+    /// With 0, standard output is not kept whole, and the order of both streams is exact. A job with
+    /// an input keeps none.
     pub whole_stdout_bytes_max: usize,
     /// A file that also gets all output, up to 8 MiB. An old file of that name is removed; without
     /// output no new one is made.

@@ -142,6 +142,7 @@ impl MeasureContext<'_> {
                 .timeout
                 .map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
             mark: self.mark.to_owned(),
+            input: None,
             whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
             log: None,
         };

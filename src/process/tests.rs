@@ -33,6 +33,7 @@ impl World {
             env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
             timeout: LONG,
             mark: unique("job"),
+            input: None,
             whole_stdout_bytes_max: 0,
             log: None,
         }
@@ -92,6 +93,21 @@ fn daemon(name: &str, program: &str) -> String {
 
 async fn run_it(job: &Job) -> JobResult {
     run(job, &CancellationToken::new(), |_| {}).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_job_reads_its_input_to_the_end_and_may_leave_it_unread() {
+    let world = World::new();
+    let with_input = |command: &str| Job {
+        input: Some(vec![b'x'; 1 << 20]),
+        ..world.job(command)
+    };
+    let ended = run_it(&with_input("wc -c </dev/stdin; echo out; echo err >&2")).await;
+    assert_eq!(ended.how, JobEnd::Exit(0));
+    let said = ended.output.tail();
+    assert_eq!(said.trim_start(), "1048576\nout\nerr\n");
+    let unread = run_it(&with_input("exit 3")).await;
+    assert_eq!(unread.how, JobEnd::Exit(3));
 }
 
 #[tokio::test]
