@@ -6,6 +6,7 @@
 //! itself (`store::disk`), the trees of attempts.
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
 
+pub mod private;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,6 @@
 //! name exactly what is asked about. No record is in the cache, which may be deleted at any time. Not here: when a
 //! record is needed, and who is asked (`cli`).
 
-mod disk;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +18,11 @@ use descent_core::{
     trust::Me,
 };
 
-use crate::failure::{Failure, exit};
+pub use crate::files::private::me;
+use crate::{
+    failure::{Failure, exit},
+    files::private,
+};
 
 /// Bytes read of a record at most.
 const RECORD_BYTES_MAX: u64 = 16 * 1024;
@@ -110,16 +113,12 @@ pub struct Records {
 
 impl Records {
     pub fn find() -> Self {
-        Self::of(|name| match name {
-            // Without HOME, the account's own entry tells.
-            "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
-            _ => std::env::var_os(name),
-        })
+        Self::of(private::variable)
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
         Self {
-            dir: place(var),
+            dir: private::state_home(var).map(|home| home.join("trust")),
             me: me(),
         }
     }
@@ -130,7 +129,7 @@ impl Records {
         };
         let key = fact.key();
         let path = dir.join(format!("{key}.json"));
-        match disk::read_private(dir, &path, self.me, RECORD_BYTES_MAX) {
+        match private::read_private(dir, &path, self.me, RECORD_BYTES_MAX) {
             Ok(None) => RecordState::No,
             Ok(Some(bytes)) if tells(&bytes, &key) => RecordState::Yes,
             Ok(Some(_)) => not_believed(&path, &"it does not say what its name says"),
@@ -142,7 +141,7 @@ impl Records {
     pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), TrustError> {
         let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
         let name = format!("{}.json", fact.key());
-        disk::write_private(dir, &name, fact.record(at).as_bytes()).map_err(|source| {
+        private::write_private(dir, &name, fact.record(at).as_bytes()).map_err(|source| {
             let dir = dir.clone();
             TrustError::Unwritable { dir, source }
         })
@@ -156,24 +155,4 @@ fn not_believed(path: &Path, why: &dyn fmt::Display) -> RecordState {
 fn tells(bytes: &[u8], key: &str) -> bool {
     serde_json::from_slice::<serde_json::Value>(bytes)
         .is_ok_and(|record| record.get("key").and_then(serde_json::Value::as_str) == Some(key))
-}
-
-/// By the XDG rules: a relative path in the variable is ignored.
-fn place(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| {
-        var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    Some(state?.join("descent/trust"))
-}
-
-/// The user whose files count as our own.
-pub fn me() -> Me {
-    let sudo_uid = std::env::var("SUDO_UID").ok();
-    Me {
-        uid: rustix::process::geteuid().as_raw(),
-        sudo_uid: sudo_uid.and_then(|uid| uid.parse().ok()),
-    }
 }

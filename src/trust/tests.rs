@@ -115,28 +115,6 @@ fn a_record_that_is_a_link_or_says_something_else_is_not_believed() {
 }
 
 #[test]
-fn the_place_is_that_of_the_state_and_never_relative() {
-    let place = |pairs: &[(&str, &str)]| {
-        place(|name| {
-            let found = pairs.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| value.into())
-        })
-    };
-    let is = |pairs: &[(&str, &str)], path: &str| assert_eq!(place(pairs), Some(path.into()));
-    is(
-        &[("XDG_STATE_HOME", "/s"), ("HOME", "/h")],
-        "/s/descent/trust",
-    );
-    is(&[("HOME", "/h")], "/h/.local/state/descent/trust");
-    is(
-        &[("XDG_STATE_HOME", "s"), ("HOME", "/h")],
-        "/h/.local/state/descent/trust",
-    );
-    assert_eq!(place(&[]), None);
-    assert_eq!(place(&[("HOME", "h")]), None);
-}
-
-#[test]
 fn without_a_place_nothing_is_held_and_the_next_step_is_named() {
     let records = Records::of(|_| None);
     assert_eq!(records.holds(&lineage("l")), RecordState::No);

@@ -47,7 +47,8 @@ const MIGRATE_FLOORS: &[&[&str]] = &[
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files"],
     &[
-        "clock", "config", "signal", "process", "store", "survey", "render", "trust", "space",
+        "clock", "config", "signal", "process", "store", "survey", "render", "trust",
+        "space",
     ],
     &["git", "plan_file", "heartbeat", "evidence", "events"],
     &["workspace", "agent", "verify"],
@@ -83,13 +84,13 @@ const DOORS: &[Door] = &[
         files: &[
             "src/cli/completions.rs",
             "src/files.rs",
+            "src/files/private.rs",
             "src/git/disk.rs",
             "src/git/place.rs",
             "src/process.rs",
             "src/process/",
             "src/store/disk.rs",
             "src/store/journal/files.rs",
-            "src/trust/disk.rs",
             "src/workspace.rs",
             "src/workspace/",
         ],

@@ -1,0 +1,127 @@
+//! A person's records on this machine, outside of repository and cache: read only if nobody else can have written them,
+//! written whole or not at all.
+//!
+//! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is durable. Not here: what a
+//! record says (`trust`, `runs`).
+#![allow(clippy::disallowed_methods)] // door: the mode of the records' directory
+
+use std::{
+    ffi::OsString,
+    fs::{self, Permissions},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use descent_core::trust::{Hand, Me, is_another_hand};
+
+use super::Odd;
+use crate::files;
+
+/// The permissions of everybody else.
+const OTHERS: u32 = 0o077;
+
+/// The directory of this program's records, by the XDG rules: a relative path in the variable is ignored.
+pub fn state_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| {
+        var(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    Some(state?.join("descent"))
+}
+
+/// A variable of this process. Without HOME, the account's own entry tells.
+pub fn variable(name: &str) -> Option<OsString> {
+    match name {
+        "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
+        _ => std::env::var_os(name),
+    }
+}
+
+/// The user whose files count as our own.
+pub fn me() -> Me {
+    let sudo_uid = std::env::var("SUDO_UID").ok();
+    Me {
+        uid: rustix::process::geteuid().as_raw(),
+        sudo_uid: sudo_uid.and_then(|uid| uid.parse().ok()),
+    }
+}
+
+/// The bytes of a record, `None` if there is none, or the reason why it is not believed.
+pub fn read_private(
+    dir: &Path,
+    path: &Path,
+    me: Me,
+    bytes_max: u64,
+) -> Result<Option<Vec<u8>>, String> {
+    let file = match files::open(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => {
+            let odd = Odd::of(&error).map(|odd| format!("it {}", odd.what));
+            return Err(odd.unwrap_or_else(|| error.to_string()));
+        }
+    };
+    let meta = file.metadata().map_err(|error| error.to_string())?;
+    judge(&meta, me, "it", "0600")?;
+    let above = fs::metadata(dir).map_err(|error| error.to_string())?;
+    judge(&above, me, "its directory", "0700")?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    Ok(Some(bytes))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn judge(meta: &fs::Metadata, me: Me, what: &str, wanted: &str) -> Result<(), String> {
+    let (uid, mode) = (meta.uid(), meta.mode());
+    if is_another_hand(Hand { uid, mode }, me) {
+        return Err(format!("{what} belongs to another account ({uid})"));
+    }
+    if mode & OTHERS != 0 {
+        let mode = mode & 0o7777;
+        return Err(format!("{what} has the mode {mode:04o} and not {wanted}"));
+    }
+    Ok(())
+}
+
+pub fn write_private(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    files::make_dirs(dir)?;
+    if fs::metadata(dir)?.mode() & OTHERS != 0 {
+        fs::set_permissions(dir, Permissions::from_mode(0o700))?;
+    }
+    files::write_durably(&dir.join(name), bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_that_of_the_state_and_never_relative() {
+        let place = |pairs: &[(&str, &str)]| {
+            state_home(|name| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| value.into())
+            })
+        };
+        let is = |pairs: &[(&str, &str)], path: &str| assert_eq!(place(pairs), Some(path.into()));
+        is(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")], "/s/descent");
+        is(&[("HOME", "/h")], "/h/.local/state/descent");
+        is(
+            &[("XDG_STATE_HOME", "s"), ("HOME", "/h")],
+            "/h/.local/state/descent",
+        );
+        assert_eq!(place(&[]), None);
+        assert_eq!(place(&[("HOME", "h")]), None);
+    }
+}
