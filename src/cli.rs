@@ -9,6 +9,7 @@ mod completions;
 mod confirm;
 mod constraints;
 mod context;
+mod detach;
 mod diff;
 mod doctor;
 mod edit;
@@ -20,6 +21,7 @@ mod liveness;
 mod log;
 mod migrate;
 mod output;
+mod ps;
 mod redirect;
 mod report;
 mod resolve;
@@ -35,6 +37,7 @@ mod undo;
 mod usage;
 mod validate;
 mod verify;
+mod wait;
 mod watch;
 mod why;
 
@@ -98,6 +101,8 @@ enum Command {
     Align(Box<align::AlignArgs>),
     /// Start the loop, or resume it
     Run(run::RunArgs),
+    /// Wait until the run has ended, and end as it did
+    Wait(wait::WaitArgs),
     /// Ask the running loop to end
     Stop(stop::StopArgs),
     /// Change the agreement, the work or its results in one commit
@@ -118,6 +123,8 @@ enum Command {
     Watch(Box<watch::WatchArgs>),
     /// Show how things stand
     Status(status::StatusArgs),
+    /// List the runs of this machine
+    Ps,
     /// Change the state in your editor, also while a loop runs
     Edit,
     /// Look for faults in the state file, or in a plan
@@ -222,6 +229,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         None => status::bare(&context),
         Some(Command::Align(flags)) => align::align(&context, *flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
+        Some(Command::Wait(flags)) => wait::wait(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Redirect(flags)) => redirect::redirect(&context, &flags),
         Some(Command::Guide(flags)) => steer::guide(&context, &flags),
@@ -231,6 +239,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Watch(flags)) => watch::watch(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
+        Some(Command::Ps) => ps::ps(&context),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),

@@ -1,4 +1,5 @@
-//! A person's configuration of a project, in `descent.toml` at its top: who does the work.
+//! A person's configuration of a project, in `descent.toml` at its top: who does the work, and how a
+//! person is told.
 //!
 //! Invariant: an unknown key is an error, never passed over. Not here: what was agreed for one run
 //! (the state file's constraints).
@@ -13,20 +14,25 @@ use std::{
 };
 
 use descent_core::doc::{Places, suggest};
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use crate::failure::Failure;
 
 pub const FILE_NAME: &str = "descent.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-const TOP_KEYS: &[&str] = &["worker"];
+const TOP_KEYS: &[&str] = &["worker", "notify"];
 const WORKER_KEYS: &[&str] = &["run"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
     /// The worker for tasks without an action of their own.
     pub worker: Option<Worker>,
+    /// The shell command that tells a person of an ending, or that a run waits.
+    pub notify: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,24 +144,29 @@ fn parse(text: &str) -> Result<Config, ConfigFault> {
     })?;
     let table = table.get_ref();
     only(table, TOP_KEYS)?;
-    let Some(worker) = table.get("worker") else {
-        return Ok(Config::default());
-    };
-    let DeValue::Table(keys) = worker.get_ref() else {
-        return Err(ConfigFault::new(worker.span(), "`worker` is not a table"));
-    };
-    only(keys, WORKER_KEYS)?;
-    let run = keys.get("run");
-    let run = run.ok_or_else(|| ConfigFault::new(worker.span(), "`worker` has no `run`"))?;
-    match run.get_ref() {
-        DeValue::String(command) if !command.trim().is_empty() => {
-            let run = command.clone().into_owned();
-            Ok(Config {
-                worker: Some(Worker { run }),
-            })
-        }
-        DeValue::String(_) => Err(ConfigFault::new(run.span(), "`run` is empty")),
-        _ => Err(ConfigFault::new(run.span(), "`run` is not a string")),
+    let worker = table.get("worker").map(|worker| {
+        let DeValue::Table(keys) = worker.get_ref() else {
+            return Err(ConfigFault::new(worker.span(), "`worker` is not a table"));
+        };
+        only(keys, WORKER_KEYS)?;
+        let run = keys.get("run");
+        let run = run.ok_or_else(|| ConfigFault::new(worker.span(), "`worker` has no `run`"))?;
+        let run = command("run", run)?;
+        Ok(Worker { run })
+    });
+    let notify = table.get("notify").map(|value| command("notify", value));
+    Ok(Config {
+        worker: worker.transpose()?,
+        notify: notify.transpose()?,
+    })
+}
+
+fn command(key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, ConfigFault> {
+    let fault = |what| ConfigFault::new(value.span(), format!("`{key}` {what}"));
+    match value.get_ref() {
+        DeValue::String(command) if !command.trim().is_empty() => Ok(command.clone().into_owned()),
+        DeValue::String(_) => Err(fault("is empty")),
+        _ => Err(fault("is not a string")),
     }
 }
 
@@ -270,6 +281,15 @@ mod tests {
     }
 
     #[test]
+    fn the_command_that_tells_a_person_stands_beside_the_worker_or_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), "notify = 'mail ada'\n").unwrap();
+        let config = load(dir.path()).unwrap();
+        assert_eq!(config.notify.as_deref(), Some("mail ada"));
+        assert_eq!(config.worker, None);
+    }
+
+    #[test]
     fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
         let (message, hint) = fault("# who\nworkr = {run = \"x\"}\n");
         assert_eq!(message, ":2:1: unknown key `workr`");
@@ -282,6 +302,8 @@ mod tests {
     #[test]
     fn what_is_no_command_is_refused_where_it_stands() {
         assert_eq!(fault("worker = 1\n").0, ":1:10: `worker` is not a table");
+        assert_eq!(fault("notify = ''\n").0, ":1:10: `notify` is empty");
+        assert_eq!(fault("notify = 1\n").0, ":1:10: `notify` is not a string");
         assert_eq!(fault("worker = {}\n").0, ":1:10: `worker` has no `run`");
         assert_eq!(fault("worker = {run = \" \"}\n").0, ":1:17: `run` is empty");
         assert_eq!(

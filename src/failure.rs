@@ -5,9 +5,9 @@
 
 mod lack;
 
-use std::{ffi::OsStr, fmt::Display};
+use std::{borrow::Cow, ffi::OsStr, fmt::Display};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use lack::{Lack, OutsideCause, lack_at_start, lack_in, lack_of};
 
@@ -46,12 +46,12 @@ pub struct ErrorOutput<'a> {
     error: &'a Failure,
 }
 
-#[derive(Debug, Clone, thiserror::Error, Serialize)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct Failure {
     /// Stable, such as E-LEASE-HELD.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     pub exit: u8,
     pub message: String,
     /// One line for each fault, or other lines.
@@ -71,7 +71,7 @@ impl Failure {
         hint: impl Into<String>,
     ) -> Self {
         Self {
-            code,
+            code: Cow::Borrowed(code),
             exit,
             message: message.to_string(),
             details: Vec::new(),
@@ -106,7 +106,7 @@ impl Failure {
                 "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents",
             ),
         };
-        (self.code, self.exit, self.hint) = (code, exit::IO, hint.to_owned());
+        (self.code, self.exit, self.hint) = (Cow::Borrowed(code), exit::IO, hint.to_owned());
         self
     }
 

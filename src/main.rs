@@ -15,6 +15,7 @@ mod ops;
 mod plan_file;
 mod process;
 mod render;
+mod runs;
 mod signal;
 mod space;
 mod store;
@@ -34,6 +35,9 @@ fn main() -> std::process::ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(code) = process::guard::run_if_guard() {
         return code;
+    }
+    if process::detached::begin() {
+        signal::outlive_hangups();
     }
     signal::outlive_the_file_limit();
     cli::main()

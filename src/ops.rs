@@ -10,6 +10,7 @@ mod commit;
 pub mod compare;
 pub mod confirm;
 mod current;
+pub mod detach;
 pub mod diff;
 pub mod doctor;
 pub mod edit;
@@ -18,7 +19,9 @@ pub mod fork;
 pub mod limits;
 pub mod liveness;
 pub mod newer;
+pub mod notify;
 pub mod output;
+pub mod ps;
 pub mod redirect;
 mod request;
 pub mod resolve;
@@ -29,6 +32,7 @@ pub mod stop;
 pub mod trust;
 pub mod undo;
 pub mod validate;
+pub mod wait;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -86,6 +90,8 @@ pub enum Progress {
     },
     /// The repository of the run was lost, and is begun again from the same files.
     StartRemade,
+    /// The command that tells a person failed.
+    NotNotified { why: String },
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 pub mod capture;
 mod cgroup;
+pub mod detached;
 pub mod editor;
 pub mod ended;
 pub mod ending;

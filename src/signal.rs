@@ -3,7 +3,10 @@
 //! A signal that was ignored at the start (`nohup`, a background job of a shell) stays ignored: such a loop is meant to
 //! go on. Not here: the loop's reaction (`driver`).
 
-use std::io;
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -50,7 +53,11 @@ impl Signals {
     /// When the system refuses the handler.
     pub fn install() -> io::Result<Signals> {
         let ignored = ignored_mask();
-        let wanted = Signal::ALL.into_iter().filter(|one| !is_in(ignored, *one));
+        let is_outlived =
+            |one: Signal| one == Signal::Hangup && OUTLIVES_HANGUPS.load(Ordering::Relaxed);
+        let wanted = Signal::ALL
+            .into_iter()
+            .filter(|one| !is_in(ignored, *one) && !is_outlived(*one));
         let streams = wanted.map(|one| Ok((one, signal(SignalKind::from_raw(one.number()))?)));
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         for (one, stream) in streams.collect::<io::Result<Vec<_>>>()? {
@@ -83,10 +90,22 @@ async fn pass_on(one: Signal, mut stream: Stream, sender: mpsc::Sender<Signal>) 
     }
 }
 
+static OUTLIVES_HANGUPS: AtomicBool = AtomicBool::new(false);
+
+/// From here on the end of a terminal changes nothing. Children begin with the system's default: a handler is not
+/// inherited.
+pub fn outlive_hangups() {
+    OUTLIVES_HANGUPS.store(true, Ordering::Relaxed);
+    let seen = std::sync::Arc::new(AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(Signal::Hangup.number(), seen) {
+        tracing::warn!(%error, "a hangup ends this process");
+    }
+}
+
 /// Makes a write beyond the file size limit (`ulimit -f`) an error instead of the end of the process. Children begin
 /// with the system's default: a handler is not inherited.
 pub fn outlive_the_file_limit() {
-    let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = std::sync::Arc::new(AtomicBool::new(false));
     if let Err(error) = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), seen) {
         tracing::warn!(%error, "a limit on the size of files ends this process");
     }

@@ -35,6 +35,8 @@ pub enum TrustGroup {
     Setup,
     /// Run for each task without an action.
     Worker,
+    /// Run to tell a person of the run.
+    Notify,
     /// Run to judge.
     Check,
     /// Run as an attempt.
@@ -50,6 +52,7 @@ impl TrustGroup {
         match self {
             TrustGroup::Setup => "setup",
             TrustGroup::Worker => "worker",
+            TrustGroup::Notify => "notify",
             TrustGroup::Check => "check",
             TrustGroup::Action => "action",
             TrustGroup::Task => "task",
@@ -115,6 +118,19 @@ impl TrustList {
         let mut carried = Self::default();
         carried.add(TrustGroup::Worker, "", command);
         carried
+    }
+
+    /// The commands of a project's configuration: its worker, and the one that tells a person.
+    pub fn of_config(worker: Option<&str>, notify: Option<&str>) -> Self {
+        let mut carried = worker.map_or_else(Self::default, Self::of_worker);
+        if let Some(command) = notify {
+            carried.add(TrustGroup::Notify, "", command);
+        }
+        carried
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     #[must_use]

@@ -85,6 +85,11 @@ impl Client for CommandClient<'_> {
                 "the repository of this run was lost: it is begun again from the files, which are as they were"
                     .to_owned()
             }
+            Progress::NotNotified { why } => format!(
+                "warning[{}]: the notify command failed: {}\n  the run is as it is; to try the command: echo '{{}}' | sh -c COMMAND",
+                "E-NOTIFY",
+                render::line(why)
+            ),
             Progress::ResultNotUpdated { error } => {
                 format!("the result's files do not follow yet ({error}); the next run does it")
             }

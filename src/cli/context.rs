@@ -12,7 +12,7 @@ use crate::{
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     git::Git,
     ops,
-    process::{timeouts, tool},
+    process::{detached, timeouts, tool},
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{LoadedState, StatePlace, Store},
@@ -48,7 +48,7 @@ impl Context {
             ));
         }
         let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
-        let is_attended = !global.no_input && !is_ci;
+        let is_attended = !global.no_input && !is_ci && !detached::is_one();
         let may_ask =
             is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         Ok(Self {

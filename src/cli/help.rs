@@ -12,7 +12,7 @@ const WIDTH: usize = 80;
 
 /// Groups in the order of a day's work. Names that this build lacks are skipped.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("start", &["align", "run", "apply"]),
+    ("start", &["align", "run", "wait", "apply"]),
     (
         "steer",
         &[
@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "look",
         &[
-            "status", "watch", "graph", "why", "diff", "log", "show", "report",
+            "status", "ps", "watch", "graph", "why", "diff", "log", "show", "report",
         ],
     ),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
@@ -36,12 +36,13 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 29] = [
+const EXAMPLES: [(&str, &str); 31] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
     ),
     ("run", "descent run --apply"),
+    ("wait", "descent wait --timeout 8h && descent apply"),
     ("apply", "descent apply"),
     ("stop", "descent stop --reason \"the plan was wrong\""),
     (
@@ -57,6 +58,7 @@ const EXAMPLES: [(&str, &str); 29] = [
     ("confirm", "descent confirm \"the page looks right\""),
     ("resolve", "descent resolve deploy.3 --done"),
     ("status", "descent status --exit-code"),
+    ("ps", "descent ps"),
     ("watch", "descent watch --stop-when stalled=30m,hung=60s"),
     (
         "graph",

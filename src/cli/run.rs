@@ -4,7 +4,7 @@ use clap::Args;
 use descent_core::{
     doc::Node,
     event::Reason,
-    id::Serial,
+    id::{RunId, Serial},
     state::{Run, RunStatus},
     step::run_end,
     view::{self, Surroundings},
@@ -15,13 +15,17 @@ use serde::Serialize;
 use super::{
     End, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
+    detach,
     live::LiveArea,
 };
 use crate::{
-    clock, config, evidence,
+    clock,
+    config::{self, Config},
+    evidence,
     failure::{Failure, exit},
     ops::{
         self,
+        detach::DetachedRun,
         run::{RunOptions, RunReport, RunView},
     },
     process::programs,
@@ -41,9 +45,46 @@ pub struct RunArgs {
     /// Start from this commit, tag or branch instead of from the working tree (a run that has not begun)
     #[arg(long, value_name = "REV")]
     from: Option<String>,
+    /// Return after the first commit; the run goes on without this terminal, and prints into a log
+    #[arg(long)]
+    detach: bool,
+    /// Run this command at the ending, and when the run waits for somebody: the result is its standard input
+    #[arg(long, value_name = "CMD")]
+    notify: Option<String>,
 }
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
+    let run = RunId::new(uuid::Uuid::now_v7().to_string());
+    match (flags.detach, detach::is_within()) {
+        (false, _) => here(context, flags, run, None),
+        (true, false) => {
+            // Faults of the flags are told before anything starts.
+            constraints::changes(&flags.set)?;
+            notify_command(flags, &Config::default())?;
+            detach::start(context)
+        }
+        (true, true) => within(context, flags, run),
+    }
+}
+
+/// The run in the detached process: whoever started it gets its failure.
+fn within(context: &Context, flags: &RunArgs, run: RunId) -> Result<End, Failure> {
+    let begun = context
+        .store()
+        .and_then(|store| DetachedRun::begin(store.place(), &run));
+    let apart = begun.inspect_err(|failure| {
+        ops::detach::report_failure(failure);
+    })?;
+    here(context, flags, run, Some(&apart)).inspect_err(|failure| apart.failed(failure))
+}
+
+/// The run in this process.
+fn here(
+    context: &Context,
+    flags: &RunArgs,
+    run: RunId,
+    apart: Option<&DetachedRun>,
+) -> Result<End, Failure> {
     let mut store = context.store()?;
     ops::newer::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
@@ -51,6 +92,9 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let runtime = runtime()?;
     let options = RunOptions {
         changes: &changes,
+        run,
+        log: apart.map(DetachedRun::log),
+        notify: notify_command(flags, &config)?,
         from: flags.from.as_deref(),
         clock: clock::real(),
         programs: programs::real(),
@@ -62,12 +106,30 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         live = Some(LiveArea::of_loop(context, work));
         Ok(RunView {
             signals: runtime.block_on(async { signals() })?,
+            on_turn: Box::new(move |world| apart.into_iter().for_each(|apart| apart.turn(world))),
             warn: Box::new(move |text| out.say(text)),
         })
     });
     drop(live);
     let report = report?;
-    finish(context, flags, &report)
+    let end = finish(context, flags, &report);
+    if let Some(notifier) = &report.notifier {
+        let input = result_json(&report).to_string();
+        runtime.block_on(notifier.tell_ending(&context.client(None), input));
+    }
+    end
+}
+
+/// The command of the flag, else that of the configuration.
+fn notify_command<'a>(flags: &'a RunArgs, config: &'a Config) -> Result<Option<&'a str>, Failure> {
+    match flags.notify.as_deref() {
+        Some(command) if command.trim().is_empty() => Err(Failure::usage(
+            "--notify names no command",
+            "descent run --notify 'mail -s descent ada'",
+        )),
+        Some(command) => Ok(Some(command)),
+        None => Ok(config.notify.as_deref()),
+    }
 }
 
 fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End, Failure> {

@@ -114,20 +114,14 @@ fn end(context: &Context, lookout: &mut Lookout) -> Result<End, Failure> {
     print_events(context, &look);
     let run = &look.state().run;
     match run.status {
-        RunStatus::Running | RunStatus::Redirecting => {
-            let message = "the loop was cut off: the state says that it runs, and no process does";
-            Err(Failure::new(
-                "E-CUT-OFF",
-                exit::STOPPED,
-                message,
-                "descent run goes on from where it was",
-            ))
-        }
         RunStatus::Aligned => {
             context.out.say("nothing runs\nnext: descent run");
             Ok(End::Code(exit::STOPPED))
         }
-        RunStatus::Completed
+        // A run that was cut off has no ending, which is an error.
+        RunStatus::Running
+        | RunStatus::Redirecting
+        | RunStatus::Completed
         | RunStatus::Stopped
         | RunStatus::Exhausted
         | RunStatus::NeedsGuidance => {

@@ -74,7 +74,7 @@ impl Watch {
         self.is_deaf
     }
 
-    pub(super) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if self.is_deaf || self.events.recv().await.is_none() {
             std::future::pending::<()>().await;
         }

@@ -6,12 +6,15 @@ use descent_core::{
     change::ConstraintChange,
     id::RunId,
     state::{StartedFrom, State, Workspace},
+    world::World,
 };
 use tokio::runtime::Runtime;
 
 use super::{
     Client, Progress, environment, keep_superseded, limits, liveness, newer,
-    result::commit_missing, trust, warnings,
+    notify::{Notifier, WaitNotices},
+    result::commit_missing,
+    trust, warnings,
 };
 use crate::{
     clock::Clock,
@@ -25,6 +28,7 @@ use crate::{
         work::{WorkBoard, WorkShared},
     },
     process::{self, Programs, environment::Environment, own_tag::OwnTag},
+    runs::{RunRecord, RunRecords},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
     workspace::Workspaces,
@@ -35,6 +39,11 @@ use crate::{
 pub struct RunOptions<'a> {
     /// Committed first.
     pub changes: &'a [ConstraintChange],
+    pub run: RunId,
+    /// The log of a detached run.
+    pub log: Option<PathBuf>,
+    /// The command that tells a person of endings and waits.
+    pub notify: Option<&'a str>,
     /// The revision to start from, for a run that has not begun; without it, the working tree.
     pub from: Option<&'a str>,
     pub clock: Arc<dyn Clock>,
@@ -43,8 +52,10 @@ pub struct RunOptions<'a> {
 }
 
 /// The signals that end the loop, and a person's ear.
-pub struct RunView {
+pub struct RunView<'a> {
     pub signals: Signals,
+    /// Gets the state at every turn of the loop: the first is after its first commit.
+    pub on_turn: Box<dyn FnMut(&World) + 'a>,
     /// Gets warnings of other threads.
     pub warn: Warn,
 }
@@ -54,9 +65,30 @@ pub struct RunReport {
     pub place: StatePlace,
     pub ending: RunEnding,
     pub workspaces: Workspaces,
+    /// The command that is to be told of this ending.
+    pub notifier: Option<Arc<Notifier>>,
 }
 
 impl RunReport {
+    /// The ending that a state tells, for whoever was not its loop.
+    pub fn of_state(place: &StatePlace, state: State) -> Result<Self, Failure> {
+        if state.run.status.is_active() {
+            let message = "the run was cut off: its loop is gone, and there is no ending";
+            let hint = "descent run goes on from here";
+            return Err(Failure::new("E-CUT-OFF", exit::STOPPED, message, hint));
+        }
+        Ok(Self {
+            place: place.clone(),
+            workspaces: Workspaces::open(place, &state.lineage, &state.objective.constraints)?,
+            ending: RunEnding {
+                world: World::new(state),
+                signal: None,
+                has_no_result: false,
+            },
+            notifier: None,
+        })
+    }
+
     /// The directory of the result; a run that could not begin made none.
     pub fn path(&self) -> Option<PathBuf> {
         self.ending.world.state.run.result()?;
@@ -66,18 +98,19 @@ impl RunReport {
 }
 
 /// Runs the loop until it ends. The view is made just before the first attempt can start, and gets what goes on.
-pub fn run(
+pub fn run<'a>(
     client: &dyn Client,
     mut store: Store,
     options: &RunOptions<'_>,
-    view: impl FnOnce(Arc<WorkShared>) -> Result<RunView, Failure>,
+    view: impl FnOnce(Arc<WorkShared>) -> Result<RunView<'a>, Failure>,
 ) -> Result<RunReport, Failure> {
     let first = trust::gate(client, &mut store)?;
     let lease = lease(&store, &first.state)?;
     check_mode(client, &store)?;
-    let run = RunId::new(uuid::Uuid::now_v7().to_string());
+    let run = options.run.clone();
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
     let loaded = newer::ready(&mut store)?;
+    note(client, &store, &loaded.state, options);
     let warnings = warnings(&store, &loaded).into_iter();
     warnings.for_each(|text| client.tell(&Progress::Note(text)));
     keep_superseded(client, &store, &loaded)?;
@@ -88,6 +121,11 @@ pub fn run(
     let config = client.config().cloned().unwrap_or_default();
     let environment = environment(&loaded.state);
     check_worker(&loaded.state, &config, &environment)?;
+    let notifier = options.notify.map(|command| {
+        let programs = Arc::clone(&options.programs);
+        Notifier::new(command, store.place(), &run, &environment, programs).map(Arc::new)
+    });
+    let notifier = notifier.transpose()?;
     if !environment.withheld.is_empty() {
         client.tell(&Progress::Withheld(environment.withheld.clone()));
     }
@@ -105,7 +143,7 @@ pub fn run(
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
     let mut events = EventLog::start(&place, &run);
-    let view = view(board.shared())?;
+    let mut view = view(board.shared())?;
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -118,7 +156,9 @@ pub fn run(
         measuring: measuring(board.shared()),
         held: PendingOutcomes::default(),
     };
-    let ending = options.runtime.block_on(async {
+    let mut waits = WaitNotices::new(notifier.clone(), &place, &run, Arc::clone(&options.clock));
+    let mut has_begun = false;
+    let ended = options.runtime.block_on(async {
         let host = LoopHost {
             store,
             clock: Arc::clone(&options.clock),
@@ -137,21 +177,50 @@ pub fn run(
             },
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {
+                has_begun = true;
+                (view.on_turn)(world);
                 board.turn(world, desired);
                 heartbeat.turn(world, desired, waits_for);
+                for why in waits.turn(world, waits_for) {
+                    client.tell(&Progress::NotNotified { why });
+                }
             },
         };
-        driver::run(host, loaded, observer).await
-    })?;
+        let ended = driver::run(host, loaded, observer).await;
+        waits.finish().await;
+        ended
+    });
     drop(board);
     drop(heartbeat);
     drop(own);
+    // Whoever is told finds a run that has ended.
     drop(lease);
+    let ending = ended.inspect_err(|failure| {
+        if let Some(notifier) = notifier.as_ref().filter(|_| has_begun) {
+            let input = serde_json::to_string(&failure.output()).unwrap_or_default();
+            options
+                .runtime
+                .block_on(notifier.tell_ending(client, input));
+        }
+    })?;
+    let state = &ending.world.state.run;
+    // A signal may have come before this very run had begun.
+    let has_ended = state.id.as_ref() == Some(&options.run) && !state.status.is_active();
     Ok(RunReport {
+        notifier: notifier.filter(|_| has_ended),
         place,
         ending,
         workspaces,
     })
+}
+
+/// Lists the run among those of this machine. The list is for people alone: without it the run goes on.
+fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<'_>) {
+    let (at, log) = (client.now().rfc3339(), options.log.as_deref());
+    let record = RunRecord::new(&state.lineage, &store.place().state, at, log);
+    if let Err(error) = RunRecords::find().note(&record) {
+        tracing::info!(%error, "`descent ps` does not list this run");
+    }
 }
 
 fn measuring(work: Arc<WorkShared>) -> Measuring {
@@ -255,13 +324,7 @@ fn check_worker(state: &State, config: &Config, environment: &Environment) -> Re
     let Some(worker) = &config.worker else {
         return Err(driver::no_worker());
     };
-    let path = environment
-        .vars
-        .iter()
-        .find(|(name, _)| name == "PATH")
-        .map(|(_, path)| path.clone())
-        .unwrap_or_default();
-    match config::missing_program(&worker.run, &path) {
+    match config::missing_program(&worker.run, &environment.path()) {
         None => Ok(()),
         Some(program) => {
             let hint = format!("install {program}, or name another worker in descent.toml");

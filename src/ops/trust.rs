@@ -186,7 +186,7 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts),
         }
         TrustTarget::Worker { top } => {
             let Some(worker) = subject::worker(Some(&config::load(top)?)) else {
-                let message = format!("{} names no worker", top.join(config::FILE_NAME).display());
+                let message = format!("{} names no command", top.join(config::FILE_NAME).display());
                 let hint = "there is nothing to allow: descent align";
                 return Err(Failure::usage(message, hint));
             };

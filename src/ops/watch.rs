@@ -14,7 +14,6 @@ use descent_core::{
     id::{AtomId, AttemptId},
     state::State,
     view::work::WorkView,
-    world::World,
 };
 
 use super::{
@@ -22,12 +21,10 @@ use super::{
     run::RunReport,
 };
 use crate::{
-    driver::RunEnding,
     events::{EventReader, HappenedEvent},
     failure::Failure,
     files, heartbeat,
     store::{LoadedState, StatePlace, Store},
-    workspace::Workspaces,
 };
 
 /// Bytes of an output that are read from its end.
@@ -141,17 +138,7 @@ impl Lookout {
 
     /// The ending that the state tells.
     pub fn ending(&self, report: &WatchReport) -> Result<RunReport, Failure> {
-        let state = report.state().clone();
-        let place = self.store.place().clone();
-        Ok(RunReport {
-            workspaces: Workspaces::open(&place, &state.lineage, &state.objective.constraints)?,
-            place,
-            ending: RunEnding {
-                world: World::new(state),
-                signal: None,
-                has_no_result: false,
-            },
-        })
+        RunReport::of_state(self.store.place(), report.state().clone())
     }
 
     fn events(&mut self, run: &str) -> Vec<HappenedEvent> {

@@ -12,6 +12,16 @@ pub struct Environment {
     pub withheld: Vec<String>,
 }
 
+impl Environment {
+    /// The PATH; empty if there is none.
+    #[must_use]
+    pub fn path(&self) -> OsString {
+        let mut vars = self.vars.iter();
+        let path = vars.find(|(name, _)| name == "PATH");
+        path.map(|(_, path)| path.clone()).unwrap_or_default()
+    }
+}
+
 const NAMES: &[&str] = &[
     // The person and the place.
     "PATH",

@@ -69,6 +69,11 @@ struct GuardedJob {
     env: Option<Vec<(OsString, OsString)>>,
 }
 
+/// Closes what a detached run inherited beside its standard streams: its first act.
+pub(super) fn close_inherited() {
+    kernel::close_inherited();
+}
+
 /// Runs the guard or the fork server if this process was started as one, and returns its exit code.
 /// It must be called before anything else.
 pub fn run_if_guard() -> Option<ExitCode> {

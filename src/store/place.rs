@@ -17,7 +17,14 @@ const FILE: &str = "state.json";
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 3] = ["commit.lock", "run.lock", "redirect.lock"];
-const DIRECTORIES: [&str; 5] = ["journal", "evidence", "attempts", "repository", "events"];
+const DIRECTORIES: [&str; 6] = [
+    "journal",
+    "evidence",
+    "attempts",
+    "repository",
+    "events",
+    "log",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {
@@ -104,6 +111,12 @@ impl StatePlace {
     #[must_use]
     pub fn evidence(&self) -> PathBuf {
         self.dir.join("evidence")
+    }
+
+    /// The directory of the logs of detached runs.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("log")
     }
 
     /// The mark of processes that belong to this state file and to no copy of it: an inode is not

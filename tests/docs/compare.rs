@@ -24,6 +24,7 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b\d+(\.\d+)? ?(ms|s|min|m|h)\b", "<time>"),
         // A column is as wide as its content.
         (r"<time> ago +", "<time> ago "),
+        (r"for <time> +", "for <time> "),
         (r#"(ms": ?)\d+"#, "$1<time>"),
         (r"\b(pid|process) \d+", "$1 <pid>"),
     ]

@@ -29,6 +29,7 @@ mod steer;
 mod support;
 #[path = "../tidy/main.rs"]
 mod tidy;
+mod unattended;
 mod versions;
 
 use support::{

@@ -47,7 +47,7 @@ const MIGRATE_FLOORS: &[&[&str]] = &[
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files"],
     &[
-        "clock", "config", "signal", "process", "store", "survey", "render", "trust",
+        "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
         "space",
     ],
     &["git", "plan_file", "heartbeat", "evidence", "events"],

@@ -32,12 +32,13 @@ const ATOMS_MAX: usize = 40;
 /// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
 /// Words before a colon that tell what the line is about.
-const LEADS: [&str; 8] = [
+const LEADS: [&str; 9] = [
     "runs",
     "setup",
     "starts from",
     "workspace",
     "the worker",
+    "notify",
     "chosen",
     "do",
     "left out",
@@ -340,7 +341,7 @@ fn limits(world: &World) -> String {
     )
 }
 
-/// The start commit, the workspace, and the worker.
+/// The start commit, the workspace, and the commands of the configuration.
 fn places(world: &World, shown: &Preview<'_>) -> String {
     let constraints = &world.state.objective.constraints;
     let mut text = Vec::new();
@@ -357,6 +358,9 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     });
     if let Some(worker) = &shown.config.worker {
         text.push(wrapped("the worker: ", &render::visible(&worker.run)));
+    }
+    if let Some(notify) = &shown.config.notify {
+        text.push(wrapped("notify: ", &render::visible(notify)));
     }
     let node = constraints.node();
     let members = node.as_object().unwrap_or_default().iter();

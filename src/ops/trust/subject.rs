@@ -78,7 +78,11 @@ impl TrustQuestion {
         }
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
-            let why = "descent.toml names a worker that was not agreed on".to_owned();
+            let what = match config.is_some_and(|config| config.notify.is_some()) {
+                true => "a worker or a notify command",
+                false => "a worker",
+            };
+            let why = format!("descent.toml names {what} that was not agreed on");
             facts.push(fact.clone());
             needs.push((fact, why));
         }
@@ -167,10 +171,12 @@ fn another(hand: Option<Hand>) -> Option<u32> {
         .map(|hand| hand.uid)
 }
 
-/// The worker that the configuration runs.
+/// The commands that the configuration runs: the worker, and the one that tells a person.
 pub(super) fn worker(config: Option<&Config>) -> Option<TrustList> {
-    let worker = config?.worker.as_ref()?;
-    Some(TrustList::of_worker(&worker.run))
+    let config = config?;
+    let worker = config.worker.as_ref().map(|worker| worker.run.as_str());
+    let carried = TrustList::of_config(worker, config.notify.as_deref());
+    (!carried.is_empty()).then_some(carried)
 }
 
 pub(super) fn plan_name(path: &Path) -> String {

@@ -1,10 +1,10 @@
-//! System calls that no safe function offers: forks into a control group, and entries into
-//! namespaces.
+//! System calls that no safe function offers: forks into a control group, entries into namespaces,
+//! and the end of all inherited files.
 //!
-//! Invariant: only the guard and the fork server call this, and they have one thread. So a fork
-//! copies the whole process, and no other thread holds a lock or a descriptor that the copy would
-//! miss.
-#![allow(unsafe_code)] // door: fork, clone3, unshare, signal
+//! Invariant: only the guard, the fork server and a detached run before its first act call this,
+//! and they have one thread. So a fork copies the whole process, and no other thread holds a lock
+//! or a descriptor that the copy would miss.
+#![allow(unsafe_code)] // door: fork, clone3, unshare, signal, close_range
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -63,4 +63,10 @@ pub(super) fn unshare(flags: i32) -> io::Result<()> {
 pub(super) fn forget_children() {
     // SAFETY: no function of ours is set as a handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
+/// Closes every file beyond the three standard streams.
+pub(super) fn close_inherited() {
+    // SAFETY: nothing of this process has opened a file yet, so no value owns one of these.
+    unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
 }
