@@ -15,13 +15,13 @@ use serde::Serialize;
 
 pub use agreement::{AgreementReport, ConstraintReport, LeafReport};
 pub use tried::{
-    BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, PatternReport, RefutedReport,
-    ReplanReport, TriedReport,
+    BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, RefutedReport, ReplanReport,
+    TriedReport,
 };
 pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 
 use super::{
-    SpentView,
+    PatternView, SpentView,
     next::{by_the_state, is_changed_since},
     spent,
 };
@@ -54,7 +54,7 @@ pub struct Report {
     /// The changes that people made, the oldest first.
     pub corrections: Vec<CorrectionReport>,
     /// Failures that several atoms share.
-    pub patterns: Vec<PatternReport>,
+    pub patterns: Vec<PatternView>,
     pub spent: SpentView,
     /// The moves of a person, the best first.
     pub next: Vec<String>,
@@ -130,7 +130,6 @@ pub struct CorrectionReport {
 
 pub fn report(world: &World) -> Report {
     let state = &world.state;
-    let tried = tried::tried(world);
     Report {
         schema: "descent/report/1",
         lineage: state.lineage.clone(),
@@ -138,8 +137,8 @@ pub fn report(world: &World) -> Report {
         agreement: agreement::agreement(world),
         outcome: outcome(world),
         work: work::work(world),
-        patterns: tried::patterns(&tried.failures),
-        tried,
+        patterns: super::patterns(state),
+        tried: tried::tried(world),
         corrections: state
             .corrections
             .iter()

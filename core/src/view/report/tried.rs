@@ -3,7 +3,7 @@
 //! Not here: a failure's fingerprint (`fingerprint`).
 
 use alloc::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     string::{String, ToString},
     vec::Vec,
 };
@@ -20,9 +20,6 @@ use crate::{
     },
     world::World,
 };
-
-/// Atoms at least that share a failure, for it to be a pattern.
-const PATTERN_ATOMS_MIN: usize = 3;
 
 /// As far as the state keeps it: older failures are left out of a long trail.
 #[derive(Debug, Serialize)]
@@ -104,17 +101,6 @@ pub struct DroppedReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<PhaseLimit>,
     pub missing: Vec<AtomId>,
-}
-
-/// Failures of several atoms that are alike: often one cause
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PatternReport {
-    pub fingerprint: Digest,
-    pub class: FailureClass,
-    pub reason: String,
-    pub atoms: Vec<AtomId>,
-    pub failures: usize,
 }
 
 pub(super) fn tried(world: &World) -> TriedReport {
@@ -216,24 +202,4 @@ fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
         at: entry.at.clone(),
         choices: failure.conflict.clone().unwrap_or_default(),
     }
-}
-
-/// Failures that are alike in several atoms.
-pub(super) fn patterns(failures: &[FailureGroup]) -> Vec<PatternReport> {
-    let pattern = |group: &FailureGroup| {
-        let atoms: BTreeSet<&AtomId> = group.attempts.iter().map(|one| &one.atom).collect();
-        if atoms.len() < PATTERN_ATOMS_MIN {
-            return None;
-        }
-        let mut atoms: Vec<AtomId> = atoms.into_iter().cloned().collect();
-        atoms.sort_by(AtomId::cmp_naturally);
-        Some(PatternReport {
-            fingerprint: group.fingerprint.clone(),
-            class: group.class,
-            reason: group.reason.clone(),
-            atoms,
-            failures: group.attempts.len(),
-        })
-    };
-    failures.iter().filter_map(pattern).collect()
 }

@@ -5,8 +5,8 @@ use descent_core::{
     id::AtomId,
     state::record::CorrectionType,
     view::{
-        ChoiceView,
-        report::{CorrectionReport, FailureGroup, PatternReport, TriedReport},
+        ChoiceView, PatternView,
+        report::{CorrectionReport, FailureGroup, TriedReport},
     },
 };
 
@@ -129,16 +129,13 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
     items
 }
 
-pub(super) fn patterns(patterns: &[PatternReport]) -> Vec<Item> {
-    let one = |pattern: &PatternReport| {
+pub(super) fn patterns(patterns: &[PatternView]) -> Vec<Item> {
+    let one = |pattern: &PatternView| {
         let failures = count(pattern.failures, "failure");
         let atoms = count(pattern.atoms.len(), "atom");
         let item = Item::at(0).text(format!("{failures} alike in {atoms}, often one cause: "));
-        let item = item
-            .text(&pattern.reason)
-            .text(" (")
-            .text(pattern.class.word());
-        item.text("): ").codes(&names(&pattern.atoms))
+        let item = item.text(&pattern.reason).text(": ");
+        item.codes(&names(&pattern.atoms))
     };
     patterns.iter().map(one).collect()
 }
