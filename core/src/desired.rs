@@ -16,8 +16,9 @@ use crate::{
 pub enum WorkKey {
     Attempt(AttemptId, Epoch),
     Merge(AttemptId, Option<CommitId>),
-    Rebuild(Vec<(AtomId, CommitId)>),
-    Stage((AtomId, AtomId), Vec<(AtomId, CommitId)>),
+    /// The start, and the commits that shall stand on it.
+    Rebuild(CommitId, Vec<(AtomId, CommitId)>),
+    Stage((AtomId, AtomId), CommitId, Vec<(AtomId, CommitId)>),
     Judge(Scope, Basis),
     Learn(CommitId),
 }
@@ -34,6 +35,7 @@ pub enum Work {
     },
     /// Make the tree of the kept results: `keep` in order on `from`.
     Rebuild {
+        start: CommitId,
         from: CommitId,
         stays: Vec<ResultCommit>,
         keep: Vec<ResultCommit>,
@@ -41,6 +43,7 @@ pub enum Work {
     /// Make the tree of a speculative selection: `keep` in order on `from` is `wanted`.
     Stage {
         speculation: (AtomId, AtomId),
+        start: CommitId,
         wanted: Vec<ResultCommit>,
         from: CommitId,
         keep: Vec<ResultCommit>,
@@ -219,8 +222,9 @@ fn rebuild(world: &World, desired: &mut DesiredWork) {
         .last()
         .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
     desired.effects.push((
-        WorkKey::Rebuild(names(&wanted)),
+        WorkKey::Rebuild(start.commit.clone(), names(&wanted)),
         Work::Rebuild {
+            start: start.commit.clone(),
             from,
             stays: stays.to_vec(),
             keep: keep.to_vec(),
@@ -238,9 +242,13 @@ fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
 /// Trees for speculative work to begin on.
 fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
     let landing_context = world.landing_context(session);
+    let Some(start) = &world.state.run.started_from else {
+        return;
+    };
     if !landing_context.is_line_settled {
         return;
     }
+    let start = &start.commit;
     let wanted = landing_context.speculations.iter();
     for speculation in wanted.filter(|speculation| speculation.wants_staging(&landing_context)) {
         let Some((from, keep)) = landing_context.stages(speculation) else {
@@ -248,9 +256,10 @@ fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
         };
         let name = speculation.name(&world.graph);
         desired.effects.push((
-            WorkKey::Stage(name.clone(), names(&speculation.line)),
+            WorkKey::Stage(name.clone(), start.clone(), names(&speculation.line)),
             Work::Stage {
                 speculation: name,
+                start: start.clone(),
                 wanted: speculation.line.clone(),
                 from,
                 keep,

@@ -70,6 +70,8 @@ pub enum Input {
     },
     /// The tree was rebuilt from the kept results.
     Built {
+        /// The start that it was made from; of another one it is void.
+        start: CommitId,
         head: CommitId,
         line: Vec<ResultCommit>,
         dropped: Vec<AtomId>,
@@ -78,6 +80,8 @@ pub enum Input {
     Staged {
         /// A group and one of its choices.
         speculation: (AtomId, AtomId),
+        /// The start that it was made from; of another one it is void.
+        start: CommitId,
         wanted: Vec<ResultCommit>,
         head: CommitId,
         dropped: Vec<AtomId>,

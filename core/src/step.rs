@@ -66,13 +66,17 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             onto,
             merge,
         } => candidate::tried(&mut transaction, &attempt, onto, merge),
+        Input::Built { start, .. } | Input::Staged { start, .. }
+            if !transaction.is_start(&start) => {}
         Input::Built {
+            start: _,
             head,
             line,
             dropped,
         } => result_tree::built(&mut transaction, head, line, &dropped),
         Input::Staged {
             speculation,
+            start: _,
             wanted,
             head,
             dropped,

@@ -60,13 +60,19 @@ pub(super) fn perform(
             let message = message(world, &intent);
             Box::pin(merge(workspaces, intent, made, onto, message))
         }
-        Work::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
+        Work::Rebuild {
+            start,
+            from,
+            stays,
+            keep,
+        } => Box::pin(rebuild(workspaces, start, from, stays, keep)),
         Work::Stage {
             speculation,
+            start,
             wanted,
             from,
             keep,
-        } => Box::pin(stage(workspaces, speculation, wanted, from, keep)),
+        } => Box::pin(stage(workspaces, speculation, start, wanted, from, keep)),
         Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
         Work::Judge {
             scope,
@@ -375,6 +381,7 @@ async fn merge(
 
 async fn rebuild(
     workspaces: Workspaces,
+    start: CommitId,
     from: CommitId,
     stays: Vec<ResultCommit>,
     keep: Vec<ResultCommit>,
@@ -382,6 +389,7 @@ async fn rebuild(
     let (head, rebuilt, dropped) = built(workspaces, "head".to_owned(), from, keep).await?;
     let line = stays.into_iter().chain(rebuilt).collect();
     Ok(Some(Input::Built {
+        start,
         head,
         line,
         dropped,
@@ -411,6 +419,7 @@ async fn built(
 async fn stage(
     workspaces: Workspaces,
     speculation: (AtomId, AtomId),
+    start: CommitId,
     wanted: Vec<ResultCommit>,
     from: CommitId,
     keep: Vec<ResultCommit>,
@@ -419,6 +428,7 @@ async fn stage(
     let (head, _, dropped) = built(workspaces, name, from, keep).await?;
     Ok(Some(Input::Staged {
         speculation,
+        start,
         wanted,
         head,
         dropped,

@@ -59,6 +59,9 @@ impl Git {
         kept: &CommitId,
         stored: &StoredCommit,
     ) -> Result<Option<(CommitId, TreeId)>, GitError> {
+        if kept == head {
+            return Ok(Some((head.clone(), tree.clone())));
+        }
         let Some(parent) = &stored.parent else {
             return Ok(None);
         };

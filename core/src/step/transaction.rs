@@ -18,7 +18,7 @@ use crate::{
         AtomVec, Graph, Ix,
         active::{ActiveGraph, Selection},
     },
-    id::{AtomId, AttemptId, Digest, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, UnixMillis},
     measure::{Measure, MeasureInput},
     search::{self, ValidContexts},
     state::{
@@ -101,6 +101,7 @@ impl Transaction {
         let mut state = world.state.clone();
         state.serial = state.serial.next();
         let mut session = session.clone();
+        session.begin_at(start_of(&state));
         session.active_ms += active_ms;
         session.unwritten_ms += active_ms;
         Self {
@@ -409,6 +410,7 @@ impl Transaction {
             let touched = self.touched.atoms.iter().cloned();
             Arc::make_mut(&mut self.dirty_tasks).extend(touched);
         }
+        self.session.start = start_of(&self.facts.state).cloned();
         let speculations = self.speculations();
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {
@@ -433,6 +435,11 @@ impl Transaction {
             is_quiet,
         })
     }
+}
+
+fn start_of(state: &State) -> Option<&CommitId> {
+    let start = state.run.started_from.as_ref();
+    start.map(|start| &start.commit)
 }
 
 pub(super) fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {

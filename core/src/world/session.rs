@@ -21,6 +21,8 @@ pub struct Session {
     /// The number of attempts that the host can run side by side.
     pub slots: u32,
     pub evidence: EvidenceCache,
+    /// The start of the run that all of this is true of.
+    pub(crate) start: Option<CommitId>,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Trees by commit, as far as the host has reported them.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
@@ -64,6 +66,19 @@ impl Session {
             slots,
             ..Self::default()
         }
+    }
+
+    /// Forgets what is true of another start of the run: trees made from it, and verdicts on them.
+    pub(crate) fn begin_at(&mut self, start: Option<&CommitId>) {
+        if self.start.as_ref() == start {
+            return;
+        }
+        self.start = start.cloned();
+        self.staged.clear();
+        self.verdicts.clear();
+        self.base_target = None;
+        self.base_again_at_ms = None;
+        self.base_was_seen = false;
     }
 
     /// Forgets the trees of commits that nothing needs any more.

@@ -21,9 +21,15 @@ impl Sim<'_> {
         match effect {
             Work::Attempt(intent) => self.attempt(&intent),
             Work::Merge { intent, onto, .. } => self.merge(&intent, onto),
-            Work::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
+            Work::Rebuild {
+                start,
+                from,
+                stays,
+                keep,
+            } => self.rebuild(start, &from, stays, keep),
             Work::Stage {
                 speculation,
+                start,
                 wanted,
                 from,
                 keep,
@@ -32,6 +38,7 @@ impl Sim<'_> {
                 let (head, _, dropped) = self.build(&from, stays, keep);
                 Input::Staged {
                     speculation,
+                    start,
                     wanted,
                     head,
                     dropped,
@@ -287,12 +294,14 @@ impl Sim<'_> {
 
     fn rebuild(
         &mut self,
+        start: CommitId,
         from: &CommitId,
         stays: Vec<ResultCommit>,
         keep: Vec<ResultCommit>,
     ) -> Input {
         let (head, line, dropped) = self.build(from, stays, keep);
         Input::Built {
+            start,
             head,
             line,
             dropped,

@@ -163,6 +163,12 @@ impl Transaction {
             .or_else(|| self.session.trees.get(commit).cloned())
     }
 
+    /// Whether the run starts from that commit.
+    pub(crate) fn is_start(&self, commit: &CommitId) -> bool {
+        let start = self.state.run.started_from.as_ref();
+        start.is_some_and(|start| start.commit == *commit)
+    }
+
     /// Whether there is anything to commit.
     pub(crate) fn is_dirty(&self) -> bool {
         let touched = &self.touched;

@@ -11,7 +11,7 @@ use descent_core::{
     desired::{self, Work},
     event::{Input, Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch},
-    state::{Check, Intent, ResultCommit, StartedFrom, State, fields::Extra},
+    state::{Check, Intent, ResultCommit, State},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     view,
     world::{Session, World},
@@ -86,14 +86,7 @@ impl Executor for SimExecutor {
     }
 
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
-        let start = StartedFrom {
-            commit: CommitId::new(START),
-            tree: held(&self.repo).tree(&CommitId::new(START)).unwrap(),
-            head: CommitId::new(START),
-            branch: None,
-            dirty: false,
-            extra: Extra::default(),
-        };
+        let start = held(&self.repo).start();
         Box::pin(async { Ok((Some(start), Vec::new())) })
     }
 
@@ -115,10 +108,16 @@ impl Executor for SimExecutor {
             Work::Merge { intent, made, onto } => {
                 Box::pin(async move { Ok(executor.merge(intent, made, onto).await) })
             }
-            Work::Rebuild { from, stays, keep } => Box::pin(async move {
+            Work::Rebuild {
+                start,
+                from,
+                stays,
+                keep,
+            } => Box::pin(async move {
                 executor.scene.saw("the tree is made anew");
                 let built = executor.rebuild(from, stays, keep).await;
                 Ok(built.map(|(head, line, dropped)| Input::Built {
+                    start,
                     head,
                     line,
                     dropped,
@@ -126,6 +125,7 @@ impl Executor for SimExecutor {
             }),
             Work::Stage {
                 speculation,
+                start,
                 wanted,
                 from,
                 keep,
@@ -136,6 +136,7 @@ impl Executor for SimExecutor {
                 let built = executor.rebuild(from, Vec::new(), keep).await;
                 Ok(built.map(|(head, _, dropped)| Input::Staged {
                     speculation,
+                    start,
                     wanted,
                     head,
                     dropped,

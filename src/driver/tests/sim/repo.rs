@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use descent_core::{
     event::Outcome,
     id::{AttemptId, CommitId, Digest, TreeId},
+    state::{StartedFrom, fields::Extra},
 };
 
 pub(super) const START: &str = "start";
@@ -44,6 +45,18 @@ impl Repo {
             life: 0,
             asked: BTreeSet::new(),
             delivered: None,
+        }
+    }
+
+    pub(super) fn start(&self) -> StartedFrom {
+        let commit = CommitId::new(START);
+        StartedFrom {
+            tree: self.tree(&commit).unwrap(),
+            head: commit.clone(),
+            commit,
+            branch: None,
+            dirty: false,
+            extra: Extra::default(),
         }
     }
 
