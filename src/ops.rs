@@ -27,6 +27,7 @@ mod request;
 pub mod resolve;
 pub mod result;
 pub mod run;
+pub mod start;
 pub mod steer;
 pub mod stop;
 pub mod trust;
@@ -92,6 +93,8 @@ pub enum Progress {
     StartRemade,
     /// The command that tells a person failed.
     NotNotified { why: String },
+    /// These files of the person changed since the start, and not by what was brought home.
+    TreeMoved(Vec<String>),
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }

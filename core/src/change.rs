@@ -22,6 +22,7 @@ mod reopen;
 mod resolution;
 mod results;
 mod set;
+mod start;
 mod steer;
 mod undo;
 
@@ -45,7 +46,8 @@ pub use kinds::{
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
 pub use missing_binding::put_back_forgotten;
 pub use redirect::{
-    CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, redirect,
+    CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, keep_plan,
+    redirect,
 };
 pub use set::constraints_with;
 pub use steer::{Steering, is_skip, steer};
@@ -89,6 +91,8 @@ fn make(
             | Change::Binding(..)
             | Change::Status(..)
             | Change::Guidance(..)
+            | Change::Plan(_)
+            | Change::Start(_)
             | Change::Retry(_) => {}
         }
     }
@@ -97,6 +101,7 @@ fn make(
     if is_set {
         check(&draft.state)?;
         draft.follow(&unset);
+        draft.other_keys_changed(&unset, changes);
     }
     draft.retry(changes, !is_set);
     if draft.is_unchanged() {

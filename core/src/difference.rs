@@ -290,6 +290,9 @@ impl<'s> Comparison<'s> {
             let what = format!("version: {} → {}", minor(before), minor(after));
             self.note(Weight::Main, what);
         }
+        if before.plan != after.plan {
+            self.note(Weight::Detail, "the plan to compare with is another");
+        }
         for (old, new) in [
             (&before.extra, &after.extra),
             (&before.work_graph_extra, &after.work_graph_extra),

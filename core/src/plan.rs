@@ -8,12 +8,16 @@
 mod checks;
 mod flat;
 mod rules;
+mod taken;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checks::render;
 pub use checks::{add_check, render_again};
 pub use flat::PointerMap;
 pub use rules::RULE;
+pub use taken::TakenPlan;
+pub(crate) use taken::{Values, unmeasured, unrender};
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec};
 
@@ -43,6 +47,8 @@ pub struct PlanReading {
     pub written: PointerMap,
     extra: Extra,
     work_graph_extra: Extra,
+    /// The plan without what flags added, once these are about to.
+    taken: Option<Node>,
     /// The step that was added last.
     last_step: Option<AtomId>,
 }
@@ -235,8 +241,15 @@ impl PlanReading {
         add_check(&mut self.objective.base_case, command);
     }
 
+    /// Keeps the plan as it stands: what flags add from here on belongs to no file.
+    pub fn keep(&mut self) {
+        self.taken = Some(taken::node(&self.objective, &self.atoms));
+    }
+
     /// The first state. Deliverables and definition of done are rendered from the checks unless written.
     pub fn into_state(mut self, lineage: Lineage) -> State {
+        let taken = self.taken.take();
+        let taken = taken.unwrap_or_else(|| taken::node(&self.objective, &self.atoms));
         let objective = &mut self.objective;
         checks::render(objective);
         if objective.raw_input.is_empty() {
@@ -258,6 +271,7 @@ impl PlanReading {
             trail: Shared::default(),
             corrections: Shared::default(),
             run: Arc::new(Run::default()),
+            plan: Some(Arc::new(taken)),
             extra: self.extra,
             work_graph_extra: self.work_graph_extra,
         }

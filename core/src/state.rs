@@ -76,6 +76,8 @@ pub struct State {
     pub trail: Shared<Vec<Arc<Entry>>>,
     pub corrections: Shared<Vec<Arc<Correction>>>,
     pub run: Arc<Run>,
+    /// The plan that was taken in last: digests of its values, for the next one to be compared with.
+    pub plan: Option<Arc<FreeValue>>,
     pub extra: Extra,
     /// Unknown keys of `work_graph`.
     pub work_graph_extra: Extra,

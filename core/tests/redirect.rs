@@ -1,6 +1,8 @@
 //! A redirect: words and names become typed changes, or faults, and one commit that ends what is in flight.
 
+mod plans;
 mod requests;
+mod starts;
 
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, GroupChoice, PersonsResult, Redirect},

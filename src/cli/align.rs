@@ -2,6 +2,7 @@
 
 mod consent;
 mod costs;
+mod edited;
 mod offers;
 pub(super) mod preview;
 mod proposals;
@@ -109,6 +110,9 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let top = context.top()?;
     let config = configured(context, &top);
     let asks = asks(context, &flags);
+    if let Some(end) = edited::take_in(context, &flags, &file, &top, &config)? {
+        return Ok(end);
+    }
     let state = match read(&file, &flags, |line| context.out.say(line)) {
         Err(AlignRefusal::Incomplete(missing)) if asks => {
             refuse_unfinished(existing(context.place()?)?.as_deref(), flags.force)?;
@@ -250,12 +254,29 @@ fn read(
     flags: &AlignArgs,
     warn: impl Fn(&str),
 ) -> Result<(State, Option<TrustList>), AlignRefusal> {
+    let (state, carried) = read_parts(file, flags, warn)?;
+    let missing = validate::missing_parts(&state);
+    if !missing.is_empty() {
+        return Err(AlignRefusal::Incomplete(missing));
+    }
+    Ok((state, carried))
+}
+
+/// The same, whatever is missing.
+fn read_parts(
+    file: &PlanFile,
+    flags: &AlignArgs,
+    warn: impl Fn(&str),
+) -> Result<(State, Option<TrustList>), Failure> {
     let mut plan = match &flags.plan {
         None => PlanReading::default(),
         Some(_) => file.plan(),
     };
     let from_file = flags.plan.as_ref();
     let carried = from_file.map(|_| TrustList::of_plan(&plan.objective, &plan.atoms));
+    if from_file.is_some() {
+        plan.keep();
+    }
     apply_flags(&mut plan, flags)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let draft = plan_file::draft(plan, lineage);
@@ -263,10 +284,6 @@ fn read(
         warn(&format!("warning: {line}"));
     }
     file.refuse(&draft.faults)?;
-    let missing = validate::missing_parts(&draft.state);
-    if !missing.is_empty() {
-        return Err(AlignRefusal::Incomplete(missing));
-    }
     Ok((draft.state, carried))
 }
 

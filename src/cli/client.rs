@@ -11,7 +11,7 @@ use crate::{
     events::EventLine,
     failure::{Failure, quoted},
     ops::{
-        Client, Progress,
+        self, Client, Progress,
         trust::{AsideReason, Doubts, TrustQuestion},
     },
     render,
@@ -89,6 +89,10 @@ impl Client for CommandClient<'_> {
                 "warning[{}]: the notify command failed: {}\n  the run is as it is; to try the command: echo '{{}}' | sh -c COMMAND",
                 "E-NOTIFY",
                 render::line(why)
+            ),
+            Progress::TreeMoved(paths) => format!(
+                "your files changed since the start of this run: {} (descent redirect --from . takes them in)",
+                render::line(&ops::start::named(paths))
             ),
             Progress::ResultNotUpdated { error } => {
                 format!("the result's files do not follow yet ({error}); the next run does it")

@@ -29,6 +29,8 @@ use crate::{
     store::{LoadedState, Store},
 };
 
+/// Paths of another start in `--json` at most.
+const MOVED_MAX: usize = 1_000;
 const STANDS: &str = "unchanged: all of it stands already";
 
 #[derive(Debug, Args)]
@@ -80,6 +82,9 @@ pub struct RedirectArgs {
     /// An atom whose failures count no more (may be given again)
     #[arg(long, value_name = "ID")]
     retry: Vec<String>,
+    /// Start from the files as they are (.), from HEAD, or from another commit; solved work is carried over
+    #[arg(long, value_name = "REV")]
+    from: Option<String>,
     /// Take back a redirect that waits for its change
     #[arg(long, exclusive = true)]
     abort: bool,
@@ -95,7 +100,7 @@ pub struct RedirectArgs {
 pub(super) fn order_of(
     context: &Context,
     flags: &RedirectArgs,
-    store: &Store,
+    store: &mut Store,
 ) -> Result<RedirectOrder, Failure> {
     order::order(context, flags, store)
 }
@@ -105,39 +110,67 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
     if flags.abort {
         return abort(context, &mut store);
     }
-    let order = order::order(context, flags, &store)?;
+    let order = order::order(context, flags, &mut store)?;
     if order.redirect.is_empty() {
         return match context.may_ask && !context.out.json && !flags.dry_run && !flags.yes {
             true => dialogue::ask(context, &mut store, flags.text.as_deref()),
             false => Err(nothing_named()),
         };
     }
+    let manner = Manner {
+        command: "redirect",
+        dry_run: flags.dry_run,
+        yes: flags.yes,
+    };
+    match carry_out(context, &mut store, &order, &manner)? {
+        Some(end) => Ok(end),
+        None => {
+            let state = store.read()?.state.clone();
+            Ok(unchanged(context, &store, &state, STANDS))
+        }
+    }
+}
+
+/// How a redirect was asked for.
+pub(super) struct Manner {
+    pub(super) command: &'static str,
+    /// It is only shown.
+    pub(super) dry_run: bool,
+    /// Nobody is asked.
+    pub(super) yes: bool,
+}
+
+/// Shows a redirect, asks, and makes it; `None` where all of it stands already.
+pub(super) fn carry_out(
+    context: &Context,
+    store: &mut Store,
+    order: &RedirectOrder,
+    manner: &Manner,
+) -> Result<Option<End>, Failure> {
     let client = context.client(None);
-    if flags.dry_run {
+    if manner.dry_run {
         let loaded = store.read()?;
         if loaded.is_foreign {
             let words = "the file has an edit that is not taken in; it is shown as if it were";
             context.out.say(words);
         }
-        return Ok(match ops::redirect::plan(&client, &loaded.state, &order)? {
-            Ok(planned) => show_plan(context, &planned),
-            Err(Unchanged) => unchanged(context, &store, &loaded.state, STANDS),
-        });
+        let planned = ops::redirect::plan(&client, &loaded.state, order)?;
+        return Ok(planned.ok().map(|planned| show_plan(context, &planned)));
     }
-    let loaded = ops::current(&client, &mut store)?;
-    let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
-        Ok(planned) => planned,
-        Err(Unchanged) => return Ok(unchanged(context, &store, &loaded.state, STANDS)),
+    let loaded = ops::current(&client, store)?;
+    let Ok(planned) = ops::redirect::plan(&client, &loaded.state, order)? else {
+        return Ok(None);
     };
-    if !flags.yes {
-        refuse_unasked(context)?;
+    if !manner.yes {
+        refuse_unasked(context, manner.command)?;
         context.out.say(&render::clean(&lines(&planned).join("\n")));
-        if !runtime()?.block_on(context.consents("redirect?")) {
-            let hint = "descent redirect -y … does it without asking";
+        let question = format!("{}?", manner.command);
+        if !runtime()?.block_on(context.consents(&question)) {
+            let hint = format!("descent {} -y … does it without asking", manner.command);
             return Err(Failure::usage("nothing was changed", hint));
         }
     }
-    make(context, &mut store, loaded, &order, None, flags.yes)
+    make(context, store, loaded, order, None, manner.yes).map(Some)
 }
 
 /// Commits the redirect and reports it, whole if it `is_new` to the person.
@@ -186,12 +219,12 @@ fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
     Ok(unchanged(context, store, &state, words))
 }
 
-fn refuse_unasked(context: &Context) -> Result<(), Failure> {
+fn refuse_unasked(context: &Context, command: &str) -> Result<(), Failure> {
     if context.may_ask && !context.out.json {
         return Ok(());
     }
-    let hint = "descent redirect -n … shows what it does, descent redirect -y … does it";
-    let what = "nobody can be asked here, and a redirect changes what is agreed";
+    let hint = format!("descent {command} -n … shows what it does, descent {command} -y … does it");
+    let what = "nobody can be asked here, and this changes what is agreed";
     Err(Failure::usage(what, hint))
 }
 
@@ -204,6 +237,8 @@ pub(super) struct RedirectOutput<'a> {
     /// The differences that it makes, in words.
     changes: Vec<String>,
     effects: Vec<String>,
+    /// The paths in which the new start differs, a thousand at most.
+    moved: Vec<&'a str>,
     bound: BoundView,
     /// The attempts that end.
     ended: Vec<&'a AttemptId>,
@@ -235,6 +270,7 @@ fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> En
             result: RedirectResult::Unchanged,
             changes: Vec::new(),
             effects: Vec::new(),
+            moved: Vec::new(),
             bound: view::bound(&world),
             ended: Vec::new(),
             started: Vec::new(),
@@ -322,6 +358,10 @@ fn json(
         result,
         changes: changes(redirected).iter().map(Difference::text).collect(),
         effects: redirected.effects.iter().map(ToString::to_string).collect(),
+        moved: {
+            let moved = redirected.moved.iter().take(MOVED_MAX);
+            moved.map(String::as_str).collect()
+        },
         bound: view::bound(&World::new(after.clone())),
         ended: ended(redirected),
         started: started.map(|intent| &intent.id).collect(),
@@ -342,6 +382,10 @@ fn changes(redirected: &RedirectReport) -> Vec<Difference> {
     let (mut before, after) = (redirected.before.clone(), &redirected.after);
     before.corrections.clone_from(&after.corrections);
     before.control.clone_from(&after.control);
+    if before.run.started_from != after.run.started_from {
+        // An effect tells which of its entries went.
+        before.trail.clone_from(&after.trail);
+    }
     Arc::make_mut(&mut before.run).status = after.run.status;
     let mut changes = difference::difference(&before, &redirected.after);
     changes.retain(|change| change.weight == Weight::Main);
@@ -351,6 +395,10 @@ fn changes(redirected: &RedirectReport) -> Vec<Difference> {
 /// Differences, consequences and the new bound, as a person reads them.
 fn lines(redirected: &RedirectReport) -> Vec<String> {
     let mut lines: Vec<String> = changes(redirected).iter().map(Difference::text).collect();
+    if !redirected.moved.is_empty() {
+        let moved = ops::start::named(&redirected.moved);
+        lines.push(format!("  its files differ: {}", render::line(&moved)));
+    }
     let effects = redirected.effects.iter();
     lines.extend(effects.map(|effect| format!("  → {effect}")));
     let bound = view::bound(&World::new(redirected.after.clone()));

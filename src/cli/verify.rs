@@ -133,7 +133,7 @@ fn subject(
         let trees = workspaces.trees();
         let commit = trees.map_or(Ok(None), |trees| trees.git().resolve(rev))?;
         let Some(commit) = commit else {
-            return Err(ops::run::no_such_rev(rev));
+            return Err(ops::start::no_such_rev(rev));
         };
         let name = format!("{rev} ({})", short(&commit));
         let commit = Some(commit);

@@ -190,7 +190,7 @@ impl Git {
     }
 
     /// Whether a merge, a rebase or the like is going on: HEAD must not move then.
-    fn is_amid_something(&self) -> bool {
+    pub fn is_amid_something(&self) -> bool {
         const MARKS: &[&str] = &[
             "MERGE_HEAD",
             "CHERRY_PICK_HEAD",

@@ -1,11 +1,11 @@
 //! The difference of two trees, as data: modes, ids and paths, byte for byte.
 
 use super::{
-    GitError,
+    Git, GitError,
     call::{Call, fields, shown},
     status::GITLINK,
 };
-use descent_core::id::Digest;
+use descent_core::id::{Digest, TreeId};
 
 /// One path that differs. A mode of zeros means that the path does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,15 @@ pub(super) fn digest(changes: &[PathChange]) -> Digest {
         }
     }
     Digest::of(&bytes)
+}
+
+impl Git {
+    /// The paths in which two trees differ, in order.
+    pub fn paths_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
+        let call = raw(self.call("diff-tree"));
+        let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
+        Ok(names(&parse("diff-tree", &call.arg("--").ok()?)?))
+    }
 }
 
 pub(super) fn names(changes: &[PathChange]) -> Vec<String> {

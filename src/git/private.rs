@@ -102,6 +102,17 @@ impl Git {
         Ok(snapshot)
     }
 
+    /// The tree that a snapshot would have. Nothing of it is durable.
+    pub fn tree_of_all(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<TreeId, GitError> {
+        let found = self.find(scratch, left_out)?;
+        let taken = match self.take_all(&found, scratch, true) {
+            // The index may name objects that are gone.
+            Err(error) if error.is_local() => self.take_all(&found, scratch, false),
+            taken => taken,
+        };
+        Ok(taken?.0.tree)
+    }
+
     /// Whether everything in a commit is there.
     pub fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
         let call = self.call("rev-list").args(["--objects", "--quiet"]);

@@ -78,30 +78,27 @@ impl SnapshotNote {
     }
 }
 
+/// The files of the working tree as a tree, before they are committed.
+struct TakenTree {
+    tree: TreeId,
+    head: CommitId,
+    head_tree: TreeId,
+    branch: Option<String>,
+    notes: Vec<SnapshotNote>,
+}
+
 impl Git {
     /// Commits tracked changes, deletions and untracked files that are not ignored, on HEAD and
     /// with HEAD's time. The same files on the same HEAD give the same commit, so that a lost start
     /// can be made again. `scratch` is an existing directory, for a private index.
     pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
-        let index = PrivateIndex::new(scratch)?;
-        self.fill_from_person(&index)?;
-        let call = |verb| index.of(self.taking_home(verb));
-        let (listing, status) = self.look_at_all(&index)?;
-        let head = status.head.clone().ok_or_else(|| self.no_commits())?;
-        let mut taking = IndexUpdates::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
-        taking.remove.extend(staged_own_files(&status));
-        let (modules, mut notes) = self.modules_of(&listing)?;
-        notes.extend(notes_of(&listing, &status, &taking));
-        notes.extend(self.weigh(&status)?);
-        let staged = status.entries.iter().any(|entry| entry.staged != b'?');
-        let head_tree = self.tree_of(&head)?;
-        let tree = if taking.is_empty() && modules.is_empty() && !staged {
-            head_tree.clone()
-        } else {
-            self.take_links(&modules, call)?;
-            self.take(&taking, |verb| in_one_pack(call(verb)))?;
-            TreeId::new(call("write-tree").ok_id()?)
-        };
+        let taken = self.take_files(scratch, UNTRACKED_BYTES_MAX)?;
+        let TakenTree {
+            tree,
+            head,
+            head_tree,
+            ..
+        } = taken;
         let dirty = tree != head_tree;
         let commit = if dirty {
             self.commit_snapshot(&tree, &head, &head_tree, message)?
@@ -112,8 +109,46 @@ impl Git {
             commit,
             tree,
             head,
-            branch: status.branch,
+            branch: taken.branch,
             dirty,
+            notes: taken.notes,
+        })
+    }
+
+    /// The tree that a snapshot would have; `None` where too many bytes would be read for it. Nothing of it is durable.
+    pub fn tree_of_files(&self, scratch: &Path) -> Result<Option<TreeId>, GitError> {
+        match self.take_files(scratch, TOLD_BYTES) {
+            Ok(taken) => Ok(Some(taken.tree)),
+            Err(GitError::UntrackedLarge { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take_files(&self, scratch: &Path, untracked_max: u64) -> Result<TakenTree, GitError> {
+        let index = PrivateIndex::new(scratch)?;
+        self.fill_from_person(&index)?;
+        let call = |verb| index.of(self.taking_home(verb));
+        let (listing, status) = self.look_at_all(&index)?;
+        let head = status.head.clone().ok_or_else(|| self.no_commits())?;
+        let mut taking = IndexUpdates::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
+        taking.remove.extend(staged_own_files(&status));
+        let (modules, mut notes) = self.modules_of(&listing)?;
+        notes.extend(notes_of(&listing, &status, &taking));
+        notes.extend(self.weigh(&status, untracked_max)?);
+        let staged = status.entries.iter().any(|entry| entry.staged != b'?');
+        let head_tree = self.tree_of(&head)?;
+        let tree = if taking.is_empty() && modules.is_empty() && !staged {
+            head_tree.clone()
+        } else {
+            self.take_links(&modules, call)?;
+            self.take(&taking, |verb| in_one_pack(call(verb)))?;
+            TreeId::new(call("write-tree").ok_id()?)
+        };
+        Ok(TakenTree {
+            tree,
+            head,
+            head_tree,
+            branch: status.branch,
             notes,
         })
     }
@@ -183,12 +218,16 @@ impl Git {
     }
 
     /// Untracked files may be data that nobody wants twice on the disk.
-    fn weigh(&self, status: &WorkTreeStatus) -> Result<Option<SnapshotNote>, GitError> {
+    fn weigh(
+        &self,
+        status: &WorkTreeStatus,
+        bytes_max: u64,
+    ) -> Result<Option<SnapshotNote>, GitError> {
         let untracked = status.entries.iter();
         let untracked = untracked.filter(|entry| entry.kind == StatusKind::Untracked);
         let weight = self.weight(untracked.map(|entry| &entry.path[..]));
         let (megabytes, largest) = (weight.bytes >> 20, weight.largest);
-        if weight.bytes > UNTRACKED_BYTES_MAX {
+        if weight.bytes > bytes_max {
             return Err(GitError::UntrackedLarge {
                 megabytes,
                 pattern: format!("/{}", largest.display()),

@@ -10,6 +10,7 @@ use std::{path::PathBuf, sync::Arc};
 use descent_core::{
     doc,
     graph::validate::{MissingPart, missing_parts},
+    plan::TakenPlan,
     state::{
         Agreed, Atom, Check, Constraints, Extra, OnStuck, RunStatus, StartedFrom, State, Workspace,
     },
@@ -129,6 +130,15 @@ pub fn existing(place: Option<StatePlace>) -> Result<Option<Arc<LoadedState>>, F
     }
 }
 
+/// Whether a plan goes on with what stands here: all but a completed run with another goal.
+pub fn is_continued(state: &State, plan: &State) -> bool {
+    let goal = &plan.objective.goal;
+    state.run.status != RunStatus::Completed
+        || goal.trim().is_empty()
+        || state.objective.goal.trim() == goal.trim()
+        || TakenPlan::of(state).is_some_and(|plan| plan.has_goal(goal))
+}
+
 /// An unfinished run is replaced only by force.
 pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<(), Failure> {
     let Some(loaded) = existing else {
@@ -139,7 +149,7 @@ pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<
         return Ok(());
     }
     let message = format!("a run stands here, {}", loaded.state.run.status.word());
-    let hint = "descent run goes on with it; align --force archives it and begins anew";
+    let hint = "descent run goes on with it, descent align -f PLAN takes in an edited plan; align --force archives it and begins anew";
     Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
 }
 

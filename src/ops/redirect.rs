@@ -7,7 +7,7 @@ use std::sync::Arc;
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
     id::{AttemptId, Serial},
-    state::{Intent, RunStatus, State, objective::RequestKind},
+    state::{Intent, RunStatus, StartedFrom, State, objective::RequestKind},
     step::Refusal,
 };
 
@@ -18,6 +18,7 @@ use super::{
     current::{basis, restless, wait_for_loop},
     liveness::LoopObservation,
     request::{self, Patience},
+    start,
 };
 use crate::{
     failure::{Failure, exit},
@@ -32,6 +33,8 @@ const ANSWER_MS_MAX: u64 = 10_000;
 pub struct RedirectOrder {
     pub redirect: Redirect,
     pub reason: Option<String>,
+    /// The paths in which the start of `redirect` differs from the start so far.
+    pub moved: Vec<String>,
 }
 
 /// The right to redirect while a person is asked: the loop, if there is one, has ended its attempts and waits. Without
@@ -50,6 +53,8 @@ pub struct RedirectReport {
     pub before: State,
     pub after: State,
     pub effects: Vec<Consequence>,
+    /// The paths in which the new start differs from the one before.
+    pub moved: Vec<String>,
 }
 
 /// The loop's answer to a redirect.
@@ -77,6 +82,7 @@ pub fn plan(
             before: before.clone(),
             after: adoption.state,
             effects: adoption.effects,
+            moved: order.moved.clone(),
         })),
         Err(refusal) => refused(refusal).map(Err),
     }
@@ -156,7 +162,29 @@ fn asked_already(state: &State) -> Failure {
 }
 
 /// Commits the redirect on top of whatever a loop has committed meanwhile. `open` if this process asked for it before.
+///
+/// The objects of another start are kept before the state names it. If it comes to nothing, those of the start so far are.
 pub fn redirect(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    order: &RedirectOrder,
+    open: Option<&OpenRedirect>,
+) -> Result<RedirectOutcome, Failure> {
+    let (place, before) = (store.place().clone(), loaded.state.clone());
+    let keep = |start: &Option<StartedFrom>| match (&order.redirect.start, start) {
+        (Some(_), Some(start)) => start::hold(&place, &before, start),
+        _ => Ok(()),
+    };
+    keep(&order.redirect.start)?;
+    let outcome = commit(client, store, loaded, order, open);
+    if !matches!(outcome, Ok(Ok(_))) {
+        keep(&before.run.started_from)?;
+    }
+    outcome
+}
+
+fn commit(
     client: &dyn Client,
     store: &mut Store,
     loaded: Arc<LoadedState>,
@@ -190,9 +218,25 @@ pub fn redirect(
             before,
             after: report.loaded.state.clone(),
             effects: report.effects,
+            moved: order.moved.clone(),
         })),
         (Err(Refused::Change(refusal)), _) => refused(refusal).map(Err),
         (Err(Refused::OtherLineage), _) | (Ok(_), None) => Err(restless(store)),
+    }
+}
+
+/// Keeps a plan for the next comparison, where nothing else would be another.
+pub fn keep_plan(client: &dyn Client, store: &mut Store, plan: &State) -> Result<(), Failure> {
+    let committed = commit_change(
+        store,
+        |store| basis(&mut None, client, store).map_err(ChangeError::Failed),
+        |_, fresh| {
+            change::keep_plan(&fresh.state, plan, client.now()).map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(_) | Err(ChangeRefusal::NoDifference) => Ok(()),
+        Err(refusal) => Err(Failure::bug(refusal)),
     }
 }
 
@@ -217,7 +261,7 @@ fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
     match refusal {
         ChangeRefusal::NoDifference => Ok(Unchanged),
         ChangeRefusal::Invalid(faults) => {
-            let hint = "mend the flags, then try again; nothing was written";
+            let hint = "mend them, then try again; nothing was written";
             Err(faulty(
                 "E-REDIRECT-INVALID",
                 "the redirect has",

@@ -2,19 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use descent_core::{
-    change::ConstraintChange,
-    id::RunId,
-    state::{StartedFrom, State, Workspace},
-    world::World,
-};
+use descent_core::{change::ConstraintChange, id::RunId, state::State, world::World};
 use tokio::runtime::Runtime;
 
 use super::{
     Client, Progress, environment, keep_superseded, limits, liveness, newer,
     notify::{Notifier, WaitNotices},
     result::commit_missing,
-    trust, warnings,
+    start, trust, warnings,
 };
 use crate::{
     clock::Clock,
@@ -132,7 +127,7 @@ pub fn run<'a>(
     let workspaces = open(client, &store, &loaded.state)?;
     let from = options
         .from
-        .map(|rev| start_from(&loaded.state, &workspaces, rev));
+        .map(|rev| start::first(&loaded.state, &workspaces, rev));
     let from = from.transpose()?;
     if let Some(trees) = workspaces.trees() {
         trees.tidy()?;
@@ -275,41 +270,8 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
         }
         client.tell(&Progress::StartRemade);
     }
+    start::tell_moved(client, store.place(), trees, state);
     Ok(workspaces)
-}
-
-/// The commit that `--from` names; only a run that has not begun can start elsewhere.
-fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<StartedFrom, Failure> {
-    let constraints = &state.objective.constraints;
-    let other = match constraints.workspace() {
-        Workspace::Git => None,
-        Workspace::Shared => Some((
-            "agents work in place here, so there is no other commit to start from",
-            "git switch to it, then run without --from; or align with --set workspace=git",
-        )),
-        Workspace::Shadow => Some((
-            "a run starts from the files here: a private repository has no other commits",
-            "run without --from; or, in a repository, align with --set workspace=git",
-        )),
-    };
-    if let Some((what, hint)) = other {
-        return Err(Failure::usage(what, hint));
-    }
-    if let (Some(start), Some(_)) = (&state.run.started_from, &state.run.head) {
-        let short: String = start.commit.as_str().chars().take(12).collect();
-        let what = format!("this run has begun already, from {short}");
-        let hint = "descent run goes on with it; to begin anew elsewhere: descent align --force -f PLAN (it archives this run), then descent run --from REV";
-        return Err(Failure::new("E-BEGUN", exit::USAGE, what, hint));
-    }
-    let trees = workspaces.trees();
-    let start = trees.map_or(Ok(None), |trees| trees.start_from(rev))?;
-    start.ok_or_else(|| no_such_rev(rev))
-}
-
-pub fn no_such_rev(rev: &str) -> Failure {
-    let what = format!("'{rev}' names no commit of this repository");
-    let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
-    Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint)
 }
 
 /// Reports problems that would make every attempt fail before the first one starts.

@@ -199,15 +199,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Rebuilt {
             kept, taken_back, ..
         } => {
-            let gone = match taken_back.as_slice() {
-                [] => "nothing".to_owned(),
-                gone => names(gone).join(", "),
-            };
             let stays = if *kept == 1 { "stays" } else { "stay" };
-            (
-                "removed",
-                format!("{gone} from the result: {} {stays}", count(kept, "commit")),
-            )
+            let stays = format!("{} {stays}", count(kept, "commit"));
+            match taken_back.as_slice() {
+                [] => ("rebuilt", format!("the result: {stays}")),
+                gone => {
+                    let gone = names(gone).join(", ");
+                    ("removed", format!("{gone} from the result: {stays}"))
+                }
+            }
         }
         Event::BaseCase { .. } => ("checked", checked(event)),
         Event::Disagreed { checks } => (
@@ -279,6 +279,7 @@ fn correction(kind: Option<CorrectionType>) -> &'static str {
             CorrectionType::ObjectiveChange
             | CorrectionType::DagAdjustment
             | CorrectionType::ConstraintChange
+            | CorrectionType::StartChange
             | CorrectionType::BindingsOverride,
         )
         | None => "edited",

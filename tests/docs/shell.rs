@@ -38,7 +38,9 @@ pub fn run(page: &Page) -> Vec<Outcome> {
         "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n";
     fs::write(home.join(".gitconfig"), config).expect("git's configuration");
     fs::write(home.join(".session"), script(page)).expect("the session");
-    let said = home.join(".said");
+    // It grows all the time, and the home directory may be the project.
+    let beside = TempDir::new().expect("a temporary directory");
+    let said = beside.path().join("said");
     let out = File::create(&said).expect("a file for the output");
     let mut child = start(&home, out);
     wait(&mut child);

@@ -3,6 +3,8 @@
 pub(crate) mod atoms;
 pub(crate) mod heeded;
 pub(crate) mod mixed;
+pub(crate) mod moved;
+pub(crate) mod plan_edited;
 pub(crate) mod redirect;
 pub(crate) mod stop;
 pub(crate) mod stop_now;

@@ -6,7 +6,7 @@ use super::{Change, ConstraintChange};
 use crate::{
     doc::{self, Node, Value},
     id::AtomId,
-    state::{Atom, Constraints, Extra, State},
+    state::{Atom, AtomStatus, Constraints, Extra, State},
 };
 
 /// All of them, of kinds that decide.
@@ -93,6 +93,21 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
         (was.selected() != selected).then(|| Change::Choice(id.clone(), selected.cloned()))
     });
     changed.collect()
+}
+
+/// Whether two records of an atom differ in known keys, beside what was tried and a person's words to it.
+pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
+    let bare = |atom: &Atom| {
+        let mut bare = atom.clone();
+        bare.extra = Extra::default();
+        if let Some(task) = bare.task_mut() {
+            task.tries.clear();
+            (task.interruptions, task.status) = (0, AtomStatus::Pending);
+            Arc::make_mut(&mut task.spec).guidance.clear();
+        }
+        doc::canonical(&without_notes(bare.node_side_by_side()))
+    };
+    bare(was) != bare(is)
 }
 
 /// Everything of an atom that decides, but for a person's words to it.

@@ -28,6 +28,8 @@ pub enum Consequence {
     /// Whether the effects of these atoms happened must be answered before they are made again.
     EffectsDoubted(Vec<AtomId>),
     TrailRestored,
+    /// The run starts from where it did then, and the trail is the one of then.
+    StartRestored,
     /// Attempts end without being counted.
     FlightEnds(Vec<AtomId>),
     FilesStay,
@@ -38,6 +40,12 @@ pub enum Consequence {
     /// The repository no longer holds their results.
     LostReopened(Vec<AtomId>),
     SpentStays,
+    /// Solved atoms keep their results where these apply to the new start.
+    ResultCarried,
+    /// Whatever failed, and whatever the base case refuted, may be tried again.
+    FailuresForgotten,
+    /// Nothing that these atoms did outside of the tree is done again.
+    OutsideDone(Vec<AtomId>),
 }
 
 impl fmt::Display for Consequence {
@@ -71,6 +79,13 @@ impl Consequence {
             Self::LostReopened(ids) => {
                 return ("open again, for git no longer holds their results", ids);
             }
+            Self::OutsideDone(ids) => return ("not made again, for it happened outside", ids),
+            Self::ResultCarried => {
+                "what is solved is carried onto the new start where it applies, and made again where not"
+            }
+            Self::FailuresForgotten => {
+                "every failed atom is open again, and no selection counts as refuted"
+            }
             Self::TrailCleared => "the trail is cleared, every failed atom is open again",
             Self::GraphReopened => "results whose context no longer fits are open again",
             Self::DependentsReopened => "what depends on them is open again",
@@ -84,6 +99,7 @@ impl Consequence {
             }
             Self::DoubtRetried => "it is made again under the same number",
             Self::TrailRestored => "the trail is that of the objective that is back",
+            Self::StartRestored => "the start of the run and the trail are those of then",
             Self::FilesStay => {
                 "agents work in place here: the files stay as they are, only the record goes back"
             }

@@ -109,6 +109,7 @@ impl<'d> Draft<'d> {
         let known = self.corrections.len();
         // Read first: the consequences may open atoms too.
         let statuses = between::statuses(before, &self.state);
+        self.start_changed(before);
         if between::objective(before, &self.state).is_some() {
             self.objective_changed();
         }
@@ -137,6 +138,28 @@ impl<'d> Draft<'d> {
             let what = alloc::format!("{} correction{plural} added by hand", new - old);
             self.correct(CorrectionType::Confirmation, what);
         }
+        self.count_pass(known);
+    }
+
+    /// Records changes by command of keys that no other correction tells of, such as `touches`.
+    pub(super) fn other_keys_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+        let told = between::graph(before, &self.state);
+        let is_told = |id: &AtomId| {
+            let mut told = told.iter();
+            told.any(|change| matches!(change, Change::Atom(told, _) | Change::Choice(told, _) if told == id))
+        };
+        let mut changed = Vec::new();
+        for change in changes {
+            let Change::Atom(id, Some(wanted)) = change else {
+                continue;
+            };
+            let known = before.atom(id).filter(|_| !is_told(id));
+            if known.is_some_and(|known| between::other_keys(known, wanted)) {
+                changed.push(id);
+            }
+        }
+        let known = self.corrections();
+        self.correct_atoms(CorrectionType::DagAdjustment, &[("changed", changed)]);
         self.count_pass(known);
     }
 

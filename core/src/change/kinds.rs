@@ -9,8 +9,8 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, CommitId, TreeId},
     state::{
-        Atom, AtomStatus, Binding, Confirmation, Constraints, Objective, State, encode::ChangeSet,
-        fields::Findings, limits::ConstraintRule,
+        Atom, AtomStatus, Binding, Confirmation, Constraints, FreeValue, Objective, StartedFrom,
+        State, encode::ChangeSet, fields::Findings, limits::ConstraintRule,
     },
     step::Refusal,
     verdict::assertions::Assertion,
@@ -33,6 +33,10 @@ pub enum Change<'a> {
     Removal(AtomId),
     /// The failures of a task count no more.
     Retry(AtomId),
+    /// The plan that was taken in: what the next one is compared with. By itself it is no difference.
+    Plan(Arc<FreeValue>),
+    /// Another start, from which the result is made anew.
+    Start(StartedFrom),
     /// All that a person says to a task.
     Guidance(AtomId, Vec<String>),
     /// An answer to an assertion.

@@ -9,6 +9,7 @@
 mod graph;
 mod lists;
 mod lost_values;
+pub(super) mod plan;
 mod run;
 mod tree;
 mod valid;
@@ -145,9 +146,20 @@ fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     if ours.lineage != theirs.lineage {
         trees.program("/lineage", Some(Node::string(theirs.lineage.as_str())));
     }
+    plan_taken(sides, trees, merged);
     merged.extra = trees.extra(sides.each(|state| &state.extra), "");
     merged.work_graph_extra =
         trees.extra(sides.each(|state| &state.work_graph_extra), "/work_graph");
+}
+
+/// The plan that was taken in last is a fact; the next one is compared with it.
+fn plan_taken(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
+    merged.plan.clone_from(&sides.ours.plan);
+    let theirs = sides.theirs.plan.as_deref();
+    let is_as_in = |state: &State| tree::same(state.plan.as_deref(), theirs);
+    if !is_as_in(sides.ours) && !sides.base.is_some_and(is_as_in) {
+        trees.program("/plan", theirs.cloned());
+    }
 }
 
 /// The kind of workspace is fixed by the first start: the files of one kind do not exist in another.

@@ -3,6 +3,7 @@
 //! Not here: the reading of flags and files (`cli`), and what follows from the changes (`draft`).
 
 mod graph;
+mod plan;
 
 use alloc::{
     borrow::ToOwned,
@@ -21,12 +22,12 @@ use crate::{
     doc::{self, Fault, Node, Span, suggest},
     graph::validate,
     id::{AtomId, UnixMillis},
-    plan,
+    plan as agreement,
     state::{
-        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, State,
+        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, StartedFrom, State, VERSION,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
-        encode::StateText,
+        encode::{ChangeSet, StateText},
         objective::RequestKind,
         value::FieldValue,
     },
@@ -61,6 +62,10 @@ pub struct Redirect {
     pub forgotten: Vec<AtomId>,
     /// Atoms whose failures count no more.
     pub retried: Vec<AtomId>,
+    /// The first state of a plan that was edited. It stands for as many changes as it takes.
+    pub plan: Option<Arc<State>>,
+    /// The start of the run from now on; its objects are kept already.
+    pub start: Option<StartedFrom>,
 }
 
 /// A choice that a group shall have.
@@ -101,6 +106,8 @@ impl Redirect {
             + self.results.len()
             + self.forgotten.len()
             + self.retried.len()
+            + usize::from(self.plan.is_some())
+            + usize::from(self.start.is_some())
     }
 
     /// The changes that it means for that state, at that time; or all of its faults, with places in the state.
@@ -118,6 +125,8 @@ impl Redirect {
             changes: Vec::new(),
             faults: Vec::new(),
         };
+        reading.plan();
+        reading.start();
         reading.remove();
         reading.objective();
         reading.results();
@@ -162,6 +171,24 @@ pub fn redirect(
     let mut adoption = draft.close(Some(before), what);
     adoption.events.splice(0..0, ended.events);
     Ok(adoption)
+}
+
+/// The state that keeps a plan for the next comparison, where nothing else would be another; nothing is ended.
+pub fn keep_plan(before: &State, plan: &State, now: UnixMillis) -> Result<Adoption, ChangeRefusal> {
+    if before.plan == plan.plan {
+        return Err(ChangeRefusal::NoDifference);
+    }
+    let mut state = before.clone();
+    state.serial = before.serial.next();
+    state.plan.clone_from(&plan.plan);
+    state.version = state.version.max(VERSION);
+    Ok(Adoption {
+        touched: ChangeSet::between(before, &state),
+        state,
+        at: now.rfc3339(),
+        effects: Vec::new(),
+        events: Vec::new(),
+    })
 }
 
 /// The state with a redirect taken back that waits for its change.
@@ -219,6 +246,17 @@ impl Reading<'_> {
         self.faults.push(fault(rule, pointer, message, hint));
     }
 
+    /// The person's tree moved on; the same commit is no change.
+    fn start(&mut self) {
+        let Some(start) = &self.redirect.start else {
+            return;
+        };
+        let known = self.state.run.started_from.as_ref();
+        if known.is_none_or(|known| known.commit != start.commit) {
+            self.changes.push(Change::Start(start.clone()));
+        }
+    }
+
     fn objective(&mut self) {
         let redirect = self.redirect;
         let mut objective: Objective = (*self.state.objective).clone();
@@ -227,10 +265,10 @@ impl Reading<'_> {
             objective.base_case = None;
         }
         for command in redirect.checks.iter().chain(&redirect.more_checks) {
-            plan::add_check(&mut objective.base_case, command);
+            agreement::add_check(&mut objective.base_case, command);
         }
         // Words that were rendered from the checks follow them.
-        plan::render_again(&mut objective, base_case.as_ref());
+        agreement::render_again(&mut objective, base_case.as_ref());
         let words = [
             (&mut objective.goal, &redirect.goal),
             (&mut objective.background_intent, &redirect.why),

@@ -100,7 +100,10 @@ impl Draft<'_> {
                     }
                 }
             }
-            task.status = AtomStatus::Pending;
+            // A person is still asked about a doubt.
+            if !matches!(task.status, AtomStatus::InDoubt(_)) {
+                task.status = AtomStatus::Pending;
+            }
             has_opened = true;
         }
         has_opened

@@ -2,11 +2,11 @@
 
 use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 
-use super::{Change, ChangeRefusal, ConstraintChange};
+use super::{Change, ChangeRefusal, ConstraintChange, start};
 use crate::{
     doc::Node,
     id::AtomId,
-    state::{Atom, Body, Constraints, State, fields::Findings},
+    state::{Atom, Body, Constraints, State, VERSION, fields::Findings},
 };
 
 /// Gives the number of changes that were made here.
@@ -87,6 +87,12 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
             state.bindings.insert(id.clone(), Arc::clone(binding));
         }
         Change::Binding(id, None) => drop(state.bindings.remove(id)),
+        Change::Plan(plan) => {
+            state.plan = Some(Arc::clone(plan));
+            // An older program would not compare with it.
+            state.version = state.version.max(VERSION);
+        }
+        Change::Start(start) => start::set(state, start),
         Change::Guidance(id, words) => {
             if let Some(task) = atom_mut(state, id)?.task_mut() {
                 Arc::make_mut(&mut task.spec).guidance.clone_from(words);

@@ -6,12 +6,13 @@
 
 use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
 
-use super::{ChangeRefusal, Consequence, EarlierState, doubts, draft::Draft, set::atom_mut};
+use super::{ChangeRefusal, Consequence, EarlierState, doubts, draft::Draft, set::atom_mut, start};
 use crate::{
     difference, doc,
     id::{AtomId, CommitId, Epoch},
     state::{
-        Atom, AtomStatus, Binding, Entry, Intent, Run, RunStatus, SideEffect, State, Workspace,
+        Atom, AtomStatus, Binding, Entry, Intent, Run, RunStatus, SideEffect, StartedFrom, State,
+        Workspace,
         record::{CorrectionType, InDoubtEntry},
     },
 };
@@ -68,24 +69,35 @@ impl Undo<'_, '_> {
     fn agreement(&mut self) {
         let then = self.then;
         let text = |state: &State| doc::canonical(&state.objective.node());
-        if text(then) == text(&self.draft.state) {
-            return;
+        let is_other = text(then) != text(&self.draft.state);
+        if is_other {
+            self.draft.state.objective = Arc::clone(&then.objective);
         }
-        self.draft.state.objective = Arc::clone(&then.objective);
         let goal = |state: &State| {
             let mut objective = (*state.objective).clone();
             objective.constraints = Default::default();
             doc::canonical(&objective.node())
         };
-        // A refutation by the base case is true of its own objective alone.
-        if goal(then) != goal(self.now) {
+        // A refutation by the base case is true of its own objective and start alone.
+        let is_start = self.earlier_start().is_some();
+        if is_start || is_other && goal(then) != goal(self.now) {
             // Entries that a person is still asked about stay.
             let is_new = |entry: &Arc<Entry>| !then.trail.iter().any(|old| old.node == entry.node);
             let doubts = doubts::entries(self.now).into_iter().filter(is_new);
             let trail = then.trail.iter().cloned().chain(doubts);
             self.draft.state.trail = trail.collect::<Vec<_>>().into();
-            self.draft.effects.push(Consequence::TrailRestored);
+            self.draft.effects.push(match is_start {
+                true => Consequence::StartRestored,
+                false => Consequence::TrailRestored,
+            });
         }
+    }
+
+    /// The start to go back to: another one, which the repository still holds.
+    fn earlier_start(&self) -> Option<&StartedFrom> {
+        let start = self.then.run.started_from.as_ref();
+        let start = start.filter(|_| start::is_other(self.now, self.then));
+        start.filter(|start| (self.has_commit)(&start.commit))
     }
 
     fn graph(&mut self) {
@@ -96,6 +108,7 @@ impl Undo<'_, '_> {
             .state
             .work_graph_extra
             .clone_from(&then.work_graph_extra);
+        self.draft.state.plan.clone_from(&then.plan);
         // The last result is true of the graph that it describes.
         let run = Arc::make_mut(&mut self.draft.state.run);
         run.last_result.clone_from(&then.run.last_result);
@@ -267,8 +280,11 @@ impl Undo<'_, '_> {
     /// Verdicts are true of their own base case.
     fn verdicts(&self, run: &mut Run) {
         run.delivered = None;
-        if self.draft.state.objective.base_case != self.now.objective.base_case {
+        let is_other = self.draft.state.objective.base_case != self.now.objective.base_case;
+        if is_other || self.earlier_start().is_some() {
             run.verdicts = Default::default();
+        }
+        if is_other {
             run.agreed = None;
         }
     }
@@ -286,12 +302,19 @@ impl Undo<'_, '_> {
             self.draft.effects.push(Consequence::FilesStay);
             return;
         }
+        if let Some(start) = self.earlier_start() {
+            run.head = Some(start.commit.clone());
+            run.line = Default::default();
+            run.started_from = Some(start.clone());
+        }
         let start = || run.started_from.as_ref().map(|start| start.commit.clone());
+        // A tree of a start that git lost is not gone back to.
+        let is_lost = start::is_other(self.now, self.then) && self.earlier_start().is_none();
         let head = then.head.clone().or_else(start);
         if head == run.head && then.line == run.line {
             return;
         }
-        let is_exact = self.lost.is_empty() && self.outside.is_empty();
+        let is_exact = self.lost.is_empty() && self.outside.is_empty() && !is_lost;
         match head.filter(|head| is_exact && (self.has_commit)(head)) {
             Some(head) => {
                 run.head = Some(head);

@@ -1,6 +1,10 @@
 //! Describes differences in people's requests to the loop, and in its own notes.
 
-use alloc::{format, string::ToString, sync::Arc};
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+};
 
 use super::{Comparison, Weight, between, keys, same};
 use crate::{doc::Node, state::Run};
@@ -88,11 +92,19 @@ impl Comparison<'_> {
                 "head" => {
                     let short = |node: Option<&Node>| {
                         let text = node.and_then(Node::as_str).unwrap_or("nothing");
-                        text.chars()
-                            .take(COMMIT_CHARS)
-                            .collect::<alloc::string::String>()
+                        text.chars().take(COMMIT_CHARS).collect::<String>()
                     };
                     format!("result: {} → {}", short(was), short(is))
+                }
+                "started_from" if was.is_some() && is.is_some() => {
+                    let short = |node: Option<&Node>| {
+                        let commit = node.and_then(|node| node.get("commit"));
+                        let text = commit.and_then(Node::as_str).unwrap_or("nothing");
+                        text.chars().take(COMMIT_CHARS).collect::<String>()
+                    };
+                    let what = format!("start: {} → {}", short(was), short(is));
+                    self.note(Weight::Main, what);
+                    continue;
                 }
                 "in_flight" | "line" | "spent" | "measure" | "last_result" | "started_from"
                 | "agreed" | "verdicts" => {

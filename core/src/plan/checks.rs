@@ -21,7 +21,7 @@ pub fn add_check(base_case: &mut Option<Check>, command: &str) {
 }
 
 /// Renders deliverables and definition of done from the checks, unless they are written.
-pub(super) fn render(objective: &mut Objective) {
+pub(crate) fn render(objective: &mut Objective) {
     let Some(base_case) = &objective.base_case else {
         return;
     };
@@ -38,8 +38,17 @@ pub(super) fn render(objective: &mut Objective) {
 
 /// Renders anew what was rendered from the earlier base case.
 pub fn render_again(objective: &mut Objective, earlier: Option<&Check>) {
-    let Some((deliverables, done)) = earlier.map(words) else {
-        return render(objective);
+    let base_case = objective.base_case.take();
+    objective.base_case = earlier.cloned();
+    unrender(objective);
+    objective.base_case = base_case;
+    render(objective);
+}
+
+/// Takes out what was rendered from the checks.
+pub(super) fn unrender(objective: &mut Objective) {
+    let Some((deliverables, done)) = objective.base_case.as_ref().map(words) else {
+        return;
     };
     if objective.deliverables == deliverables {
         objective.deliverables.clear();
@@ -47,7 +56,6 @@ pub fn render_again(objective: &mut Objective, earlier: Option<&Check>) {
     if objective.definition_of_done == done {
         objective.definition_of_done.clear();
     }
-    render(objective);
 }
 
 /// Deliverables and definition of done.

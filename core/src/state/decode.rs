@@ -190,6 +190,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     let trail = read_list(&mut fields, "trail", Entry::read);
     let corrections = read_list(&mut fields, "corrections", Correction::read);
     let run = record(&mut fields, "run", Run::read).unwrap_or_default();
+    let plan = read_plan(&mut fields);
     let extra = fields.finish();
     Some(State {
         version,
@@ -209,6 +210,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
         run: Arc::new(run),
+        plan,
         extra,
         work_graph_extra,
     })
@@ -242,6 +244,10 @@ pub const RULE: RecordRule = RecordRule {
             rule::<Vec<Entry>>("trail", "Choices, failures and backtracks, in order").required(),
             rule::<Vec<Correction>>("corrections", "Changes made by people, in order").required(),
             rule::<Run>("run", "").required(),
+            rule::<Node>(
+                "plan",
+                "The plan that was taken in last: digests of its values by their places",
+            ),
         ])
     },
 };
@@ -282,6 +288,14 @@ fn record<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> O
     let node = fields.take(key)?;
     let at = fields.at(key);
     read(node, &at, fields.found)
+}
+
+/// Carried as its tree: it is read only when the next plan is compared with it.
+fn read_plan(fields: &mut Fields<'_, '_>) -> Option<Arc<Node>> {
+    let node = fields.take("plan")?;
+    let at = fields.at("plan");
+    Fields::open(node, &at, fields.found)?;
+    Some(Arc::new(node.clone()))
 }
 
 fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {

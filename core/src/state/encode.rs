@@ -20,6 +20,7 @@ pub struct ChangeSet {
     pub objective: bool,
     pub control: bool,
     pub run: bool,
+    pub plan: bool,
     pub atoms: BTreeSet<AtomId>,
     pub bindings: BTreeSet<AtomId>,
     /// The lists only grow; `true` if one was cleared or replaced.
@@ -33,6 +34,7 @@ impl ChangeSet {
             objective: true,
             control: true,
             run: true,
+            plan: true,
             atoms: state.atoms.keys().cloned().collect(),
             bindings: state.bindings.keys().cloned().collect(),
             lists_replaced: true,
@@ -45,6 +47,10 @@ impl ChangeSet {
             objective: !Arc::ptr_eq(&before.objective, &after.objective),
             control: !Arc::ptr_eq(&before.control, &after.control),
             run: !Arc::ptr_eq(&before.run, &after.run),
+            plan: match (&before.plan, &after.plan) {
+                (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
+                (before, after) => before.is_some() || after.is_some(),
+            },
             atoms: changed(&before.atoms, &after.atoms),
             bindings: changed(&before.bindings, &after.bindings),
             lists_replaced: !(is_grown(&before.trail, &after.trail)
@@ -107,6 +113,11 @@ impl RenderedRecord {
         Self::inner(Some(id), &binding.node(), IN_LIST)
     }
 
+    fn of_plan(state: &State) -> Option<Self> {
+        let plan = state.plan.as_ref();
+        plan.map(|plan| Self::of(plan, IN_TOP))
+    }
+
     fn of_item(node: &Node) -> Self {
         Self::inner(None, node, IN_LIST)
     }
@@ -118,6 +129,7 @@ pub struct StateText {
     objective: RenderedRecord,
     control: RenderedRecord,
     run: RenderedRecord,
+    plan: Option<RenderedRecord>,
     atoms: Lines<AtomId>,
     bindings: Lines<AtomId>,
     trail: Lines<usize>,
@@ -136,6 +148,7 @@ impl StateText {
             objective: RenderedRecord::of(&state.objective.node(), IN_TOP),
             control: RenderedRecord::of(&state.control.node(), IN_TOP),
             run: RenderedRecord::of(&state.run.node(), IN_TOP),
+            plan: RenderedRecord::of_plan(state),
             atoms: Lines::default(),
             bindings: Lines::default(),
             trail: Lines::default(),
@@ -172,6 +185,9 @@ impl StateText {
         }
         if touched.run {
             self.run = RenderedRecord::of(&state.run.node(), IN_TOP);
+        }
+        if touched.plan {
+            self.plan = RenderedRecord::of_plan(state);
         }
         if touched.atoms.len() > MANY {
             self.atoms = Lines::default();
@@ -248,6 +264,9 @@ impl StateText {
         list.extend_from_slice(atoms);
         list.extend_from_slice(&sealed_line("bindings", b""));
         rest.iter().for_each(|lines| list.extend_from_slice(lines));
+        if let Some(plan) = &self.plan {
+            list.extend_from_slice(&sealed_line("plan", &plan.digest));
+        }
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, doc::write_compact);
         state
@@ -268,7 +287,7 @@ impl StateText {
     pub fn sealed_text(&self, state: &State, seal: &Digest) -> String {
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
         let version = format!("{}.{}", VERSION.major, state.version.minor);
-        let own = Vec::from([
+        let mut pieces = Vec::from([
             ("version".to_owned(), Piece::Text(quoted(&version))),
             (
                 "lineage".to_owned(),
@@ -299,7 +318,9 @@ impl StateText {
             ),
             ("run".to_owned(), Piece::Record(&self.run)),
         ]);
-        let mut pieces = own;
+        if let Some(plan) = &self.plan {
+            pieces.push(("plan".to_owned(), Piece::Record(plan)));
+        }
         state
             .extra
             .weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
@@ -330,7 +351,9 @@ impl StateText {
             self.corrections.text(),
         ];
         let single = [&self.objective, &self.control, &self.run].map(|record| &*record.text);
+        let plan = self.plan.as_ref().map_or(0, |plan| plan.text.len());
         TOP_BYTES
+            + plan
             + many
                 .iter()
                 .chain(&single)

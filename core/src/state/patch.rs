@@ -43,6 +43,8 @@ pub struct Patch {
     control: Option<Splice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Splice>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plan: Option<Splice>,
     /// `None` if the record is gone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     atoms: BTreeMap<String, Option<Splice>>,
@@ -130,6 +132,7 @@ impl Patch {
             objective: splice(touched.objective, &|state| state.objective.node()),
             control: splice(touched.control, &|state| state.control.node()),
             run: splice(touched.run, &|state| state.run.node()),
+            plan: splice(touched.plan, &plan_node),
             atoms: splices(&touched.atoms, |id| {
                 (
                     before.atoms.get(id).map(|one| one.node()),
@@ -181,6 +184,10 @@ impl Patch {
             let node = spliced(Some(before.run.node()), splice)?;
             state.run = Arc::new(read(&node, Run::read)?);
         }
+        if let Some(splice) = &self.plan {
+            let node = spliced(Some(plan_node(before)), splice)?;
+            state.plan = (!node.is_null()).then(|| Arc::new(node));
+        }
         for (id, splice) in &self.atoms {
             let old = before.atoms.get(id.as_str()).map(|one| one.node());
             put(&mut state.atoms, id, splice, old, Atom::read)?;
@@ -193,6 +200,12 @@ impl Patch {
         grow(&mut state.corrections, &self.corrections, Correction::read)?;
         Some(state)
     }
+}
+
+/// Null where there is none.
+fn plan_node(state: &State) -> Node {
+    let plan = state.plan.as_ref();
+    plan.map_or_else(Node::null, |plan| (**plan).clone())
 }
 
 fn digits(state: &State) -> String {

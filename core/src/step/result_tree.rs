@@ -6,8 +6,14 @@ use super::{counts::RepairCause, repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     id::{AtomId, CommitId},
-    state::ResultCommit,
+    state::{Binding, ResultCommit},
 };
+
+/// Whether it has an effect outside and is not made again, whatever becomes of its inputs.
+fn is_settled_outside(binding: &Binding) -> bool {
+    let task = binding.of.task();
+    binding.inputs.is_none() && task.is_some_and(|task| !task.spec.effect.is_in_tree())
+}
 
 /// Records the rebuilt tree; results that no longer apply are made again.
 pub(super) fn built(
@@ -38,13 +44,10 @@ pub(super) fn built(
         }
     }
     for atom in dropped {
-        // A person's result stays, though its change to the tree is gone.
-        if transaction
-            .state
-            .bindings
-            .get(atom)
-            .is_some_and(|binding| binding.is_by_person())
-        {
+        // A person's result stays, though its change to the tree is gone; so does what happened outside before the run
+        // got another start.
+        let binding = transaction.state.bindings.get(atom);
+        if binding.is_some_and(|binding| binding.is_by_person() || is_settled_outside(binding)) {
             transaction.change_binding(atom, |binding| binding.commit = None);
         } else {
             let binding = transaction.state.bindings.get(atom);

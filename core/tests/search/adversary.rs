@@ -126,6 +126,7 @@ const ROOMY: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned
     "max_planning_phases": 100"#;
 
 const CALM: Faults = Faults {
+    moved: 0,
     transient: 0,
     crash: 0,
     stop: 0,

@@ -288,6 +288,8 @@ impl Sim<'_> {
         );
         let name = Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string();
         pieces.push(piece);
+        let root = self.roots[onto].clone();
+        self.roots.insert(name.clone(), root);
         self.commits.insert(name.clone(), pieces);
         CommitId::new(name)
     }
@@ -338,7 +340,8 @@ impl Sim<'_> {
 
     pub(crate) fn tree_of(&self, commit: &str) -> TreeId {
         let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
-        TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string())
+        let root = &self.roots[commit];
+        TreeId::new(Digest::of(format!("{root} {pieces:?}").as_bytes()).to_string())
     }
 }
 

@@ -12,6 +12,7 @@ mod answers;
 mod beside;
 mod grow;
 mod model;
+mod moved;
 mod named;
 mod order;
 mod phases;

@@ -21,6 +21,7 @@ const STORMY: Faults = Faults {
     unknown: 5,
     left_over: 20,
     broken: 0,
+    moved: 0,
     reads_back: false,
 };
 
@@ -159,6 +160,22 @@ fn commits_that_no_longer_apply_and_merges_that_conflict_change_no_outcome() {
             ..Faults::default()
         },
     );
+}
+
+#[test]
+fn a_start_that_moves_changes_no_outcome() {
+    let faults = Faults { moved: 4, ..STORMY };
+    agree(seeds(25_000, 300), "", faults);
+}
+
+#[test]
+fn a_start_that_moves_leaves_plans_as_they_are() {
+    let faults = Faults {
+        moved: 4,
+        reads_back: true,
+        ..Faults::default()
+    };
+    agree_with(seeds(75_000, 60), 40, UNLIMITED, faults);
 }
 
 #[test]

@@ -9,10 +9,10 @@ use descent_core::{
     desired,
     event::{Event, Input, Merge, Observation, Outcome},
     graph::validate,
-    id::{AtomId, CommitId, Lineage, RequestId, RunId, UnixMillis},
+    id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
-        Request, RunStatus, StartedFrom, Workspace, decode, encode::StateText, fields::Extra,
+        Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
@@ -35,6 +35,8 @@ pub(crate) struct Faults {
     pub(crate) left_over: usize,
     /// The output of an attempt cannot be checked out.
     pub(crate) broken: usize,
+    /// The person's tree moves on, and a redirect takes it in; a few times at most.
+    pub(crate) moved: usize,
     /// Every commit is read back.
     pub(crate) reads_back: bool,
 }
@@ -64,6 +66,10 @@ pub(crate) struct Sim<'m> {
     pub(crate) events: Vec<Event>,
     rendered: StateText,
     pub(crate) commits: BTreeMap<String, Vec<Piece>>,
+    /// The start that each commit stands on.
+    pub(crate) roots: BTreeMap<String, String>,
+    /// How often the start moved.
+    pub(crate) moves: usize,
     pub(crate) good_trees: BTreeSet<BTreeSet<String>>,
     /// Attempts that ended, by atom and context.
     pub(crate) ended: BTreeMap<(String, String), u32>,
@@ -76,6 +82,7 @@ pub(crate) struct Sim<'m> {
 }
 
 const EVENTS_MAX: usize = 5_000;
+const MOVES_MAX: usize = 3;
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 
 impl<'m> Sim<'m> {
@@ -104,6 +111,8 @@ impl<'m> Sim<'m> {
             events: Vec::new(),
             rendered,
             commits: BTreeMap::from([("start".to_owned(), Vec::new())]),
+            roots: BTreeMap::from([("start".to_owned(), "start".to_owned())]),
+            moves: 0,
             good_trees: model.good_trees(),
             ended: BTreeMap::new(),
             started: 0,
@@ -140,14 +149,7 @@ impl<'m> Sim<'m> {
 
     pub(crate) fn begin(&mut self) {
         let is_first = self.world.state.run.started_from.is_none();
-        let from = (is_first && !self.is_shared()).then(|| StartedFrom {
-            commit: CommitId::new("start"),
-            tree: self.tree_of("start"),
-            head: CommitId::new("start"),
-            branch: None,
-            dirty: false,
-            extra: Extra::default(),
-        });
+        let from = (is_first && !self.is_shared()).then(|| self.start("start"));
         self.started += 1;
         let run = RunId::new(format!("run{}", self.started));
         self.last_measure = None;
@@ -219,7 +221,13 @@ impl<'m> Sim<'m> {
         );
     }
 
-    fn wall(&self) -> UnixMillis {
+    /// Another process committed: the measure counts anew.
+    pub(crate) fn is_anew(&mut self, rendered: StateText) {
+        self.rendered = rendered;
+        self.last_measure = None;
+    }
+
+    pub(crate) fn wall(&self) -> UnixMillis {
         let way = if self.is_clock_set {
             self.inputs % 3
         } else {
@@ -332,6 +340,10 @@ impl<'m> Sim<'m> {
             assert!(self.world.state.run.in_flight.is_empty());
             return false;
         }
+        if self.faults.moved > 0 && self.moves < MOVES_MAX && self.rng.percent(self.faults.moved) {
+            self.move_start();
+            return true;
+        }
         if self.faults.stop > 0 && self.crashes < 6 && self.rng.percent(self.faults.stop) {
             self.crashes += 1;
             self.ask(RequestKind::Stop);
@@ -378,7 +390,8 @@ impl<'m> Sim<'m> {
 
     /// No context saw more attempts than allowed, and the sum is within the bound of the start.
     pub(crate) fn check_counts(&self) {
-        if self.repairs > 0 {
+        // With another start all failures are forgotten.
+        if self.repairs > 0 || self.moves > 0 {
             return;
         }
         for (context, count) in &self.ended {

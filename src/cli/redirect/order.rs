@@ -15,7 +15,7 @@ use crate::{
     config,
     failure::{Failure, exit},
     files,
-    ops::{self, redirect::RedirectOrder},
+    ops::{self, redirect::RedirectOrder, start::MovedStart},
     plan_file,
     store::{self, Store},
 };
@@ -27,7 +27,7 @@ const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 pub(super) fn order(
     context: &Context,
     flags: &RedirectArgs,
-    store: &Store,
+    store: &mut Store,
 ) -> Result<RedirectOrder, Failure> {
     refuse_blank(flags)?;
     let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
@@ -45,6 +45,13 @@ pub(super) fn order(
             text: result_text(context, text)?,
         })
     });
+    let constraints = constraints::changes(&flags.set)?;
+    let results = results.collect::<Result<_, Failure>>()?;
+    let moved = match &flags.from {
+        Some(rev) => Some(moved(context, flags, store, rev.trim())?),
+        None => None,
+    };
+    let (start, moved) = moved.map(|moved| (moved.start, moved.paths)).unzip();
     let redirect = Redirect {
         goal: flags.goal.clone(),
         why: flags.why.clone(),
@@ -52,7 +59,7 @@ pub(super) fn order(
         definition_of_done: flags.done.clone(),
         checks: flags.check.clone(),
         more_checks: flags.add_check.clone(),
-        constraints: constraints::changes(&flags.set)?,
+        constraints,
         atoms: match flags.add {
             Some(_) => added(context, flags, store)?.atoms,
             None => Default::default(),
@@ -60,14 +67,31 @@ pub(super) fn order(
         into: flags.into.as_deref().map(AtomId::new),
         removed: ids(&flags.remove),
         selected: selected.collect::<Result<_, Failure>>()?,
-        results: results.collect::<Result<_, Failure>>()?,
+        results,
         forgotten: ids(&flags.forget),
         retried: ids(&flags.retry),
+        plan: None,
+        start,
     };
     Ok(RedirectOrder {
         redirect,
         reason: flags.text.clone(),
+        moved: moved.unwrap_or_default(),
     })
+}
+
+/// The start that is named. A state of another hand is asked about before its repository is opened.
+fn moved(
+    context: &Context,
+    flags: &RedirectArgs,
+    store: &mut Store,
+    rev: &str,
+) -> Result<MovedStart, Failure> {
+    let mut client = context.client(None);
+    client.may_ask &= !flags.yes;
+    ops::trust::gate(&client, store)?;
+    let state = store.read()?.state.clone();
+    ops::start::moved(&client, store.place(), &state, rev)
 }
 
 /// Refuses blank flags, mostly an empty variable of a script.
@@ -81,6 +105,7 @@ fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
         ("--check", flags.check.clone()),
         ("--add-check", flags.add_check.clone()),
         ("--into", one(&flags.into)),
+        ("--from", one(&flags.from)),
         ("--remove", flags.remove.clone()),
         ("--forget", flags.forget.clone()),
         ("--retry", flags.retry.clone()),

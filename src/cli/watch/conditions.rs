@@ -12,21 +12,22 @@ use descent_core::{
 
 use super::{WatchArgs, actions::WatchClient};
 use crate::{
-    cli::{context::Context, redirect},
+    cli::{
+        context::Context,
+        redirect::{self, RedirectArgs},
+    },
     clock::{self, Clock, Stopwatch},
     failure::Failure,
-    ops::{
-        self,
-        redirect::{RedirectOrder, Unchanged},
-        stop::StopRequest,
-        watch::WatchReport,
-    },
+    ops::{self, redirect::Unchanged, stop::StopRequest, watch::WatchReport},
     store::Store,
 };
 
 /// All conditions of one watch.
 pub(super) struct Conditions<'a> {
+    context: &'a Context,
     client: WatchClient<'a>,
+    /// The flags of the redirect: files that they name are read when it is made.
+    redirect: &'a RedirectArgs,
     rules: Vec<Rule>,
     progress: ProgressMark,
 }
@@ -48,7 +49,7 @@ enum When {
 
 enum Then {
     Stop,
-    Redirect(Box<RedirectOrder>),
+    Redirect,
 }
 
 /// The best that was seen, and how long ago.
@@ -71,8 +72,8 @@ pub(super) struct Fired {
 impl<'a> Conditions<'a> {
     pub(super) fn of(
         context: &'a Context,
-        flags: &WatchArgs,
-        store: &Store,
+        flags: &'a WatchArgs,
+        store: &mut Store,
     ) -> Result<Self, Failure> {
         let mut rules = Vec::new();
         for text in &flags.stop_when {
@@ -95,7 +96,7 @@ impl<'a> Conditions<'a> {
                     let hint = "name a change: --redirect-when stalled=15m --select GROUP=CHOICE";
                     return Err(Failure::usage("--redirect-when changes nothing", hint));
                 }
-                let then = Then::Redirect(Box::new(order));
+                let then = Then::Redirect;
                 rules.push(Rule { when, after, then });
             }
             None if !order.redirect.is_empty() || order.reason.is_some() => {
@@ -105,7 +106,9 @@ impl<'a> Conditions<'a> {
             None => {}
         }
         Ok(Self {
+            context,
             client: WatchClient::new(context),
+            redirect: &flags.redirect,
             rules,
             progress: ProgressMark::new(clock::real()),
         })
@@ -137,7 +140,7 @@ impl<'a> Conditions<'a> {
         let reason = format!("watch: {what} for {}", rule.after.as_str());
         let action = match rule.then {
             Then::Stop => "the run is stopped",
-            Then::Redirect(_) => "the run is redirected",
+            Then::Redirect => "the run is redirected",
         };
         Some(Fired {
             words: format!("{what} for {}: {action}", rule.after.as_str()),
@@ -163,7 +166,8 @@ impl<'a> Conditions<'a> {
                 ops::stop::stop(&self.client, store, &stop)?;
                 Ok(true)
             }
-            Then::Redirect(mut order) => {
+            Then::Redirect => {
+                let mut order = redirect::order_of(self.context, self.redirect, store)?;
                 let said = order
                     .reason
                     .take()

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use descent_core::state::{Extra, StartedFrom};
+use descent_core::{
+    id::{CommitId, TreeId},
+    state::{Extra, StartedFrom},
+};
 
 use super::{Result, Worktrees};
 use crate::git::SnapshotNote;
@@ -50,7 +53,7 @@ impl Worktrees {
 
     /// Keeps the start of a run through gc and a power cut: in our own repository, and the person's part of it in
     /// theirs.
-    pub(super) fn hold(&self, start: &StartedFrom) -> Result<()> {
+    pub fn hold(&self, start: &StartedFrom) -> Result<()> {
         let reference = format!("{}/start", self.refs);
         self.git.set_ref(&reference, &start.commit)?;
         if !self.is_private {
@@ -59,21 +62,57 @@ impl Worktrees {
         Ok(self.git.sync_all()?)
     }
 
-    /// The commit that the person names instead of their working tree; `None` if there is none.
+    /// The commit that the person names instead of their working tree, kept; `None` if there is none.
     pub fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
+        let start = self.named(rev)?;
+        start.iter().try_for_each(|start| self.hold(start))?;
+        Ok(start)
+    }
+
+    /// The same, and nothing is kept.
+    pub fn named(&self, rev: &str) -> Result<Option<StartedFrom>> {
         let Some(commit) = self.git.resolve(rev)? else {
             return Ok(None);
         };
-        let start = StartedFrom {
+        Ok(Some(StartedFrom {
             tree: self.git.tree_of(&commit)?,
             head: commit.clone(),
             commit,
             branch: Some(rev.to_owned()),
             dirty: false,
             extra: Extra::default(),
+        }))
+    }
+
+    /// The paths whose files are now neither as in the start nor as in any of `results`, which the person may have
+    /// brought home. None where looking would cost too much.
+    pub fn moved_since(&self, start: &StartedFrom, results: &[CommitId]) -> Result<Vec<String>> {
+        let scratch = self.scratch()?;
+        let now = match self.is_private {
+            true => Some(self.git.tree_of_all(scratch, &self.left_out())?),
+            false => self.git.tree_of_files(scratch)?,
         };
-        self.hold(&start)?;
-        Ok(Some(start))
+        let Some(now) = now.filter(|now| *now != start.tree) else {
+            return Ok(Vec::new());
+        };
+        let mut moved = self.paths_between(&start.tree, &now)?;
+        let results: BTreeSet<&CommitId> = results.iter().collect();
+        for result in results {
+            if moved.is_empty() || *result == start.commit || !self.is_there(result)? {
+                continue;
+            }
+            let others = self.paths_between(&self.git.tree_of(result)?, &now)?;
+            let others: BTreeSet<String> = others.into_iter().collect();
+            moved.retain(|path| others.contains(path));
+        }
+        Ok(moved)
+    }
+
+    /// The paths in which two trees differ, but for those in our own cache: a home directory may be a repository.
+    pub fn paths_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>> {
+        let mut paths = self.git.paths_between(old, new)?;
+        paths.retain(|path| !self.git.top().join(path).starts_with(self.whole_cache()));
+        Ok(paths)
     }
 
     /// Whether the start commit of the run is there, with all that it has beside the person's own.

@@ -175,18 +175,23 @@ fn align_asks_for_nothing_and_writes_nothing_on_a_dry_run() {
 }
 
 #[test]
-fn the_same_plan_again_is_unchanged_and_another_one_needs_force() {
+fn the_same_plan_again_is_unchanged_and_another_one_needs_a_yes_or_force() {
     let world = World::new();
     world.align(&good());
     let before = world.state_bytes();
     world.try_align(&good()).expect(0).says("unchanged");
     let mut other = good();
     other["objective"]["goal"] = json!("something else");
-    let ran = world.try_align(&other);
-    assert!(
-        ran.code != Some(0) && ran.stderr.contains("--force"),
-        "{ran:?}"
-    );
+    world
+        .descent(&["align", "-f", &world.plan(&other)])
+        .expect(2)
+        .says("descent align -y");
+    world
+        .descent(&[
+            "align", "another", "--why", "w", "--check", "true", "--step", "s",
+        ])
+        .expect(2)
+        .says("--force");
     assert_eq!(world.state_bytes(), before);
     world
         .descent(&["align", "-y", "--force", "-f", &world.plan(&other)])

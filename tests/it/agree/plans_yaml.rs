@@ -83,7 +83,7 @@ fn the_same_plan_in_another_form_is_unchanged() {
     let other = other.replace("depends_on: [head]", "");
     with_stdin(&world, &["align", "-f", "-"], &other)
         .expect(2)
-        .says("E-UNFINISHED");
+        .says("descent align -y");
 }
 
 #[test]

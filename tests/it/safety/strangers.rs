@@ -86,6 +86,26 @@ fn a_plan_that_another_committed_runs_no_check_before_it_is_allowed() {
 }
 
 #[test]
+fn an_edited_plan_of_another_is_taken_in_only_after_it_was_allowed() {
+    let (world, path) = cloned_plan();
+    let mine = plan(&["false"], json!({}), json!({"A1": task("true")}));
+    world.align(&mine);
+    let before = world.state_bytes();
+    world
+        .descent(&["align", "-y", "-f", &path])
+        .expect(77)
+        .says("eve@example.org");
+    assert_eq!(world.state_bytes(), before);
+    let shown = world.descent(&["trust", "--plan", &path, "--json"]).json();
+    let hash = shown["hash"].as_str().expect("a digest");
+    world
+        .descent(&["trust", "--plan", &path, "--hash", hash])
+        .expect(0);
+    world.descent(&["align", "-y", "-f", &path]).expect(0);
+    assert_ne!(world.state_bytes(), before);
+}
+
+#[test]
 fn new_atoms_of_another_are_added_only_after_they_were_allowed_with_or_without_an_objective() {
     for is_whole in [true, false] {
         let world = World::new();

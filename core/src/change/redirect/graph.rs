@@ -160,7 +160,7 @@ fn subtrees(state: &State, tops: &[&AtomId]) -> BTreeSet<AtomId> {
 }
 
 /// Takes parts out of a group, unless nothing would be left of it.
-fn without(group: &mut Atom, gone: &BTreeSet<AtomId>) -> Result<(), String> {
+pub(super) fn without(group: &mut Atom, gone: &BTreeSet<AtomId>) -> Result<(), String> {
     let kids = match &mut group.body {
         Body::All { parts } => parts,
         Body::Any {

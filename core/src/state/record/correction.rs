@@ -91,6 +91,8 @@ words! {
         Guidance = "guidance",
         Confirmation = "confirmation",
         Resolution = "resolution",
+        /// The run has another start
+        StartChange = "start_change",
         /// Back to an earlier serial, which stands in `to`
         Undo = "undo",
     }
