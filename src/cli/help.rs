@@ -16,16 +16,21 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "steer",
         &[
-            "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve", "undo", "fork",
+            "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve",
         ],
     ),
     (
         "look",
         &[
-            "status", "ps", "watch", "graph", "why", "diff", "log", "show", "report",
+            "status", "ps", "watch", "graph", "why", "diff", "log", "report",
         ],
     ),
-    ("file", &["edit", "validate", "migrate", "schema", "trust"]),
+    (
+        "file",
+        &[
+            "edit", "validate", "undo", "fork", "show", "migrate", "schema", "trust",
+        ],
+    ),
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
