@@ -131,6 +131,7 @@ impl EventLog {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let newest = newest(&self.dir, &self.run);
+        self.let_go_unless_there(&newest)?;
         if self.bytes + text.len() as u64 > BYTES_MAX {
             self.file = None;
             let before = older(&self.dir, &self.run);
@@ -147,6 +148,17 @@ impl EventLog {
         };
         file.write_all(&text)?;
         self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// A directory or a file that was deleted is made anew; a link in the place of the directory is not followed.
+    fn let_go_unless_there(&mut self, newest: &Path) -> io::Result<()> {
+        files::make_dir(&self.dir)?;
+        let there = newest.symlink_metadata().ok().map(|meta| meta.ino());
+        let open = self.file.as_ref().map(File::metadata).transpose()?;
+        if open.is_some_and(|meta| Some(meta.ino()) != there) {
+            (self.file, self.bytes) = (None, 0);
+        }
         Ok(())
     }
 }

@@ -114,7 +114,7 @@ impl RunRecords {
             self.make_room(paths)?;
         }
         let text = format!("{:#}\n", serde_json::to_value(record)?);
-        private::write_private(dir, &name, text.as_bytes())
+        private::write_loosely(dir, &name, text.as_bytes())
     }
 
     /// Removes the records of states that are gone, and if that is not enough the oldest.

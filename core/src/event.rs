@@ -336,6 +336,9 @@ pub enum Event {
         /// All leaves.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u64>,
+        /// Those that were not measured: another one decided.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unmeasured: Option<u64>,
         /// Agreed steps that are open although the check holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         open: Vec<AtomId>,

@@ -316,6 +316,13 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// The leaves that nobody has measured on this basis.
+    pub fn count_unmeasured(&self, check: &Check) -> u64 {
+        let leaves = check.leaves();
+        let is_open = |leaf: &&&Check| matches!(self.judge(leaf), CheckProgress::Measure(_));
+        leaves.iter().filter(is_open).count() as u64
+    }
+
     /// Evaluates in written order, assertions last, with short-circuit.
     pub fn judge<'c>(&self, check: &'c Check) -> CheckProgress<'c> {
         match &check.kind {

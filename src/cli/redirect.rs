@@ -102,6 +102,13 @@ pub(super) fn order_of(
     flags: &RedirectArgs,
     store: &mut Store,
 ) -> Result<RedirectOrder, Failure> {
+    if flags.dry_run || flags.abort {
+        let hint = "descent redirect takes them";
+        return Err(Failure::usage(
+            "-n and --abort are for a redirect at once",
+            hint,
+        ));
+    }
     order::order(context, flags, store)
 }
 

@@ -97,7 +97,8 @@ fn show(
     }
     let world = World::new(state);
     let observed = observe(store, world.state.run.status);
-    let notes = notes(&observed, is_edited);
+    let mut notes = notes(&observed, is_edited);
+    notes.extend(stop_under_way(&world.state).filter(|_| observed.holder.is_some()));
     let around = surroundings(store, &world.state);
     let mut status = view::status(&world, &around, observed.liveness);
     fill_workspace(store, &world, &mut status);
@@ -127,6 +128,29 @@ fn notes(observed: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
         text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
     });
     liveness::note(observed).into_iter().chain(edited).collect()
+}
+
+/// A stop that waits for what must not be cut off.
+fn stop_under_way(state: &State) -> Option<StatusNote> {
+    let request = state.control.request.as_ref();
+    let request = request.filter(|_| state.control.stop_requested)?;
+    let names: Vec<&str> = state
+        .run
+        .in_flight
+        .iter()
+        .map(|one| one.atom.as_str())
+        .collect();
+    let waits = match names.is_empty() {
+        true => String::new(),
+        false => format!("; it waits for {}", render::listed(&names, 6)),
+    };
+    Some(StatusNote {
+        meaning: Meaning::Unknown,
+        text: format!(
+            "{} asked it to stop{waits} (descent stop --now ends it)",
+            request.by
+        ),
+    })
 }
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {

@@ -50,7 +50,8 @@ pub(super) fn watch(context: &Context, flags: &WatchArgs) -> Result<End, Failure
         && !context.out.json
         && !context.out.quiet
         && area::can_draw()
-        && std::io::stdout().is_terminal();
+        && std::io::stdout().is_terminal()
+        && std::io::stdin().is_terminal();
     match is_screen {
         true => screen::show(context, lookout, conditions),
         false => follow(context, lookout, conditions),
@@ -64,10 +65,18 @@ fn follow(
     mut conditions: Conditions<'_>,
 ) -> Result<End, Failure> {
     let mut idle = 0;
+    let (mut is_told, mut has_events) = (false, false);
     let mut told: Option<String> = None;
     loop {
         let look = lookout.look();
         print_events(context, &look);
+        has_events |= !look.events.is_empty();
+        if look.work.is_some() && !has_events && !is_told {
+            is_told = true;
+            context
+                .out
+                .say("the events of this run are not kept: only its end is told (descent status)");
+        }
         if look.trouble.is_some() && look.trouble != told {
             let trouble = look.trouble.as_deref().unwrap_or_default();
             context
@@ -81,9 +90,14 @@ fn follow(
         }
         if let Some(fired) = conditions.fired(&look) {
             context.out.say(&fired.words);
-            if conditions.act(lookout.store(), fired)? {
-                end(context, &mut lookout)?;
-                return Ok(End::Code(exit::STOPPED));
+            match conditions.act(lookout.store(), fired) {
+                Ok(true) => {
+                    end(context, &mut lookout)?;
+                    return Ok(End::Code(exit::STOPPED));
+                }
+                Ok(false) => {}
+                // The other conditions are still looked for.
+                Err(failure) => context.out.failure(&failure),
             }
         }
         std::thread::sleep(LOOK_EVERY);

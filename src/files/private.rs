@@ -95,11 +95,22 @@ fn judge(meta: &fs::Metadata, me: Me, what: &str, wanted: &str) -> Result<(), St
 }
 
 pub fn write_private(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    make_private(dir)?;
+    files::write_durably(&dir.join(name), bytes)
+}
+
+/// The same for a record that nothing depends on: nobody waits for the disk.
+pub fn write_loosely(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    make_private(dir)?;
+    files::write_whole(&dir.join(name), bytes)
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
     files::make_dirs(dir)?;
     if fs::metadata(dir)?.mode() & OTHERS != 0 {
         fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     }
-    files::write_durably(&dir.join(name), bytes)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub fn list() -> RunListing {
     let mut warnings: Vec<String> = listing
         .odd
         .into_iter()
-        .map(|odd| format!("warning: passed over {odd}"))
+        .map(|odd| format!("warning: passed over {}", crate::render::line(&odd)))
         .collect();
     if listing.left_out > 0 {
         let count = listing.left_out;

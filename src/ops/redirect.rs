@@ -151,6 +151,25 @@ pub fn abort(client: &dyn Client, store: &mut Store) -> Result<bool, Failure> {
     }
 }
 
+impl OpenRedirect {
+    /// Whether the loop goes on as before: another process took the request back, or the loop did. A stop meanwhile
+    /// takes nothing back.
+    pub fn was_taken_back(&self, state: &State) -> bool {
+        self.is_live && state.run.status == RunStatus::Running && !change::is_redirect_open(state)
+    }
+}
+
+fn taken_back() -> Failure {
+    let message =
+        "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
+    Failure::new(
+        "E-REDIRECT-GONE",
+        exit::LEASE,
+        message,
+        "descent redirect asks anew",
+    )
+}
+
 fn asked_already(state: &State) -> Failure {
     let by = state.control.request.as_ref();
     let by = by.map_or_else(String::new, |request| {
@@ -207,6 +226,9 @@ fn commit(
             if *by_another && change::is_redirect_open(&fresh.state) {
                 let failure = asked_already(&fresh.state);
                 return Err(ChangeError::Failed(failure));
+            }
+            if open.is_some_and(|open| open.was_taken_back(&fresh.state)) {
+                return Err(ChangeError::Failed(taken_back()));
             }
             before = Some(fresh.state.clone());
             adopt(client, &fresh.state, order)

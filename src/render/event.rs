@@ -371,6 +371,7 @@ fn checked(event: &Event) -> String {
         open,
         held,
         of,
+        unmeasured,
         ..
     } = event
     else {
@@ -385,7 +386,9 @@ fn checked(event: &Event) -> String {
     }
     let mut text = format!("the base case {}", holds(*verdict));
     if let (Some(held), Some(of), Verdict::Fail) = (held, of, verdict) {
-        text += &format!(" ({held} of {})", count(*of, "check"));
+        let rest = unmeasured.map(|rest| format!(", {rest} not measured"));
+        let rest = rest.unwrap_or_default();
+        text += &format!(" ({held} of {}{rest})", count(*of, "check"));
     }
     if !open.is_empty() {
         text += &format!("; still open: {}", listed(&names(open), NAMES_MAX));

@@ -83,7 +83,12 @@ fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
         .unwrap_or(0)
         .min(page.width.saturating_sub(42).max(16));
     let mut label = Some(Line::label("checks"));
-    for check in checks.iter().take(CHECKS_MAX) {
+    // Those that do not hold are shown first, if not all have room.
+    let mut shown: Vec<&CheckView> = checks.iter().collect();
+    if checks.len() > CHECKS_MAX {
+        shown.sort_by_key(|check| check.verdict.as_deref() == Some("pass"));
+    }
+    for check in shown.into_iter().take(CHECKS_MAX) {
         let verdict = check.verdict.as_deref().unwrap_or("-");
         let name = Line::of(&check.check).cut(name_width).pad(name_width + 2);
         let known = match (&check.at, &check.verdict) {

@@ -18,7 +18,7 @@ use ratatui::{
 use super::{Line, Meaning};
 
 pub use page::draw_page;
-pub use terminal::{Screen, TerminalInput, typed};
+pub use terminal::{Screen, typed};
 
 /// On a smaller screen there is the tree alone.
 const ROWS_FOR_PANELS: u16 = 16;

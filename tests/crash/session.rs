@@ -231,6 +231,7 @@ fn check_beside(world: &World) {
         ".gitignore",
         "attempts",
         "commit.lock",
+        "events",
         "heartbeat",
         "journal",
         "repository",

@@ -26,7 +26,7 @@ const KINDS: [&str; 29] = [
     r#"{"event":"revived","atom":"A"}"#,
     r#"{"event":"forgotten","atom":"A"}"#,
     r#"{"event":"rebuilt","kept":1,"taken_back":["A"],"head":"c0"}"#,
-    r#"{"event":"base_case","verdict":"unknown","pristine":true,"held":1,"of":2,"open":["A"],"awaits":"w","again":"a"}"#,
+    r#"{"event":"base_case","verdict":"unknown","pristine":true,"held":1,"of":3,"unmeasured":1,"open":["A"],"awaits":"w","again":"a"}"#,
     r#"{"event":"disagreed","checks":["f"]}"#,
     r#"{"event":"unsteady","checks":["f"]}"#,
     r#"{"event":"corrected","what":"w","effects":["e"],"lost":["l"]}"#,

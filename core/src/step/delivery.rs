@@ -144,6 +144,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     }
     if !is_taken_again {
         let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
+        let unmeasured = transaction.evaluate(basis, |evaluator| evaluator.count_unmeasured(check));
         let open = match found.verdict {
             Verdict::Pass => open_steps(transaction),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
@@ -153,6 +154,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
             pristine: basis.decides(),
             held: Some(count.held),
             of: Some(count.of),
+            unmeasured: Some(unmeasured).filter(|count| *count > 0),
             open,
             awaits: found.awaits,
             again: found.again,

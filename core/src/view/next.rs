@@ -100,7 +100,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
             open.first()
                 .map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
         }
-        RunStatus::NeedsGuidance if !doubts(&world.state).is_empty() => {
+        RunStatus::NeedsGuidance | RunStatus::Stopped if !doubts(&world.state).is_empty() => {
             "descent resolve".to_owned()
         }
         // The next run would end like the last one, unless a person changes something.

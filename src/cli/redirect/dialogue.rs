@@ -47,6 +47,8 @@ pub(super) fn ask(
         match try_line(context, store, &open, &line, reason) {
             Ok(Some(end)) => return Ok(end),
             Ok(None) => {}
+            // Nothing that is typed can be made any more.
+            Err(failure) if open.was_taken_back(&store.read()?.state) => return Err(failure),
             Err(failure) => context.out.failure(&failure),
         }
     }

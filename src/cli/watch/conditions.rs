@@ -47,6 +47,7 @@ enum When {
     Hung,
 }
 
+#[derive(Debug, Clone, Copy)]
 enum Then {
     Stop,
     Redirect,
@@ -64,6 +65,7 @@ struct ProgressMark {
 pub(super) struct Fired {
     then: Then,
     when: When,
+    after: DurationText,
     reason: String,
     /// For whoever watches.
     pub(super) words: String,
@@ -85,6 +87,7 @@ impl<'a> Conditions<'a> {
             });
         }
         let order = redirect::order_of(context, &flags.redirect, store)?;
+        let client = WatchClient::new(context);
         match &flags.redirect_when {
             Some(text) => {
                 let (when, after) = condition("--redirect-when", text)?;
@@ -96,6 +99,9 @@ impl<'a> Conditions<'a> {
                     let hint = "name a change: --redirect-when stalled=15m --select GROUP=CHOICE";
                     return Err(Failure::usage("--redirect-when changes nothing", hint));
                 }
+                // A mistake is told now, and not in the night.
+                let loaded = store.read()?;
+                ops::redirect::plan(&client, &loaded.state, &order)?.ok();
                 let then = Then::Redirect;
                 rules.push(Rule { when, after, then });
             }
@@ -107,7 +113,7 @@ impl<'a> Conditions<'a> {
         }
         Ok(Self {
             context,
-            client: WatchClient::new(context),
+            client,
             redirect: &flags.redirect,
             rules,
             progress: ProgressMark::new(clock::real()),
@@ -146,12 +152,24 @@ impl<'a> Conditions<'a> {
             words: format!("{what} for {}: {action}", rule.after.as_str()),
             then: rule.then,
             when: rule.when,
+            after: rule.after,
             reason,
         })
     }
 
-    /// Carries it out; true if the run has ended by it.
-    pub(super) fn act(&self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
+    /// Carries it out; true if the run has ended by it. A stop or redirect of a stalled run that
+    /// could not be made is tried again after the same time.
+    pub(super) fn act(&mut self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
+        let (when, after, then) = (fired.when, fired.after.clone(), fired.then);
+        let done = self.carry_out(store, fired);
+        if done.is_err() && when == When::Stalled {
+            self.progress.since.lap_ms();
+            self.rules.push(Rule { when, after, then });
+        }
+        done
+    }
+
+    fn carry_out(&self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
         match fired.then {
             Then::Stop => {
                 let stop = StopRequest {

@@ -67,7 +67,12 @@ impl WatchHistory {
         let (resolved, all) = (resolved.len(), resolved.len() + open.len());
         let left = world.measure().attempts.to_string();
         let spent = &world.state.run.spent;
-        let held = world.state.run.verdicts.last();
+        let held = world
+            .state
+            .run
+            .verdicts
+            .last()
+            .filter(|one| one.is_pristine);
         let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
         let cost = render::count(spent.attempts, "attempt");
         let left_text = &left;
@@ -80,9 +85,15 @@ impl WatchHistory {
 
     fn happened(&mut self, happened: &HappenedEvent) {
         let at = happened.at.get(11..19).unwrap_or_default();
-        for line in render::event(&happened.event, usize::MAX) {
-            self.events
-                .push_back(Line::new().dim(at).plain(" ").then(line));
+        let mut lines = render::event(&happened.event, usize::MAX);
+        // The result is no line of a run, and the screen shows no result.
+        if let Event::Ended { summary, .. } = &happened.event {
+            let line = Line::new().word("ended").pad(10);
+            lines.push(line.plain(render::line(summary)));
+        }
+        for line in lines {
+            let line = Line::new().dim(at).plain(" ").then(line);
+            self.events.push_back(line);
         }
         let over = self.events.len().saturating_sub(EVENTS_MAX);
         self.events.drain(..over);

@@ -26,7 +26,7 @@ use crate::{
     process::own_program,
     render::{
         self, Line, Meaning,
-        watch::{Screen, TerminalInput, Theme, draw, draw_page, typed},
+        watch::{Screen, Theme, draw, draw_page, typed},
     },
     signal::Signal,
 };
@@ -43,6 +43,7 @@ const TYPED_MAX: usize = 4_000;
 /// A question at the foot of the screen.
 enum Question {
     Stop,
+    Redirect,
     Guide { atom: AtomId, typed: String },
     Confirm(String),
 }
@@ -81,7 +82,7 @@ pub(super) fn show(
     let mut session = Session::new(context, lookout, look);
     let mut screen = Screen::open().map_err(|error| lost(&error))?;
     let theme = Theme::chosen();
-    let (mut looked_ms, mut drawn_ms) = (0, 0);
+    let (mut looked_ms, mut drawn_ms, mut drawn_at) = (0, 0, screen.size());
     loop {
         let signal = runtime.block_on(async {
             tokio::time::timeout(Duration::ZERO, signals.next())
@@ -100,13 +101,16 @@ pub(super) fn show(
             session.look_again();
             if let Some(fired) = conditions.fired(&session.look) {
                 let words = fired.words.clone();
-                let acted = conditions.act(session.lookout.store(), fired);
-                if acted? {
-                    drop(screen);
-                    context.out.say(&words);
-                    return Ok(End::Code(exit::STOPPED));
+                match conditions.act(session.lookout.store(), fired) {
+                    Ok(true) => {
+                        drop(screen);
+                        context.out.say(&words);
+                        return Ok(End::Code(exit::STOPPED));
+                    }
+                    Ok(false) => session.say(Ok(words)),
+                    // The other conditions are still looked for.
+                    Err(failure) => session.say(Err(failure)),
                 }
-                session.say(Ok(words));
             }
         }
         if session.is_changed || now_ms.saturating_sub(drawn_ms) >= DRAW_EVERY_MS {
@@ -116,10 +120,16 @@ pub(super) fn show(
                 .draw(|frame| session.draw(frame, theme))
                 .map_err(|error| lost(&error))?;
         }
-        match typed(WAIT).map_err(|error| lost(&error))? {
-            None => {}
-            Some(TerminalInput::Resized) => session.is_changed = true,
-            Some(TerminalInput::Key(event)) => match session.on_key(event) {
+        let keys = match typed(WAIT) {
+            Ok(keys) => keys,
+            // The terminal is gone.
+            Err(_) => return Ok(End::Signal(Signal::Hangup)),
+        };
+        let size = screen.size();
+        session.is_changed |= size != drawn_at;
+        drawn_at = size;
+        for key in keys {
+            match session.on_key(key) {
                 Next::GoOn => {}
                 Next::Leave => return Ok(End::Code(0)),
                 Next::Open(command) => {
@@ -127,7 +137,7 @@ pub(super) fn show(
                     lent.map_err(|error| lost(&error))?;
                     session.is_changed = true;
                 }
-            },
+            }
         }
     }
 }
@@ -222,6 +232,9 @@ impl<'a> Session<'a> {
     fn foot(&self) -> Line {
         match (&self.question, &self.message) {
             (Some(Question::Stop), _) => Line::new().strong("end this run? y/n"),
+            (Some(Question::Redirect), _) => {
+                Line::new().strong("end what is in flight, and say what shall be another? y/n")
+            }
             (Some(Question::Guide { atom, typed }), _) => Line::new()
                 .strong(format!("say to {atom}: "))
                 .plain(typed)
@@ -249,8 +262,7 @@ impl<'a> Session<'a> {
         self.is_changed = true;
         self.message = None;
         if let Some(question) = self.question.take() {
-            self.answer(question, event);
-            return Next::GoOn;
+            return self.answer(question, event);
         }
         let Some(key) = keys::key(event) else {
             return Next::GoOn;
@@ -268,6 +280,9 @@ impl<'a> Session<'a> {
             KeyCommand::Output | KeyCommand::Difference | KeyCommand::Why | KeyCommand::Help => {
                 self.open_page(key)
             }
+            KeyCommand::Stop if !self.look.is_live() => {
+                self.say(Ok("nothing runs".to_owned()));
+            }
             KeyCommand::Stop => self.question = Some(Question::Stop),
             KeyCommand::Guide => {
                 let atom = self.seen.atom(self.row());
@@ -280,6 +295,7 @@ impl<'a> Session<'a> {
                 Some(name) => self.question = Some(Question::Confirm(name)),
                 None => self.say(Ok("nothing here waits for a person's word".to_owned())),
             },
+            KeyCommand::Redirect if self.look.is_live() => self.question = Some(Question::Redirect),
             KeyCommand::Redirect => return Next::Open("redirect"),
             KeyCommand::Edit => return Next::Open("edit"),
             KeyCommand::Refresh => {}
@@ -317,7 +333,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn answer(&mut self, question: Question, event: KeyEvent) {
+    fn answer(&mut self, question: Question, event: KeyEvent) -> Next {
         let is_yes = matches!(event.code, KeyCode::Char('y' | 'Y'));
         let is_no = matches!(event.code, KeyCode::Char('n' | 'N'));
         match question {
@@ -329,9 +345,11 @@ impl<'a> Session<'a> {
                 let done = actions::confirm(self.context, self.lookout.store(), &name, is_yes);
                 self.say(done);
             }
+            Question::Redirect if is_yes => return Next::Open("redirect"),
             Question::Guide { atom, typed } => self.type_on(atom, typed, event),
-            Question::Stop | Question::Confirm(_) => {}
+            Question::Stop | Question::Redirect | Question::Confirm(_) => {}
         }
+        Next::GoOn
     }
 
     fn type_on(&mut self, atom: AtomId, mut typed: String, event: KeyEvent) {

@@ -2,25 +2,24 @@
 //!
 //! Invariant: it is given back as it was, also after a panic. Not here: what is drawn.
 
-use std::io;
+use std::{io, time::Duration};
 
 use ratatui::{
     DefaultTerminal, Frame,
     crossterm::event::{self, Event, KeyEvent, KeyEventKind},
 };
-use std::time::Duration;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+/// Keys that are taken at once: a person types fewer.
+const KEYS_MAX: usize = 4_096;
 
 /// A terminal in our hands until it is dropped.
 #[derive(Debug)]
 pub struct Screen {
     terminal: DefaultTerminal,
-}
-
-/// An act of the person at the terminal.
-#[derive(Debug)]
-pub enum TerminalInput {
-    Key(KeyEvent),
-    Resized,
 }
 
 impl Screen {
@@ -42,6 +41,12 @@ impl Screen {
         self.terminal.draw(draw).map(|_| ())
     }
 
+    /// Columns and rows, as the terminal tells them now.
+    pub fn size(&self) -> Option<(u16, u16)> {
+        let size = self.terminal.size().ok()?;
+        Some((size.width, size.height))
+    }
+
     /// Gives the terminal to `work`, and takes it back.
     ///
     /// # Errors
@@ -61,21 +66,31 @@ impl Drop for Screen {
     }
 }
 
-/// Waits for a key or another size, so long at most.
+/// Waits for keys, so long at most.
+///
+/// The terminal is asked first: the library would read from one that is gone for ever.
 ///
 /// # Errors
 /// If the terminal is gone.
-pub fn typed(wait: Duration) -> io::Result<Option<TerminalInput>> {
-    if !event::poll(wait)? {
-        return Ok(None);
+pub fn typed(wait: Duration) -> io::Result<Vec<KeyEvent>> {
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    let pause = Timespec::try_from(wait).ok();
+    match poll(&mut terminal, pause.as_ref()) {
+        Err(Errno::INTR) => return Ok(Vec::new()),
+        polled => polled?,
+    };
+    let seen = terminal[0].revents();
+    if seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::ErrorKind::BrokenPipe.into());
     }
-    Ok(match event::read()? {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Some(TerminalInput::Key(key)),
-        Event::Resize(..) => Some(TerminalInput::Resized),
-        Event::Key(_)
-        | Event::FocusGained
-        | Event::FocusLost
-        | Event::Mouse(_)
-        | Event::Paste(_) => None,
-    })
+    let mut keys = Vec::new();
+    while seen.contains(PollFlags::IN) && keys.len() < KEYS_MAX && event::poll(Duration::ZERO)? {
+        if let Event::Key(key) = event::read()?
+            && key.kind != KeyEventKind::Release
+        {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
 }

@@ -151,3 +151,48 @@ fn a_watch_that_is_killed_ends_nothing_else() {
     world.touch("go");
     run.wait().expect(0);
 }
+
+/// Whether a watch works in this project.
+fn is_watching(world: &World) -> bool {
+    let here = world.repo().canonicalize().expect("the project");
+    let entries = std::fs::read_dir("/proc").expect("processes").flatten();
+    let mut here_at_work = entries.filter(|entry| {
+        let cwd = std::fs::read_link(entry.path().join("cwd"));
+        cwd.is_ok_and(|cwd| cwd == here)
+    });
+    here_at_work.any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.ends_with(b"descent\0watch\0")
+    })
+}
+
+#[test]
+fn a_watch_whose_terminal_is_gone_ends() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let seen = world.out("seen");
+    let mut script = world.bare_command("script");
+    let line = format!("{} watch", env!("CARGO_BIN_EXE_descent"));
+    script.args(["-q", "-f", "-c", &line]).arg(&seen);
+    // Its end would be a key.
+    script.stdin(std::process::Stdio::piped());
+    script.env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
+    let script = Running::of(script);
+    let is_drawn = || std::fs::read(&seen).is_ok_and(|seen| !seen.is_empty());
+    wait_for("the screen", || is_drawn() && is_watching(&world));
+    script.kill();
+    wait_for("its end", || !is_watching(&world));
+    world.touch("go");
+    run.wait().expect(0);
+}
+
+#[test]
+fn a_redirect_that_cannot_be_made_is_refused_before_anything_is_watched() {
+    let world = World::new();
+    waiting(&world);
+    let when = ["watch", "--redirect-when", "stalled=1s"];
+    let wrong = [&when[..], &["--select", "G=A9"]].concat();
+    world.descent(&wrong).expect(65).says("A9");
+    let dry = [&when[..], &["-n", "--select", "G=A2"]].concat();
+    world.descent(&dry).expect(2).says("-n and --abort");
+}

@@ -76,7 +76,7 @@ fn a_lock_with_a_second_name_is_refused_and_left_as_it_is() {
 #[test]
 fn a_directory_of_sidecars_that_is_a_link_is_refused_and_nothing_is_made_or_removed_where_it_leads()
 {
-    for name in ["journal", "evidence", "attempts", "repository"] {
+    for name in ["journal", "evidence", "attempts", "repository", "events"] {
         let world = agreed();
         let elsewhere = world.root().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();

@@ -367,8 +367,16 @@ fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
         .descent(&["redirect", "--abort"])
         .expect(0)
         .shows("no redirect waits");
-    terminal.types("");
-    terminal.end().expect(0);
+    terminal.types("--select way=quick");
+    terminal.wait_for("redirect? [y/N] ");
+    terminal.types("y");
+    let shown = terminal.end().expect(75).text();
+    assert!(shown.contains("E-REDIRECT-GONE"), "{shown}");
+    assert_eq!(
+        world.state()["corrections"],
+        json!([]),
+        "nothing is changed"
+    );
     world.descent(&["stop"]).expect(0);
     drop(run);
 }
