@@ -2,7 +2,7 @@
 //!
 //! Not here: how it is drawn (`render`), and the file.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use super::attempts_of;
@@ -49,6 +49,8 @@ pub struct AttemptAtWork {
     pub since: String,
     pub stage: Stage,
     pub check: Option<CheckAtWork>,
+    /// Its output so far, a file beside the state.
+    pub log: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +120,7 @@ impl WorkView {
             other: other(desired, now, before),
             resolved,
             all,
-            attempts_left: alloc::format!("{}", world.measure().attempts),
+            attempts_left: format!("{}", world.measure().attempts),
             active_ms: if is_first {
                 run.spent.active_ms
             } else {
@@ -187,6 +189,7 @@ fn attempt(
         check: known
             .filter(|_| stage == Stage::Checks)
             .and_then(|one| one.check.clone()),
+        log: format!("attempts/{}/output.log", intent.id),
     }
 }
 
