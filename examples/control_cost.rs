@@ -1,4 +1,4 @@
-//! How long a stop and a redirect take, with 1, 3 and 8 workers, beside SIGKILL to the same processes.
+//! How long a stop and a redirect take, with 1, 3 and 8 workers, beside `kill -9` of the same processes.
 //!
 //! `control_cost DESCENT DIRECTORY ROUNDS NAP`: each worker has a grandchild in a session of its own; both sleep for a time
 //! that nobody else sleeps for. Each worker first writes the time at which it began. To know, not to pass or fail. Not here:
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::JoinHandle,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use rustix::{
@@ -43,25 +43,35 @@ fn main() {
         let mut all: Vec<Table> = [
             "stop committed → first process gone",
             "… → last process gone",
-            "SIGKILL to the same → last gone",
+            "kill -9 of the same → last gone",
+            "SIGKILL by a call of the system → last gone",
             "redirect committed → first new attempt",
         ]
         .map(Table::new)
         .into();
         let mut left = 0;
-        for _ in 0..rounds.parse::<usize>().unwrap() {
-            let redirected = bench.redirect(workers);
+        for round in 0..rounds.parse::<usize>().unwrap() {
+            let redirected = bench.redirect(workers, round);
             let stopped = bench.stop(workers);
-            let killed = bench.kill(workers);
+            let killed = bench.kill(workers, Killing::Program);
+            let called = bench.kill(workers, Killing::Call);
             all[0].times.push(stopped.first);
             all[1].times.push(stopped.last);
             all[2].times.push(killed.last);
-            all[3].times.push(redirected);
-            left += stopped.left + killed.left;
+            all[3].times.push(called.last);
+            all[4].times.push(redirected);
+            left += stopped.left + killed.left + called.left;
         }
         println!("{workers} workers, {left} processes left running");
         all.iter_mut().for_each(Table::print);
     }
+}
+
+/// How the same processes are ended without descent.
+enum Killing {
+    /// By the program that a person types.
+    Program,
+    Call,
 }
 
 struct Table {
@@ -152,7 +162,7 @@ impl Bench<'_> {
     }
 
     /// The same processes without descent, ended by their ids.
-    fn kill(&self, workers: usize) -> Seen {
+    fn kill(&self, workers: usize, how: Killing) -> Seen {
         let line = format!("setsid sleep {0} & exec sleep {0}", self.nap);
         let started: Vec<Child> = (0..workers)
             .map(|_| Command::new("sh").args(["-c", &line]).spawn().unwrap())
@@ -161,8 +171,15 @@ impl Bench<'_> {
         let pids = self.nappers();
         let watching = watch(pids.clone());
         let since = Instant::now();
-        for pid in pids {
-            kill_process(pid, Signal::KILL).unwrap();
+        match how {
+            Killing::Program => {
+                let ids = pids.iter().map(|pid| pid.as_raw_nonzero().to_string());
+                let mut kill = Command::new("kill");
+                assert!(kill.arg("-9").args(ids).status().unwrap().success());
+            }
+            Killing::Call => pids
+                .into_iter()
+                .for_each(|pid| kill_process(pid, Signal::KILL).unwrap()),
         }
         let ends = watching.join().unwrap();
         started.into_iter().for_each(|mut child| drop(child.wait()));
@@ -181,15 +198,12 @@ impl Bench<'_> {
     }
 
     /// From the commit to the time that the first new attempt wrote down.
-    fn redirect(&self, workers: usize) -> Duration {
+    fn redirect(&self, workers: usize, round: usize) -> Duration {
         let mut run = self.begun(workers);
         let before = lines(&self.started(workers)).len();
         let committed = commit(&self.project(workers));
-        let attempts = 3 + SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .subsec_nanos()
-            % 97;
+        // Another value each time: what stands already is no change.
+        let attempts = 3 + round % 2;
         let set = format!("max_attempts={attempts}");
         let redirect = ["redirect", "for the measurement", "--set", &set, "-y"];
         let mut redirect = self.command(workers, &redirect).spawn().unwrap();
