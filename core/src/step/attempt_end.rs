@@ -6,7 +6,7 @@ use super::{
     backoff::backoff_ms,
     counts::{self, RepairCause},
     failure::{self, Failure, doubt},
-    guidance, phase, planning,
+    guidance, patterns, phase, planning,
     transaction::Transaction,
 };
 use crate::{
@@ -215,6 +215,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         reason: failure.reason,
         attempts_left: Some(if has_ended { 0 } else { left }),
     });
+    patterns::tell(transaction);
     if !has_ended {
         guidance::ask_if_alike(transaction, &intent);
     }

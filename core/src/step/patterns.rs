@@ -2,9 +2,9 @@
 //!
 //! Invariant: nothing is decided by these counts.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use super::transaction::Transaction;
+use super::{trail, transaction::Transaction};
 use crate::{
     event::Event,
     id::AtomId,
@@ -17,8 +17,6 @@ const PATTERNS_MAX: usize = 50;
 const ATOMS_MAX: usize = 20;
 /// So many atoms that fail alike have one cause.
 const ATOMS_TOLD: usize = 3;
-/// Characters of a reason.
-const REASON_CHARS_MAX: usize = 200;
 
 pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
     let Some(fingerprint) = &failure.fingerprint else {
@@ -40,26 +38,32 @@ pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
         |place| patterns.remove(place),
     );
     pattern.failures += 1;
-    pattern.reason = first_line(&failure.reason);
+    pattern.reason = trail::first_line(&failure.reason);
     if !pattern.atoms.contains(&failure.atom) && pattern.atoms.len() < ATOMS_MAX {
         pattern.atoms.push(failure.atom.clone());
         pattern.atoms.sort_by(AtomId::cmp_naturally);
     }
-    let is_news = !pattern.told && pattern.atoms.len() >= ATOMS_TOLD;
-    pattern.told |= is_news;
-    let told = is_news.then(|| Event::Pattern {
-        atoms: pattern.atoms.clone(),
-        reason: pattern.reason.clone(),
-    });
     patterns.push(pattern);
     let over = patterns.len().saturating_sub(PATTERNS_MAX);
     patterns.drain(..over);
-    if let Some(event) = told {
-        transaction.announce(event);
-    }
 }
 
-fn first_line(reason: &str) -> String {
-    let first = reason.lines().next().unwrap_or_default().to_owned();
-    first.chars().take(REASON_CHARS_MAX).collect()
+/// Tells what several atoms have in common, once; after the failure that it follows from.
+pub(super) fn tell(transaction: &mut Transaction) {
+    let is_news = |one: &PatternRecord| !one.told && one.atoms.len() >= ATOMS_TOLD;
+    if !transaction.state.run.patterns.iter().any(is_news) {
+        return;
+    }
+    let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;
+    let news = patterns.iter_mut().filter(|one| is_news(one));
+    let told = news.map(|one| {
+        one.told = true;
+        Event::Pattern {
+            atoms: one.atoms.clone(),
+            reason: one.reason.clone(),
+        }
+    });
+    let told: Vec<Event> = told.collect();
+    told.into_iter()
+        .for_each(|event| transaction.announce(event));
 }

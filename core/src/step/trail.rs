@@ -9,6 +9,7 @@ mod line;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
+pub(super) use self::line::first_line;
 use self::line::{failure_line, has_long_output, is_line, with_short_output};
 use super::transaction::Transaction;
 use crate::{

@@ -350,6 +350,12 @@ fn a_cause_that_three_atoms_share_is_told_once_and_counted_in_the_state() {
     world.align(&plan(&["test -e never"], json!({"max_attempts": 2}), atoms));
     let ran = world.descent(&["run", "--json"]).expect(5);
     assert_eq!(ran.count("pattern"), 1);
+    let place = |event: &str| ran.stdout.find(event).expect("an event");
+    assert!(
+        place("attempt_failed") < place("\"pattern\""),
+        "{}",
+        ran.stdout
+    );
     let patterns = world.state()["run"]["patterns"].clone();
     assert_eq!(patterns[0]["failures"], 8, "{patterns}");
     assert_eq!(patterns[0]["atoms"], json!(["A1", "A2", "A3", "A4"]));

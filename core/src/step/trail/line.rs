@@ -51,7 +51,8 @@ pub(super) fn is_line(failure: &FailureEntry) -> bool {
         && failure.reason == first_line(&failure.reason)
 }
 
-fn first_line(reason: &str) -> String {
+/// The beginning of a reason, on one line.
+pub(in super::super) fn first_line(reason: &str) -> String {
     let first = reason.lines().next().unwrap_or_default();
     first.chars().take(LINE_CHARS_MAX).collect()
 }
