@@ -13,7 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::doc::{Places, suggest};
+use descent_core::{
+    doc::{Places, suggest},
+    id::AgentName,
+    state::Role,
+    world::AgentTable,
+};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -24,6 +29,9 @@ use crate::failure::Failure;
 pub const FILE_NAME: &str = "descent.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// The name of the agent that `worker` describes.
+const WORKER: &str = "worker";
+
 const TOP_KEYS: &[&str] = &["worker", "notify"];
 const WORKER_KEYS: &[&str] = &["run"];
 
@@ -33,6 +41,19 @@ pub struct Config {
     pub worker: Option<Worker>,
     /// The shell command that tells a person of an ending, or that a run waits.
     pub notify: Option<String>,
+}
+
+impl Config {
+    /// The agents of a run, by role.
+    pub fn agents(&self) -> AgentTable {
+        let mut agents = AgentTable::default();
+        if self.worker.is_some() {
+            for role in [Role::Worker, Role::Planner] {
+                agents.set(role, AgentName::new(WORKER));
+            }
+        }
+        agents
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

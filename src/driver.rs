@@ -34,7 +34,7 @@ use descent_core::{
     state::{Intent, RunStatus, StartedFrom},
     step::{self, Refusal, Transition},
     view::liveness::WaitsFor,
-    world::{Session, World},
+    world::{AgentTable, Session, World},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +68,7 @@ pub struct LoopHost {
     pub signals: Signals,
     pub watch: Watch,
     pub executor: Arc<dyn Executor>,
+    pub agents: Arc<AgentTable>,
     pub run: RunId,
     pub by: String,
     /// The start of a run that has not begun; without it, the person's working tree.
@@ -169,6 +170,7 @@ pub async fn run(
         remembered: Serial(0),
         rest: stall::StallDetector::default(),
     };
+    this.session.agents = Arc::clone(&this.host.agents);
     this.whole().await
 }
 

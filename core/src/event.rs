@@ -1,25 +1,30 @@
 //! The inputs of a run, and the events that it reports, as data.
 
+mod agent_end;
+mod outcome;
 pub mod record;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
+
+pub use agent_end::{AgentEnd, AgentLack};
+pub use outcome::{AgentReport, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
     state::{
-        FailureClass, FreeValue, Request, ResultCommit, RunStatus, SideFile, StartedFrom,
+        FailureClass, Request, ResultCommit, RunStatus, StartedFrom,
         atom::PhaseLimit,
         final_result::EndedProcesses,
         objective::RequestKind,
         record::{Choices, CorrectionType, RetireReason},
     },
-    verdict::{Basis, CommandEnd, Measurement, Verdict},
+    verdict::{Basis, Measurement, Verdict},
 };
 
 /// Files at most that are named of one attempt.
@@ -60,7 +65,7 @@ pub enum Input {
     Ended {
         attempt: AttemptId,
         epoch: Epoch,
-        outcome: Outcome,
+        outcome: Box<Outcome>,
     },
     /// Its change was merged onto `onto`, no ref moved.
     Tried {
@@ -97,68 +102,6 @@ pub enum Input {
     /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the
     /// start's tree.
     Unavailable { why: String },
-}
-
-/// How an attempt ended, as the shell saw it.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    pub how: CommandEnd,
-    pub duration_ms: u64,
-    /// Head and tail of what it printed.
-    pub excerpt: String,
-    /// The whole output, if it is longer than the excerpt.
-    pub whole: Option<SideFile>,
-    pub last_line: Option<String>,
-    /// The whole standard output of a planner.
-    pub stdout: Option<String>,
-    /// Faults in a planner's plan that only the shell can see, each as a pointer and a message.
-    pub shell_faults: Vec<(String, String)>,
-    pub report: Option<AgentReport>,
-    /// The fault of a report that cannot be used.
-    pub report_fault: Option<String>,
-    /// The content of its workspace at the end; `None` if it failed, or has no tree of its own.
-    pub made: Option<Product>,
-    /// The files that it changed, also if it failed; as many as are named at most.
-    pub changed: Arc<Vec<String>>,
-}
-
-impl Outcome {
-    /// An outcome with nothing but the end.
-    pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
-        Self {
-            how,
-            duration_ms,
-            excerpt: String::new(),
-            whole: None,
-            last_line: None,
-            stdout: None,
-            shell_faults: Vec::new(),
-            report: None,
-            report_fault: None,
-            made: None,
-            changed: Arc::default(),
-        }
-    }
-}
-
-/// The output of an attempt, relative to the commit that it started from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Product {
-    Unchanged,
-    /// A commit on its base.
-    Commit(CommitId),
-    /// Its workspace is unusable; the reason.
-    Broken(String),
-}
-
-/// An agent's own report from its result file: untrusted, capped by its reader.
-#[derive(Debug, Clone, Default)]
-pub struct AgentReport {
-    pub summary: String,
-    pub value: Option<FreeValue>,
-    pub artifacts: Vec<String>,
-    pub is_blocked: bool,
-    pub handoff: Option<String>,
 }
 
 #[derive(Debug, Clone)]

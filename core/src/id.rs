@@ -87,6 +87,10 @@ text_id! {
     RequestId
 }
 text_id! {
+    /// An agent of the configuration: `[a-z0-9_.-]{1,64}`.
+    AgentName
+}
+text_id! {
     /// `sha256:` and 64 hexadecimal digits.
     Digest
 }
@@ -136,6 +140,17 @@ fn first_run(text: &str) -> (&str, &str) {
 fn by_value(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+impl AgentName {
+    /// Bytes at most in a name.
+    pub const MAX_BYTES: usize = 64;
+
+    /// Whether `text` may name an agent.
+    pub fn is_valid(text: &str) -> bool {
+        let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+        (1..=Self::MAX_BYTES).contains(&text.len()) && text.chars().all(is_fit)
+    }
 }
 
 impl Digest {

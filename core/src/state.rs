@@ -10,6 +10,7 @@ pub mod decode;
 pub mod encode;
 pub mod fields;
 pub mod limits;
+pub mod micros;
 pub mod named_files;
 pub(crate) mod near_miss;
 pub mod objective;
@@ -17,11 +18,13 @@ mod packed;
 pub mod patch;
 pub mod record;
 pub mod records;
+pub mod role;
 pub mod rule;
 pub mod run;
 pub mod shared;
 pub mod side;
 pub(crate) mod table;
+pub mod usage;
 pub(crate) mod value;
 pub mod verdicts;
 
@@ -34,15 +37,18 @@ pub use atom::{
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};
+pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
 pub use records::Records;
+pub use role::Role;
 pub use run::final_result::{self, FinalResult, Reason};
 pub use run::{
-    Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, StartedFrom, Usage,
+    Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent, StartedFrom,
 };
 pub use shared::Shared;
 pub use side::SideFile;
+pub use usage::{Tokens, Usage};
 pub use verdicts::{Agreed, VerdictRecord};
 
 use crate::id::{AtomId, Digest, Lineage, Serial};

@@ -60,7 +60,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             attempt,
             epoch,
             outcome,
-        } => attempt_end::ended(&mut transaction, &attempt, epoch, outcome),
+        } => attempt_end::ended(&mut transaction, &attempt, epoch, *outcome),
         Input::Tried {
             attempt,
             onto,

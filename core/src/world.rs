@@ -2,6 +2,7 @@
 //!
 //! Not here: changes of a state (`step`), the desired work (`desired`).
 
+mod agents;
 pub(crate) mod candidate;
 pub(crate) mod counted;
 pub mod doubts;
@@ -13,9 +14,9 @@ pub mod trail_limits;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-pub use self::session::Session;
 pub(crate) use self::session::{AttemptProgress, SpeculativeTree};
 use self::speculation::{LandingContext, Speculation};
+pub use self::{agents::AgentTable, session::Session};
 use crate::{
     graph::{
         AtomVec, Graph, Ix,

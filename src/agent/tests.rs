@@ -4,7 +4,7 @@
 use super::*;
 use descent_core::{
     id::{AttemptId, Digest, Epoch},
-    state::{Extra, SideEffect},
+    state::{Extra, Role, SideEffect},
 };
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -26,6 +26,8 @@ impl World {
             n: 2,
             effect: SideEffect::Tree,
             base: None,
+            role: Role::Worker,
+            agent: None,
             at: String::new(),
             extra: Extra::default(),
         };

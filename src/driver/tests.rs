@@ -82,6 +82,7 @@ impl Project {
             clock,
             signals,
             executor,
+            agents: Arc::default(),
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
             from: None,

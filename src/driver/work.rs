@@ -247,7 +247,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         Ok(Some(Input::Ended {
             attempt: a.intent.id,
             epoch: a.intent.epoch,
-            outcome,
+            outcome: Box::new(outcome),
         }))
     })
     .await?

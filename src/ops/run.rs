@@ -139,6 +139,7 @@ pub fn run<'a>(
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
     let mut events = EventLog::start(&place, &run);
     let mut view = view(board.shared())?;
+    let agents = Arc::new(config.agents());
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -160,6 +161,7 @@ pub fn run<'a>(
             signals: view.signals,
             watch: driver::Watch::of(&place.state),
             executor: Arc::new(executor),
+            agents,
             run,
             by: client.by(),
             from,

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use crate::{
     doc::Node,
     id::{Epoch, Lineage, Serial},
-    state::{Control, RunStatus, State, Usage},
+    state::{Control, RunStatus, Spent, State},
 };
 
 /// A fork takes along what was agreed, found and tried. Attempts in flight, requests and spending stay with the parent.
@@ -27,9 +27,9 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     run.id = None;
     run.in_flight.retain(|intent| intent.effect.is_once_only());
     run.epoch = Epoch(run.epoch.0 + 1);
-    run.spent = Usage {
+    run.spent = Spent {
         extra: run.spent.extra.clone(),
-        ..Usage::default()
+        ..Spent::default()
     };
     run.iteration = 0;
     run.last_result = None;

@@ -9,19 +9,23 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{AgentReport, Outcome, Product};
+use super::{AgentEnd, AgentReport, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
     state::{
-        Intent, SideEffect, SideFile,
+        Intent, SideEffect, SideFile, Usage,
         fields::{Extra, Fields, Findings, Writer, texts_node},
+        record::{TRIED_MAX, ToolCall},
         side,
+        value::FieldValue,
     },
     verdict::CommandEnd,
 };
 
-const SCHEMA: &str = "descent/outcome/1";
+const SCHEMA: &str = "descent/outcome/2";
+/// Written by earlier versions: without what agents used and tried.
+const EARLIER: &str = "descent/outcome/1";
 /// A report has 1 MiB at most, and escaping may make each byte six.
 const LIMITS: Limits = Limits {
     bytes: 8 << 20,
@@ -90,7 +94,8 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
         return Err(Void::Torn);
     }
     let value = |key: &str| body.get(key).and_then(Node::as_str);
-    if value("schema") != Some(SCHEMA) || value("intent") != Some(intent.digest().as_str()) {
+    let is_known = matches!(value("schema"), Some(SCHEMA | EARLIER));
+    if !is_known || value("intent") != Some(intent.digest().as_str()) {
         return Err(Void::Foreign);
     }
     let mut found = Findings::default();
@@ -129,6 +134,17 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
     to.texts_unless_empty("changed", &outcome.changed);
+    if !outcome.usage.is_none() {
+        to.put("usage", outcome.usage.node());
+    }
+    let tried = &outcome.tried[..outcome.tried.len().min(TRIED_MAX)];
+    if !tried.is_empty() {
+        to.put(
+            "tried",
+            Node::array(tried.iter().map(ToolCall::node).collect()),
+        );
+    }
+    to.some("agent_end", outcome.agent_end.as_ref().map(AgentEnd::node));
     match &outcome.made {
         None => {}
         Some(Product::Unchanged) => {
@@ -166,6 +182,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
     let mut fields = Fields::open(node, "", found)?;
     let how = how(&mut fields)?;
     let report = fields.take("report");
+    let agent_end = fields.take("agent_end");
     Some(Outcome {
         how,
         duration_ms: fields.count("duration_ms")?,
@@ -178,6 +195,9 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         made: made(&mut fields),
         changed: Arc::new(fields.texts("changed")),
         report: report.and_then(|node| report_of(node, fields.found)),
+        usage: Usage::take(&mut fields, "usage").unwrap_or_default(),
+        tried: Vec::take(&mut fields, "tried").unwrap_or_default(),
+        agent_end: agent_end.and_then(|node| AgentEnd::read(node, fields.found)),
     })
 }
 
@@ -229,7 +249,11 @@ fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{AtomId, AttemptId, Epoch};
+    use crate::{
+        event::AgentLack,
+        id::{AgentName, AtomId, AttemptId, Epoch, UnixMillis},
+        state::{Micros, Role, Tokens},
+    };
 
     fn intent(epoch: u64, context: &str) -> Intent {
         Intent {
@@ -241,6 +265,8 @@ mod tests {
             n: 1,
             effect: SideEffect::Tree,
             base: Some(CommitId::new("b")),
+            role: Role::Worker,
+            agent: Some(AgentName::new("claude")),
             at: "2026-01-01T00:00:00.000Z".into(),
             extra: Extra::default(),
         }
@@ -265,6 +291,14 @@ mod tests {
             report_fault: None,
             made,
             changed: Arc::new(Vec::from(["src/a.rs".into()])),
+            usage: Usage {
+                calls: 3,
+                tokens: Tokens::new(1_000, 200, 30),
+                cost: Some(Micros(120_001)),
+                is_estimated: true,
+            },
+            tried: Vec::from([ToolCall::new("edit", "src/a.rs")]),
+            agent_end: None,
         }
     }
 
@@ -296,6 +330,53 @@ mod tests {
             assert_eq!(after.changed, before.changed);
             assert_eq!(text(&intent, after), text(&intent, before));
         }
+    }
+
+    #[test]
+    fn the_end_of_an_agent_is_read_back_whole() {
+        let intent = intent(4, "c");
+        let lacking = |variable| AgentEnd::Unavailable {
+            kind: AgentLack::Key,
+            words: "no key".into(),
+            variable,
+        };
+        for end in [
+            AgentEnd::Done,
+            AgentEnd::Refused("no".into()),
+            AgentEnd::OutOfTurns("200".into()),
+            AgentEnd::Silent { ms: 600_000 },
+            AgentEnd::Protocol("no line".into()),
+            AgentEnd::Limited { until: None },
+            AgentEnd::Limited {
+                until: Some(UnixMillis(1_800_000_000_000)),
+            },
+            lacking(None),
+            lacking(Some("API_KEY".into())),
+        ] {
+            let mut before = outcome(CommandEnd::Exit(1), None);
+            before.agent_end = Some(end);
+            let after = read(&intent, text(&intent, before.clone()).as_bytes()).unwrap();
+            assert_eq!(after.agent_end, before.agent_end);
+            assert_eq!((after.usage, after.tried), (before.usage, before.tried));
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_read() {
+        let mine = intent(4, "c");
+        let mut before = outcome(CommandEnd::Exit(0), Some(Product::Unchanged));
+        before.usage = Usage::default();
+        before.tried.clear();
+        let body = doc::parse(&text(&mine, before).replace(SCHEMA, EARLIER), &LIMITS).node;
+        let mut members = body.as_ref().and_then(Node::as_object).unwrap().to_vec();
+        members.pop();
+        let body: Node = doc::Value::Object(members.clone()).into();
+        let digest = Digest::of(doc::canonical(&body).as_bytes());
+        members.push(member("digest", Node::string(digest.as_str())));
+        let earlier = doc::write(&doc::Value::Object(members).into());
+        let after = read(&mine, earlier.as_bytes()).unwrap();
+        assert_eq!(after.how, CommandEnd::Exit(0));
+        assert!(after.usage.is_none() && after.agent_end.is_none());
     }
 
     #[test]

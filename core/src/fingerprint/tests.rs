@@ -34,6 +34,9 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         summary: String::new(),
         value: None,
         handoff: None,
+        agent: None,
+        tried: Vec::new(),
+        usage: Default::default(),
     }
 }
 

@@ -22,7 +22,7 @@ use extra::{UnknownKey, UnknownKeys};
 
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
-use crate::id::{AttemptId, Serial};
+use crate::id::{AgentName, AttemptId, Serial};
 
 /// The faults of a reading, and what is merely odd.
 #[derive(Debug, Default)]
@@ -256,6 +256,13 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub fn attempt(&mut self, key: &'static str) -> Option<AttemptId> {
         self.typed(key, "the id of an attempt, as A1.3", |node| {
             node.as_str().filter(|id| is_name(id)).map(AttemptId::new)
+        })
+    }
+
+    pub fn agent(&mut self, key: &'static str) -> Option<AgentName> {
+        self.typed(key, "the name of an agent, as claude", |node| {
+            let name = node.as_str().filter(|name| AgentName::is_valid(name));
+            name.map(AgentName::new)
         })
     }
 

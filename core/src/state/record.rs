@@ -5,6 +5,7 @@
 
 mod correction;
 mod growth;
+mod tool_call;
 
 use alloc::{
     boxed::Box,
@@ -17,9 +18,10 @@ pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
 };
 pub use growth::added;
+pub use tool_call::{TRIED_MAX, ToolCall};
 
 use super::{
-    FreeValue, PhaseLimit, SideFile,
+    FreeValue, PhaseLimit, SideFile, Usage,
     fields::{Extra, Fields, Findings, Writer},
     rule::{Form, RecordRule},
     table::{Part, record, rule, words},
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::{
     doc::{Fault, Member, Node, Span, Value},
-    id::{AtomId, AttemptId, CommitId, Digest},
+    id::{AgentName, AtomId, AttemptId, CommitId, Digest},
     state::FailureClass,
 };
 
@@ -103,6 +105,10 @@ record! {
         /// The value that it reported, up to 4 KiB
         optional value: FreeValue,
         optional handoff: String,
+        optional agent: AgentName,
+        /// Tools that it called
+        filled tried: Vec<ToolCall>,
+        filled usage: Usage,
     }
 }
 

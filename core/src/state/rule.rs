@@ -55,6 +55,9 @@ pub const DURATION: Form = Form::Pattern("Duration", r"^\s*([0-9]+\s*(ms|s|m|h|d
 /// A letter, then letters, digits, `_` or `-`: at most 64 in all.
 pub const ATOM_ID: Form = Form::Pattern("AtomId", "^[A-Za-z][A-Za-z0-9_-]{0,63}$");
 
+/// Lower case letters, digits, `_`, `.` or `-`: at most 64 in all.
+pub const AGENT_NAME: Form = Form::Pattern("AgentName", "^[a-z0-9_.-]{1,64}$");
+
 /// The words that a value may be.
 #[derive(Debug)]
 pub struct WordsRule {

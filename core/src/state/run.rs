@@ -7,7 +7,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use final_result::FinalResult;
 
 use super::{
-    FreeValue, Shared, SideEffect,
+    FreeValue, Role, Shared, SideEffect,
     fields::{Extra, Fields},
     record::Choices,
     rule::Form,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId},
+    id::{AgentName, AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId},
 };
 
 record! {
@@ -45,7 +45,7 @@ record! {
         filled[program] verdicts: Shared<Vec<VerdictRecord>>,
         /// The newest 50 kinds of failures, oldest first
         filled[program] patterns: Shared<Vec<PatternRecord>>,
-        always[program] spent: Usage,
+        always[program] spent: Spent,
         optional[program] measure: MeasureText,
         /// How the last run ended
         optional[program] last_result: FinalResult,
@@ -78,6 +78,9 @@ record! {
         always[program] n: u32 = 1,
         part[program] effect: SideEffect,
         optional[program] base: CommitId,
+        filled[program] role: Role = Role::Worker,
+        /// The agent that does it; absent for an action
+        optional[program] agent: AgentName,
         always[program] at: String,
     }
 }
@@ -140,7 +143,7 @@ record! {
 record! {
     /// Used up by the runs of this state
     #[derive(Default)]
-    pub struct Usage {
+    pub struct Spent {
         /// Attempts that came to their end, without repairs
         always[program] attempts: u64,
         always[program] transient: u64,
@@ -223,7 +226,7 @@ impl Default for Run {
             agreed: None,
             verdicts: Shared::default(),
             patterns: Shared::default(),
-            spent: Usage::default(),
+            spent: Spent::default(),
             measure: None,
             last_result: None,
             parent: None,

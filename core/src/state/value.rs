@@ -9,11 +9,14 @@ use alloc::{
 use super::{
     FreeValue, Shared,
     fields::{DurationText, Fields, Findings, pairs_node},
-    rule::{ATOM_ID, DURATION, Form},
+    rule::{AGENT_NAME, ATOM_ID, DURATION, Form},
 };
 use crate::{
     doc::Node,
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch, Lineage, RequestId, RunId, Serial, TreeId},
+    id::{
+        AgentName, AtomId, AttemptId, CommitId, Digest, Epoch, Lineage, RequestId, RunId, Serial,
+        TreeId,
+    },
 };
 
 /// A value that stands at a key, or in a list.
@@ -97,6 +100,7 @@ scalar! {
     u32: Form::Count, small, |count| Node::uint(u64::from(*count)), *count == 0;
     i32: Form::Integer, integer, |code| Node::integer(*code), *code == 0;
     Serial: Form::Count, serial, |serial| Node::uint(serial.0), serial.0 == 0;
+    AgentName: AGENT_NAME, agent, |name| Node::string(name.as_str()), name.as_str().is_empty();
     DurationText: DURATION, length, |length| Node::string(length.as_str()), length.as_str().is_empty();
 }
 

@@ -1,6 +1,6 @@
 //! The end of an attempt: the meaning of its outcome (contract §13), and the cost of a failure.
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{format, string::String, sync::Arc};
 
 use super::{
     backoff::backoff_ms,
@@ -56,16 +56,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
         .as_ref()
         .map(|line| format!(": {line}"))
         .unwrap_or_default();
-    Failure {
-        class,
-        reason: outcome.how.text() + &last,
-        excerpt: outcome.excerpt.clone(),
-        whole: outcome.whole.clone(),
-        criteria: Vec::new(),
-        changed: outcome.changed.clone(),
-        duration_ms: outcome.duration_ms,
-        report: outcome.report.clone(),
-    }
+    Failure::of(outcome, class, outcome.how.text() + &last)
 }
 
 /// The agent reports success: its change is merged next, and nothing is decided yet.

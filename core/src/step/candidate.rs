@@ -49,7 +49,7 @@ pub(super) fn tried(
         return attempt_end::refused(
             transaction,
             id,
-            failure(&outcome, FailureClass::Logical, reason),
+            Failure::of(&outcome, FailureClass::Logical, reason),
         );
     }
     match &merge {
@@ -57,7 +57,7 @@ pub(super) fn tried(
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
-            return attempt_end::refused(transaction, id, failure(&outcome, class, reason));
+            return attempt_end::refused(transaction, id, Failure::of(&outcome, class, reason));
         }
         Merge::Clean { commit, tree, .. } => drop(
             transaction
@@ -107,7 +107,7 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
         return attempt_end::refused(
             transaction,
             id,
-            failure(outcome, FailureClass::Logical, repair::in_words(cause)),
+            Failure::of(outcome, FailureClass::Logical, repair::in_words(cause)),
         );
     }
     let Some(intent) = transaction.land(id) else {
@@ -203,19 +203,6 @@ pub(super) fn ask_again_later(
     }
 }
 
-fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
-    Failure {
-        class,
-        reason,
-        excerpt: outcome.excerpt.clone(),
-        whole: outcome.whole.clone(),
-        criteria: Vec::new(),
-        changed: outcome.changed.clone(),
-        duration_ms: outcome.duration_ms,
-        report: outcome.report.clone(),
-    }
-}
-
 fn check_failure(
     transaction: &Transaction,
     check: &Check,
@@ -251,13 +238,9 @@ fn check_failure(
         }
     }
     Failure {
-        class,
-        reason,
         excerpt,
         whole,
         criteria,
-        changed: outcome.changed.clone(),
-        duration_ms: outcome.duration_ms,
-        report: outcome.report.clone(),
+        ..Failure::of(outcome, class, reason)
     }
 }

@@ -8,9 +8,9 @@ use super::{delivery, phase, transaction::Transaction};
 use crate::{
     event::{Event, StartReason},
     graph::{Ix, active::ActiveGraph, overlap},
-    id::{AtomId, CommitId, Digest},
+    id::{AgentName, AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, Intent, SideEffect, Try},
+    state::{AtomStatus, Intent, Role, SideEffect, Try},
     world::{self, speculation::Speculation},
 };
 
@@ -169,6 +169,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         ),
         None => (SideEffect::Tree, n),
     };
+    let (role, agent) = agent_of(transaction, &atom);
     let at = transaction.at().into();
     transaction
         .session
@@ -191,6 +192,8 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         n,
         effect,
         base,
+        role,
+        agent,
         at,
         extra: Default::default(),
     });
@@ -202,6 +205,19 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         description,
         because,
     });
+}
+
+/// The role of an attempt, and its agent; none where an action does it.
+fn agent_of(transaction: &Transaction, atom: &AtomId) -> (Role, Option<AgentName>) {
+    let role = match transaction.plan_of(atom) {
+        Some(_) => Role::Planner,
+        None => Role::Worker,
+    };
+    let has_action = transaction
+        .task_of(atom)
+        .is_some_and(|task| task.spec.action.is_some());
+    let agent = transaction.session.agents.of(role, atom);
+    (role, agent.filter(|_| !has_action).cloned())
 }
 
 /// Why an attempt in this context starts now.

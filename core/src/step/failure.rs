@@ -5,11 +5,11 @@ use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use super::{patterns, transaction::Transaction};
 use crate::{
     doc::{self, Node},
-    event::{AgentReport, Event, FILES_MAX},
+    event::{AgentReport, Event, FILES_MAX, Outcome},
     fingerprint, search,
     state::{
-        AtomStatus, EntryKind, FailureClass, Intent, SideFile,
-        record::{FailureEntry, InDoubtEntry},
+        AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
+        record::{FailureEntry, InDoubtEntry, ToolCall},
     },
 };
 
@@ -28,9 +28,27 @@ pub(super) struct Failure {
     pub(super) changed: Arc<Vec<String>>,
     pub(super) duration_ms: u64,
     pub(super) report: Option<AgentReport>,
+    pub(super) usage: Usage,
+    pub(super) tried: Vec<ToolCall>,
 }
 
 impl Failure {
+    /// A failure with all that is known of its attempt.
+    pub(super) fn of(outcome: &Outcome, class: FailureClass, reason: String) -> Self {
+        Self {
+            class,
+            reason,
+            excerpt: outcome.excerpt.clone(),
+            whole: outcome.whole.clone(),
+            criteria: Vec::new(),
+            changed: outcome.changed.clone(),
+            duration_ms: outcome.duration_ms,
+            report: outcome.report.clone(),
+            usage: outcome.usage.clone(),
+            tried: outcome.tried.clone(),
+        }
+    }
+
     /// A failure that no attempt made.
     pub(super) fn without_attempt(class: FailureClass, reason: String) -> Self {
         Self {
@@ -42,6 +60,8 @@ impl Failure {
             changed: Arc::default(),
             duration_ms: 0,
             report: None,
+            usage: Usage::default(),
+            tried: Vec::new(),
         }
     }
 }
@@ -76,6 +96,9 @@ pub(super) fn record(
         summary: report.map_or_else(String::new, |report| report.summary.clone()),
         value: report.and_then(|report| small(report.value.as_ref()?)),
         handoff: report.and_then(|report| report.handoff.clone()),
+        agent: intent.agent.clone(),
+        tried: failure.tried.clone(),
+        usage: failure.usage.clone(),
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
     patterns::count(transaction, &entry);

@@ -71,16 +71,13 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
     };
     let rest = if lines.len() > 1 { &*lines } else { &[] };
     let whole: String = rest.join("\n").chars().take(FAULTS_CHARS_MAX).collect();
+    let reason = format!("its plan cannot be used: {first}{more}");
     Failure {
-        class: FailureClass::Logical,
-        reason: format!("its plan cannot be used: {first}{more}"),
         excerpt: whole,
         // The output of the planner is kept among the attempt's own files; the faults stand here.
         whole: None,
-        criteria: Vec::new(),
         changed: Arc::default(),
-        duration_ms: outcome.duration_ms,
-        report: outcome.report.clone(),
+        ..Failure::of(outcome, FailureClass::Logical, reason)
     }
 }
 

@@ -14,7 +14,9 @@ use crate::{
     event::FILES_MAX,
     id::{AtomId, Digest},
     measure,
-    state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try, record::InDoubtEntry},
+    state::{
+        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, record::InDoubtEntry,
+    },
 };
 
 /// Opens a solved atom again in its context, up to a limit. Its attempts are used up by that: a repair counts as one.
@@ -85,6 +87,8 @@ pub(super) fn out_of_repairs(
         n,
         effect: SideEffect::Tree,
         base: None,
+        role: Role::Worker,
+        agent: None,
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };

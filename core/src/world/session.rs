@@ -7,6 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
+use super::agents::AgentTable;
 use super::trail_limits::{TrailLimits, Watch};
 use crate::{
     event::{Merge, Outcome},
@@ -20,6 +21,8 @@ use crate::{
 pub struct Session {
     /// The number of attempts that the host can run side by side.
     pub slots: u32,
+    /// The agents of the configuration.
+    pub agents: Arc<AgentTable>,
     pub evidence: EvidenceCache,
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,

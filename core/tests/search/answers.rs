@@ -188,7 +188,7 @@ impl Sim<'_> {
         Input::Ended {
             attempt: intent.id.clone(),
             epoch: intent.epoch,
-            outcome,
+            outcome: Box::new(outcome),
         }
     }
 

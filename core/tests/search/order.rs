@@ -86,7 +86,7 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
         };
         let event = match effect {
             Work::Attempt(intent) => Input::Ended {
-                outcome: outcome(i32::from(intent.atom.as_str() == "b")),
+                outcome: Box::new(outcome(i32::from(intent.atom.as_str() == "b"))),
                 attempt: intent.id,
                 epoch: intent.epoch,
             },
@@ -179,7 +179,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     sim.observe(Input::Ended {
         attempt: intent.id,
         epoch: intent.epoch,
-        outcome: outcome(0),
+        outcome: Box::new(outcome(0)),
     });
     assert!(
         matches!(sim.events.last(), Some(Event::Discarded { .. })),
@@ -199,7 +199,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     sim.observe(Input::Ended {
         attempt: again.id.clone(),
         epoch: intent.epoch,
-        outcome: outcome(1),
+        outcome: Box::new(outcome(1)),
     });
     let known = &sim.world.state.run.in_flight;
     assert!(known.iter().any(|one| one.id == again.id), "{}", sim.story);

@@ -178,7 +178,7 @@ impl PlayedHands {
             Ok(Some(Input::Ended {
                 attempt: intent.id,
                 epoch: intent.epoch,
-                outcome,
+                outcome: Box::new(outcome),
             }))
         })
     }

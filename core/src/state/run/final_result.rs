@@ -4,7 +4,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{RunStatus, Usage};
+use super::{RunStatus, Spent};
 use crate::{
     doc::Node,
     id::{AtomId, CommitId, Lineage},
@@ -50,7 +50,7 @@ record! {
         always failed: Vec<FailedAtom>,
         always next_moves: Vec<String>,
         optional workspace: ResultWorkspace,
-        optional spent: Usage,
+        optional spent: Spent,
         /// The processes that a stop ended
         optional ended: EndedProcesses,
     }

@@ -27,6 +27,7 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         value: None,
         handoff: None,
         changed: Vec::new(),
+        tried: Vec::new(),
         // An older version gave none to a failure in full.
         fingerprint: Some(match &failure.fingerprint {
             Some(known) => known.clone(),
@@ -48,6 +49,7 @@ pub(super) fn is_line(failure: &FailureEntry) -> bool {
         && failure.value.is_none()
         && failure.handoff.is_none()
         && failure.changed.is_empty()
+        && failure.tried.is_empty()
         && failure.reason == first_line(&failure.reason)
 }
 

@@ -273,7 +273,7 @@ impl SimExecutor {
         Some(Input::Ended {
             attempt: intent.id,
             epoch,
-            outcome,
+            outcome: Box::new(outcome),
         })
     }
 

@@ -307,6 +307,7 @@ impl Story {
             signals,
             watch: Watch::with_events(heard),
             executor: Arc::new(self.executor.clone()),
+            agents: Arc::default(),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
             from: None,

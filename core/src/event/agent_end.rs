@@ -1,0 +1,115 @@
+//! How an agent ended its turn, where its protocol tells more than an exit code does.
+
+use alloc::string::String;
+
+use crate::{
+    doc::Node,
+    id::UnixMillis,
+    state::{
+        fields::{Extra, Fields, Findings, Writer},
+        table::words,
+        value::FieldValue,
+    },
+};
+
+/// How an agent ended its turn. It counts before the end of its process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// It says that it is done: the checks decide.
+    Done,
+    /// The model refused, in its words.
+    Refused(String),
+    /// It ran out of turns or tokens of its own.
+    OutOfTurns(String),
+    /// It said nothing for so long.
+    Silent { ms: u64 },
+    /// It broke its protocol.
+    Protocol(String),
+    /// Its provider takes no more until then.
+    Limited { until: Option<UnixMillis> },
+    /// It cannot be used at all.
+    Unavailable {
+        kind: AgentLack,
+        words: String,
+        /// The variable that lacks, or that holds a wrong key.
+        variable: Option<String>,
+    },
+}
+
+words! {
+    /// A lack of an agent that only a person can end
+    pub enum AgentLack {
+        /// It is not logged in
+        Login = "login",
+        /// Its account has no credit left
+        Credit = "credit",
+        /// Its key is missing or wrong
+        Key = "key",
+        /// Its program is missing
+        Missing = "missing",
+    }
+}
+
+const END: &str = "end";
+const WORDS: &str = "words";
+
+impl AgentEnd {
+    pub(super) fn node(&self) -> Node {
+        let mut to = Writer::default();
+        to.text(END, self.word());
+        match self {
+            AgentEnd::Done => {}
+            AgentEnd::Refused(words) | AgentEnd::OutOfTurns(words) | AgentEnd::Protocol(words) => {
+                to.text(WORDS, words);
+            }
+            AgentEnd::Silent { ms } => drop(to.put("ms", Node::uint(*ms))),
+            AgentEnd::Limited { until } => {
+                to.some("until_ms", until.map(|until| Node::uint(until.0)));
+            }
+            AgentEnd::Unavailable {
+                kind,
+                words,
+                variable,
+            } => {
+                to.text("kind", kind.word()).text(WORDS, words);
+                to.some("variable", variable.as_deref().map(Node::string));
+            }
+        }
+        to.finish(&Extra::default())
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            AgentEnd::Done => "done",
+            AgentEnd::Refused(_) => "refused",
+            AgentEnd::OutOfTurns(_) => "out_of_turns",
+            AgentEnd::Silent { .. } => "silent",
+            AgentEnd::Protocol(_) => "protocol",
+            AgentEnd::Limited { .. } => "limited",
+            AgentEnd::Unavailable { .. } => "unavailable",
+        }
+    }
+
+    pub(super) fn read(node: &Node, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, "/agent_end", found)?;
+        let words = fields.text_or_empty(WORDS);
+        match fields.text(END)?.as_str() {
+            "done" => Some(AgentEnd::Done),
+            "refused" => Some(AgentEnd::Refused(words)),
+            "out_of_turns" => Some(AgentEnd::OutOfTurns(words)),
+            "silent" => Some(AgentEnd::Silent {
+                ms: fields.count("ms")?,
+            }),
+            "protocol" => Some(AgentEnd::Protocol(words)),
+            "limited" => Some(AgentEnd::Limited {
+                until: fields.count("until_ms").map(UnixMillis),
+            }),
+            "unavailable" => Some(AgentEnd::Unavailable {
+                kind: AgentLack::take(&mut fields, "kind")?,
+                words,
+                variable: fields.text("variable"),
+            }),
+            _ => None,
+        }
+    }
+}

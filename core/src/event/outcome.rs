@@ -1,0 +1,82 @@
+//! The outcome of an attempt, as the shell saw it.
+//!
+//! Not here: its record on the disk (`record`), and what it means (`step/attempt_end`).
+
+use alloc::{string::String, sync::Arc, vec::Vec};
+
+use super::AgentEnd;
+use crate::{
+    id::CommitId,
+    state::{FreeValue, SideFile, Usage, record::ToolCall},
+    verdict::CommandEnd,
+};
+
+/// How an attempt ended, as the shell saw it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub how: CommandEnd,
+    pub duration_ms: u64,
+    /// Head and tail of what it printed.
+    pub excerpt: String,
+    /// The whole output, if it is longer than the excerpt.
+    pub whole: Option<SideFile>,
+    pub last_line: Option<String>,
+    /// The whole standard output of a planner.
+    pub stdout: Option<String>,
+    /// Faults in a planner's plan that only the shell can see, each as a pointer and a message.
+    pub shell_faults: Vec<(String, String)>,
+    pub report: Option<AgentReport>,
+    /// The fault of a report that cannot be used.
+    pub report_fault: Option<String>,
+    /// The content of its workspace at the end; `None` if it failed, or has no tree of its own.
+    pub made: Option<Product>,
+    /// The files that it changed, also if it failed; as many as are named at most.
+    pub changed: Arc<Vec<String>>,
+    pub usage: Usage,
+    /// The tools that it called, at most 50.
+    pub tried: Vec<ToolCall>,
+    /// How its agent ended, where its protocol tells.
+    pub agent_end: Option<AgentEnd>,
+}
+
+impl Outcome {
+    /// An outcome with nothing but the end.
+    pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
+        Self {
+            how,
+            duration_ms,
+            excerpt: String::new(),
+            whole: None,
+            last_line: None,
+            stdout: None,
+            shell_faults: Vec::new(),
+            report: None,
+            report_fault: None,
+            made: None,
+            changed: Arc::default(),
+            usage: Usage::default(),
+            tried: Vec::new(),
+            agent_end: None,
+        }
+    }
+}
+
+/// The output of an attempt, relative to the commit that it started from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Product {
+    Unchanged,
+    /// A commit on its base.
+    Commit(CommitId),
+    /// Its workspace is unusable; the reason.
+    Broken(String),
+}
+
+/// An agent's own report from its result file: untrusted, capped by its reader.
+#[derive(Debug, Clone, Default)]
+pub struct AgentReport {
+    pub summary: String,
+    pub value: Option<FreeValue>,
+    pub artifacts: Vec<String>,
+    pub is_blocked: bool,
+    pub handoff: Option<String>,
+}

@@ -1,0 +1,120 @@
+//! Money in millionths of a dollar: whole numbers inside, decimal text in the file.
+
+use alloc::{format, string::String};
+
+use super::{fields::Fields, rule::Form, value::FieldValue};
+use crate::doc::{Node, Value};
+
+/// Digits after the point.
+const DIGITS: usize = 6;
+const DOLLAR: u64 = 1_000_000;
+
+/// Millionths of a dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// An amount in dollars, as `5`, `0.12` or `1.000001`; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(whole) || !is_number(rest) || rest.len() > DIGITS {
+            return None;
+        }
+        let fraction: u64 = format!("{rest:0<DIGITS$}").parse().ok()?;
+        let whole: u64 = whole.parse().ok()?;
+        whole.checked_mul(DOLLAR)?.checked_add(fraction).map(Self)
+    }
+
+    /// The amount in dollars, with two digits after the point or as many as it has.
+    pub fn text(self) -> String {
+        let fraction = format!("{:0DIGITS$}", self.0 % DOLLAR);
+        let short = fraction.trim_end_matches('0');
+        format!("{}.{short:0<2}", self.0 / DOLLAR)
+    }
+
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// As in the file.
+impl serde::Serialize for Micros {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.text())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Micros {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Dollars".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": r"^[0-9]+\.[0-9]{2,6}$"})
+    }
+}
+
+impl FieldValue for Micros {
+    fn form() -> Form {
+        Form::Decimal
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let node = fields.take(key)?;
+        let read = match &node.value {
+            Value::Number(text) => Self::parse(text),
+            _ => node.as_str().and_then(Self::parse),
+        };
+        if read.is_none() {
+            let message = format!("`{key}` is no amount of dollars");
+            let hint = "dollars, with six digits after the point at most: \"5\", \"0.25\"";
+            fields.fault_at(key, "bad-amount", message, Some(hint.into()));
+        }
+        read
+    }
+
+    fn node(&self) -> Node {
+        Node::string(self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_comes_back_with_two_digits_or_as_many_as_it_has() {
+        for (text, micros, again) in [
+            ("5", 5_000_000, "5.00"),
+            ("0.12", 120_000, "0.12"),
+            ("0.1", 100_000, "0.10"),
+            ("1.000001", 1_000_001, "1.000001"),
+            ("0", 0, "0.00"),
+        ] {
+            assert_eq!(Micros::parse(text), Some(Micros(micros)), "{text}");
+            assert_eq!(Micros(micros).text(), again);
+        }
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused() {
+        for text in [
+            "",
+            ".",
+            "1.",
+            ".5",
+            "-1",
+            "+1",
+            "1e3",
+            "1.0000001",
+            "$1",
+            "1,5",
+            "99999999999999",
+            " 1",
+        ] {
+            assert_eq!(Micros::parse(text), None, "{text}");
+        }
+    }
+}
