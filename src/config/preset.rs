@@ -1,0 +1,116 @@
+//! The agent programs that are known by name: the data of `presets.toml`.
+//!
+//! Invariant: no preset uses a mode in which a model gives leave. Not here: looking whether one is installed.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use serde::Deserialize;
+
+use super::agent::{Headless, Modes};
+
+const DATA: &str = include_str!("presets.toml");
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    pub version: VersionCheck,
+    pub transport: PresetTransport,
+    /// Absent: it has no command that tells.
+    pub login: Option<LoginCheck>,
+    /// The command that installs it.
+    pub install: String,
+    /// The command by which a person logs in.
+    pub log_in: String,
+    /// Variables that hold a key for it; none is passed on by itself.
+    pub variables: Vec<String>,
+    /// Variables that say where its login lies; they are passed on.
+    pub env: Vec<String>,
+    /// Variables that are set for it.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Whether it can go on with a session.
+    pub can_resume: bool,
+    /// How it is cancelled.
+    pub cancel: Cancel,
+}
+
+/// How an agent is asked to end its turn, before its processes are ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cancel {
+    /// By a message of its protocol.
+    Protocol,
+    /// By a signal.
+    Signal,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PresetTransport {
+    Headless(Headless),
+    Acp(PresetAcp),
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PresetAcp {
+    pub argv: Vec<String>,
+    pub modes: Modes,
+    /// A JSON object for `_meta` of `session/new`.
+    pub session_meta: Option<String>,
+}
+
+/// A command that prints a version.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VersionCheck {
+    pub argv: Vec<String>,
+    /// The oldest that works.
+    pub min: String,
+}
+
+/// A command that tells whether a person is logged in.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoginCheck {
+    pub argv: Vec<String>,
+    /// The key of the printed JSON object that is `true` then; without it exit code 0 tells.
+    pub key: Option<String>,
+}
+
+impl Preset {
+    /// Program and arguments of every start.
+    pub fn argv(&self) -> &[String] {
+        match &self.transport {
+            PresetTransport::Headless(headless) => &headless.argv,
+            PresetTransport::Acp(acp) => &acp.argv,
+        }
+    }
+
+    /// The program that a person has on PATH.
+    pub fn program(&self) -> &str {
+        self.argv().first().map_or("", String::as_str)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PresetFile {
+    preset: Vec<Preset>,
+}
+
+/// All presets, in the order in which they are proposed.
+pub fn presets() -> &'static [Preset] {
+    static PRESETS: OnceLock<Vec<Preset>> = OnceLock::new();
+    PRESETS.get_or_init(|| {
+        let file: PresetFile = toml::from_str(DATA).expect("BUG: presets.toml is read by a test");
+        file.preset
+    })
+}
+
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    presets().iter().find(|preset| preset.name == name)
+}

@@ -1,0 +1,108 @@
+//! Whether the program of a command is there.
+//!
+//! Not here: starting it.
+
+use std::{ffi::OsStr, os::unix::fs::PermissionsExt, path::Path};
+
+/// Words that the shell itself understands: none is a program to look for.
+const SHELL_WORDS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done",
+    "echo", "elif", "else", "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi",
+    "for", "function", "getopts", "hash", "if", "in", "jobs", "kill", "let", "local", "printf",
+    "pwd", "read", "readonly", "return", "select", "set", "shift", "source", "test", "then",
+    "time", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+    "until", "wait", "while",
+];
+
+/// The program that a shell command starts with, if it is sure not to be found in `path`. In doubt
+/// (shell syntax, a path that depends on where the command runs) it counts as found.
+pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
+    let word = command
+        .split_whitespace()
+        .find(|word| !is_assignment(word))?;
+    let sets_path = command
+        .split_whitespace()
+        .take_while(|word| is_assignment(word));
+    if sets_path.into_iter().any(|word| word.starts_with("PATH=")) || !is_plain(word) {
+        return None;
+    }
+    let is_found = if word.contains('/') {
+        !word.starts_with('/') || is_program(Path::new(word))
+    } else {
+        SHELL_WORDS.contains(&word) || is_in(word, path)
+    };
+    (!is_found).then(|| word.to_owned())
+}
+
+fn is_in(word: &str, path: &OsStr) -> bool {
+    // A relative entry means a place that is unknown here.
+    std::env::split_paths(path).any(|dir| !dir.is_absolute() || is_program(&dir.join(word)))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+fn is_assignment(word: &str) -> bool {
+    let Some((name, value)) = word.split_once('=') else {
+        return false;
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts_well && name.chars().all(is_name) && (value.is_empty() || is_plain(value))
+}
+
+/// Whether nothing in it has a meaning for a shell.
+fn is_plain(word: &str) -> bool {
+    word.chars()
+        .all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c))
+        || word == "["
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods)] // door: tests
+    use super::*;
+
+    #[test]
+    fn a_program_is_missing_only_where_that_is_certain() {
+        let dir = tempfile::tempdir().unwrap();
+        let tool = dir.path().join("tool");
+        std::fs::write(&tool, "").unwrap();
+        std::fs::write(dir.path().join("text"), "").unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = dir.path().as_os_str();
+        let missing = |command: &str| missing_program(command, path);
+        for command in [
+            "tool -x",
+            "A=1 B=two tool",
+            "  tool",
+            "cd x && nope",
+            "if nope; then :; fi",
+            "$TOOL x",
+            "nope;tool",
+            "'no such' x",
+            "./nope",
+            "bin/nope",
+            "PATH=/x nope",
+            "(nope)",
+            "! nope",
+            "A=$(date) nope",
+            "",
+            "# nope",
+            "[ -f x ]",
+            "~/nope",
+        ] {
+            assert_eq!(missing(command), None, "{command}");
+        }
+        assert_eq!(missing("nope -x").as_deref(), Some("nope"));
+        assert_eq!(missing("A=1 nope").as_deref(), Some("nope"));
+        assert_eq!(missing("text").as_deref(), Some("text"));
+        assert_eq!(
+            missing("/no/such/thing a").as_deref(),
+            Some("/no/such/thing")
+        );
+        assert_eq!(missing(&format!("{} a", tool.display())), None);
+    }
+}

@@ -1,0 +1,400 @@
+//! The text of a configuration as typed values, each fault with its place.
+//!
+//! Not here: files, and what is put together from several (`config`).
+
+use std::{collections::BTreeMap, ops::Range, time::Duration};
+
+use descent_core::{
+    doc::suggest,
+    id::AgentName,
+    state::{Role, fields::DurationText},
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    Config, Worker,
+    agent::{AgentConfig, AgentSource, Headless, Modes},
+    preset,
+    price::{Price, micros},
+    resolve,
+};
+
+const AGENTS_MAX: usize = 50;
+const ARGS_MAX: usize = 100;
+const ENV_MAX: usize = 64;
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// The longest silence that may be allowed.
+const SILENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A fault with its place in the text.
+pub(super) struct ConfigFault {
+    pub(super) span: Range<usize>,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl ConfigFault {
+    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A fault of `toml` or `serde` in our words.
+    fn of_toml(error: &toml::de::Error, text: &str) -> Self {
+        let span = error.span().unwrap_or(0..0);
+        let message = error.message().lines().next().unwrap_or_default();
+        if let Some(rest) = message.strip_prefix("unknown field ") {
+            return Self::unknown_key(span, text, rest);
+        }
+        if let Some((found, expected)) = message
+            .strip_prefix("invalid type: ")
+            .and_then(|rest| rest.split_once(", expected "))
+        {
+            let expected = match expected {
+                "a sequence" => "a list",
+                "a map" => "a table",
+                other => other,
+            };
+            return Self::new(span, format!("expected {expected}, found {found}"));
+        }
+        Self::new(span, message)
+    }
+
+    /// `names` is serde's list: the unknown key, then the known ones, each in backticks.
+    fn unknown_key(span: Range<usize>, text: &str, names: &str) -> Self {
+        let mut names = names.split('`').skip(1).step_by(2);
+        let named = names.next().unwrap_or_default();
+        let written = text.get(span.clone()).unwrap_or(named);
+        let name = if written.len() > named.len() + 2 {
+            named
+        } else {
+            written
+        };
+        let known: Vec<&str> = names.collect();
+        let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
+        fault.hint(meant(named, &known))
+    }
+}
+
+fn meant(name: &str, known: &[&str]) -> String {
+    match suggest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct ConfigText {
+    worker: Option<Spanned<WorkerText>>,
+    notify: Option<Spanned<String>>,
+    #[serde(default)]
+    agents: BTreeMap<Spanned<String>, Spanned<AgentText>>,
+    #[serde(default)]
+    roles: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct WorkerText {
+    run: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct AgentText {
+    preset: Option<Spanned<String>>,
+    acp: Option<Spanned<Vec<String>>>,
+    headless: Option<Spanned<Headless>>,
+    run: Option<Spanned<String>>,
+    args: Option<Spanned<Vec<String>>>,
+    env: Option<Spanned<Vec<String>>>,
+    modes: Option<Modes>,
+    first_event: Option<Spanned<String>>,
+    idle: Option<Spanned<String>>,
+    price: Option<PriceText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct PriceText {
+    input: Spanned<String>,
+    output: Spanned<String>,
+    cache_read: Option<Spanned<String>>,
+    cache_write: Option<Spanned<String>>,
+}
+
+/// An agent that a role is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleChoice {
+    pub role: Role,
+    pub agent: AgentName,
+    /// The place that says so: a flag, a variable, or a file with its line.
+    pub said_in: String,
+}
+
+/// `place` names an offset of the text for people.
+pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> String) -> Result<Config, ConfigFault> {
+    let read: ConfigText =
+        toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))?;
+    let worker = read.worker.map(worker).transpose()?;
+    let notify = read
+        .notify
+        .map(|text| command("notify", text))
+        .transpose()?;
+    let agents = agents(read.agents, worker.is_some())?;
+    let roles = read.roles.into_iter().map(|(role, agent)| {
+        let said_in = place(role.span().start);
+        Ok(RoleChoice {
+            role: role_of(&role)?,
+            agent: agent_name(&agent)?,
+            said_in,
+        })
+    });
+    Ok(Config {
+        worker,
+        notify,
+        agents,
+        roles: roles.collect::<Result<_, _>>()?,
+    })
+}
+
+fn worker(worker: Spanned<WorkerText>) -> Result<Worker, ConfigFault> {
+    let span = worker.span();
+    let run = worker.into_inner().run;
+    let run = run.ok_or_else(|| ConfigFault::new(span, "`worker` has no `run`"))?;
+    let run = command("run", run)?;
+    Ok(Worker { run })
+}
+
+fn command(key: &str, value: Spanned<String>) -> Result<String, ConfigFault> {
+    let (span, command) = (value.span(), value.into_inner());
+    let fault = |what: &str| Err(ConfigFault::new(span, format!("`{key}` {what}")));
+    if command.trim().is_empty() {
+        return fault("is empty");
+    }
+    match faulty_text(&command) {
+        Some(what) => fault(what),
+        None => Ok(command),
+    }
+}
+
+fn faulty_text(text: &str) -> Option<&'static str> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Some("is longer than 16 KiB");
+    }
+    text.contains('\0')
+        .then_some("holds a NUL, which no command can")
+}
+
+fn agents(
+    read: BTreeMap<Spanned<String>, Spanned<AgentText>>,
+    has_worker: bool,
+) -> Result<BTreeMap<AgentName, AgentConfig>, ConfigFault> {
+    if let Some((name, _)) = read.iter().nth(AGENTS_MAX) {
+        let message = format!("there are more than {AGENTS_MAX} agents");
+        return Err(ConfigFault::new(name.span(), message));
+    }
+    let mut agents = BTreeMap::new();
+    for (key, text) in read {
+        let name = agent_name(&key)?;
+        if has_worker && name.as_str() == resolve::WORKER {
+            let fault = ConfigFault::new(key.span(), "two agents have the name `worker`");
+            return Err(
+                fault.hint("`worker = {run = …}` is the agent `worker`: take one of them out")
+            );
+        }
+        agents.insert(name, agent(key.as_ref(), text)?);
+    }
+    Ok(agents)
+}
+
+fn agent_name(name: &Spanned<String>) -> Result<AgentName, ConfigFault> {
+    if AgentName::is_valid(name.as_ref()) {
+        return Ok(AgentName::from(name.as_ref().as_str()));
+    }
+    let message = format!("`{}` is no name of an agent", name.as_ref().escape_debug());
+    let hint = "1 to 64 of a-z, 0-9, `_`, `.` and `-`";
+    Err(ConfigFault::new(name.span(), message).hint(hint))
+}
+
+fn role_of(name: &Spanned<String>) -> Result<Role, ConfigFault> {
+    role(name.as_ref()).ok_or_else(|| {
+        let message = format!("unknown role `{}`", name.as_ref().escape_debug());
+        ConfigFault::new(name.span(), message).hint(role_meant(name.as_ref()))
+    })
+}
+
+/// The role of that word.
+pub fn role(word: &str) -> Option<Role> {
+    let mut words = Role::WORDS.iter();
+    words
+        .find(|(known, _)| *known == word)
+        .map(|(_, role)| *role)
+}
+
+pub(super) fn role_meant(word: &str) -> String {
+    meant(word, &Role::WORDS.map(|(known, _)| known))
+}
+
+fn agent(name: &str, text: Spanned<AgentText>) -> Result<AgentConfig, ConfigFault> {
+    let span = text.span();
+    let text = text.into_inner();
+    let source = source(name, span, &text)?;
+    if let (AgentSource::Shell(_), Some(args)) = (&source, &text.args) {
+        let fault = ConfigFault::new(args.span(), "`args` goes with a program, not with `run`");
+        return Err(fault.hint("write them into the command of `run`"));
+    }
+    let optional = |key, value: Option<Spanned<Vec<String>>>| {
+        value.map_or(Ok(Vec::new()), |value| arguments(key, &value))
+    };
+    Ok(AgentConfig {
+        source,
+        args: optional("args", text.args)?,
+        env: text.env.map_or(Ok(Vec::new()), |names| variables(&names))?,
+        modes: text.modes.unwrap_or_default(),
+        first_event: text.first_event.map(silence).transpose()?,
+        idle: text.idle.map(silence).transpose()?,
+        price: text.price.map(price).transpose()?,
+    })
+}
+
+fn source(name: &str, span: Range<usize>, text: &AgentText) -> Result<AgentSource, ConfigFault> {
+    let hint = "exactly one of `preset`, `acp`, `headless` and `run`";
+    match (&text.preset, &text.acp, &text.headless, &text.run) {
+        (Some(preset), None, None, None) => of_preset(preset),
+        (None, Some(argv), None, None) => program("acp", argv.span(), argv.as_ref())
+            .map(|()| AgentSource::Acp(argv.as_ref().clone())),
+        (None, None, Some(headless), None) => of_headless(headless),
+        (None, None, None, Some(run)) => command("run", run.clone()).map(AgentSource::Shell),
+        (None, None, None, None) => {
+            let message = format!("agent `{name}` has nothing to start");
+            Err(ConfigFault::new(span, message).hint(hint))
+        }
+        _ => {
+            let message = format!("agent `{name}` has several things to start");
+            Err(ConfigFault::new(span, message).hint(hint))
+        }
+    }
+}
+
+fn of_preset(name: &Spanned<String>) -> Result<AgentSource, ConfigFault> {
+    if let Some(preset) = preset::preset(name.as_ref()) {
+        return Ok(AgentSource::Preset(preset));
+    }
+    let known: Vec<&str> = preset::presets()
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let message = format!("unknown preset `{}`", name.as_ref().escape_debug());
+    Err(ConfigFault::new(name.span(), message).hint(meant(name.as_ref(), &known)))
+}
+
+fn of_headless(headless: &Spanned<Headless>) -> Result<AgentSource, ConfigFault> {
+    let (span, headless) = (headless.span(), headless.as_ref());
+    program("argv", span.clone(), &headless.argv)?;
+    let session = headless.session.as_deref().unwrap_or_default();
+    for (key, list) in [
+        ("session", session),
+        ("resume", &headless.resume),
+        ("flags", &headless.flags),
+        ("write", &headless.write),
+        ("read", &headless.read),
+    ] {
+        fits(key, span.clone(), list)?;
+    }
+    for (key, list) in [("session", session), ("resume", &headless.resume)] {
+        let says = list.iter().any(|arg| arg.contains(super::agent::SESSION));
+        if !list.is_empty() && !says {
+            let message = format!("`{key}` does not say where the id of the session stands");
+            let hint = "write `{session}` there";
+            return Err(ConfigFault::new(span, message).hint(hint));
+        }
+    }
+    Ok(AgentSource::Headless(headless.clone()))
+}
+
+fn program(key: &str, span: Range<usize>, argv: &[String]) -> Result<(), ConfigFault> {
+    match argv.first() {
+        Some(program) if !program.trim().is_empty() => fits(key, span, argv),
+        Some(_) | None => Err(ConfigFault::new(span, format!("`{key}` names no program"))),
+    }
+}
+
+fn arguments(key: &str, list: &Spanned<Vec<String>>) -> Result<Vec<String>, ConfigFault> {
+    fits(key, list.span(), list.as_ref())?;
+    Ok(list.as_ref().clone())
+}
+
+fn fits(key: &str, span: Range<usize>, list: &[String]) -> Result<(), ConfigFault> {
+    if list.len() > ARGS_MAX {
+        let message = format!("`{key}` has more than {ARGS_MAX} arguments");
+        return Err(ConfigFault::new(span, message));
+    }
+    match list.iter().find_map(|text| faulty_text(text)) {
+        Some(what) => Err(ConfigFault::new(
+            span,
+            format!("an argument of `{key}` {what}"),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn variables(names: &Spanned<Vec<String>>) -> Result<Vec<String>, ConfigFault> {
+    if names.as_ref().len() > ENV_MAX {
+        let message = format!("`env` has more than {ENV_MAX} names");
+        return Err(ConfigFault::new(names.span(), message));
+    }
+    let is_in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name = |name: &&String| {
+        name.len() <= 200
+            && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(is_in_name)
+    };
+    match names.as_ref().iter().find(|name| !is_name(name)) {
+        Some(name) => {
+            let message = format!("`{}` is no name of a variable", name.escape_debug());
+            let hint = "`env` holds names; their values are taken from where descent is started";
+            Err(ConfigFault::new(names.span(), message).hint(hint))
+        }
+        None => Ok(names.as_ref().clone()),
+    }
+}
+
+fn silence(text: Spanned<String>) -> Result<Duration, ConfigFault> {
+    let length = DurationText::parse(text.as_ref()).map(|read| Duration::from_millis(read.ms));
+    let length = length.filter(|length| !length.is_zero() && *length <= SILENCE_MAX);
+    length.ok_or_else(|| {
+        let message = format!("`{}` is no length of time", text.as_ref().escape_debug());
+        let hint = "a number and a unit, of a day at most: \"90s\", \"10m\"";
+        ConfigFault::new(text.span(), message).hint(hint)
+    })
+}
+
+fn price(text: PriceText) -> Result<Price, ConfigFault> {
+    let input = money(&text.input)?;
+    let cached = |text: &Option<Spanned<String>>| text.as_ref().map_or(Ok(input), money);
+    Ok(Price {
+        input,
+        output: money(&text.output)?,
+        cache_read: cached(&text.cache_read)?,
+        cache_write: cached(&text.cache_write)?,
+    })
+}
+
+fn money(text: &Spanned<String>) -> Result<u64, ConfigFault> {
+    micros(text.as_ref()).ok_or_else(|| {
+        let message = format!("`{}` is no price", text.as_ref().escape_debug());
+        let hint = "dollars for a million tokens, as text: \"3\", \"0.30\"";
+        ConfigFault::new(text.span(), message).hint(hint)
+    })
+}

@@ -1,0 +1,304 @@
+//! Reading a configuration, and the agent of each role.
+#![allow(clippy::disallowed_methods)] // door: tests
+
+use std::time::Duration;
+
+use super::{
+    agent::{Access, ResolvedAgent, Transport},
+    *,
+};
+
+fn fault(text: &str) -> (String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
+    let error = load(dir.path()).unwrap_err();
+    let message = error.to_string();
+    let from = message.find(FILE_NAME).unwrap() + FILE_NAME.len();
+    (message[from..].to_owned(), error.hint())
+}
+
+#[test]
+fn without_a_file_the_configuration_is_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(load(dir.path()).unwrap(), Config::default());
+}
+
+#[test]
+fn the_worker_of_the_contract_is_read_in_both_of_tomls_spellings() {
+    for text in [
+        r#"worker = {run = "claude -p < \"$DESCENT_PROMPT\""}"#,
+        "[worker]\nrun = 'claude -p < \"$DESCENT_PROMPT\"'\n",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
+        let worker = load(dir.path()).unwrap().worker.unwrap();
+        assert_eq!(worker.run, "claude -p < \"$DESCENT_PROMPT\"");
+    }
+}
+
+#[test]
+fn the_command_that_tells_a_person_stands_beside_the_worker_or_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE_NAME), "notify = 'mail ada'\n").unwrap();
+    let config = load(dir.path()).unwrap();
+    assert_eq!(config.notify.as_deref(), Some("mail ada"));
+    assert_eq!(config.worker, None);
+}
+
+#[test]
+fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
+    let (message, hint) = fault("# who\nworkr = {run = \"x\"}\n");
+    assert_eq!(message, ":2:1: unknown key `workr`");
+    assert_eq!(hint, "did you mean `worker`?");
+    let (message, hint) = fault("worker = {run = \"x\", model = \"y\"}\n");
+    assert_eq!(message, ":1:22: unknown key `model`");
+    assert_eq!(hint, "known here: run");
+}
+
+#[test]
+fn what_is_no_command_is_refused_where_it_stands() {
+    assert_eq!(
+        fault("worker = 1\n").0,
+        ":1:10: expected a table, found integer `1`"
+    );
+    assert_eq!(fault("notify = ''\n").0, ":1:10: `notify` is empty");
+    assert_eq!(
+        fault("notify = 1\n").0,
+        ":1:10: expected a string, found integer `1`"
+    );
+    assert_eq!(fault("worker = {}\n").0, ":1:10: `worker` has no `run`");
+    assert_eq!(fault("worker = {run = \" \"}\n").0, ":1:17: `run` is empty");
+    assert_eq!(
+        fault("[worker]\nrun = 3\n").0,
+        ":2:7: expected a string, found integer `3`"
+    );
+    assert!(fault("worker = {run = \n").0.starts_with(":1:"));
+    assert!(
+        fault("worker = {run='a'}\nworker = {run='b'}\n")
+            .0
+            .starts_with(":2:1")
+    );
+}
+
+#[test]
+fn a_file_that_is_no_text_is_an_error_and_not_a_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE_NAME), b"\xff\xfe\x00").unwrap();
+    assert!(matches!(
+        load(dir.path()),
+        Err(ConfigError::Unreadable { .. })
+    ));
+}
+
+fn config(text: &str) -> Config {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
+    load(dir.path()).unwrap()
+}
+
+fn agent_of(text: &str, role: Role) -> Option<ResolvedAgent> {
+    config(text).agent(role, None).unwrap()
+}
+
+#[test]
+fn two_lines_make_a_known_program_the_worker() {
+    let text = "[agents.ada]\npreset = \"claude\"\n[roles]\nworker = \"ada\"\n";
+    let agent = agent_of(text, Role::Worker).unwrap();
+    assert_eq!(agent.name.as_str(), "ada");
+    assert_eq!(agent.program(), Some("claude"));
+    assert_eq!(agent.env, ["CLAUDE_CONFIG_DIR"]);
+    let Transport::Headless(headless) = agent.transport else {
+        panic!("not headless");
+    };
+    let first = headless.start(Access::Write, "0-1");
+    assert_eq!(first[..3], ["claude", "--session-id", "0-1"]);
+    assert!(first.contains(&"acceptEdits".to_owned()));
+    let again = headless.go_on(Access::Read, "0-1").unwrap();
+    assert_eq!(again[..3], ["claude", "--resume", "0-1"]);
+    assert!(again.contains(&"dontAsk".to_owned()));
+}
+
+#[test]
+fn the_shell_worker_is_the_agent_worker_and_an_atom_may_name_another() {
+    let text = "worker = {run = \"make\"}\n[agents.acp]\nacp = [\"a\", \"b\"]\nargs = [\"c\"]\nenv = [\"KEY\"]\nidle = \"30s\"\nmodes = {write = \"w\"}\n";
+    let config = config(text);
+    let worker = config.agent(Role::Worker, None).unwrap().unwrap();
+    assert_eq!(worker.name.as_str(), "worker");
+    assert_eq!(worker.transport, Transport::Shell("make".to_owned()));
+    let named = config.agent(Role::Worker, Some(&AgentName::from("acp")));
+    let named = named.unwrap().unwrap();
+    assert_eq!(named.env, ["KEY"]);
+    assert_eq!(named.limits.idle, Duration::from_secs(30));
+    assert_eq!(named.limits.first_event, agent::FIRST_EVENT);
+    let Transport::Acp(acp) = named.transport else {
+        panic!("not acp");
+    };
+    assert_eq!(acp.argv, ["a", "b", "c"]);
+    assert_eq!(acp.modes.of(Access::Write), Some("w"));
+    assert_eq!(acp.modes.of(Access::Read), None);
+    let worker = config.agent(Role::Worker, Some(&AgentName::from("worker")));
+    assert_eq!(worker.unwrap().unwrap().name.as_str(), "worker");
+}
+
+#[test]
+fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
+    let text = "worker = {run = \"x\"}\n[agents.j]\nrun = \"j\"\n[roles]\njudge = \"j\"\n";
+    for role in [
+        Role::Judge,
+        Role::Validate,
+        Role::Assess,
+        Role::Profile,
+        Role::Answer,
+    ] {
+        assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
+    }
+    for role in [Role::Planner, Role::Refine, Role::Probe, Role::Aligner] {
+        assert_eq!(agent_of(text, role), None);
+    }
+    assert_eq!(agent_of("", Role::Worker), None);
+}
+
+#[test]
+fn a_name_that_no_agent_has_is_refused_with_its_place_and_the_one_that_was_meant() {
+    let config = config("[agents.claude]\npreset = \"claude\"\n[roles]\nworker = \"claud\"\n");
+    let error = config.agent(Role::Worker, None).unwrap_err();
+    assert_eq!((error.code(), error.exit()), ("E-NO-AGENT", 78));
+    assert!(error.to_string().contains("`claud`"), "{error}");
+    assert!(error.to_string().contains("descent.toml:4:1"), "{error}");
+    assert_eq!(error.hint(), "did you mean `claude`?");
+    let named = AgentName::from("zzz");
+    let error = config.agent(Role::Worker, Some(&named)).unwrap_err();
+    assert_eq!(error.hint(), "configured: claude");
+}
+
+#[test]
+fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
+    for (text, message, hint) in [
+        (
+            "[agents.a]\npreset = \"claud\"\n",
+            ":2:10: unknown preset `claud`",
+            "did you mean `claude`?",
+        ),
+        (
+            "[agents.a]\nenv = []\n",
+            ":1:1: agent `a` has nothing to start",
+            "exactly one of",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\npreset = \"claude\"\n",
+            ":1:1: agent `a` has several things to start",
+            "exactly one of",
+        ),
+        (
+            "[agents.a]\npresett = \"claude\"\n",
+            ":2:1: unknown key `presett`",
+            "did you mean `preset`?",
+        ),
+        (
+            "[agents.\"A b\"]\nrun = \"x\"\n",
+            ":1:9: `A b` is no name of an agent",
+            "1 to 64",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\n[agents.a]\nrun = \"y\"\n",
+            ":3:9: duplicate key",
+            "",
+        ),
+        (
+            "worker = {run = \"x\"}\n[agents.worker]\nrun = \"y\"\n",
+            ":2:9: two agents have the name `worker`",
+            "take one of them out",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\n[roles]\nwroker = \"a\"\n",
+            ":4:1: unknown role `wroker`",
+            "did you mean `worker`?",
+        ),
+        ("[agents.a]\nacp = []\n", ":2:7: `acp` names no program", ""),
+        (
+            "[agents.a]\nacp = \"x\"\n",
+            ":2:7: expected a list, found string \"x\"",
+            "",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\nidle = \"5\"\n",
+            ":3:8: `5` is no length of time",
+            "a number and a unit",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\nenv = [\"A=1\"]\n",
+            ":3:7: `A=1` is no name of a variable",
+            "`env` holds names",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\nprice = {input = \"1,5\", output = \"2\"}\n",
+            ":3:18: `1,5` is no price",
+            "dollars",
+        ),
+        (
+            "[agents.a]\nheadless = {argv = [\"x\"], events = \"json\"}\n",
+            ":2:36: unknown variant `json`, expected one of `claude-stream-json`, `codex-exec-json`, `text`",
+            "",
+        ),
+        (
+            "[agents.a]\nheadless = {argv = [\"x\"], events = \"text\", resume = [\"-r\"]}\n",
+            ":2:12: `resume` does not say where the id of the session stands",
+            "write `{session}` there",
+        ),
+    ] {
+        let (found, told) = fault(text);
+        assert!(found.starts_with(message), "{text}\n{found}\n{message}");
+        assert!(told.contains(hint), "{text}\n{told}");
+    }
+}
+
+#[test]
+fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
+    for preset in preset::presets() {
+        let name = &preset.name;
+        assert!(AgentName::is_valid(name), "{name}");
+        assert!(
+            !preset.program().is_empty() && preset.program() != "npx",
+            "{name}"
+        );
+        assert!(!preset.version.argv.is_empty(), "{name}");
+        assert!(
+            !preset.install.is_empty() && !preset.log_in.is_empty(),
+            "{name}"
+        );
+        assert!(!preset.variables.is_empty(), "{name}");
+        if let preset::PresetTransport::Acp(acp) = &preset.transport {
+            assert!(
+                acp.modes.write.is_some() && acp.modes.read.is_some(),
+                "{name}"
+            );
+            let meta = acp.session_meta.as_deref().unwrap_or("{}");
+            let meta: serde_json::Value = serde_json::from_str(meta).unwrap();
+            assert!(meta.is_object(), "{name}");
+        }
+        let text = format!("{:?} {:?}", preset.transport, preset.set);
+        for word in [
+            "bypass",
+            "yolo",
+            "\"auto\"",
+            "\"agent\"",
+            "full-access",
+            "dangerous",
+        ] {
+            assert!(!text.contains(word), "{name}: {word}");
+        }
+    }
+    let names: Vec<&str> = preset::presets()
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let whole = [
+        "claude",
+        "codex",
+        "claude-acp",
+        "codex-acp",
+        "gemini",
+        "opencode",
+    ];
+    assert_eq!(names, whole);
+}
