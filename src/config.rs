@@ -1,19 +1,19 @@
 //! A person's configuration: which agents do the work in which role, and how a person is told. It stands in `descent.toml`
-//! at the top of a project.
+//! at the top of a project, and in a file of the person's own.
 //!
 //! Invariant: an unknown key is an error, never passed over. Not here: what was agreed for one run
 //! (the state file's constraints).
 
-#![allow(dead_code, reason = "the backends of agents come after their data")]
-
 pub mod agent;
+pub mod choices;
 pub mod preset;
 pub mod price;
-mod program;
-pub mod read;
+pub mod program;
+mod read;
 mod resolve;
 #[cfg(test)]
 mod tests;
+pub mod transport;
 
 use std::{
     collections::BTreeMap,
@@ -22,19 +22,39 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::{doc::Places, id::AgentName, state::Role};
+use descent_core::{
+    doc::Places,
+    id::{AgentName, AtomId},
+};
 
 use agent::AgentConfig;
-pub use program::missing_program;
-use read::{ConfigFault, RoleChoice};
+use choices::RoleChoice;
+use read::ConfigFault;
 
-use crate::failure::{Failure, exit};
+use crate::{
+    failure::{Failure, exit},
+    files::private,
+};
 
 pub const FILE_NAME: &str = "descent.toml";
+/// The person's own, in `descent` of their directory of configurations.
+pub const OWN_FILE_NAME: &str = "config.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// The configuration: choices of a command line and of variables, then the project's file, then the person's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
+    /// Agents of roles, said by a flag or a variable; the first of a role counts.
+    pub choices: Vec<RoleChoice>,
+    /// The file of the project: it may be another hand's.
+    pub project: ConfigLayer,
+    /// The file in the person's own directory.
+    pub own: ConfigLayer,
+}
+
+/// One file of configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigLayer {
     /// A shell command that does tasks without an action of their own: the agent `worker`.
     pub worker: Option<Worker>,
     /// The shell command that tells a person of an ending, or that a run waits.
@@ -45,8 +65,22 @@ pub struct Config {
 }
 
 impl Config {
-    fn chosen(&self, role: Role) -> Option<&RoleChoice> {
-        self.roles.iter().find(|choice| choice.role == role)
+    /// The layers, the one that counts first.
+    fn layers(&self) -> [&ConfigLayer; 2] {
+        [&self.project, &self.own]
+    }
+
+    /// The shell command that tells a person.
+    pub fn notify(&self) -> Option<&str> {
+        let mut layers = self.layers().into_iter();
+        layers.find_map(|layer| layer.notify.as_deref())
+    }
+
+    /// The same with choices of a command line, before all others.
+    #[must_use]
+    pub fn chosen_first(mut self, choices: &[RoleChoice]) -> Self {
+        self.choices.splice(0..0, choices.iter().cloned());
+        self
     }
 }
 
@@ -68,7 +102,9 @@ pub enum ConfigError {
     },
     #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("no agent has the name `{name}`, which {named_by} names")]
+    #[error("{message}")]
+    Choice { message: String, hint: String },
+    #[error("no agent is named `{name}`, as {named_by} says")]
     NoAgent {
         name: AgentName,
         named_by: String,
@@ -78,9 +114,18 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// The same, where an atom names the agent.
+    #[must_use]
+    pub fn of_atom(mut self, id: &AtomId) -> Self {
+        if let Self::NoAgent { named_by, .. } = &mut self {
+            *named_by = format!("atom `{id}`");
+        }
+        self
+    }
+
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Fault { .. } | Self::Unreadable { .. } => "E-CONFIG",
+            Self::Fault { .. } | Self::Unreadable { .. } | Self::Choice { .. } => "E-CONFIG",
             Self::NoAgent { .. } => "E-NO-AGENT",
         }
     }
@@ -98,6 +143,7 @@ impl ConfigError {
                 r#"it looks like this: worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#
                     .to_owned()
             }
+            Self::Choice { hint, .. } => hint.clone(),
             Self::NoAgent {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
@@ -116,18 +162,36 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Without a file the configuration is empty.
+/// The configuration of a project, with the person's own. Without files and variables it is empty.
 pub fn load(project: &Path) -> Result<Config, ConfigError> {
-    let path = project.join(FILE_NAME);
-    let text = match read_text(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
-        Err(source) => return Err(ConfigError::Unreadable { path, source }),
-    };
-    parse(&path, &text)
+    let own = private::config_home(private::variable).map(|home| home.join(OWN_FILE_NAME));
+    Ok(Config {
+        choices: choices::of_variables(std::env::vars_os())?,
+        project: layer(&project.join(FILE_NAME))?,
+        own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
+    })
 }
 
-fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) if is_absent(&error) => return Ok(ConfigLayer::default()),
+        Err(source) => {
+            let path = path.to_owned();
+            return Err(ConfigError::Unreadable { path, source });
+        }
+    };
+    parse(path, &text)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
     let place = |offset| {
         let (line, column) = Places::new(text).line_col(offset);
         format!("{}:{line}:{column}", path.display())

@@ -3,6 +3,7 @@
 //! The starter of an operation is its [`Client`]. It receives progress, and answers questions that only a person can.
 //! Not here: flags, text for a terminal and JSON (`cli`).
 
+pub mod agents;
 pub mod align;
 mod baseline;
 pub mod clean;

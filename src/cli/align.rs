@@ -35,10 +35,12 @@ use crate::{
     failure::{Failure, quoted},
     ops::{
         self,
+        agents::{AgentLook, AgentUse},
         align::{existing, is_same, isolation, refuse_unfinished},
         compare::CheckoutComparison,
     },
     plan_file::{self, PlanFile},
+    process::programs,
     store::{LoadedState, StatePlace},
     workspace::{Size, Workspaces},
 };
@@ -124,7 +126,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     };
     let (mut state, carried) = state.map_err(|refusal| match refusal {
         AlignRefusal::Incomplete(missing) => {
-            proposals::complete(&missing, &flags, &top, config.worker.is_some())
+            proposals::complete(&missing, &flags, &top, config.worker_line().is_some())
         }
         AlignRefusal::Failed(failure) => failure,
     })?;
@@ -140,6 +142,13 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let mut client = context.client(Some(&config));
     client.may_ask &= !flags.yes;
     ops::trust::gate_plan(&client, &top, &context.dir, plan, &config)?;
+    AgentLook {
+        config: &config,
+        environment: &ops::environment(&state),
+        programs: &*programs::real(),
+        dir: &top,
+    }
+    .ready(&state, AgentUse::Agreement)?;
     choose_workspace(context, &top, asks, &mut state)?;
     let place = context
         .place()?

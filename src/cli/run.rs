@@ -1,5 +1,7 @@
 //! `descent run`: starts the loop, or resumes it, and ends with one typed result.
 
+use std::path::Path;
+
 use clap::Args;
 use descent_core::{
     doc::Node,
@@ -20,7 +22,7 @@ use super::{
 };
 use crate::{
     clock,
-    config::{self, Config},
+    config::{self, Config, ConfigError, choices},
     evidence,
     failure::{Failure, exit},
     ops::{
@@ -51,6 +53,9 @@ pub struct RunArgs {
     /// Run this command at the ending, and when the run waits for somebody: the result is its standard input
     #[arg(long, value_name = "CMD")]
     notify: Option<String>,
+    /// Give a role to an agent of the configuration, such as worker=claude (may be given again)
+    #[arg(long = "agent", value_name = "ROLE=NAME")]
+    agent: Vec<String>,
 }
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
@@ -61,6 +66,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
             // Faults of the flags are told before anything starts.
             constraints::changes(&flags.set)?;
             notify_command(flags, &Config::default())?;
+            choices::of_flags(&flags.agent)?;
             detach::start(context)
         }
         (true, true) => within(context, flags, run),
@@ -88,7 +94,7 @@ fn here(
     let mut store = context.store()?;
     ops::newer::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
-    let config = config::load(&store.place().project)?;
+    let config = configured(&store.place().project, flags)?;
     let runtime = runtime()?;
     let options = RunOptions {
         changes: &changes,
@@ -120,6 +126,12 @@ fn here(
     end
 }
 
+/// The configuration, with the choices of the flags.
+fn configured(project: &Path, flags: &RunArgs) -> Result<Config, ConfigError> {
+    let choices = choices::of_flags(&flags.agent)?;
+    Ok(config::load(project)?.chosen_first(&choices))
+}
+
 /// The command of the flag, else that of the configuration.
 fn notify_command<'a>(flags: &'a RunArgs, config: &'a Config) -> Result<Option<&'a str>, Failure> {
     match flags.notify.as_deref() {
@@ -128,7 +140,7 @@ fn notify_command<'a>(flags: &'a RunArgs, config: &'a Config) -> Result<Option<&
             "descent run --notify 'mail -s descent ada'",
         )),
         Some(command) => Ok(Some(command)),
-        None => Ok(config.notify.as_deref()),
+        None => Ok(config.notify()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde::Deserialize;
 
-use super::agent::{Headless, Modes};
+use super::transport::{Headless, Modes};
 
 const DATA: &str = include_str!("presets.toml");
 
@@ -79,6 +79,25 @@ pub struct LoginCheck {
     pub argv: Vec<String>,
     /// The key of the printed JSON object that is `true` then; without it exit code 0 tells.
     pub key: Option<String>,
+}
+
+impl VersionCheck {
+    /// The version in what a program printed: the first number with a point in it.
+    pub fn read(&self, text: &str) -> Option<String> {
+        let is_part = |c: char| c.is_ascii_digit() || c == '.';
+        let mut words = text.split(|c: char| !is_part(c));
+        let version = words.find(|word| word.contains('.') && numbers(word).is_some());
+        version.map(str::to_owned)
+    }
+
+    /// Whether a version is the oldest that works, or newer.
+    pub fn is_met_by(&self, version: &str) -> bool {
+        numbers(version) >= numbers(&self.min)
+    }
+}
+
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    version.split('.').map(|part| part.parse().ok()).collect()
 }
 
 impl Preset {

@@ -1,6 +1,7 @@
 //! The price of an agent's tokens.
 //!
 //! Invariant: money is a whole number of micro-dollars, from decimal text: no float holds any.
+#![allow(dead_code, reason = "the backends of agents read it")]
 
 /// Micro-dollars for a million tokens of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,7 +2,41 @@
 //!
 //! Not here: starting it.
 
-use std::{ffi::OsStr, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    ffi::OsStr,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+/// Whether a program is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramLook {
+    Found(PathBuf),
+    Missing,
+    /// It depends on where the program is started.
+    Unknown,
+}
+
+/// A program that is started without a shell, looked for in `path`.
+pub fn find_program(name: &str, path: &OsStr) -> ProgramLook {
+    if name.contains('/') {
+        return match (name.starts_with('/'), is_program(Path::new(name))) {
+            (false, _) => ProgramLook::Unknown,
+            (true, true) => ProgramLook::Found(PathBuf::from(name)),
+            (true, false) => ProgramLook::Missing,
+        };
+    }
+    for dir in std::env::split_paths(path) {
+        if !dir.is_absolute() {
+            return ProgramLook::Unknown;
+        }
+        let file = dir.join(name);
+        if is_program(&file) {
+            return ProgramLook::Found(file);
+        }
+    }
+    ProgramLook::Missing
+}
 
 /// Words that the shell itself understands: none is a program to look for.
 const SHELL_WORDS: &[&str] = &[
@@ -29,14 +63,9 @@ pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
     let is_found = if word.contains('/') {
         !word.starts_with('/') || is_program(Path::new(word))
     } else {
-        SHELL_WORDS.contains(&word) || is_in(word, path)
+        SHELL_WORDS.contains(&word) || find_program(word, path) != ProgramLook::Missing
     };
     (!is_found).then(|| word.to_owned())
-}
-
-fn is_in(word: &str, path: &OsStr) -> bool {
-    // A relative entry means a place that is unknown here.
-    std::env::split_paths(path).any(|dir| !dir.is_absolute() || is_program(&dir.join(word)))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -5,7 +5,6 @@
 use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use descent_core::{
-    doc::suggest,
     id::AgentName,
     state::{Role, fields::DurationText},
 };
@@ -13,11 +12,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Config, Worker,
-    agent::{AgentConfig, AgentSource, Headless, Modes},
+    ConfigLayer, Worker,
+    agent::{AgentConfig, AgentSource, Headless, Modes, SESSION, WORKER},
+    choices::{self, RoleChoice, meant},
     preset,
     price::{Price, micros},
-    resolve,
 };
 
 const AGENTS_MAX: usize = 50;
@@ -85,13 +84,6 @@ impl ConfigFault {
     }
 }
 
-fn meant(name: &str, known: &[&str]) -> String {
-    match suggest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known here: {}", known.join(", ")),
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct ConfigText {
@@ -133,17 +125,11 @@ struct PriceText {
     cache_write: Option<Spanned<String>>,
 }
 
-/// An agent that a role is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoleChoice {
-    pub role: Role,
-    pub agent: AgentName,
-    /// The place that says so: a flag, a variable, or a file with its line.
-    pub said_in: String,
-}
-
 /// `place` names an offset of the text for people.
-pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> String) -> Result<Config, ConfigFault> {
+pub(super) fn parse(
+    text: &str,
+    place: &dyn Fn(usize) -> String,
+) -> Result<ConfigLayer, ConfigFault> {
     let read: ConfigText =
         toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))?;
     let worker = read.worker.map(worker).transpose()?;
@@ -160,7 +146,7 @@ pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> String) -> Result<Confi
             said_in,
         })
     });
-    Ok(Config {
+    Ok(ConfigLayer {
         worker,
         notify,
         agents,
@@ -207,7 +193,7 @@ fn agents(
     let mut agents = BTreeMap::new();
     for (key, text) in read {
         let name = agent_name(&key)?;
-        if has_worker && name.as_str() == resolve::WORKER {
+        if has_worker && name.as_str() == WORKER {
             let fault = ConfigFault::new(key.span(), "two agents have the name `worker`");
             return Err(
                 fault.hint("`worker = {run = …}` is the agent `worker`: take one of them out")
@@ -228,22 +214,10 @@ fn agent_name(name: &Spanned<String>) -> Result<AgentName, ConfigFault> {
 }
 
 fn role_of(name: &Spanned<String>) -> Result<Role, ConfigFault> {
-    role(name.as_ref()).ok_or_else(|| {
+    choices::role(name.as_ref()).ok_or_else(|| {
         let message = format!("unknown role `{}`", name.as_ref().escape_debug());
-        ConfigFault::new(name.span(), message).hint(role_meant(name.as_ref()))
+        ConfigFault::new(name.span(), message).hint(choices::role_meant(name.as_ref()))
     })
-}
-
-/// The role of that word.
-pub fn role(word: &str) -> Option<Role> {
-    let mut words = Role::WORDS.iter();
-    words
-        .find(|(known, _)| *known == word)
-        .map(|(_, role)| *role)
-}
-
-pub(super) fn role_meant(word: &str) -> String {
-    meant(word, &Role::WORDS.map(|(known, _)| known))
 }
 
 fn agent(name: &str, text: Spanned<AgentText>) -> Result<AgentConfig, ConfigFault> {
@@ -313,7 +287,7 @@ fn of_headless(headless: &Spanned<Headless>) -> Result<AgentSource, ConfigFault>
         fits(key, span.clone(), list)?;
     }
     for (key, list) in [("session", session), ("resume", &headless.resume)] {
-        let says = list.iter().any(|arg| arg.contains(super::agent::SESSION));
+        let says = list.iter().any(|arg| arg.contains(SESSION));
         if !list.is_empty() && !says {
             let message = format!("`{key}` does not say where the id of the session stands");
             let hint = "write `{session}` there";

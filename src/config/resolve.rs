@@ -2,19 +2,19 @@
 //!
 //! Not here: whether its program is installed.
 
+use std::collections::BTreeSet;
+
 use descent_core::{doc::suggest, id::AgentName, state::Role};
 
 use super::{
-    Config, ConfigError, Worker,
+    Config, ConfigError, ConfigLayer, Worker,
     agent::{
         AFTER_RESULT, Acp, AgentConfig, AgentLimits, AgentSource, FIRST_EVENT, Headless, IDLE,
-        Modes, ResolvedAgent, Transport,
+        Modes, ResolvedAgent, Transport, WORKER,
     },
+    choices::RoleChoice,
     preset::{Preset, PresetTransport},
 };
-
-/// The agent that `worker = {run = …}` is.
-pub const WORKER: &str = "worker";
 
 impl Config {
     /// The agent of a role, or the one that an atom names. `None` if the configuration has none for the role.
@@ -27,29 +27,82 @@ impl Config {
         named_by_atom: Option<&AgentName>,
     ) -> Result<Option<ResolvedAgent>, ConfigError> {
         if let Some(name) = named_by_atom {
-            return self.by_name(name, "an atom").map(Some);
+            return self.by_name(name, "its atom").map(Some);
         }
-        let chosen = self.chosen(role).or_else(|| self.chosen(fallback(role)?));
-        match chosen {
-            Some(choice) => self.by_name(&choice.agent, &choice.said_in).map(Some),
-            None if role == Role::Worker => Ok(self.worker.as_ref().map(shell)),
-            None => Ok(None),
+        let named = self.named(role).or_else(|| self.named(fallback(role)?));
+        named
+            .map(|choice| self.by_name(&choice.agent, &choice.said_in))
+            .transpose()
+    }
+
+    /// The worker in a line for people; `None` without one that could work.
+    pub fn worker_line(&self) -> Option<String> {
+        let worker = self.agent(Role::Worker, None).ok().flatten();
+        worker.map(|worker| worker.line())
+    }
+
+    /// The agent that makes an attempt of an atom: the one that the atom names, else a planner for a planning step, else
+    /// the worker.
+    ///
+    /// # Errors
+    /// If an agent is named that the configuration does not have.
+    pub fn doer(
+        &self,
+        is_plan: bool,
+        named_by_atom: Option<&AgentName>,
+    ) -> Result<Option<ResolvedAgent>, ConfigError> {
+        let planner = match is_plan {
+            true => self.agent(Role::Planner, named_by_atom)?,
+            false => None,
+        };
+        match planner {
+            Some(planner) => Ok(Some(planner)),
+            None => self.agent(Role::Worker, named_by_atom),
         }
     }
 
-    /// The agent of that name.
+    /// The agent of that name; `named_by` says who names it.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn by_name(&self, name: &AgentName, named_by: &str) -> Result<ResolvedAgent, ConfigError> {
-        if let Some(agent) = self.agents.get(name) {
-            return Ok(resolved(name, agent));
-        }
-        match &self.worker {
-            Some(worker) if name.as_str() == WORKER => Ok(shell(worker)),
-            Some(_) | None => Err(self.no_agent(name, named_by)),
-        }
+        let mut layers = self.layers().into_iter();
+        let found = layers.find_map(|layer| match layer.agents.get(name) {
+            Some(agent) => Some(resolved(name, agent)),
+            None => {
+                let worker = layer.worker.as_ref();
+                worker.filter(|_| name.as_str() == WORKER).map(shell)
+            }
+        });
+        found.ok_or_else(|| self.no_agent(name, named_by))
+    }
+
+    /// The names of all agents, sorted.
+    pub fn names(&self) -> BTreeSet<AgentName> {
+        let of_layer = |layer: &ConfigLayer| {
+            let worker = layer.worker.as_ref().map(|_| AgentName::from(WORKER));
+            let names = layer.agents.keys().cloned().chain(worker);
+            names.collect::<Vec<_>>()
+        };
+        self.layers().into_iter().flat_map(of_layer).collect()
+    }
+
+    /// The choices that count, one a role.
+    pub fn roles(&self) -> Vec<RoleChoice> {
+        let roles = Role::WORDS.iter();
+        roles.filter_map(|(_, role)| self.named(*role)).collect()
+    }
+
+    fn named(&self, role: Role) -> Option<RoleChoice> {
+        let of = |choices: &[RoleChoice]| choices.iter().find(|one| one.role == role).cloned();
+        of(&self.choices).or_else(|| {
+            let mut layers = self.layers().into_iter();
+            layers.find_map(|layer| of(&layer.roles).or_else(|| of_worker(layer, role)))
+        })
     }
 
     fn no_agent(&self, name: &AgentName, named_by: &str) -> ConfigError {
-        let known: Vec<String> = self.names().map(str::to_owned).collect();
+        let known: Vec<String> = self.names().iter().map(ToString::to_string).collect();
         ConfigError::NoAgent {
             name: name.clone(),
             named_by: named_by.to_owned(),
@@ -57,13 +110,16 @@ impl Config {
             known,
         }
     }
+}
 
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let worker = self.worker.as_ref().map(|_| WORKER);
-        worker
-            .into_iter()
-            .chain(self.agents.keys().map(AgentName::as_str))
-    }
+/// `worker = {run = …}` gives the role to the agent that it is.
+fn of_worker(layer: &ConfigLayer, role: Role) -> Option<RoleChoice> {
+    let is_it = role == Role::Worker && layer.worker.is_some();
+    is_it.then(|| RoleChoice {
+        role,
+        agent: AgentName::from(WORKER),
+        said_in: "worker".to_owned(),
+    })
 }
 
 /// The role whose agent is asked where this one has none.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use descent_core::state::Role;
+
 use super::{
     agent::{Access, ResolvedAgent, Transport},
     *,
@@ -11,7 +13,7 @@ use super::{
 fn fault(text: &str) -> (String, String) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
-    let error = load(dir.path()).unwrap_err();
+    let error = layer(&dir.path().join(FILE_NAME)).unwrap_err();
     let message = error.to_string();
     let from = message.find(FILE_NAME).unwrap() + FILE_NAME.len();
     (message[from..].to_owned(), error.hint())
@@ -20,7 +22,10 @@ fn fault(text: &str) -> (String, String) {
 #[test]
 fn without_a_file_the_configuration_is_empty() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(load(dir.path()).unwrap(), Config::default());
+    assert_eq!(
+        layer(&dir.path().join(FILE_NAME)).unwrap(),
+        ConfigLayer::default()
+    );
 }
 
 #[test]
@@ -31,7 +36,7 @@ fn the_worker_of_the_contract_is_read_in_both_of_tomls_spellings() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
-        let worker = load(dir.path()).unwrap().worker.unwrap();
+        let worker = layer(&dir.path().join(FILE_NAME)).unwrap().worker.unwrap();
         assert_eq!(worker.run, "claude -p < \"$DESCENT_PROMPT\"");
     }
 }
@@ -40,7 +45,7 @@ fn the_worker_of_the_contract_is_read_in_both_of_tomls_spellings() {
 fn the_command_that_tells_a_person_stands_beside_the_worker_or_alone() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE_NAME), "notify = 'mail ada'\n").unwrap();
-    let config = load(dir.path()).unwrap();
+    let config = layer(&dir.path().join(FILE_NAME)).unwrap();
     assert_eq!(config.notify.as_deref(), Some("mail ada"));
     assert_eq!(config.worker, None);
 }
@@ -85,15 +90,20 @@ fn a_file_that_is_no_text_is_an_error_and_not_a_panic() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE_NAME), b"\xff\xfe\x00").unwrap();
     assert!(matches!(
-        load(dir.path()),
+        layer(&dir.path().join(FILE_NAME)),
         Err(ConfigError::Unreadable { .. })
     ));
 }
 
 fn config(text: &str) -> Config {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
-    load(dir.path()).unwrap()
+    Config {
+        project: layer_of(text),
+        ..Config::default()
+    }
+}
+
+fn layer_of(text: &str) -> ConfigLayer {
+    parse(Path::new(FILE_NAME), text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn agent_of(text: &str, role: Role) -> Option<ResolvedAgent> {
@@ -105,7 +115,7 @@ fn two_lines_make_a_known_program_the_worker() {
     let text = "[agents.ada]\npreset = \"claude\"\n[roles]\nworker = \"ada\"\n";
     let agent = agent_of(text, Role::Worker).unwrap();
     assert_eq!(agent.name.as_str(), "ada");
-    assert_eq!(agent.program(), Some("claude"));
+    assert_eq!(agent.program(), "claude");
     assert_eq!(agent.env, ["CLAUDE_CONFIG_DIR"]);
     let Transport::Headless(headless) = agent.transport else {
         panic!("not headless");

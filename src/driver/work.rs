@@ -30,6 +30,7 @@ use super::{
 use crate::{
     agent,
     clock::Clock,
+    config::agent::Transport,
     evidence::{self, EvidenceKeeper, EvidenceStore},
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
@@ -139,15 +140,29 @@ impl Attempting {
             .and_then(|task| task.spec.timeout.as_ref())
             .map(|length| length.ms);
         let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
+        let agent = executor.config.doer(is_plan, None).ok().flatten();
+        let has_worker = agent.is_some();
+        let agent = agent.filter(|_| action.is_none());
+        let environment = match &agent {
+            None => executor.environment.clone(),
+            Some(agent) => {
+                let var = |name: &str| std::env::var_os(name);
+                executor.environment.for_agent(&agent.env, &agent.set, var)
+            }
+        };
+        let by_agent = agent.and_then(|agent| match agent.transport {
+            Transport::Shell(command) => Some(command),
+            Transport::Headless(_) | Transport::Acp(_) => None,
+        });
         Self {
             slot,
             is_paid: is_plan || action.is_none(),
             is_plan,
-            has_worker: executor.config.worker.is_some(),
+            has_worker,
             started: note_of(place, slot),
-            command: action.or_else(|| executor.config.worker.as_ref().map(|w| w.run.clone())),
+            command: action.or(by_agent),
             workspaces: executor.workspaces.clone(),
-            environment: executor.environment.clone(),
+            environment,
             programs: Arc::clone(&executor.programs),
             clock: Arc::clone(&executor.clock),
             held: executor.held.clone(),

@@ -23,13 +23,26 @@ const OTHERS: u32 = 0o077;
 
 /// The directory of this program's records, by the XDG rules: a relative path in the variable is ignored.
 pub fn state_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    home_of(var, "XDG_STATE_HOME", ".local/state")
+}
+
+/// The directory of a person's own configuration, by the same rules.
+pub fn config_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    home_of(var, "XDG_CONFIG_HOME", ".config")
+}
+
+fn home_of(
+    var: impl Fn(&str) -> Option<OsString>,
+    name: &str,
+    below_home: &str,
+) -> Option<PathBuf> {
     let absolute = |name| {
         var(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    Some(state?.join("descent"))
+    let dir = absolute(name).or_else(|| Some(absolute("HOME")?.join(below_home)));
+    Some(dir?.join("descent"))
 }
 
 /// A variable of this process. Without HOME, the account's own entry tells.

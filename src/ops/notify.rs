@@ -60,7 +60,7 @@ impl Notifier {
         environment: &Environment,
         programs: Arc<dyn Programs>,
     ) -> Result<Self, Failure> {
-        if let Some(program) = config::missing_program(command, &environment.path()) {
+        if let Some(program) = config::program::missing_program(command, &environment.path()) {
             let message = format!("the notify command `{program}` is not installed");
             let hint = format!("install {program}, or name another with --notify");
             return Err(Failure::new(

@@ -6,14 +6,15 @@ use descent_core::{change::ConstraintChange, id::RunId, state::State, world::Wor
 use tokio::runtime::Runtime;
 
 use super::{
-    Client, Progress, environment, keep_superseded, limits, liveness, newer,
+    Client, Progress,
+    agents::{AgentLook, AgentUse},
+    environment, keep_superseded, limits, liveness, newer,
     notify::{Notifier, WaitNotices},
     result::commit_missing,
     start, trust, warnings,
 };
 use crate::{
     clock::Clock,
-    config::{self, Config},
     driver::{self, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding},
     events::{EventLine, EventLog},
     evidence::{EvidenceStore, Warn},
@@ -22,7 +23,7 @@ use crate::{
         Heartbeat,
         work::{WorkBoard, WorkShared},
     },
-    process::{self, Programs, environment::Environment, own_tag::OwnTag},
+    process::{self, Programs, own_tag::OwnTag},
     runs::{RunRecord, RunRecords},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
@@ -115,7 +116,13 @@ pub fn run<'a>(
     }
     let config = client.config().cloned().unwrap_or_default();
     let environment = environment(&loaded.state);
-    check_worker(&loaded.state, &config, &environment)?;
+    let look = AgentLook {
+        config: &config,
+        environment: &environment,
+        programs: &*options.programs,
+        dir: &store.place().project,
+    };
+    look.ready(&loaded.state, AgentUse::Run)?;
     let notifier = options.notify.map(|command| {
         let programs = Arc::clone(&options.programs);
         Notifier::new(command, store.place(), &run, &environment, programs).map(Arc::new)
@@ -274,31 +281,4 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
     }
     start::tell_moved(client, store.place(), trees, state);
     Ok(workspaces)
-}
-
-/// Reports problems that would make every attempt fail before the first one starts.
-fn check_worker(state: &State, config: &Config, environment: &Environment) -> Result<(), Failure> {
-    let needs_worker = state
-        .atoms
-        .values()
-        .any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()));
-    if !needs_worker {
-        return Ok(());
-    }
-    let Some(worker) = &config.worker else {
-        return Err(driver::no_worker());
-    };
-    match config::missing_program(&worker.run, &environment.path()) {
-        None => Ok(()),
-        Some(program) => {
-            let hint = format!("install {program}, or name another worker in descent.toml");
-            let message = format!("the worker `{program}` of descent.toml is not installed");
-            Err(Failure::new(
-                "E-WORKER-MISSING",
-                exit::UNAVAILABLE,
-                message,
-                hint,
-            ))
-        }
-    }
 }

@@ -20,6 +20,28 @@ impl Environment {
         let path = vars.find(|(name, _)| name == "PATH");
         path.map(|(_, path)| path.clone()).unwrap_or_default()
     }
+
+    /// The same for an agent: with the variables that it was promised, by name, and those that are set for it.
+    #[must_use]
+    pub fn for_agent(
+        &self,
+        names: &[String],
+        set: &[(String, String)],
+        var: impl Fn(&str) -> Option<OsString>,
+    ) -> Self {
+        let may_pass = |name: &&String| !NEVER.iter().any(|prefix| name.starts_with(prefix));
+        let named = names.iter().filter(may_pass);
+        let named = named.filter_map(|name| Some((OsString::from(name), var(name)?)));
+        let set = set.iter().map(|(name, value)| (name.into(), value.into()));
+        let more: Vec<(OsString, OsString)> = named.chain(set).collect();
+        let mut vars = self.vars.clone();
+        vars.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        vars.extend(more);
+        Self {
+            vars,
+            withheld: self.withheld.clone(),
+        }
+    }
 }
 
 const NAMES: &[&str] = &[
@@ -314,6 +336,23 @@ mod tests {
             &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
             &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
             &[],
+        );
+    }
+
+    #[test]
+    fn an_agent_gets_what_it_was_promised_and_nothing_that_never_passes() {
+        let base = Environment {
+            vars: vec![("PATH".into(), "/bin".into()), ("A".into(), "old".into())],
+            withheld: Vec::new(),
+        };
+        let names = ["KEY", "UNSET", "GIT_DIR"].map(str::to_owned);
+        let set = [("A".to_owned(), "new".to_owned())];
+        let var = |name: &str| (name != "UNSET").then(|| OsString::from("v"));
+        let own = base.for_agent(&names, &set, var);
+        let pairs = [("PATH", "/bin"), ("KEY", "v"), ("A", "new")];
+        assert_eq!(
+            own.vars,
+            pairs.map(|(name, value)| (name.into(), value.into()))
         );
     }
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::Config,
     failure::quoted,
-    ops::{align::locks, compare::CheckoutComparison, evaluate},
+    ops::{agents, align::locks, compare::CheckoutComparison, evaluate},
     render::{self, Line, Meaning, Page},
     survey::Proposal,
     workspace::{Workspaces, Worktrees},
@@ -81,7 +81,7 @@ pub(in crate::cli) struct AlignOutput<'a> {
     atoms: usize,
     workspace: &'static str,
     /// The command that does tasks without an action; null where none is named.
-    worker: Option<&'a String>,
+    worker: Option<String>,
     /// The same was agreed before: nothing was written.
     pub(super) unchanged: bool,
 }
@@ -118,7 +118,7 @@ pub(super) fn output<'a>(
         bound: view::bound(world),
         atoms: world.graph.len(),
         workspace: objective.constraints.workspace().word(),
-        worker: config.worker.as_ref().map(|worker| &worker.run),
+        worker: config.worker_line(),
         unchanged: false,
     }
 }
@@ -356,10 +356,10 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
         Workspace::Shared => "workspace: shared: agents work in place, nothing is undone when a choice is\nabandoned, and checks run there too, not in a fresh checkout".to_owned(),
     });
-    if let Some(worker) = &shown.config.worker {
-        text.push(wrapped("the worker: ", &render::visible(&worker.run)));
+    if let Some(worker) = shown.config.worker_line() {
+        text.push(wrapped("the worker: ", &render::visible(&worker)));
     }
-    if let Some(notify) = &shown.config.notify {
+    if let Some(notify) = shown.config.notify() {
         text.push(wrapped("notify: ", &render::visible(notify)));
     }
     let node = constraints.node();
@@ -419,7 +419,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
         text.push(wrapped("warning: ", what));
         text.push(wrapped("      do: ", hint));
     };
-    let mut to_copy = None;
+    let mut to_copy = Vec::new();
     for advice in &shown.comparison.advice {
         let check = render::line(&advice.check);
         warn(
@@ -458,14 +458,14 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
             "let one depend on the other; else what does not merge is made again",
         );
     }
-    if needs_worker(world) && shown.config.worker.is_none() {
+    if needs_worker(world) && shown.config.worker_line().is_none() {
         warn(
             "the work needs a worker, and none is named yet",
-            "before the run, write a line like this in descent.toml, at the top of the project:",
+            "before the run, write this or the like in descent.toml, at the top of the project:",
         );
         // Not wrapped, because it is to be copied.
-        to_copy =
-            Some("          worker = {run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\"}".to_owned());
+        let lines = agents::example().into_iter();
+        to_copy.extend(lines.map(|line| format!("          {line}")));
     }
     text.extend(to_copy);
     text.join("\n")

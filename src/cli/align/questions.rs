@@ -9,6 +9,7 @@ use descent_core::{graph::validate::MissingPart, state::Workspace};
 use crate::{
     config::Config,
     failure::{Failure, exit, quoted},
+    ops::agents,
     render::{self, Out},
     survey::{Proposal, Survey},
 };
@@ -152,16 +153,18 @@ fn not_listed(number: &str) -> String {
 
 fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> {
     out.say("\nWhat is to be done first?  (--step)");
-    match &config.worker {
+    match config.worker_line() {
         Some(worker) => {
-            let worker = render::line(&worker.run);
+            let worker = render::line(&worker);
             out.say(&format!("TEXT for the worker ({worker}),"));
             out.say("or TEXT=COMMAND for a shell command.  Enter: the goal itself, by the worker.");
         }
         None => {
             out.say("TEXT=COMMAND for a shell command, or TEXT for a worker.");
-            out.say("No worker is named yet; a line in descent.toml does it:");
-            out.say("  worker = {run = \"claude -p < \\\"$DESCENT_PROMPT\\\"\"}");
+            out.say("No worker is named yet; in descent.toml this does it:");
+            for line in agents::example() {
+                out.say(&format!("  {line}"));
+            }
             out.say("Enter: the goal itself, by the worker that you will name.");
         }
     }

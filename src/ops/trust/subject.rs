@@ -78,7 +78,7 @@ impl TrustQuestion {
         }
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
-            let what = match config.is_some_and(|config| config.notify.is_some()) {
+            let what = match config.is_some_and(|config| config.project.notify.is_some()) {
                 true => "a worker or a notify command",
                 false => "a worker",
             };
@@ -173,7 +173,7 @@ fn another(hand: Option<Hand>) -> Option<u32> {
 
 /// The commands that the configuration runs: the worker, and the one that tells a person.
 pub(super) fn worker(config: Option<&Config>) -> Option<TrustList> {
-    let config = config?;
+    let config = &config?.project;
     let worker = config.worker.as_ref().map(|worker| worker.run.as_str());
     let carried = TrustList::of_config(worker, config.notify.as_deref());
     (!carried.is_empty()).then_some(carried)

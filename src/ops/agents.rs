@@ -1,0 +1,243 @@
+//! The agents that a run can need: whether each is configured, installed and new enough. All of it is looked at before
+//! anything starts.
+//!
+//! Not here: whether a person is logged in (an attempt finds out, and `doctor` tries), and talking to an agent (`agent`).
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
+
+use descent_core::{
+    id::AgentName,
+    state::{Atom, State},
+};
+
+use crate::{
+    config::{
+        Config,
+        agent::{ResolvedAgent, Transport, WORKER},
+        preset::{Preset, presets},
+        program::{ProgramLook, find_program, missing_program},
+    },
+    driver,
+    failure::{Failure, exit},
+    process::{
+        Programs,
+        environment::Environment,
+        timeouts,
+        tool::{Tool, ToolOutput},
+    },
+};
+
+/// The place and the means to look for agents.
+#[derive(Debug)]
+pub struct AgentLook<'a> {
+    pub config: &'a Config,
+    pub environment: &'a Environment,
+    pub programs: &'a dyn Programs,
+    /// The directory in which a program is asked for its version.
+    pub dir: &'a Path,
+}
+
+/// The use that agents are looked at for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentUse {
+    /// Something starts now.
+    Run,
+    /// A worker that is not named yet, and the program of a shell worker, may come before the run.
+    Agreement,
+}
+
+impl AgentLook<'_> {
+    /// Looks for all agents that the open work of a state can need; each is started once at most, for its version.
+    ///
+    /// # Errors
+    /// The first that is not configured, not there or too old.
+    pub fn ready(&self, state: &State, reason: AgentUse) -> Result<(), Failure> {
+        for choice in self.config.roles() {
+            self.config.by_name(&choice.agent, &choice.said_in)?;
+        }
+        let mut seen = BTreeSet::new();
+        for (id, atom) in state.atoms.iter() {
+            let Some(named) = needs(atom) else {
+                continue;
+            };
+            let agent = self
+                .config
+                .doer(atom.plan().is_some(), named)
+                .map_err(|error| error.of_atom(id))?;
+            let Some(agent) = agent else {
+                match reason {
+                    AgentUse::Run => return Err(self.no_worker()),
+                    AgentUse::Agreement => continue,
+                }
+            };
+            let is_shell = matches!(agent.transport, Transport::Shell(_));
+            if is_shell && reason == AgentUse::Agreement {
+                continue;
+            }
+            if seen.insert(agent.name.clone()) {
+                self.look_at(&agent)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&self, agent: &ResolvedAgent) -> Result<(), Failure> {
+        let path = self.environment.path();
+        if let Transport::Shell(command) = &agent.transport {
+            return match missing_program(command, &path) {
+                None => Ok(()),
+                Some(program) => Err(missing(agent, &program)),
+            };
+        }
+        let program = agent.program();
+        match find_program(program, &path) {
+            ProgramLook::Missing => Err(missing(agent, program)),
+            ProgramLook::Unknown => Ok(()),
+            ProgramLook::Found(found) => match agent.preset {
+                Some(preset) => self.new_enough(agent, preset, &found),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn new_enough(
+        &self,
+        agent: &ResolvedAgent,
+        preset: &Preset,
+        program: &Path,
+    ) -> Result<(), Failure> {
+        let found = self.version(agent, preset, program)?;
+        match preset.version.is_met_by(&found) {
+            true => Ok(()),
+            false => Err(old(agent, preset, &format!("is {found}"))),
+        }
+    }
+
+    /// The version that a program tells.
+    pub(super) fn version(
+        &self,
+        agent: &ResolvedAgent,
+        preset: &Preset,
+        program: &Path,
+    ) -> Result<String, Failure> {
+        let told = self.ask(agent, program, &preset.version.argv);
+        let told = told.map_err(|why| old(agent, preset, &format!("tells no version: {why}")))?;
+        let text = String::from_utf8_lossy(&told.stdout);
+        preset
+            .version
+            .read(&text)
+            .ok_or_else(|| old(agent, preset, "tells no version"))
+    }
+
+    /// Starts a program to ask it about itself; it gets ten seconds, and the environment of its attempts.
+    pub(super) fn ask(
+        &self,
+        agent: &ResolvedAgent,
+        program: &Path,
+        args: &[String],
+    ) -> Result<ToolOutput, String> {
+        let environment = self
+            .environment
+            .for_agent(&agent.env, &agent.set, |name| std::env::var_os(name));
+        let tool = Tool {
+            program: program.to_owned(),
+            args: args.iter().map(OsString::from).collect(),
+            env: environment.vars,
+            cwd: self.dir.to_owned(),
+            stdin: None,
+            wait_max: timeouts::ASK_MAX,
+        };
+        let told = self.programs.run_tool(&tool);
+        told.map_err(|error| error.to_string())
+    }
+
+    fn no_worker(&self) -> Failure {
+        let failure = driver::no_worker();
+        let here = installed(&self.environment.path());
+        let Some(first) = here.first() else {
+            return failure;
+        };
+        let [one, other] = lines_for(first);
+        let lines = vec![told(&here), format!("  {one}"), format!("  {other}")];
+        let hint = "write these two lines in descent.toml, then: descent run".to_owned();
+        Failure {
+            hint,
+            ..failure.with(lines)
+        }
+    }
+}
+
+/// The name that an atom gives its agent, where an agent does it at all.
+fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
+    let task = atom.task()?;
+    task.spec.action.is_none().then_some(None)
+}
+
+/// The known programs that are installed.
+pub fn installed(path: &OsStr) -> Vec<&'static Preset> {
+    let is_there =
+        |preset: &&Preset| matches!(find_program(preset.program(), path), ProgramLook::Found(_));
+    presets().iter().filter(is_there).collect()
+}
+
+/// The known programs that are here, in words.
+fn told(here: &[&Preset]) -> String {
+    let names: Vec<&str> = here.iter().map(|preset| preset.program()).collect();
+    match names.as_slice() {
+        [name] => format!("`{name}` is installed here; this makes it the worker:"),
+        names => format!(
+            "installed here: {}; this makes the first the worker:",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Lines of `descent.toml` that make something the worker: a known program that is installed, else an example.
+pub fn example() -> Vec<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match installed(&path).first() {
+        Some(first) => lines_for(first).to_vec(),
+        None => vec![r#"worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#.to_owned()],
+    }
+}
+
+/// The two lines that make a preset the worker.
+fn lines_for(preset: &Preset) -> [String; 2] {
+    let name = &preset.name;
+    [
+        format!("agents.{name}.preset = \"{name}\""),
+        format!("roles.worker = \"{name}\""),
+    ]
+}
+
+fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
+    if agent.name.as_str() == WORKER && matches!(agent.transport, Transport::Shell(_)) {
+        let hint = format!("install {program}, or name another worker in descent.toml");
+        let message = format!("the worker `{program}` of descent.toml is not installed");
+        return Failure::new("E-WORKER-MISSING", exit::UNAVAILABLE, message, hint);
+    }
+    let hint = match agent.preset {
+        Some(preset) => preset.install.clone(),
+        None => format!("install {program}, or name another agent"),
+    };
+    let message = format!("`{program}` of the agent `{}` is not installed", agent.name);
+    Failure::new("E-AGENT-MISSING", exit::UNAVAILABLE, message, hint)
+}
+
+fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
+    let (program, min) = (preset.program(), &preset.version.min);
+    let message = format!(
+        "`{program}` of the agent `{}` {what}; {min} is needed",
+        agent.name
+    );
+    Failure::new(
+        "E-AGENT-OLD",
+        exit::UNAVAILABLE,
+        message,
+        preset.install.clone(),
+    )
+}

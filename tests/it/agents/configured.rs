@@ -1,0 +1,224 @@
+//! Which agent does the work: files, variables, flags, and what is refused before anything starts.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{
+    safety::trust::trust,
+    world::{Ran, Running, World, plan, task, with},
+};
+
+const KNOWN: [&str; 6] = [
+    "claude",
+    "codex",
+    "claude-agent-acp",
+    "codex-acp",
+    "gemini",
+    "opencode",
+];
+
+/// A task for the worker.
+fn by_worker() -> Value {
+    let mut atom = task("");
+    atom.as_object_mut().unwrap().remove("action");
+    with(atom, json!({"description": "do it"}))
+}
+
+/// A world with one task for the worker, and this `descent.toml`.
+fn world(config: &str) -> World {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker()}),
+    ));
+    world.write("descent.toml", config);
+    trust(&world);
+    world
+}
+
+/// An agent that leaves its name outside, and does the work.
+fn agent(name: &str, world: &World) -> String {
+    let out = world.out("by").display().to_string();
+    format!("[agents.{name}]\nrun = \"echo {name} > {out}; touch done\"\n")
+}
+
+/// The agents `one` and `other`, in the person's own file.
+fn own_file(world: &World, roles: &str) {
+    let dir = world.root().join("home/.config/descent");
+    fs::create_dir_all(&dir).unwrap();
+    let agents = ["one", "other"].map(|name| agent(name, world)).join("");
+    fs::write(dir.join("config.toml"), format!("{agents}{roles}")).unwrap();
+}
+
+fn with_own_programs(world: &World, args: &[&str]) -> Command {
+    let mut command = world.command(args);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Known programs of this machine are out of reach.
+    let has_one = |dir: &PathBuf| KNOWN.iter().any(|name| dir.join(name).exists());
+    let dirs = std::env::split_paths(&path).filter(|dir| !has_one(dir));
+    let path = std::env::join_paths([world.root().join("bin")].into_iter().chain(dirs));
+    command.env("PATH", path.unwrap());
+    command
+}
+
+fn ran(world: &World, args: &[&str]) -> Ran {
+    Running::of(with_own_programs(world, args)).wait()
+}
+
+#[test]
+fn a_flag_comes_before_a_variable_the_project_and_the_persons_own_file() {
+    let done_by = |project: &str, own: &str, variable: Option<&str>, flag: &[&str]| {
+        let world = World::new();
+        own_file(&world, own);
+        let agents = agent("here", &world);
+        world.write("descent.toml", &format!("{agents}{project}"));
+        world.align(&plan(
+            &["test -f done"],
+            json!({}),
+            json!({"A1": by_worker()}),
+        ));
+        let mut command = world.command(&[&["run"][..], flag].concat());
+        if let Some(name) = variable {
+            command.env("DESCENT_AGENT_WORKER", name);
+        }
+        Running::of(command).wait().expect(0);
+        world.left("by").trim().to_owned()
+    };
+    let (own, here) = (
+        "[roles]\nworker = \"one\"\n",
+        "[roles]\nworker = \"here\"\n",
+    );
+    assert_eq!(done_by("", own, None, &[]), "one");
+    assert_eq!(done_by(here, own, None, &[]), "here");
+    assert_eq!(done_by(here, own, Some("other"), &[]), "other");
+    let flag = ["--agent", "worker=one"];
+    assert_eq!(done_by(here, own, Some("other"), &flag), "one");
+    let other_here = "[roles]\nworker = \"other\"\n";
+    assert_eq!(done_by(other_here, own, None, &[]), "other");
+}
+
+#[test]
+fn an_agent_gets_the_variables_that_its_configuration_names_and_a_check_does_not() {
+    let world = World::new();
+    let out = world.out("seen").display().to_string();
+    let config = format!(
+        "[agents.a]\nenv = [\"THE_KEY\"]\nrun = \"echo worker $THE_KEY >> {out}; touch done\"\n[roles]\nworker = \"a\"\n"
+    );
+    world.write("descent.toml", &config);
+    let check = format!("echo check $THE_KEY >> {out}; test -f done");
+    world.align(&plan(&[&check], json!({}), json!({"A1": by_worker()})));
+    let mut command = world.command(&["run"]);
+    command.env("THE_KEY", "sesame");
+    Running::of(command).wait().expect(0);
+    let seen = world.left("seen");
+    assert!(seen.contains("worker sesame\n"), "{seen}");
+    assert!(
+        seen.contains("check\n") && !seen.contains("check sesame"),
+        "{seen}"
+    );
+}
+
+/// Refused by `run`, with nothing begun.
+#[track_caller]
+fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
+    let before = world.state_bytes();
+    let ran = ran(world, args)
+        .expect(exit)
+        .says(&format!("error[{code}]"));
+    assert_eq!(world.state_bytes(), before);
+    ran
+}
+
+#[test]
+fn a_name_that_no_agent_has_is_refused_before_anything_starts() {
+    let world = world("worker = {run = \"touch done\"}\n");
+    refused(
+        &world,
+        &["run", "--agent", "worker=claud"],
+        "E-NO-AGENT",
+        78,
+    )
+    .says("as --agent says")
+    .says("configured: worker");
+    world.write(
+        "descent.toml",
+        "[agents.claude]\nrun = \"touch done\"\n[roles]\nworker = \"claude\"\njudge = \"claud\"\n",
+    );
+    refused(&world, &["run"], "E-NO-AGENT", 78)
+        .says("descent.toml:5:1")
+        .says("did you mean `claude`?");
+    refused(&world, &["run", "--agent", "wroker=claude"], "E-CONFIG", 78).says("worker");
+    refused(&world, &["run", "--agent", "worker"], "E-CONFIG", 78).says("ROLE=NAME");
+    let mut command = world.command(&["run"]);
+    command.env("DESCENT_AGENT_WROKER", "claude");
+    Running::of(command)
+        .wait()
+        .expect(78)
+        .says("DESCENT_AGENT_WROKER");
+}
+
+#[test]
+fn a_program_that_is_not_installed_or_too_old_is_refused_before_anything_starts() {
+    let world = world("agents.me.preset = \"claude\"\nroles.worker = \"me\"\n");
+    refused(&world, &["run"], "E-AGENT-MISSING", 69)
+        .says("`claude` of the agent `me`")
+        .says("npm install -g @anthropic-ai/claude-code");
+    world.program("claude", "#!/bin/sh\necho '2.0.9 (Claude Code)'\n");
+    refused(&world, &["run"], "E-AGENT-OLD", 69).says("is 2.0.9");
+    world.program("claude", "#!/bin/sh\necho hello; exit 3\n");
+    refused(&world, &["run"], "E-AGENT-OLD", 69).says("tells no version");
+    world.write(
+        "descent.toml",
+        "agents.me.acp = [\"no-such-agent\"]\nroles.worker = \"me\"\n",
+    );
+    refused(&world, &["run"], "E-AGENT-MISSING", 69).says("no-such-agent");
+}
+
+#[test]
+fn an_agreement_is_refused_too_where_its_agent_is_not_there() {
+    let world = World::new();
+    world.write(
+        "descent.toml",
+        "agents.me.preset = \"codex\"\nroles.worker = \"me\"\n",
+    );
+    let plan = world.plan(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker()}),
+    ));
+    ran(&world, &["align", "-y", "-f", &plan])
+        .expect(69)
+        .says("E-AGENT-MISSING");
+    assert!(!world.state_path().exists());
+}
+
+#[test]
+fn one_known_program_is_proposed_by_name_with_the_two_lines_to_write() {
+    let world = World::new();
+    let plan = world.plan(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker()}),
+    ));
+    world.program("claude", "#!/bin/sh\necho '2.9.0 (Claude Code)'\n");
+    ran(&world, &["align", "-y", "-f", &plan]).expect(0);
+    ran(&world, &["align", "-n", "--force", "-f", &plan])
+        .expect(0)
+        .shows("agents.claude.preset = \"claude\"");
+    let lines = [
+        "agents.claude.preset = \"claude\"",
+        "roles.worker = \"claude\"",
+    ];
+    let told = refused(&world, &["run"], "E-NO-WORKER", 78);
+    told.says("`claude` is installed here")
+        .says(lines[0])
+        .says(lines[1]);
+    world.program("codex", "#!/bin/sh\n");
+    refused(&world, &["run"], "E-NO-WORKER", 78).says("installed here: claude, codex");
+    // The proposal is taken as it stands.
+    world.write("descent.toml", &lines.join("\n"));
+    world.program("claude", "#!/bin/sh\necho 1.0.0\n");
+    refused(&world, &["run"], "E-AGENT-OLD", 69);
+}
