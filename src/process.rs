@@ -14,7 +14,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, DuplexStream};
 use tokio::process::ChildStdout;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,7 @@ mod leader;
 pub mod orphans;
 pub mod own_program;
 pub mod own_tag;
+mod peer;
 pub mod programs;
 pub(crate) mod registry;
 mod spawn;
@@ -55,11 +56,14 @@ pub(crate) use table::{boot_id, entry};
 
 use capture::{OutputLog, Sink};
 use ending::Method;
+use peer::{InputSource, Peer};
 use tag::Tag;
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
 const DRAIN_MAX: Duration = Duration::from_millis(200);
+/// The same for a job that is talked with: the last thing that it says is what counts.
+const TALK_DRAIN_MAX: Duration = Duration::from_secs(2);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One program to run.
@@ -76,8 +80,7 @@ pub struct Job {
     pub mark: String,
     /// The bytes of standard input; with `None` it is empty.
     pub input: Option<Vec<u8>>,
-    /// With 0, standard output is not kept whole, and the order of both streams is exact. A job with
-    /// an input keeps none.
+    /// With 0, standard output is not kept whole, and the order of both streams is exact.
     pub whole_stdout_bytes_max: usize,
     /// A file that also gets all output, up to 8 MiB. An old file of that name is removed; without
     /// output no new one is made.
@@ -133,15 +136,48 @@ pub async fn run(
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {
+    let input = match &job.input {
+        Some(bytes) => InputSource::Bytes(bytes.clone()),
+        None => InputSource::Nothing,
+    };
+    run_with(job, (Peer::nobody(), input), cancel, on_started).await
+}
+
+/// Like [`run`], for a job that is talked with: what is written to the other end of `channel` is its
+/// standard input, and what it prints on standard output is read there. Closing that end closes the
+/// standard input. The job waits while nobody reads. Its standard error is its output.
+///
+/// # Errors
+/// If nothing could be started.
+pub async fn talk(
+    job: &Job,
+    channel: DuplexStream,
+    cancel: &CancellationToken,
+    on_started: impl FnOnce(&JobRecord),
+) -> Result<JobResult, SpawnError> {
+    run_with(job, Peer::of(channel), cancel, on_started).await
+}
+
+async fn run_with(
+    job: &Job,
+    (mut peer, source): (Peer, InputSource),
+    cancel: &CancellationToken,
+    on_started: impl FnOnce(&JobRecord),
+) -> Result<JobResult, SpawnError> {
     let mut sink = Sink::new(job.whole_stdout_bytes_max, log(job)?);
     if cancel.is_cancelled() {
         return Ok(ended(JobEnd::Cancelled, Duration::ZERO, sink));
     }
+    let streams = spawn::Streams {
+        has_input: source.is_there(),
+        is_stdout_apart: peer.is_there(),
+    };
     let spawn::SpawnedJob {
         mut child,
         mut output,
+        input,
         mut handle,
-    } = spawn::spawn(job)?;
+    } = spawn::spawn(job, streams)?;
     let since = Instant::now();
     on_started(&handle.record(&job.mark));
     let over = tokio::select! {
@@ -149,13 +185,18 @@ pub async fn run(
         () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
         () = tokio::time::sleep(job.timeout) => Completion::Cut(JobEnd::TimedOut),
         status = child.wait() => Completion::ByItself(status),
-        () = output.read_on(&mut sink) => Completion::Cut(JobEnd::Cancelled),
+        () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
+        () = source.feed(input) => Completion::Cut(JobEnd::Cancelled),
     };
     let duration = since.elapsed();
     let is_cut = matches!(over, Completion::Cut(_));
     handle.release(&mut child, is_cut).await;
     // Whoever still holds a pipe open is beyond our reach, and must not delay us.
-    let _ = tokio::time::timeout(DRAIN_MAX, output.read_to_end(&mut sink)).await;
+    let drain_max = match peer.is_there() && !is_cut {
+        true => TALK_DRAIN_MAX,
+        false => DRAIN_MAX,
+    };
+    let _ = tokio::time::timeout(drain_max, output.read_to_end(&mut sink, &mut peer)).await;
     let how = match over {
         Completion::Cut(how) => how,
         Completion::ByItself(status) => handle
@@ -199,19 +240,26 @@ struct Output {
 
 impl Output {
     /// Never returns; the caller races it against something that ends.
-    async fn read_on(&mut self, sink: &mut Sink) {
-        self.read_to_end(sink).await;
+    async fn read_on(&mut self, sink: &mut Sink, peer: &mut Peer) {
+        self.read_to_end(sink, peer).await;
         std::future::pending().await
     }
 
     /// Cancellation-safe: it may be dropped and called again, and nothing that was read is lost.
-    async fn read_to_end(&mut self, sink: &mut Sink) {
+    async fn read_to_end(&mut self, sink: &mut Sink, peer: &mut Peer) {
         let mut first = vec![0; CHUNK_BYTES];
         let mut second = vec![0; if self.apart.is_some() { CHUNK_BYTES } else { 0 }];
-        while self.merged.is_some() || self.apart.is_some() {
+        while self.merged.is_some() || self.apart.is_some() || peer.has_held() {
+            let is_held = peer.has_held();
             tokio::select! {
                 count = read(&mut self.merged, &mut first) => sink.take(&first[..count], false),
-                count = read(&mut self.apart, &mut second) => sink.take(&second[..count], true),
+                count = read(&mut self.apart, &mut second), if !is_held => {
+                    match peer.is_there() {
+                        true => peer.hold(&second[..count]),
+                        false => sink.take(&second[..count], true),
+                    }
+                }
+                () = peer.forward(), if is_held => {}
             }
         }
     }

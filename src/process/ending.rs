@@ -14,7 +14,7 @@
 #![allow(clippy::disallowed_methods)] // door: a process to try a method out, and how long it takes
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -231,39 +231,44 @@ impl JobEnding {
     }
 
     /// The task for the guard of a job.
-    pub(crate) fn guard_task(&self, tag: Tag, leaf: Option<&Leaf>) -> GuardTask {
+    pub(crate) fn guard_task(&self, tag: Tag, leaf: Option<&Leaf>, has_input: bool) -> GuardTask {
         GuardTask {
             tag,
             walls: self.walls,
             cgroup: leaf.map(|leaf| leaf.path().to_owned()),
+            has_input,
         }
     }
 
     /// The command that starts a job, without its directory and environment, and the guard's end of
-    /// the socket.
+    /// the socket. The reading end of the job's standard input goes along.
     pub(crate) fn command(
         &self,
         command: &str,
         tag: Tag,
         leaf: Option<&Leaf>,
+        input: Option<OwnedFd>,
     ) -> io::Result<(Command, Option<UnixStream>)> {
         if self.method == Method::Group {
             let mut shell = Command::new(super::SHELL);
             shell
                 .arg("-c")
                 .arg(command)
-                .stdin(Stdio::null())
+                .stdin(input.map_or_else(Stdio::null, Stdio::from))
                 .process_group(0);
             return Ok((shell, None));
         }
         let (ours, its) = UnixStream::pair()?;
-        let task = self.guard_task(tag, leaf);
+        if let Some(input) = &input {
+            guard::input::send(&ours, input.as_fd())?;
+        }
+        let task = self.guard_task(tag, leaf, input.is_some());
         let mut program = Command::new(guard::PROGRAM);
         program
             .arg0(guard::NAME)
             .arg(guard::task_argument(&task))
             .env(guard::COMMAND, command)
-            .stdin(std::os::fd::OwnedFd::from(its))
+            .stdin(OwnedFd::from(its))
             .process_group(0);
         Ok((program, Some(ours)))
     }
@@ -285,7 +290,7 @@ impl JobEnding {
 
     fn run_trial(&self, tag: Tag, leaf: Option<&Leaf>) -> io::Result<()> {
         let (left, held) = io::pipe()?;
-        let (mut command, control) = self.command(TRIAL, tag, leaf)?;
+        let (mut command, control) = self.command(TRIAL, tag, leaf, None)?;
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;

@@ -12,7 +12,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -30,6 +30,7 @@ use super::{SHELL, guard_report::GuardReport, orphans, timeouts};
 
 pub(crate) mod fork_server;
 pub(crate) mod forked;
+pub(crate) mod input;
 mod kernel;
 mod namespace;
 
@@ -61,6 +62,8 @@ pub(crate) struct GuardTask {
     pub(crate) tag: Tag,
     pub(crate) walls: Isolation,
     pub(crate) cgroup: Option<PathBuf>,
+    /// The job's standard input follows over the control socket; otherwise it is empty.
+    pub(crate) has_input: bool,
 }
 
 /// The command of a job and its whole environment; without them the guard uses its own.
@@ -148,7 +151,11 @@ impl JobGuard {
                 group,
             )?),
         };
-        let leader = start_command(job, group)?;
+        let input = match task.has_input {
+            true => Some(input::receive(rustix::stdio::stdin())?),
+            false => None,
+        };
+        let leader = start_command(job, input, group)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard {
@@ -243,7 +250,11 @@ struct Reaped {
 
 /// Starts the command, in the group if there is one. It returns when the shell runs, or with the
 /// error if it doesn't.
-fn start_command(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
+fn start_command(
+    job: GuardedJob,
+    input: Option<OwnedFd>,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Pid> {
     let mut shell = Command::new(SHELL);
     match job.env {
         Some(env) => shell.env_clear().envs(env),
@@ -252,7 +263,7 @@ fn start_command(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<P
     shell
         .arg("-c")
         .arg(job.command)
-        .stdin(Stdio::null())
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .process_group(0);
     match group {
         // This start does not copy our memory; the copy would cost more than all else here.

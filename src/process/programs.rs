@@ -6,6 +6,7 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
+use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,6 +22,15 @@ pub trait Programs: fmt::Debug + Send + Sync {
     fn run<'a>(
         &'a self,
         job: &'a Job,
+        cancel: &'a CancellationToken,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
+    ) -> RunningJob<'a>;
+
+    /// See [`super::talk`].
+    fn talk<'a>(
+        &'a self,
+        job: &'a Job,
+        channel: DuplexStream,
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a>;
@@ -44,6 +54,16 @@ impl Programs for RealPrograms {
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
         Box::pin(super::run(job, cancel, on_started))
+    }
+
+    fn talk<'a>(
+        &'a self,
+        job: &'a Job,
+        channel: DuplexStream,
+        cancel: &'a CancellationToken,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
+    ) -> RunningJob<'a> {
+        Box::pin(super::talk(job, channel, cancel, on_started))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

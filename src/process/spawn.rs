@@ -1,15 +1,13 @@
 //! The start of a job: its pipes, its tag, its group, and the handle of its first process.
 //!
-//! Invariant: any failure after the first process exists ends that process. A job's input never
-//! blocks us: a thread writes it, and the end of the job breaks its pipe.
+//! Invariant: any failure after the first process exists ends that process.
 #![allow(clippy::disallowed_methods)] // door: processes
 
-use std::borrow::Cow;
-use std::io::{self, PipeWriter, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use tokio::process::{ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::cgroup::Leaf;
 use super::ending::{self, JobEnding, Method};
@@ -23,17 +21,15 @@ use super::{Job, Output, SpawnError, guard, table};
 pub(super) struct SpawnedJob {
     pub(super) child: Leader,
     pub(super) output: Output,
+    /// The standard input of a job that has one.
+    pub(super) input: Option<ChildStdin>,
     pub(super) handle: JobHandle,
 }
-
-/// Moves the input to its place. A guard hands on two streams alone, so the input arrives as the
-/// standard output, and all output goes to standard error.
-const TAKE_INPUT: &str = "exec <&1 >&2\n";
 
 /// The parts of a job's start: the command, and the pipes that it uses.
 struct Start<'j> {
     job: &'j Job,
-    command: Cow<'j, str>,
+    input: Option<OwnedFd>,
     ending: &'static JobEnding,
     tag: Tag,
     leaf: Option<Leaf>,
@@ -45,25 +41,19 @@ struct Start<'j> {
 struct Pipes {
     merged: OwnedFd,
     apart: Option<OwnedFd>,
-    input: Option<PipeWriter>,
+    /// The reading end, which is the job's, and ours.
+    input: Option<(OwnedFd, OwnedFd)>,
     stdout: OwnedFd,
     stderr: OwnedFd,
 }
 
 impl Pipes {
-    fn of(job: &Job) -> io::Result<Self> {
+    fn of(job: &Job, streams: Streams) -> io::Result<Self> {
         let (merged, stderr) = pipe()?;
-        let (mut apart, mut input) = (None, None);
-        let stdout = if job.input.is_some() {
-            let (reader, writer) = io::pipe()?;
-            input = Some(writer);
-            reader.into()
-        } else if job.whole_stdout_bytes_max > 0 {
-            let (reader, writer) = pipe()?;
-            apart = Some(reader);
-            writer
-        } else {
-            stderr.try_clone()?
+        let input = streams.has_input.then(pipe).transpose()?;
+        let (apart, stdout) = match streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
+            true => pipe().map(|(reader, writer)| (Some(reader), writer))?,
+            false => (None, stderr.try_clone()?),
         };
         Ok(Self {
             merged,
@@ -75,9 +65,16 @@ impl Pipes {
     }
 }
 
+/// The streams of a job beside the one that takes all output.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Streams {
+    pub(super) has_input: bool,
+    pub(super) is_stdout_apart: bool,
+}
+
 type First = (Leader, RegistryEntry, Option<UnixStream>);
 
-pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
+pub(super) fn spawn(job: &Job, streams: Streams) -> Result<SpawnedJob, SpawnError> {
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
     let Pipes {
         merged,
@@ -85,16 +82,13 @@ pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
         input,
         stdout,
         stderr,
-    } = Pipes::of(job).map_err(failed)?;
-    let command = match &job.input {
-        Some(_) => Cow::Owned(format!("{TAKE_INPUT}{}", job.command)),
-        None => Cow::Borrowed(job.command.as_str()),
-    };
+    } = Pipes::of(job, streams).map_err(failed)?;
+    let (its_input, our_input) = input.unzip();
     let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
     let leaf = ending.make_leaf(tag);
     let start = Start {
         job,
-        command,
+        input: its_input,
         ending,
         tag,
         leaf: leaf.clone(),
@@ -118,9 +112,7 @@ pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
         control,
         registered: Some(registered),
     };
-    if let (Some(writer), Some(bytes)) = (input, job.input.clone()) {
-        feed(writer, bytes).map_err(failed)?;
-    }
+    let input = our_input.map(writer).transpose().map_err(failed)?;
     let apart = apart.map(reader).transpose().map_err(failed)?;
     let output = Output {
         merged: Some(reader(merged).map_err(failed)?),
@@ -129,6 +121,7 @@ pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
     Ok(SpawnedJob {
         child,
         output,
+        input,
         handle,
     })
 }
@@ -154,12 +147,15 @@ impl Start<'_> {
             return Ok(None);
         }
         let (ours, its) = UnixStream::pair()?;
+        if let Some(input) = &self.input {
+            guard::input::send(&ours, input.as_fd())?;
+        }
         let env = self.job.env.iter();
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
         let request = guard::fork_server::ForkRequest {
-            task: &self.ending.guard_task(self.tag, self.leaf.as_ref()),
-            command: &self.command,
+            task: &(self.ending).guard_task(self.tag, self.leaf.as_ref(), self.input.is_some()),
+            command: &self.job.command,
             cwd: &self.job.cwd,
             env: env.chain([mark]).collect(),
             streams: [its.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()],
@@ -175,13 +171,13 @@ impl Start<'_> {
         let job = self.job;
         let (program, control) =
             self.ending
-                .command(&self.command, self.tag, self.leaf.as_ref())?;
+                .command(&job.command, self.tag, self.leaf.as_ref(), self.input)?;
         let mut command = Command::from(program);
         command.current_dir(&job.cwd).env_clear();
         command.envs(job.env.iter().map(|(name, value)| (name, value)));
         command.env(table::MARK, &job.mark);
         if control.is_some() {
-            command.env(guard::COMMAND, &*self.command);
+            command.env(guard::COMMAND, &job.command);
         }
         // The command holds the guard's end of the socket and of the pipes until it is dropped.
         command.stdout(self.stdout).stderr(self.stderr);
@@ -197,12 +193,6 @@ impl Start<'_> {
     }
 }
 
-/// A job that leaves its input unread breaks the pipe when it ends, which ends the thread.
-fn feed(mut pipe: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
-    let feeder = std::thread::Builder::new().name("input".to_owned());
-    feeder.spawn(move || pipe.write_all(&bytes)).map(drop)
-}
-
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((reader.into(), writer.into()))
@@ -211,4 +201,8 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// The runtime offers no other reader of a pipe that it didn't make itself.
 fn reader(pipe: OwnedFd) -> io::Result<ChildStdout> {
     ChildStdout::from_std(pipe.into())
+}
+
+fn writer(pipe: OwnedFd) -> io::Result<ChildStdin> {
+    ChildStdin::from_std(pipe.into())
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 
 mod sweeps;
+mod talks;
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -6,6 +6,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
@@ -48,6 +49,21 @@ impl FailingPrograms {
     }
 }
 
+/// A job that is not begun, or is told to be killed.
+fn spoilt(fate: Option<Fate>, job: RunningJob<'_>) -> RunningJob<'_> {
+    Box::pin(async move {
+        if fate == Some(Fate::Refused) {
+            let no_room = std::io::Error::from_raw_os_error(EAGAIN);
+            return Err(SpawnError::NoRoom(no_room));
+        }
+        let mut ended = job.await?;
+        if fate == Some(Fate::Killed) {
+            ended.how = JobEnd::Signal(9);
+        }
+        Ok(ended)
+    })
+}
+
 impl Programs for FailingPrograms {
     fn run<'a>(
         &'a self,
@@ -55,18 +71,20 @@ impl Programs for FailingPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        let fate = self.fate();
-        Box::pin(async move {
-            if fate == Some(Fate::Refused) {
-                let no_room = std::io::Error::from_raw_os_error(EAGAIN);
-                return Err(SpawnError::NoRoom(no_room));
-            }
-            let mut ended = RealPrograms.run(job, cancel, on_started).await?;
-            if fate == Some(Fate::Killed) {
-                ended.how = JobEnd::Signal(9);
-            }
-            Ok(ended)
-        })
+        spoilt(self.fate(), RealPrograms.run(job, cancel, on_started))
+    }
+
+    fn talk<'a>(
+        &'a self,
+        job: &'a Job,
+        channel: DuplexStream,
+        cancel: &'a CancellationToken,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
+    ) -> RunningJob<'a> {
+        spoilt(
+            self.fate(),
+            RealPrograms.talk(job, channel, cancel, on_started),
+        )
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

@@ -324,6 +324,7 @@ mod tests {
             tag: Tag::new("a/b"),
             walls: Isolation::Pids,
             cgroup: Some("/g".into()),
+            has_input: true,
         };
         let env = env
             .iter()
@@ -344,8 +345,8 @@ mod tests {
         let env = [("A", ""), ("B", "x\ny"), ("C", "=")];
         let (task, cwd, job) = decode(&encoded("", "/tmp", &env).unwrap()).unwrap();
         assert_eq!(
-            (task.walls, task.cgroup),
-            (Isolation::Pids, Some("/g".into()))
+            (task.walls, task.cgroup, task.has_input),
+            (Isolation::Pids, Some("/g".into()), true)
         );
         assert_eq!(
             (cwd.to_str(), job.command.to_str()),
