@@ -1,14 +1,25 @@
-//! Makes attempts: runs a shell action or a worker's command in a workspace, and reads its report.
+//! Makes attempts in a workspace: by a shell command, or by an agent that is talked with. Each way is a
+//! file of its own (`shell`, `headless`, `acp`), and ends in one outcome.
 //!
 //! Invariant: the output is untrusted (`report` caps it), and a cancelled attempt has no outcome.
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
+mod acp;
+mod answer;
+mod conversation;
 mod directory;
+mod headless;
+mod heard;
 mod inputs;
 mod outcome;
+mod repair;
 mod report;
+mod session;
+mod shell;
+mod talk;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 use std::{
     collections::BTreeSet,
@@ -19,8 +30,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{AgentReport, Outcome},
-    fragment,
+    event::{AgentReport, Clarity, Outcome},
     id::AtomId,
     state::Intent,
     verdict::CommandEnd,
@@ -28,19 +38,19 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    config::{agent::ResolvedAgent, transport::Access},
     evidence::EvidenceKeeper,
     failure::{Failure, lack_of},
     files,
-    process::{
-        self, Job, JobRecord, JobResult, Programs, SpawnError, capture::WholeOutput,
-        environment::Environment,
-    },
+    process::{Capture, Programs, SpawnError, environment::Environment},
 };
 
 pub use outcome::{finished, record};
+pub use session::{SessionRecord, session};
 
 use inputs::Inputs;
 use report::ReportFault;
+use shell::SetUp;
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -53,8 +63,7 @@ pub struct AttemptJob<'a> {
     pub prompt: String,
     /// The bindings that the atom depends on, as JSON.
     pub bindings: String,
-    /// The atom's action, or the worker's command.
-    pub command: String,
+    pub maker: Maker,
     /// The workspace.
     pub cwd: PathBuf,
     /// The directory of the attempt's own files: inputs, result, logs. It is made if missing.
@@ -69,10 +78,30 @@ pub struct AttemptJob<'a> {
     pub mark: String,
     /// A command to run before, in the same directory.
     pub setup: Option<String>,
+    /// The session of the same attempt, cut off by a kill of the loop, in the same workspace.
+    pub session: Option<SessionRecord>,
     /// Keeps an output that is longer than its excerpt.
     pub keep: Option<EvidenceKeeper<'a>>,
     /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.
     pub budget: Option<String>,
+}
+
+/// By which an attempt is made.
+#[derive(Debug, Clone)]
+pub enum Maker {
+    /// The atom's action, or the command of a worker.
+    Shell(String),
+    /// An agent that is talked with.
+    Agent(Box<TalkingAgent>),
+}
+
+/// An agent with its own environment.
+#[derive(Debug, Clone)]
+pub struct TalkingAgent {
+    pub agent: ResolvedAgent,
+    pub env: Environment,
+    pub access: Access,
+    pub slot: usize,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,13 +112,16 @@ pub enum AgentError {
     /// nothing.
     #[error("an attempt cannot be started: {0}")]
     Lacking(#[source] SpawnError),
+    /// The attempt can be made anew.
+    #[error("the agent does not know the session that it should go on with")]
+    NoSession,
 }
 
 impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unwritable { .. } => "E-ATTEMPT-DIR",
-            Self::Lacking(_) => "E-PROCESSES",
+            Self::Lacking(_) | Self::NoSession => "E-PROCESSES",
         }
     }
 
@@ -101,6 +133,7 @@ impl AgentError {
         match self {
             Self::Unwritable { .. } => "check its permissions and the space on its disk",
             Self::Lacking(error) => error.hint(),
+            Self::NoSession => "run again: the attempt is made anew",
         }
     }
 }
@@ -110,6 +143,7 @@ impl From<AgentError> for Failure {
         let lack = match &error {
             AgentError::Unwritable { source, .. } => lack_of(source),
             AgentError::Lacking(error) => error.lack(),
+            AgentError::NoSession => None,
         };
         Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
     }
@@ -154,69 +188,16 @@ pub async fn make(
 ) -> Result<Option<Outcome>, AgentError> {
     let inputs = Inputs::write(&attempt)?;
     if let Some(setup) = &attempt.setup {
-        let setup = CommandStep {
-            command: setup,
-            log: "setup.log",
-            stdout_bytes_max: 0,
-        };
-        match run(&attempt, &inputs, &setup, cancel).await? {
-            CommandOutcome::Cancelled => return Ok(None),
-            CommandOutcome::Ended(CommandEnd::Exit(0), _) => {}
-            CommandOutcome::Ended(how, ended) => {
-                let failed = setup_failed(&how, ended.as_ref());
-                return Ok(Some(with_whole(failed, &attempt, ended.as_ref())));
-            }
+        match shell::set_up(&attempt, &inputs, setup, cancel).await? {
+            SetUp::Cancelled => return Ok(None),
+            SetUp::Failed(failed) => return Ok(Some(failed)),
+            SetUp::Done => {}
         }
     }
-    let own = CommandStep {
-        command: &attempt.command,
-        log: "output.log",
-        stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
-    };
-    Ok(match run(&attempt, &inputs, &own, cancel).await? {
-        CommandOutcome::Cancelled => None,
-        CommandOutcome::Ended(how, ended) => {
-            let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
-                Ok(report) => (report, None),
-                Err(fault) => (None, Some(fault.to_string())),
-            };
-            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
-            let outcome = Outcome {
-                report,
-                report_fault: report_fault.or(stdout.and_then(too_long)),
-                stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
-                ..outcome(how, ended.as_ref())
-            };
-            Some(with_whole(outcome, &attempt, ended.as_ref()))
-        }
-    })
-}
-
-/// Adds the whole output of a failed attempt, if the excerpt is shorter.
-fn with_whole(
-    mut outcome: Outcome,
-    attempt: &AttemptJob<'_>,
-    ended: Option<&JobResult>,
-) -> Outcome {
-    let has_failed = outcome.how != CommandEnd::Exit(0)
-        || outcome.report_fault.is_some()
-        || outcome
-            .report
-            .as_ref()
-            .is_some_and(|report| report.is_blocked);
-    let output = ended.map(|ended| &ended.output);
-    let long = output.filter(|output| output.total_bytes() > EXCERPT_BYTES_MAX as u64);
-    if let (true, Some(output), Some(keep)) = (has_failed, long, &attempt.keep) {
-        outcome.whole = keep.keep(&output.long());
+    match &attempt.maker {
+        Maker::Shell(command) => shell::made(&attempt, &inputs, command, cancel).await,
+        Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
     }
-    outcome
-}
-
-/// Half of a plan is useless.
-fn too_long(stdout: &WholeOutput) -> Option<String> {
-    let most = fragment::BYTES_MAX >> 10;
-    let what = || format!("it printed more than {most} KiB");
-    stdout.truncated.then(what)
 }
 
 /// A temporary lack of resources is no fault of the attempt's.
@@ -256,83 +237,32 @@ fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
     Some(("GIT_CEILING_DIRECTORIES".into(), above.into()))
 }
 
-/// One command of an attempt.
-struct CommandStep<'a> {
-    command: &'a str,
-    log: &'a str,
-    stdout_bytes_max: usize,
-}
-
-/// If nothing could be started, nothing ended.
-enum CommandOutcome {
-    Cancelled,
-    Ended(CommandEnd, Option<JobResult>),
-}
-
-async fn run(
+/// The whole environment of a program of an attempt.
+fn environment(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    step: &CommandStep<'_>,
-    cancel: &CancellationToken,
-) -> Result<CommandOutcome, AgentError> {
-    let mut env = attempt.env.vars.clone();
+    env: &Environment,
+) -> Vec<(OsString, OsString)> {
+    let mut vars = env.vars.clone();
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
-    env.extend(ours.map(|(name, value)| (name.into(), value)));
-    env.extend(ceiling(&attempt.dir));
+    vars.extend(ours.map(|(name, value)| (name.into(), value)));
+    vars.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();
-    env.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
-    let job = Job {
-        command: step.command.to_owned(),
-        cwd: attempt.cwd.clone(),
-        env,
-        timeout: attempt.timeout,
-        mark: attempt.mark.clone(),
-        input: None,
-        whole_stdout_bytes_max: step.stdout_bytes_max,
-        log: Some(attempt.dir.join(step.log)),
-    };
-    // Without that file a sweep still finds the job by its mark.
-    let note = |started: &JobRecord| drop(inputs.note_started(started));
-    Ok(
-        match attempt.programs.run(&job, cancel, Box::new(note)).await {
-            // The log file is ours, like the prompt: nothing has begun.
-            Err(SpawnError::Log { path, source }) => {
-                return Err(AgentError::Unwritable { path, source });
-            }
-            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
-            Err(error) => CommandOutcome::Ended(
-                CommandEnd::NotRun(format!("{error} ({})", error.hint())),
-                None,
-            ),
-            Ok(ended) => match ended.how {
-                process::JobEnd::Cancelled => CommandOutcome::Cancelled,
-                process::JobEnd::Exit(code) => {
-                    CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
-                }
-                process::JobEnd::Signal(signal) => {
-                    CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
-                }
-                process::JobEnd::TimedOut => {
-                    CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended))
-                }
-            },
-        },
-    )
+    vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
+    vars
 }
 
-fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {
-    let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
-    Outcome {
-        excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
-        last_line: ended.and_then(|ended| ended.output.last_line()),
-        ..Outcome::ended(how, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+/// Adds the whole output of a failed attempt, if the excerpt is shorter.
+fn with_whole(mut outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
+    let has_failed = outcome.how != CommandEnd::Exit(0)
+        || outcome.report_fault.is_some()
+        || outcome
+            .report
+            .as_ref()
+            .is_some_and(|report| report.has_failed || report.clarity == Clarity::Blocked);
+    let long = output.filter(|output| output.total_bytes() > EXCERPT_BYTES_MAX as u64);
+    if let (true, Some(output), Some(keep)) = (has_failed, long, &attempt.keep) {
+        outcome.whole = keep.keep(&output.long());
     }
-}
-
-fn setup_failed(how: &CommandEnd, ended: Option<&JobResult>) -> Outcome {
-    let mut why = format!("setup failed: {}", how.text());
-    if let Some(line) = ended.and_then(|ended| ended.output.last_line()) {
-        why = format!("{why}: {line}");
-    }
-    outcome(CommandEnd::NotRun(why), ended)
+    outcome
 }

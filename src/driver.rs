@@ -5,6 +5,7 @@
 //! starts only from `desired`, which is derived from the committed state.
 
 pub mod adopt;
+mod agents;
 mod disk_wait;
 mod ending;
 mod executor;
@@ -14,6 +15,7 @@ mod observer;
 mod pending_outcomes;
 mod reconcile;
 mod resume;
+mod sessions;
 mod stall;
 #[cfg(test)]
 mod tests;
@@ -53,13 +55,15 @@ const PENDING_MAX: usize = 10_000;
 /// The interval of the slow poll that supplements file events.
 const POLL_MS: u64 = 1_000;
 
+pub use agents::{Agents, no_worker};
 use executor::RunLeftovers;
 pub use executor::{Executor, Measuring, NeededCommits, RealExecutor};
 pub use leftovers::{end_leftovers, slot_of};
 pub use observer::Observer;
 pub use pending_outcomes::PendingOutcomes;
+pub use sessions::Sessions;
 pub use watch::Watch;
-pub use work::{ReadyCheckout, no_worker, prepare_checkout};
+pub use work::{ReadyCheckout, prepare_checkout};
 
 /// The environment that a run needs.
 pub struct LoopHost {
@@ -255,7 +259,8 @@ impl Loop<'_> {
 
     /// Makes the first commit of a run: from here on nothing of an earlier run is in flight.
     async fn start(&mut self) -> Result<(), Failure> {
-        let RunLeftovers { finished, gone } = self.find_what_was_left().await?;
+        let RunLeftovers { left, slots } = self.find_what_was_left().await?;
+        self.slots = slots;
         let from = match self.world.state.run.head {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
@@ -267,13 +272,7 @@ impl Loop<'_> {
             }
         };
         let run = self.host.run.clone();
-        self.observe(Input::Started {
-            run,
-            from,
-            finished,
-            gone,
-        })
-        .await?;
+        self.observe(Input::Started { run, from, left }).await?;
         Ok(())
     }
 

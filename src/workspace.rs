@@ -169,6 +169,14 @@ impl Workspaces {
         }
     }
 
+    /// The tree of a slot as its last attempt left it.
+    pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
+        match self.trees() {
+            Some(trees) => trees.as_left(slot),
+            None => Ok(self.in_place()),
+        }
+    }
+
     /// A tree that checks run in, brought to `commit`. Ignored files (build caches) stay in all but a pristine one. In
     /// `shared` it is the project itself, whichever is asked for.
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {

@@ -6,12 +6,12 @@ pub mod record;
 #[cfg(test)]
 mod tests;
 
-use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 pub use agent_end::{AgentEnd, AgentLack};
-pub use outcome::{AgentReport, Outcome, Product};
+pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
@@ -41,14 +41,11 @@ pub struct Observation {
 
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A loop took the lease. Earlier work in flight is lost, except attempts whose outcome was
-    /// recorded whole.
+    /// A loop took the lease. Earlier work in flight is lost, but for what the earlier loop left.
     Started {
         run: RunId,
         from: Option<StartedFrom>,
-        finished: Vec<(AttemptId, Outcome)>,
-        /// Commits that the state names and the repository has lost.
-        gone: BTreeSet<CommitId>,
+        left: Leftovers,
     },
     /// A deadline passed, or the file changed.
     Tick,

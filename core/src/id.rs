@@ -95,6 +95,18 @@ text_id! {
     Digest
 }
 
+impl AgentName {
+    /// Bytes at most in a name.
+    pub const MAX_BYTES: usize = 64;
+
+    /// Whether `text` may name an agent.
+    pub fn is_valid(text: &str) -> bool {
+        let is_allowed =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+        (1..=Self::MAX_BYTES).contains(&text.len()) && text.chars().all(is_allowed)
+    }
+}
+
 impl AtomId {
     /// Bytes at most in an id.
     pub const MAX_BYTES: usize = 64;
@@ -140,17 +152,6 @@ fn first_run(text: &str) -> (&str, &str) {
 fn by_value(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-}
-
-impl AgentName {
-    /// Bytes at most in a name.
-    pub const MAX_BYTES: usize = 64;
-
-    /// Whether `text` may name an agent.
-    pub fn is_valid(text: &str) -> bool {
-        let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
-        (1..=Self::MAX_BYTES).contains(&text.len()) && text.chars().all(is_fit)
-    }
 }
 
 impl Digest {

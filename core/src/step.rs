@@ -46,12 +46,7 @@ use crate::{
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
     let mut transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
     match seen.event {
-        Input::Started {
-            run,
-            from,
-            finished,
-            gone,
-        } => run_start::started(&mut transaction, run, from, finished, &gone),
+        Input::Started { run, from, left } => run_start::started(&mut transaction, run, from, left),
         Input::Tick => {}
         Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,
         Input::AskerGone => redirect::withdraw(&mut transaction, RetireReason::AskerGone),

@@ -34,7 +34,7 @@ impl Inputs {
         };
         let cleared = match is_new {
             true => Ok(()),
-            false => inputs.clear(),
+            false => inputs.clear(attempt.session.is_some()),
         };
         cleared
             .and_then(|()| inputs.write_all(attempt))
@@ -43,10 +43,17 @@ impl Inputs {
     }
 
     /// Removes what an earlier try of this attempt left.
-    fn clear(&self) -> io::Result<()> {
+    fn clear(&self, goes_on: bool) -> io::Result<()> {
         let outcome = self.dir.join(super::outcome::NAME);
-        let left = [self.prompt(), self.bindings(), self.result(), outcome];
-        left.iter().try_for_each(|path| files::remove(path))
+        let left = [self.prompt(), self.bindings(), outcome];
+        left.iter().try_for_each(|path| files::remove(path))?;
+        if goes_on {
+            return Ok(());
+        }
+        let session = self.dir.join(super::session::NAME);
+        [self.result(), session]
+            .iter()
+            .try_for_each(|path| files::remove(path))
     }
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {

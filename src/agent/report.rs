@@ -11,7 +11,7 @@ use std::{
 use crate::files::{self, Odd, PathKind};
 use descent_core::{
     doc::{self, Limits, Node, Places},
-    event::AgentReport,
+    event::{AgentReport, Clarity},
     state::binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
 };
 
@@ -36,7 +36,7 @@ pub(super) enum ReportFault {
 impl fmt::Display for ReportFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unusable(why) => f.write_str(why),
+            Self::Unusable(why) => write!(f, "{why} (in the result file)"),
             Self::Unreadable(error) => match Odd::of(error).map(|odd| odd.what) {
                 Some(PathKind::Larger(_)) => f.write_str("the result file is larger than 1 MiB"),
                 Some(_) => f.write_str("the result file is not a regular file"),
@@ -66,24 +66,30 @@ fn parse(bytes: &[u8]) -> Reading<AgentReport> {
         let text = String::from_utf8_lossy(bytes);
         let (line, column) = Places::new(&text).line_col(fault.span.start());
         let message = &fault.message;
-        return Err(format!(
-            "the result file is no JSON to use: {line}:{column}: {message}"
-        ));
+        return Err(format!("it is no JSON to use: {line}:{column}: {message}"));
     }
-    let node = parsed.node.ok_or("the result file is empty")?;
+    let node = parsed.node.ok_or("it is empty")?;
     if node.as_object().is_none() {
         let kind = node.kind_name();
-        return Err(format!(
-            "the result file holds {kind} where an object is needed"
-        ));
+        return Err(format!("it holds {kind} where an object is needed"));
     }
     Ok(AgentReport {
         summary: text(&node, "summary", SUMMARY_CHARS_MAX)?.unwrap_or_default(),
         value: value(&node)?,
         artifacts: artifacts(&node)?,
-        is_blocked: is_blocked(&node)?,
+        clarity: clarity(&node)?,
+        has_failed: flag(&node, "success")? == Some(false),
         handoff: text(&node, "handoff", HANDOFF_CHARS_MAX)?.filter(|text| !text.is_empty()),
     })
+}
+
+/// An object in what an agent said. It is an answer if it says what it did.
+pub(super) fn parse_answer(bytes: &[u8]) -> Reading<AgentReport> {
+    let report = parse(bytes)?;
+    match report.summary.is_empty() {
+        true => Err("it has no `summary`".to_owned()),
+        false => Ok(report),
+    }
 }
 
 fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
@@ -91,10 +97,7 @@ fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
 }
 
 fn wrong(key: &str, found: &Node, wanted: &str) -> String {
-    format!(
-        "`{key}` of the result file is {}, not {wanted}",
-        found.kind_name()
-    )
+    format!("`{key}` is {}, not {wanted}", found.kind_name())
 }
 
 fn text(node: &Node, key: &str, chars_max: usize) -> Reading<Option<String>> {
@@ -120,7 +123,7 @@ fn value(node: &Node) -> Reading<Option<Node>> {
     if bytes > VALUE_BYTES_MAX {
         let most = VALUE_BYTES_MAX >> 10;
         return Err(format!(
-            "`value` of the result file has {bytes} bytes, more than {most} KiB: \
+            "`value` has {bytes} bytes, more than {most} KiB: \
              what is larger belongs into a file of the tree"
         ));
     }
@@ -137,7 +140,7 @@ fn artifacts(node: &Node) -> Reading<Vec<String>> {
     if items.len() > ARTIFACTS_MAX {
         let count = items.len();
         return Err(format!(
-            "`artifacts` of the result file names {count} paths, more than {ARTIFACTS_MAX}"
+            "`artifacts` names {count} paths, more than {ARTIFACTS_MAX}"
         ));
     }
     items.iter().map(artifact).collect()
@@ -157,22 +160,31 @@ fn artifact(node: &Node) -> Reading<String> {
     }
     let shown: String = path.chars().take(100).collect();
     Err(format!(
-        "`artifacts` of the result file names {shown:?}, no relative path in the workspace"
+        "`artifacts` names {shown:?}, no relative path in the workspace"
     ))
 }
 
-fn is_blocked(node: &Node) -> Reading<bool> {
+fn clarity(node: &Node) -> Reading<Clarity> {
     let Some(found) = given(node, "clarity") else {
-        return Ok(false);
+        return Ok(Clarity::Clear);
     };
     match found.as_str() {
-        Some("CLEAR" | "PARTIALLY_CLEAR") => Ok(false),
-        Some("BLOCKED") => Ok(true),
-        Some(_) => {
-            Err("`clarity` of the result file is none of CLEAR, PARTIALLY_CLEAR, BLOCKED".into())
-        }
+        Some("CLEAR") => Ok(Clarity::Clear),
+        Some("PARTIALLY_CLEAR") => Ok(Clarity::Partial),
+        Some("BLOCKED") => Ok(Clarity::Blocked),
+        Some(_) => Err("`clarity` is none of CLEAR, PARTIALLY_CLEAR, BLOCKED".into()),
         None => Err(wrong("clarity", found, "a string")),
     }
+}
+
+fn flag(node: &Node, key: &str) -> Reading<Option<bool>> {
+    let found = given(node, key);
+    let flag = found.map(|found| {
+        found
+            .as_bool()
+            .ok_or_else(|| wrong(key, found, "true or false"))
+    });
+    flag.transpose()
 }
 
 #[cfg(test)]
@@ -200,7 +212,7 @@ mod tests {
         assert_eq!(report.summary, "did it");
         assert_eq!(doc::write_compact(&report.value.unwrap()), r#"{"n":1.0}"#);
         assert_eq!(report.artifacts, ["a/b.txt", "./c"]);
-        assert!(!report.is_blocked);
+        assert_eq!(report.clarity, Clarity::Partial);
         assert_eq!(report.handoff.as_deref(), Some("mind c"));
     }
 
@@ -212,7 +224,8 @@ mod tests {
 
     #[test]
     fn blocked_is_understood() {
-        assert!(report(r#"{"clarity": "BLOCKED", "summary": "no key"}"#).is_blocked);
+        let blocked = report(r#"{"clarity": "BLOCKED", "summary": "no key"}"#);
+        assert_eq!(blocked.clarity, Clarity::Blocked);
     }
 
     #[test]

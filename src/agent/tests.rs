@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods)] // door: tests
 
 use super::*;
+use crate::process::{self, JobRecord};
 use descent_core::{
+    event::Clarity,
     id::{AttemptId, Digest, Epoch},
     state::{Extra, Role, SideEffect},
 };
@@ -41,7 +43,8 @@ impl World {
             intent: &self.intent,
             prompt: "do it\n".into(),
             bindings: "{}\n".into(),
-            command: command.into(),
+            maker: Maker::Shell(command.into()),
+            session: None,
             cwd: self.dir.path().join("work"),
             dir: self.own(),
             started: self.started(),
@@ -83,7 +86,11 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
     assert_eq!(outcome.excerpt, "do it\n{}\nA1 2\n");
     assert_eq!(outcome.last_line.as_deref(), Some("A1 2"));
     let report = outcome.report.unwrap();
-    assert!(report.summary == "did" && report.is_blocked && outcome.report_fault.is_none());
+    assert!(
+        report.summary == "did"
+            && report.clarity == Clarity::Blocked
+            && outcome.report_fault.is_none()
+    );
     let mode = |name: &str| {
         fs::metadata(world.own().join(name))
             .unwrap()

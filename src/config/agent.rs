@@ -9,7 +9,7 @@ use descent_core::id::AgentName;
 
 use super::{preset::Preset, price::Price};
 
-pub use super::transport::{Access, Acp, Headless, Modes, SESSION, Transport};
+pub use super::transport::{Acp, Headless, Modes, SESSION, Transport};
 
 /// The agent that `worker = {run = …}` is.
 pub const WORKER: &str = "worker";

@@ -6,21 +6,26 @@
 
 mod real;
 
-use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+};
 
 use descent_core::{
     desired::Work,
-    event::{Input, Outcome, Scope},
+    event::{Input, Leftovers, Scope},
     id::{AttemptId, CommitId, RunId},
     state::{StartedFrom, State},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::pending_outcomes::PendingOutcomes;
+use super::{agents::Agents, pending_outcomes::PendingOutcomes, sessions::Sessions};
 use crate::{
     clock::Clock,
-    config::Config,
     evidence::EvidenceStore,
     failure::Failure,
     process::{Programs, environment::Environment},
@@ -39,10 +44,9 @@ pub type StartSnapshot = (Option<StartedFrom>, Vec<String>);
 /// Results of an earlier run for this one.
 #[derive(Debug, Default)]
 pub struct RunLeftovers {
-    /// Outcomes to be used as they are.
-    pub finished: Vec<(AttemptId, Outcome)>,
-    /// Commits that the state names and the repository has lost.
-    pub gone: BTreeSet<CommitId>,
+    pub left: Leftovers,
+    /// The workspaces of the attempts that go on.
+    pub slots: BTreeMap<AttemptId, usize>,
 }
 
 /// The commits that are kept when a run is over.
@@ -91,11 +95,13 @@ pub struct RealExecutor {
     pub place: StatePlace,
     pub run: RunId,
     pub workspaces: Workspaces,
-    pub config: Config,
+    pub agents: Agents,
     pub environment: Environment,
     pub programs: Arc<dyn Programs>,
     pub clock: Arc<dyn Clock>,
     pub measuring: Measuring,
     pub held: PendingOutcomes,
+    /// The sessions of attempts that go on after a kill of the loop.
+    pub sessions: Sessions,
     pub evidence: Arc<EvidenceStore>,
 }

@@ -30,6 +30,17 @@ pub fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<u
         })
 }
 
+/// Whether the record of that slot names this attempt, and the machine was not started anew since: after a power cut the
+/// tree may be torn.
+pub(super) fn is_as_left(place: &StatePlace, slot: usize, attempt: &AttemptId) -> bool {
+    let bytes = files::read(&note_of(place, slot), NOTE_BYTES_MAX).ok();
+    let record = bytes.and_then(|bytes| serde_json::from_slice::<process::JobRecord>(&bytes).ok());
+    record.is_some_and(|record| {
+        let is_its_own = record.mark.rsplit('/').next() == Some(attempt.as_str());
+        is_its_own && record.boot_id == process::boot_id()
+    })
+}
+
 /// The mark of an attempt's processes.
 pub(super) fn mark_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> String {
     format!("{}/{run}/{attempt}", place.mark())

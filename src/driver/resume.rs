@@ -3,23 +3,35 @@
 //! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any
 //! more.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use descent_core::{
-    event::{Outcome, Product},
-    id::CommitId,
-    state::{Intent, State, named_files},
+    event::{Leftovers, Outcome, Product},
+    id::{AgentName, AttemptId, CommitId},
+    state::{Intent, SideEffect, State, named_files},
     view,
 };
 
 use super::{
-    Loop, blocking,
+    Loop,
+    agents::Agents,
+    blocking,
     executor::{BoxedFuture, RealExecutor, RunLeftovers},
+    leftovers,
 };
-use crate::{agent, failure::Failure};
+use crate::{
+    agent::{self, SessionRecord},
+    failure::Failure,
+    store::StatePlace,
+    workspace::Workspaces,
+};
 
 pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
-    let attempts = executor.place.attempts();
+    let (place, attempts) = (executor.place.clone(), executor.place.attempts());
+    let (agents, sessions) = (executor.agents.clone(), executor.sessions.clone());
     let workspaces = executor.workspaces.clone();
     let (state, evidence) = (state.clone(), Arc::clone(&executor.evidence));
     let find = move || {
@@ -50,23 +62,65 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
         };
         let whole = recorded.into_iter().filter(is_whole);
-        let finished = whole
+        let finished: Vec<(AttemptId, Outcome)> = whole
             .map(|(intent, outcome)| (intent.id.clone(), outcome))
             .collect();
-        Ok::<_, Failure>(RunLeftovers { finished, gone })
+        let went_on = going_on(&state, &place, &agents, &workspaces, &finished);
+        let left = Leftovers {
+            finished,
+            continued: went_on.keys().cloned().collect(),
+            gone,
+        };
+        let slots = went_on
+            .iter()
+            .map(|(id, session)| (id.clone(), session.slot));
+        let slots = slots.collect();
+        sessions.fill(went_on);
+        Ok::<_, Failure>(RunLeftovers { left, slots })
     };
     Box::pin(async move { blocking(find).await? })
+}
+
+/// The attempts whose agents can go on: the session is known, the workspace is as the agent left it, and the machine
+/// was not started anew.
+fn going_on(
+    state: &State,
+    place: &StatePlace,
+    agents: &Agents,
+    workspaces: &Workspaces,
+    finished: &[(AttemptId, Outcome)],
+) -> BTreeMap<AttemptId, SessionRecord> {
+    let attempts = place.attempts();
+    let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
+    let open = state
+        .run
+        .in_flight
+        .iter()
+        .filter(|intent| !is_finished(intent));
+    let tree_alone = open.filter(|intent| intent.effect == SideEffect::Tree);
+    let sessions = tree_alone.filter_map(|intent| {
+        let session = agent::session(&attempts, intent)?;
+        let is_same_agent =
+            intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
+        let can = is_same_agent
+            && agents.goes_on(intent)
+            && leftovers::is_as_left(place, session.slot, &intent.id)
+            && workspaces.trees().is_some();
+        can.then(|| (intent.id.clone(), session))
+    });
+    sessions.collect()
 }
 
 impl Loop<'_> {
     pub(super) async fn find_what_was_left(&mut self) -> Result<RunLeftovers, Failure> {
         let looking = self.host.executor.resume(&self.world.state);
         let found = self.patiently(looking).await?;
-        if !found.gone.is_empty() {
+        let gone = &found.left.gone;
+        if !gone.is_empty() {
             (self.observer.on_note)(&format!(
                 "the repository lost {} that the state names; what stood on them is made again: {}",
-                count(found.gone.len()),
-                names(&found.gone)
+                count(gone.len()),
+                names(gone)
             ));
         }
         Ok(found)

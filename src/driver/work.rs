@@ -22,15 +22,16 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    agents::Agents,
     blocking,
     executor::{BoxedFuture, RealExecutor},
     leftovers::{mark_of, note_of},
     pending_outcomes::PendingOutcomes,
+    sessions::Sessions,
 };
 use crate::{
-    agent,
+    agent::{self, AgentError, Maker, SessionRecord},
     clock::Clock,
-    config::agent::Transport,
     evidence::{self, EvidenceKeeper, EvidenceStore},
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
@@ -108,7 +109,9 @@ struct Attempting {
     intent: Intent,
     slot: usize,
     world: World,
-    command: Option<String>,
+    /// The atom's action, if it has one.
+    action: Option<String>,
+    agents: Agents,
     workspaces: Workspaces,
     environment: Environment,
     programs: Arc<dyn Programs>,
@@ -116,14 +119,13 @@ struct Attempting {
     evidence: Arc<EvidenceStore>,
     place: StatePlace,
     held: PendingOutcomes,
+    sessions: Sessions,
     dir: PathBuf,
     started: PathBuf,
     mark: String,
     timeout_ms: u64,
     /// A worker makes it, or it is a planner: repeating it would cost.
     is_paid: bool,
-    /// A worker is available for tasks without an action.
-    has_worker: bool,
     /// A planner: it gets the remaining budget, and changes nothing.
     is_plan: bool,
 }
@@ -140,32 +142,19 @@ impl Attempting {
             .and_then(|task| task.spec.timeout.as_ref())
             .map(|length| length.ms);
         let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
-        let agent = executor.config.doer(is_plan, None).ok().flatten();
-        let has_worker = agent.is_some();
-        let agent = agent.filter(|_| action.is_none());
-        let environment = match &agent {
-            None => executor.environment.clone(),
-            Some(agent) => {
-                let var = |name: &str| std::env::var_os(name);
-                executor.environment.for_agent(&agent.env, &agent.set, var)
-            }
-        };
-        let by_agent = agent.and_then(|agent| match agent.transport {
-            Transport::Shell(command) => Some(command),
-            Transport::Headless(_) | Transport::Acp(_) => None,
-        });
         Self {
             slot,
             is_paid: is_plan || action.is_none(),
             is_plan,
-            has_worker,
             started: note_of(place, slot),
-            command: action.or(by_agent),
+            action,
+            agents: executor.agents.clone(),
             workspaces: executor.workspaces.clone(),
-            environment,
+            environment: executor.environment.clone(),
             programs: Arc::clone(&executor.programs),
             clock: Arc::clone(&executor.clock),
             held: executor.held.clone(),
+            sessions: executor.sessions.clone(),
             evidence: Arc::clone(&executor.evidence),
             dir: place.attempts().join(intent.id.as_str()),
             mark: mark_of(place, &executor.run, &intent.id),
@@ -177,6 +166,17 @@ impl Attempting {
     }
 }
 
+impl Attempting {
+    /// By which it is made: its action, or the agent of its role.
+    fn maker(&self) -> Result<Maker, Failure> {
+        if let Some(action) = &self.action {
+            return Ok(Maker::Shell(action.clone()));
+        }
+        let intent = &self.intent;
+        (self.agents).maker(intent, self.is_plan, &self.environment, self.slot)
+    }
+}
+
 fn message(world: &World, intent: &Intent) -> String {
     workspace::message(&intent.atom, &prompt::subject(world, &intent.atom))
 }
@@ -185,9 +185,39 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
     if let Some(outcome) = a.held.get(&a.intent) {
         return keep(a, outcome).await;
     }
-    let command = a.command.clone().ok_or_else(no_worker)?;
+    let session = a.sessions.take(&a.intent.id);
+    let mut made = make(&a, session, &cancel).await?;
+    if matches!(made, Made::NoSession) {
+        made = make(&a, None, &cancel).await?;
+    }
+    match made {
+        Made::Ended(outcome) => keep(a, *outcome).await,
+        Made::Cancelled | Made::NoSession => Ok(None),
+    }
+}
+
+/// How a try to make an attempt ended.
+enum Made {
+    Ended(Box<Outcome>),
+    Cancelled,
+    /// The agent does not know the session that it should go on with.
+    NoSession,
+}
+
+/// Runs an attempt to its end: in a new workspace, or on in the session and the workspace of before.
+async fn make(
+    a: &Attempting,
+    session: Option<SessionRecord>,
+    cancel: &CancellationToken,
+) -> Result<Made, Failure> {
+    let maker = a.maker()?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
-    let dir = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
+    let goes_on = session.is_some();
+    let dir = blocking(move || match goes_on {
+        true => workspaces.as_left(slot),
+        false => workspaces.for_attempt(slot, base.as_ref()),
+    });
+    let dir = dir.await??;
     let setup = a
         .workspaces
         .setup()
@@ -206,7 +236,8 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
         }),
         prompt: prompt::attempt(&a.world, &a.intent, a.clock.now(), &lies_at),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
-        command,
+        maker,
+        session,
         cwd: dir.path,
         dir: a.dir.clone(),
         started: a.started.clone(),
@@ -219,12 +250,14 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
-    let Some(outcome) = agent::make(attempt, &cancel).await? else {
-        return Ok(None);
+    let outcome = match agent::make(attempt, cancel).await {
+        Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
+        Ok(None) => return Ok(Made::Cancelled),
+        Err(AgentError::NoSession) => return Ok(Made::NoSession),
+        Err(error) => return Err(error.into()),
     };
-    let outcome = without_room(outcome, [&cwd, &own]);
     a.held.put(&a.intent, &outcome);
-    keep(a, outcome).await
+    Ok(Made::Ended(Box::new(outcome)))
 }
 
 /// Faults of a plan that the core cannot see.
@@ -246,7 +279,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     let message = message(&a.world, &a.intent);
     blocking(move || {
         if outcome.how == CommandEnd::Exit(0) && a.is_plan {
-            outcome.shell_faults = shell_faults(&outcome, a.has_worker);
+            outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
         } else if outcome.how == CommandEnd::Exit(0) {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);
@@ -342,17 +375,6 @@ fn has_room(at: &Path) -> Result<(), Failure> {
 
 /// The exit code that asks for a retry, by the contract.
 const TRANSIENT: i32 = 75;
-
-pub fn no_worker() -> Failure {
-    let hint =
-        "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
-    Failure::new(
-        "E-NO-WORKER",
-        exit::CONFIG,
-        "a task has no action and no worker is configured",
-        hint,
-    )
-}
 
 async fn merge(
     workspaces: Workspaces,

@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    driver::{self, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding},
+    driver::{
+        self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
+        Sessions,
+    },
     events::{EventLine, EventLog},
     evidence::{EvidenceStore, Warn},
     failure::{Failure, exit},
@@ -146,18 +149,20 @@ pub fn run<'a>(
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
     let mut events = EventLog::start(&place, &run);
     let mut view = view(board.shared())?;
-    let agents = Arc::new(config.agents());
+    let makers = Agents::new(config);
+    let agents = Arc::new(makers.table());
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
         run: run.clone(),
         workspaces: workspaces.clone(),
-        config,
+        agents: makers,
         environment,
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),
         measuring: measuring(board.shared()),
         held: PendingOutcomes::default(),
+        sessions: Sessions::default(),
     };
     let mut waits = WaitNotices::new(notifier.clone(), &place, &run, Arc::clone(&options.clock));
     let mut has_begun = false;

@@ -188,6 +188,11 @@ impl Worktrees {
         })
     }
 
+    pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
+        let path = places::own_dir(&self.slot(slot), &self.prefix)?;
+        Ok(WorkDir::ready(path))
+    }
+
     /// The repository itself, for what needs no tree.
     pub fn git(&self) -> &Git {
         &self.git

@@ -2,11 +2,11 @@
 //!
 //! Not here: its record on the disk (`record`), and what it means (`step/attempt_end`).
 
-use alloc::{string::String, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use super::AgentEnd;
 use crate::{
-    id::CommitId,
+    id::{AttemptId, CommitId},
     state::{FreeValue, SideFile, Usage, record::ToolCall},
     verdict::CommandEnd,
 };
@@ -77,6 +77,44 @@ pub struct AgentReport {
     pub summary: String,
     pub value: Option<FreeValue>,
     pub artifacts: Vec<String>,
-    pub is_blocked: bool,
+    pub clarity: Clarity,
+    /// It says so itself.
+    pub has_failed: bool,
     pub handoff: Option<String>,
+}
+
+/// How clear its task was to an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clarity {
+    #[default]
+    Clear,
+    Partial,
+    Blocked,
+}
+
+impl Clarity {
+    pub const WORDS: &[(&str, Clarity)] = &[
+        ("CLEAR", Clarity::Clear),
+        ("PARTIALLY_CLEAR", Clarity::Partial),
+        ("BLOCKED", Clarity::Blocked),
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Clarity::Clear => "CLEAR",
+            Clarity::Partial => "PARTIALLY_CLEAR",
+            Clarity::Blocked => "BLOCKED",
+        }
+    }
+}
+
+/// Left by an earlier loop for this one.
+#[derive(Debug, Clone, Default)]
+pub struct Leftovers {
+    /// Attempts whose outcome was recorded whole: it is used as it is.
+    pub finished: Vec<(AttemptId, Outcome)>,
+    /// Attempts whose agent can go on in its session, in a workspace that is as it left it.
+    pub continued: BTreeSet<AttemptId>,
+    /// Commits that the state names and the repository has lost.
+    pub gone: BTreeSet<CommitId>,
 }

@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{AgentEnd, AgentReport, Outcome, Product};
+use super::{AgentEnd, AgentReport, Clarity, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
@@ -173,7 +173,8 @@ fn report_node(report: &AgentReport) -> Node {
     to.text("summary", &report.summary)
         .some("value", report.value.clone())
         .put("artifacts", texts_node(&report.artifacts))
-        .flag_if("blocked", report.is_blocked)
+        .text("clarity", report.clarity.word())
+        .flag_if("failed", report.has_failed)
         .some("handoff", report.handoff.as_deref().map(Node::string));
     to.finish(&Extra::default())
 }
@@ -235,13 +236,22 @@ fn made(fields: &mut Fields<'_, '_>) -> Option<Product> {
     }
 }
 
+fn clarity(fields: &mut Fields<'_, '_>) -> Clarity {
+    // The first version of a record knew one word of three.
+    match fields.flag("blocked") {
+        Some(true) => Clarity::Blocked,
+        _ => fields.word("clarity", Clarity::WORDS).unwrap_or_default(),
+    }
+}
+
 fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
     let mut fields = Fields::open(node, "/report", found)?;
     Some(AgentReport {
         summary: fields.text_or_empty("summary"),
         value: fields.take("value").cloned(),
         artifacts: fields.texts("artifacts"),
-        is_blocked: fields.flag("blocked").unwrap_or(false),
+        clarity: clarity(&mut fields),
+        has_failed: fields.flag("failed").unwrap_or(false),
         handoff: fields.text("handoff"),
     })
 }
@@ -285,7 +295,8 @@ mod tests {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),
                 artifacts: Vec::from(["x".into()]),
-                is_blocked: true,
+                clarity: Clarity::Partial,
+                has_failed: true,
                 handoff: None,
             }),
             report_fault: None,

@@ -10,7 +10,7 @@ use super::{
     transaction::Transaction,
 };
 use crate::{
-    event::{Event, Outcome},
+    event::{AgentReport, Clarity, Event, Outcome},
     id::{AttemptId, Epoch},
     measure,
     state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
@@ -69,9 +69,17 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
         };
         return refused(transaction, id, failure);
     }
-    if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
+    let is_blocked = |report: &&AgentReport| report.clarity == Clarity::Blocked;
+    if let Some(report) = outcome.report.as_ref().filter(is_blocked) {
         let words = report.summary.clone();
         return blocked(transaction, id, &outcome, words);
+    }
+    if let Some(report) = outcome.report.as_ref().filter(|report| report.has_failed) {
+        let failure = Failure {
+            reason: format!("it says that it did not succeed: {}", report.summary),
+            ..by_outcome(&outcome, FailureClass::Logical)
+        };
+        return failed(transaction, id, failure);
     }
     if transaction.plan_of(&intent.atom).is_some() {
         return match planning::finished(transaction, id, &outcome) {
@@ -225,6 +233,25 @@ pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &str) 
             why: why.into(),
         });
     }
+}
+
+/// A crash cut the attempt off, and its agent goes on with it: the same attempt, and one interruption more.
+pub(super) fn interrupted(transaction: &mut Transaction, id: &AttemptId) {
+    let most = transaction.state.objective.constraints.max_interruptions();
+    let Some(atom) = transaction.in_flight(id).map(|intent| intent.atom.clone()) else {
+        return;
+    };
+    let task = transaction.task(&atom);
+    let goes_on = task.filter(|task| task.interruptions + 1 < most);
+    let Some(task) = goes_on else {
+        return lost(transaction, id);
+    };
+    task.interruptions += 1;
+    transaction.announce(Event::Interrupted {
+        attempt: id.clone(),
+        atom,
+        why: "the loop was cut off; its agent goes on".into(),
+    });
 }
 
 /// A crash cut the attempt off. It is not counted and starts again under the same number, up to a limit.

@@ -8,8 +8,8 @@ use alloc::{
 
 use super::{Refusal, attempt_end, lost_commits, redirect, transaction::Transaction};
 use crate::{
-    event::{Event, Outcome},
-    id::{AtomId, AttemptId, CommitId, Epoch, RunId},
+    event::{Event, Leftovers, Outcome},
+    id::{AtomId, AttemptId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
         Control, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd,
@@ -23,25 +23,30 @@ pub(super) fn started(
     transaction: &mut Transaction,
     run: RunId,
     from: Option<StartedFrom>,
-    finished: Vec<(AttemptId, Outcome)>,
-    gone: &BTreeSet<CommitId>,
+    left: Leftovers,
 ) {
     transaction.begin();
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
-    land_all(transaction, finished);
-    lost_commits::mend(transaction, gone);
+    land_all(transaction, left.finished, &left.continued);
+    lost_commits::mend(transaction, &left.gone);
     transaction.session.left_open = left_open(transaction);
     let notebook = transaction.run();
     notebook.delivered = None;
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
+    let epoch = notebook.epoch;
+    let continued = notebook.in_flight.iter_mut();
+    continued.for_each(|intent| intent.epoch = epoch);
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {
         notebook.head = Some(from.commit.clone());
         notebook.started_from = Some(from);
     }
-    transaction.session.started_with = transaction.state.run.attempts_started;
+    // An attempt that goes on counts as one of this run.
+    let run_state = &transaction.state.run;
+    let continued = u64::try_from(run_state.in_flight.len()).unwrap_or(u64::MAX);
+    transaction.session.started_with = run_state.attempts_started.saturating_sub(continued);
     let refuted = transaction.refuted.len();
     let seen = MeasureInput {
         graph: &transaction.graph,
@@ -72,15 +77,22 @@ fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     Some(result.open.iter().map(|one| one.atom.clone()).collect())
 }
 
-/// Adopts attempts that ended before the loop died; the others were cut off.
-fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
+/// Adopts attempts that ended before the loop died; the others were cut off, and go on if their agent can.
+fn land_all(
+    transaction: &mut Transaction,
+    mut finished: Vec<(AttemptId, Outcome)>,
+    continued: &BTreeSet<AttemptId>,
+) {
     for id in transaction.all_in_flight() {
         let index = finished.iter().position(|(attempt, _)| *attempt == id);
         let Some((outcome, intent)) = index
             .map(|index| finished.swap_remove(index).1)
             .zip(transaction.in_flight(&id).cloned())
         else {
-            attempt_end::lost(transaction, &id);
+            match continued.contains(&id) {
+                true => attempt_end::interrupted(transaction, &id),
+                false => attempt_end::lost(transaction, &id),
+            }
             continue;
         };
         let atom = intent.atom;

@@ -7,7 +7,7 @@ use std::{
 
 use descent_core::{
     desired,
-    event::{Event, Input, Merge, Observation, Outcome},
+    event::{Event, Input, Leftovers, Merge, Observation, Outcome},
     graph::validate,
     id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
@@ -156,8 +156,7 @@ impl<'m> Sim<'m> {
         self.observe(Input::Started {
             run,
             from,
-            finished: Vec::new(),
-            gone: BTreeSet::new(),
+            left: Leftovers::default(),
         });
         if self.bound.is_none() {
             self.bound = self

@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     clock,
-    config::Config,
-    driver::{RealExecutor, RunEnding},
+    driver::{Agents, RealExecutor, RunEnding},
     failure::Failure,
     process::{Programs, environment::Environment, programs},
     signal::Signal,
@@ -208,7 +207,7 @@ async fn real_run(
         place: place.clone(),
         run: RunId::new(format!("run{n}")),
         workspaces: workspaces.clone(),
-        config: Config::default(),
+        agents: Agents::default(),
         environment: Environment {
             vars: vec![("PATH".into(), path)],
             withheld: Vec::new(),
@@ -217,6 +216,7 @@ async fn real_run(
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
         held: crate::driver::PendingOutcomes::default(),
+        sessions: crate::driver::Sessions::default(),
         evidence: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);

@@ -9,7 +9,7 @@ use std::{
 
 use descent_core::{
     desired::{self, Work},
-    event::{Input, Merge, Outcome, Product, Scope},
+    event::{Input, Leftovers, Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch},
     state::{Check, Intent, ResultCommit, State},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
@@ -81,7 +81,15 @@ impl Executor for SimExecutor {
         let scene = Arc::clone(&self.scene);
         Box::pin(async move {
             scene.step("resume");
-            Ok(RunLeftovers { finished, gone })
+            let left = Leftovers {
+                finished,
+                gone,
+                ..Leftovers::default()
+            };
+            Ok(RunLeftovers {
+                left,
+                ..RunLeftovers::default()
+            })
         })
     }
 

@@ -1,0 +1,365 @@
+//! Agents that speak the Agent Client Protocol, version 1, on their standard streams.
+//!
+//! Invariant: options and modes are chosen by kind and id, never by their place. Every request of an
+//! agent is answered, at most [`PERMISSIONS_MAX`] for permission. No file and no terminal is offered.
+//! Not here: the process (`talk`).
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::Arc,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use agent_client_protocol::{
+    Agent, Client, Error, Lines, on_receive_notification, on_receive_request,
+    schema::ProtocolVersion,
+    v1::{
+        ConnectionTo,
+        schema::{
+            CancelNotification, ContentBlock, InitializeRequest, InitializeResponse,
+            LoadSessionRequest, NewSessionRequest, PermissionOptionKind, PromptRequest,
+            PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
+            RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
+            SessionModeState, SessionNotification, SessionUpdate, SetSessionModeRequest,
+            StopReason, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate, ToolKind,
+        },
+    },
+};
+use descent_core::{event::AgentEnd, state::Tokens};
+use futures::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::io::DuplexStream;
+use tokio_util::{
+    codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError},
+    sync::CancellationToken,
+};
+
+use super::{
+    heard::{Heard, HeardSoFar},
+    repair::Repairs,
+    talk::{Conversation, LINE_BYTES_MAX},
+    trouble,
+};
+use crate::{config::transport::Access, process::Capture};
+
+/// Requests for permission in one attempt at most.
+const PERMISSIONS_MAX: u32 = 1_000;
+
+/// The code of the error of an agent that needs a login.
+const AUTH_REQUIRED: i32 = -32000;
+
+/// A conversation over this protocol.
+pub(super) struct AcpTalk<'a> {
+    pub(super) cwd: PathBuf,
+    pub(super) prompt: String,
+    /// The prompt of a new session, where the one to go on with cannot be had.
+    pub(super) first_prompt: &'a str,
+    pub(super) access: Access,
+    /// The mode of a new session.
+    pub(super) mode: Option<String>,
+    /// The `_meta` of a new session.
+    pub(super) meta: Option<serde_json::Map<String, Value>>,
+    /// The session to go on with.
+    pub(super) resume: Option<String>,
+    pub(super) repairs: &'a mut Repairs,
+    /// Makes the id of a session durable.
+    pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
+}
+
+impl Conversation for AcpTalk<'_> {
+    async fn converse(self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
+        let asked_for_leave = Arc::new(AtomicU32::new(0));
+        let access = self.access;
+        let (of_updates, of_requests) = (heard.clone(), heard.clone());
+        let over = Client
+            .v1()
+            .name("descent")
+            .on_receive_notification(
+                async move |told: SessionNotification, _| {
+                    of_updates.with(|heard| update(told.update, heard));
+                    Ok(())
+                },
+                on_receive_notification!(),
+            )
+            .on_receive_request(
+                async move |request: RequestPermissionRequest, responder, _| {
+                    let count = asked_for_leave.fetch_add(1, Ordering::Relaxed);
+                    if count >= PERMISSIONS_MAX {
+                        let words = format!("it asked for permission {PERMISSIONS_MAX} times");
+                        of_requests.ended(AgentEnd::Protocol(words));
+                    }
+                    let outcome = match count < PERMISSIONS_MAX {
+                        true => leave(access, &request),
+                        false => RequestPermissionOutcome::Cancelled,
+                    };
+                    responder.respond(RequestPermissionResponse::new(outcome))
+                },
+                on_receive_request!(),
+            )
+            .connect_with(transport(channel, heard.clone()), async |agent| {
+                self.run(agent, heard, asked).await
+            })
+            .await;
+        if let Err(error) = over {
+            heard.ended(end_of_error(&error));
+        }
+    }
+}
+
+impl AcpTalk<'_> {
+    async fn run(
+        self,
+        agent: ConnectionTo<Agent>,
+        heard: &Heard,
+        asked: &CancellationToken,
+    ) -> Result<(), Error> {
+        let hello = agent
+            .send_request(InitializeRequest::new(ProtocolVersion::V1))
+            .block_task()
+            .await?;
+        if hello.protocol_version != ProtocolVersion::V1 {
+            let version = hello.protocol_version;
+            heard.ended(AgentEnd::Protocol(format!(
+                "it speaks version {version} of the protocol, not version 1"
+            )));
+            return Ok(());
+        }
+        let (session, is_new) = self.session(&agent, &hello, heard).await?;
+        (self.on_session)(&session.to_string());
+        let is_lost = is_new && self.resume.is_some();
+        let mut words = match is_lost {
+            true => self.first_prompt.to_owned(),
+            false => self.prompt,
+        };
+        loop {
+            let prompt = vec![ContentBlock::Text(TextContent::new(words))];
+            let turn = agent.send_request(PromptRequest::new(session.clone(), prompt));
+            let mut turn = std::pin::pin!(turn.block_task());
+            let response = tokio::select! {
+                response = &mut turn => response?,
+                () = asked.cancelled() => {
+                    agent.send_notification(CancelNotification::new(session.clone()))?;
+                    turn.await?
+                }
+            };
+            heard.with(|heard| ended(&response, heard));
+            match self.repairs.next(heard) {
+                Some(repair) => words = repair,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The session that is gone on with, or a new one, in the right mode.
+    async fn session(
+        &self,
+        agent: &ConnectionTo<Agent>,
+        hello: &InitializeResponse,
+        heard: &Heard,
+    ) -> Result<(SessionId, bool), Error> {
+        let can = &hello.agent_capabilities;
+        if let Some(id) = &self.resume {
+            let (id, cwd) = (SessionId::new(id.as_str()), self.cwd.clone());
+            if can.session_capabilities.resume.is_some() {
+                let request = ResumeSessionRequest::new(id.clone(), cwd);
+                let answer = agent.send_request(request).block_task().await?;
+                self.mode(agent, &id, answer.modes.as_ref()).await?;
+                return Ok((id, false));
+            }
+            if can.load_session {
+                let request = LoadSessionRequest::new(id.clone(), cwd);
+                let answer = agent.send_request(request).block_task().await?;
+                self.mode(agent, &id, answer.modes.as_ref()).await?;
+                // The history was told again: none of it belongs to this attempt's answer.
+                heard.with(HeardSoFar::next_turn);
+                return Ok((id, false));
+            }
+        }
+        let mut request = NewSessionRequest::new(self.cwd.clone());
+        request.meta = self.meta.clone();
+        let answer = agent.send_request(request).block_task().await?;
+        self.mode(agent, &answer.session_id, answer.modes.as_ref())
+            .await?;
+        Ok((answer.session_id, true))
+    }
+
+    /// Sets the mode by its id. A mode that the agent does not offer is an error, since another one
+    /// may let a model decide what is allowed.
+    async fn mode(
+        &self,
+        agent: &ConnectionTo<Agent>,
+        session: &SessionId,
+        modes: Option<&SessionModeState>,
+    ) -> Result<(), Error> {
+        let Some(wanted) = &self.mode else {
+            return Ok(());
+        };
+        let offers = |modes: &SessionModeState| {
+            let mut all = modes.available_modes.iter();
+            all.any(|mode| mode.id.to_string() == *wanted)
+        };
+        if !modes.is_some_and(offers) {
+            return Err(Error::internal_error().data(format!("it offers no mode `{wanted}`")));
+        }
+        let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
+        agent.send_request(request).block_task().await.map(drop)
+    }
+}
+
+/// One JSON message a line, of limited length.
+fn transport(
+    channel: DuplexStream,
+    heard: Heard,
+) -> Lines<
+    impl futures::Sink<String, Error = io::Error> + Send + 'static,
+    impl futures::Stream<Item = io::Result<String>> + Send + 'static,
+> {
+    let (reader, writer) = tokio::io::split(channel);
+    let codec = LinesCodec::new_with_max_length(LINE_BYTES_MAX);
+    let incoming = FramedRead::new(reader, codec).map(move |line| {
+        heard.beat();
+        line.map_err(|error| {
+            if matches!(error, LinesCodecError::MaxLineLengthExceeded) {
+                heard.ended(AgentEnd::Protocol(trouble::too_long()));
+            }
+            io::Error::other(error)
+        })
+    });
+    let outgoing = FramedWrite::new(writer, LinesCodec::new());
+    let outgoing = SinkExt::<String>::sink_map_err(outgoing, io::Error::other);
+    Lines::new(outgoing, incoming)
+}
+
+fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
+    match update {
+        SessionUpdate::AgentMessageChunk(chunk) => {
+            if let ContentBlock::Text(text) = chunk.content {
+                let message = chunk.message_id.map(|id| id.to_string());
+                heard.part(message.as_deref(), &text.text);
+            }
+        }
+        SessionUpdate::ToolCall(call) => tool(&call, heard),
+        SessionUpdate::ToolCallUpdate(update) => tool_update(&update, heard),
+        SessionUpdate::UsageUpdate(usage) => {
+            if let Some(cost) = usage.cost.filter(|cost| cost.currency == "USD") {
+                heard.cost(cost.amount);
+            }
+        }
+        SessionUpdate::SessionInfoUpdate(info) => {
+            // codex-acp ends the turn of a failed request as if it had been done.
+            let status = info.meta.as_ref().and_then(|meta| {
+                let status = meta.get("codex")?.pointer("/threadStatus/type")?;
+                status.as_str()
+            });
+            if status == Some("systemError") {
+                let words = heard
+                    .output()
+                    .and_then(Capture::last_line)
+                    .unwrap_or_default();
+                heard.end.get_or_insert(trouble::of_error(None, &words));
+            }
+        }
+        // What else it tells is for a person who looks on.
+        _ => {}
+    }
+}
+
+fn tool(call: &ToolCall, heard: &mut HeardSoFar) {
+    let name = call
+        .name
+        .clone()
+        .unwrap_or_else(|| kind_name(call.kind).to_owned());
+    let id = call.tool_call_id.to_string();
+    heard.call();
+    heard.tool(&id, &name, &call.title);
+    if is_over(call.status) {
+        heard.tool_ended(&id);
+    }
+}
+
+fn tool_update(update: &ToolCallUpdate, heard: &mut HeardSoFar) {
+    let id = update.tool_call_id.to_string();
+    if let Some(title) = &update.fields.title {
+        heard.tool_renamed(&id, title);
+    }
+    if update.fields.status.is_some_and(is_over) {
+        heard.tool_ended(&id);
+    }
+}
+
+fn is_over(status: ToolCallStatus) -> bool {
+    matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed)
+}
+
+fn kind_name(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Read => "read",
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Search => "search",
+        ToolKind::Execute => "execute",
+        ToolKind::Think => "think",
+        ToolKind::Fetch => "fetch",
+        _ => "tool",
+    }
+}
+
+/// The answer to a request for permission, by the kinds of its options.
+fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+    let kind = request.tool_call.fields.kind.unwrap_or_default();
+    let reads = matches!(
+        kind,
+        ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Fetch
+    );
+    let wanted = match access == Access::Write || reads {
+        true => PermissionOptionKind::AllowOnce,
+        false => PermissionOptionKind::RejectOnce,
+    };
+    let by_kind = |kind| request.options.iter().find(|option| option.kind == kind);
+    let option = by_kind(wanted).or_else(|| by_kind(PermissionOptionKind::RejectOnce));
+    match option {
+        Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
+            option.option_id.clone(),
+        )),
+        None => RequestPermissionOutcome::Cancelled,
+    }
+}
+
+fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
+    heard.call();
+    heard.no_tool_is_open();
+    if let Some(usage) = &response.usage {
+        let written = usage.cached_write_tokens.unwrap_or_default();
+        heard.add_tokens(Tokens::new(
+            usage.input_tokens.saturating_add(written),
+            usage.output_tokens,
+            usage.cached_read_tokens.unwrap_or_default(),
+        ));
+    }
+    heard.end.get_or_insert(match response.stop_reason {
+        StopReason::EndTurn => AgentEnd::Done,
+        StopReason::MaxTokens => {
+            AgentEnd::OutOfTurns("its answer was cut at the limit of tokens".into())
+        }
+        StopReason::MaxTurnRequests => AgentEnd::OutOfTurns("it used all its turns".into()),
+        StopReason::Refusal => AgentEnd::Refused("the model refused".into()),
+        StopReason::Cancelled => AgentEnd::Protocol("it was cancelled by somebody else".into()),
+        _ => AgentEnd::Protocol("it ended for a reason that is not known here".into()),
+    });
+}
+
+fn end_of_error(error: &Error) -> AgentEnd {
+    let mut words = error.message.clone();
+    if let Some(data) = &error.data {
+        let data = data
+            .as_str()
+            .map_or_else(|| data.to_string(), str::to_owned);
+        words = format!("{words}: {data}");
+    }
+    match i32::from(error.code) == AUTH_REQUIRED {
+        true => trouble::login(&words),
+        false => trouble::of_error(None, &words),
+    }
+}

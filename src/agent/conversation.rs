@@ -1,0 +1,345 @@
+//! Attempts by an agent that is talked with: its sessions, its turns, and the outcome of it all.
+//!
+//! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
+
+use std::time::Instant;
+
+use descent_core::{
+    event::{AgentEnd, Outcome},
+    state::{Micros, Usage},
+    verdict::CommandEnd,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkingAgent,
+    acp::AcpTalk,
+    answer, environment,
+    headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
+    heard::{Heard, HeardSoFar},
+    inputs::Inputs,
+    read_result,
+    repair::{self, AnswerKind, Repairs},
+    session::SessionRecord,
+    talk::{AgentProcess, TalkLimits, Talked, talk},
+    with_whole,
+};
+use crate::{
+    config::{
+        agent::ResolvedAgent,
+        transport::{Acp, Dialect, Headless, Transport},
+    },
+    process::{Capture, JobRecord, SpawnError},
+};
+
+/// Told to an agent whose session goes on after a kill of the loop.
+const GO_ON: &str = "You were cut off. Go on from where you were: look at what is there, finish the task, \
+                     and end with your answer as it was asked for.";
+
+/// One start of an agent's process.
+struct Turn {
+    words: String,
+    resume: Option<String>,
+}
+
+/// Talks with an agent until it has an answer or cannot have one; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    agent: &TalkingAgent,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let since = Instant::now();
+    let log = attempt.dir.join("output.log");
+    let heard = Heard::new(&log).map_err(|source| AgentError::Unwritable {
+        path: log.clone(),
+        source,
+    })?;
+    let result = inputs.result();
+    let wanted = match attempt.budget.is_some() {
+        true => AnswerKind::Fragment,
+        false => AnswerKind::Report,
+    };
+    let mut repairs = Repairs::new(wanted, move || result.exists());
+    let mut turn = first_turn(attempt, agent);
+    let mut is_going_on = turn.resume.is_some();
+    loop {
+        let started = Started {
+            attempt,
+            inputs,
+            agent,
+            since,
+        };
+        let talked = match started.talk(turn, &heard, &mut repairs, cancel).await {
+            Ok(Some(talked)) => talked,
+            Ok(None) => return Ok(None),
+            Err(SpawnError::Log { path, source }) => {
+                return Err(AgentError::Unwritable { path, source });
+            }
+            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+            Err(error) => {
+                let how = CommandEnd::NotRun(format!("{error} ({})", error.hint()));
+                return Ok(Some(Outcome::ended(how, 0)));
+            }
+        };
+        if is_going_on && heard.with(|heard| heard.is_session_unknown()) {
+            return Err(AgentError::NoSession);
+        }
+        is_going_on = false;
+        let session = heard.with(|heard| heard.session.clone());
+        let again = session.filter(|_| agent.goes_on() && !talked.is_timed_out);
+        let words = again.as_ref().and_then(|_| repairs.next(&heard));
+        match (words, again) {
+            (Some(words), Some(session)) => {
+                turn = Turn {
+                    words,
+                    resume: Some(session),
+                };
+            }
+            _ => {
+                let outcome = outcome(attempt, inputs, agent, &heard, &talked, since, cancel).await;
+                return Ok(Some(outcome));
+            }
+        }
+    }
+}
+
+fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
+    let session = attempt.session.as_ref();
+    match session.filter(|session| session.agent == agent.agent.name.as_str()) {
+        Some(session) if agent.goes_on() => Turn {
+            words: GO_ON.to_owned(),
+            resume: Some(session.session.clone()),
+        },
+        _ => Turn {
+            words: attempt.prompt.clone(),
+            resume: None,
+        },
+    }
+}
+
+impl TalkingAgent {
+    /// Whether a session can go on in another process.
+    pub fn goes_on(&self) -> bool {
+        match &self.agent.transport {
+            Transport::Headless(headless) => !headless.resume.is_empty(),
+            Transport::Acp(_) => true,
+            Transport::Shell(_) => false,
+        }
+    }
+}
+
+/// An attempt that was started, with all that each of its processes needs.
+struct Started<'a> {
+    attempt: &'a AttemptJob<'a>,
+    inputs: &'a Inputs,
+    agent: &'a TalkingAgent,
+    since: Instant,
+}
+
+impl Started<'_> {
+    async fn talk(
+        &self,
+        turn: Turn,
+        heard: &Heard,
+        repairs: &mut Repairs,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Talked>, SpawnError> {
+        match &self.agent.agent.transport {
+            Transport::Headless(headless) => {
+                self.headless(headless, turn, heard, repairs, cancel).await
+            }
+            Transport::Acp(acp) => self.acp(acp, turn, heard, repairs, cancel).await,
+            Transport::Shell(_) => unreachable!("BUG: a shell command is not talked with"),
+        }
+    }
+
+    async fn headless(
+        &self,
+        headless: &Headless,
+        turn: Turn,
+        heard: &Heard,
+        repairs: &mut Repairs,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let access = self.agent.access;
+        let argv = match &turn.resume {
+            Some(session) => headless.go_on(access, session).unwrap_or_default(),
+            None => {
+                let session = uuid::Uuid::now_v7().to_string();
+                if headless.session.is_some() {
+                    self.keep_session(heard, &session);
+                }
+                headless.start(access, &session)
+            }
+        };
+        let process = self.process(argv);
+        let prompt = turn.words;
+        macro_rules! talk_in {
+            ($dialect:expr) => {{
+                let conversation = HeadlessTalk {
+                    dialect: $dialect,
+                    prompt,
+                    repairs,
+                    on_session: &|session: &str| self.keep_session(heard, session),
+                };
+                self.run(&process, conversation, heard, cancel).await
+            }};
+        }
+        match headless.dialect {
+            Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson),
+            Dialect::CodexExecJson => talk_in!(CodexExecJson),
+            Dialect::Text => talk_in!(PlainText),
+        }
+    }
+
+    async fn acp(
+        &self,
+        acp: &Acp,
+        turn: Turn,
+        heard: &Heard,
+        repairs: &mut Repairs,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let meta = acp
+            .session_meta
+            .and_then(|meta| serde_json::from_str(meta).ok());
+        let conversation = AcpTalk {
+            cwd: self.attempt.cwd.clone(),
+            prompt: turn.words,
+            first_prompt: &self.attempt.prompt,
+            access: self.agent.access,
+            mode: acp.modes.of(self.agent.access).map(str::to_owned),
+            meta,
+            resume: turn.resume,
+            repairs,
+            on_session: &|session: &str| self.keep_session(heard, session),
+        };
+        self.run(&self.process(acp.argv.clone()), conversation, heard, cancel)
+            .await
+    }
+
+    async fn run(
+        &self,
+        process: &AgentProcess,
+        conversation: impl super::talk::Conversation,
+        heard: &Heard,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let limits = &self.agent.agent.limits;
+        let limits = TalkLimits {
+            first_event: limits.first_event,
+            idle: limits.idle,
+            total: self.attempt.timeout.saturating_sub(self.since.elapsed()),
+            after_result: limits.after_result,
+        };
+        // Without that file a sweep still finds the job by its mark.
+        let note = |started: &JobRecord| drop(self.inputs.note_started(started));
+        let doors = (self.attempt.programs, cancel);
+        let talked = talk(process, limits, conversation, heard, doors, note).await?;
+        if let Some(talked) = &talked {
+            heard.with(|heard| end_without_word(heard, talked));
+        }
+        Ok(talked)
+    }
+
+    fn process(&self, argv: Vec<String>) -> AgentProcess {
+        AgentProcess {
+            argv,
+            cwd: self.attempt.cwd.clone(),
+            env: environment(self.attempt, self.inputs, &self.agent.env),
+            mark: self.attempt.mark.clone(),
+            log: self.attempt.dir.join("errors.log"),
+        }
+    }
+
+    /// Without that file the attempt is made again after a kill, and not gone on with.
+    fn keep_session(&self, heard: &Heard, session: &str) {
+        heard.with(|heard| heard.session(session));
+        let name = self.agent.agent.name.as_str();
+        let record = SessionRecord::new(self.attempt.intent, self.agent.slot, name, session);
+        if let Err(error) = record.write(&self.attempt.dir) {
+            tracing::warn!(%error, "the session of an attempt is not kept");
+        }
+    }
+}
+
+/// An agent that ended without a word of its end broke its protocol.
+fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
+    let stderr = talked.result.output.tail();
+    if !stderr.trim().is_empty() {
+        heard.log("\n(standard error:)\n");
+        heard.log(&stderr);
+    }
+    if heard.end.is_some() || talked.is_timed_out {
+        return;
+    }
+    let words = talked.result.output.last_line().unwrap_or_default();
+    let words = format!("it ended without a result: {words}");
+    heard.end = Some(match super::trouble::of_error(None, &stderr) {
+        AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
+        trouble => trouble,
+    });
+}
+
+async fn outcome(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    agent: &TalkingAgent,
+    heard: &Heard,
+    talked: &Talked,
+    since: Instant,
+    cancel: &CancellationToken,
+) -> Outcome {
+    let given = read_result(&inputs.result(), cancel).await;
+    let heard = heard.clone().into_inner();
+    let is_done = heard.end == Some(AgentEnd::Done) && !talked.is_timed_out;
+    let (report, report_fault) = match given {
+        Ok(Some(report)) => (Some(report), None),
+        Err(fault) => (None, Some(fault.to_string())),
+        Ok(None) if attempt.budget.is_some() => (None, None),
+        Ok(None) => match repair::report(&heard) {
+            Ok(report) => (Some(report), None),
+            Err(fault) if is_done => (None, Some(format!("its answer cannot be used: {fault}"))),
+            Err(_) => (None, None),
+        },
+    };
+    let unheard = Capture::default();
+    let output = heard.output().unwrap_or(&unheard);
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let outcome = Outcome {
+        excerpt: output.excerpt(EXCERPT_BYTES_MAX),
+        last_line: output.last_line(),
+        stdout: attempt
+            .budget
+            .as_ref()
+            .map(|_| answer::last_object(heard.answer_text())),
+        report,
+        report_fault,
+        usage: priced(&agent.agent, heard.usage.clone()),
+        tried: heard.tried.clone(),
+        agent_end: heard.end.clone().filter(|_| !talked.is_timed_out),
+        ..Outcome::ended(how(&heard, talked), ms)
+    };
+    with_whole(outcome, attempt, Some(output))
+}
+
+/// The cost of tokens, where the agent reports no money and its price is configured.
+fn priced(agent: &ResolvedAgent, mut usage: Usage) -> Usage {
+    let Some(price) = agent.price.filter(|_| usage.cost.is_none()) else {
+        return usage;
+    };
+    let tokens = &usage.tokens;
+    let micros = price.cost_micros(tokens.input, tokens.output, tokens.cached, 0);
+    usage.cost = Some(Micros(micros));
+    usage.is_estimated = true;
+    usage
+}
+
+fn how(heard: &HeardSoFar, talked: &Talked) -> CommandEnd {
+    match &heard.end {
+        _ if talked.is_timed_out => CommandEnd::TimedOut,
+        Some(AgentEnd::Done) => CommandEnd::Exit(0),
+        _ => CommandEnd::Exit(1),
+    }
+}

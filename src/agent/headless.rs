@@ -1,0 +1,176 @@
+//! Agents that read a prompt on their standard input and print events, one JSON object a line.
+//!
+//! Invariant: a line that is longer than the limit, or no event, never ends the loop or the
+//! program: the attempt ends. Unknown events are passed over. A dialect is a file of its own.
+
+mod claude;
+mod codex;
+mod text;
+
+use descent_core::event::AgentEnd;
+use futures::StreamExt;
+use serde_json::Value;
+use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio_util::{
+    codec::{FramedRead, LinesCodec, LinesCodecError},
+    sync::CancellationToken,
+};
+
+use super::{
+    heard::Heard,
+    repair::Repairs,
+    talk::{Conversation, LINE_BYTES_MAX},
+    trouble,
+};
+
+pub(super) use claude::ClaudeStreamJson;
+pub(super) use codex::CodexExecJson;
+pub(super) use text::PlainText;
+
+/// The events of one program.
+pub(super) trait Dialect {
+    /// The bytes by which a prompt is given.
+    fn prompt(&self, words: &str) -> Vec<u8>;
+    /// Whether a second prompt may follow in the same process.
+    fn takes_more(&self) -> bool;
+    /// The bytes that end a turn, if the protocol has any.
+    fn interrupt(&self) -> Option<Vec<u8>>;
+    /// Takes in a line.
+    fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning;
+}
+
+/// Follows from a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineMeaning {
+    Goes,
+    /// It is no sign that the agent gets on.
+    Quiet,
+    /// The turn is over.
+    Turn,
+    /// It is no event of this protocol.
+    Foreign,
+}
+
+/// An agent that does not read has its pipe broken at its end.
+async fn say(writer: &mut (impl AsyncWrite + Unpin + Send), bytes: &[u8], takes_more: bool) {
+    let _ = writer.write_all(bytes).await;
+    let _ = match takes_more {
+        true => writer.flush().await,
+        false => writer.shutdown().await,
+    };
+}
+
+/// Lines that are no events at most: some programs print warnings.
+const FOREIGN_MAX: usize = 1_000;
+
+/// A conversation in one dialect.
+pub(super) struct HeadlessTalk<'a, D> {
+    pub(super) dialect: D,
+    pub(super) prompt: String,
+    pub(super) repairs: &'a mut Repairs,
+    /// Makes the id of a session durable.
+    pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
+}
+
+impl<D: Dialect + Send> Conversation for HeadlessTalk<'_, D> {
+    async fn converse(mut self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
+        let (reader, mut writer) = tokio::io::split(channel);
+        let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_BYTES_MAX));
+        let takes_more = self.dialect.takes_more();
+        say(&mut writer, &self.dialect.prompt(&self.prompt), takes_more).await;
+        let mut foreign = 0;
+        let mut known = heard.with(|heard| heard.session.clone());
+        loop {
+            let line = tokio::select! {
+                line = lines.next() => line,
+                () = asked.cancelled() => break self.interrupt(&mut writer, &mut lines, heard).await,
+            };
+            let meaning = match line {
+                None => break,
+                Some(Ok(line)) => {
+                    let meaning = self.dialect.line(&line, heard);
+                    if meaning != LineMeaning::Quiet {
+                        heard.beat();
+                    }
+                    self.keep_session(heard, &mut known);
+                    meaning
+                }
+                Some(Err(error)) => {
+                    heard.ended(AgentEnd::Protocol(unreadable(&error)));
+                    break;
+                }
+            };
+            match meaning {
+                LineMeaning::Goes | LineMeaning::Quiet => {}
+                LineMeaning::Foreign if foreign < FOREIGN_MAX => foreign += 1,
+                LineMeaning::Foreign => {
+                    let words = "it prints something else than events".to_owned();
+                    heard.ended(AgentEnd::Protocol(words));
+                    break;
+                }
+                // A process of one turn is asked again in another.
+                LineMeaning::Turn if !takes_more => break,
+                LineMeaning::Turn => match self.repairs.next(heard) {
+                    Some(words) => say(&mut writer, &self.dialect.prompt(&words), takes_more).await,
+                    None => break,
+                },
+            }
+        }
+    }
+}
+
+type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, LinesCodec>;
+
+impl<D: Dialect> HeadlessTalk<'_, D> {
+    /// Some programs tell the id of a session only after the prompt.
+    fn keep_session(&self, heard: &Heard, known: &mut Option<String>) {
+        let session = heard.with(|heard| heard.session.clone());
+        if let Some(session) = session.filter(|session| known.as_ref() != Some(session)) {
+            (self.on_session)(&session);
+            *known = Some(session);
+        }
+    }
+
+    async fn interrupt(
+        &mut self,
+        writer: &mut (impl AsyncWrite + Unpin + Send),
+        lines: &mut Lines,
+        heard: &Heard,
+    ) {
+        let Some(bytes) = self.dialect.interrupt() else {
+            return;
+        };
+        let _ = writer.write_all(&bytes).await;
+        while let Some(Ok(line)) = lines.next().await {
+            if self.dialect.line(&line, heard) == LineMeaning::Turn {
+                return;
+            }
+        }
+    }
+}
+
+fn unreadable(error: &LinesCodecError) -> String {
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => trouble::too_long(),
+        LinesCodecError::Io(error) => format!("what it printed cannot be read: {error}"),
+    }
+}
+
+/// An event, if the line is one.
+fn event(line: &str) -> Option<Value> {
+    serde_json::from_str(line).ok().filter(Value::is_object)
+}
+
+fn text<'v>(event: &'v Value, pointer: &str) -> &'v str {
+    event
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn count(event: &Value, pointer: &str) -> u64 {
+    event
+        .pointer(pointer)
+        .and_then(Value::as_u64)
+        .unwrap_or_default()
+}

@@ -1,0 +1,164 @@
+//! The events of `claude -p --output-format stream-json --input-format stream-json`.
+//!
+//! Facts: `is_error` of a result counts before its `subtype`, which is `success` for a server that
+//! gave up too. The answer to a schema is in `structured_output`.
+
+use descent_core::{event::AgentEnd, state::Tokens};
+use serde_json::{Value, json};
+
+use super::{Dialect, LineMeaning, count, event, text};
+use crate::agent::{
+    heard::{Heard, HeardSoFar},
+    trouble,
+};
+
+#[derive(Debug, Default)]
+pub(in crate::agent) struct ClaudeStreamJson;
+
+impl Dialect for ClaudeStreamJson {
+    fn prompt(&self, words: &str) -> Vec<u8> {
+        message(&json!({
+            "type": "user",
+            "message": {"role": "user", "content": [{"type": "text", "text": words}]},
+        }))
+    }
+
+    fn takes_more(&self) -> bool {
+        true
+    }
+
+    fn interrupt(&self) -> Option<Vec<u8>> {
+        Some(message(&json!({
+            "type": "control_request",
+            "request_id": "end",
+            "request": {"subtype": "interrupt"},
+        })))
+    }
+
+    fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
+        let Some(event) = event(line) else {
+            return LineMeaning::Foreign;
+        };
+        heard.with(|heard| {
+            heard.session(text(&event, "/session_id"));
+            match text(&event, "/type") {
+                "assistant" => assistant(&event, heard),
+                "user" => tool_results(&event, heard),
+                "system" if is_hopeless(&event) => {
+                    let status = event.get("error_status").and_then(Value::as_u64);
+                    heard.end = Some(trouble::of_error(status, text(&event, "/error")));
+                    return LineMeaning::Turn;
+                }
+                "result" => {
+                    result(&event, heard);
+                    return LineMeaning::Turn;
+                }
+                _ => {}
+            }
+            LineMeaning::Goes
+        })
+    }
+}
+
+/// It would retry a wrong key for minutes.
+fn is_hopeless(event: &Value) -> bool {
+    text(event, "/subtype") == "api_retry"
+        && matches!(
+            text(event, "/error"),
+            "authentication_failed" | "billing_error"
+        )
+}
+
+fn message(message: &Value) -> Vec<u8> {
+    (message.to_string() + "\n").into_bytes()
+}
+
+fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
+    let blocks = event.pointer("/message/content").and_then(Value::as_array);
+    blocks.into_iter().flatten()
+}
+
+fn assistant(event: &Value, heard: &mut HeardSoFar) {
+    heard.call();
+    for block in blocks(event) {
+        match text(block, "/type") {
+            "text" => heard.message(text(block, "/text")),
+            "tool_use" => {
+                let input = block.get("input").unwrap_or(&Value::Null);
+                heard.tool(text(block, "/id"), text(block, "/name"), &target(input));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The one argument of a tool call that says what it is about.
+fn target(input: &Value) -> String {
+    const TELLING: [&str; 7] = [
+        "command",
+        "file_path",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "prompt",
+    ];
+    let told = TELLING.iter().find_map(|key| input.get(key)?.as_str());
+    told.map_or_else(|| input.to_string(), str::to_owned)
+}
+
+fn tool_results(event: &Value, heard: &mut HeardSoFar) {
+    for block in blocks(event) {
+        if text(block, "/type") == "tool_result" {
+            heard.tool_ended(text(block, "/tool_use_id"));
+        }
+    }
+}
+
+fn result(event: &Value, heard: &mut HeardSoFar) {
+    heard.no_tool_is_open();
+    // Tokens are of this turn alone; money is of all turns of the process.
+    let written = count(event, "/usage/cache_creation_input_tokens");
+    heard.add_tokens(Tokens::new(
+        count(event, "/usage/input_tokens").saturating_add(written),
+        count(event, "/usage/output_tokens"),
+        count(event, "/usage/cache_read_input_tokens"),
+    ));
+    if let Some(cost) = event.get("total_cost_usd").and_then(Value::as_f64) {
+        heard.cost(cost);
+    }
+    if let Some(answer) = event
+        .get("structured_output")
+        .filter(|answer| answer.is_object())
+    {
+        heard.structured = Some(answer.to_string());
+    }
+    let words = text(event, "/result");
+    let is_error = event.get("is_error").and_then(Value::as_bool);
+    let end = match text(event, "/subtype") {
+        "error_max_turns" => AgentEnd::OutOfTurns("it used all its turns".into()),
+        "error_max_budget_usd" => AgentEnd::OutOfTurns("it used all its own budget".into()),
+        // The answer is asked for again.
+        "error_max_structured_output_retries" => AgentEnd::Done,
+        _ if text(event, "/stop_reason") == "refusal" => AgentEnd::Refused(words.into()),
+        _ if is_error == Some(true) => {
+            let status = event.get("api_error_status").and_then(Value::as_u64);
+            trouble::of_error(status, &error_words(event, words))
+        }
+        _ => AgentEnd::Done,
+    };
+    heard.end = Some(end);
+}
+
+fn error_words(event: &Value, words: &str) -> String {
+    if !words.is_empty() {
+        return words.to_owned();
+    }
+    let errors = event.get("errors").and_then(Value::as_array);
+    let errors = errors.into_iter().flatten().filter_map(Value::as_str);
+    let errors: Vec<&str> = errors.collect();
+    match errors.is_empty() {
+        true => text(event, "/subtype").to_owned(),
+        false => errors.join("; "),
+    }
+}

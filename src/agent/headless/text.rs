@@ -1,0 +1,36 @@
+//! Programs that print text: all of it is the last message.
+
+use descent_core::event::AgentEnd;
+
+use super::{Dialect, LineMeaning};
+use crate::agent::heard::Heard;
+
+#[derive(Debug, Default)]
+pub(in crate::agent) struct PlainText;
+
+impl Dialect for PlainText {
+    fn prompt(&self, words: &str) -> Vec<u8> {
+        words.as_bytes().to_vec()
+    }
+
+    fn takes_more(&self) -> bool {
+        false
+    }
+
+    fn interrupt(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The end of the text is the end of the turn, so it counts as one from its first line on.
+    fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
+        heard.with(|heard| {
+            if heard.end.is_none() {
+                heard.call();
+                heard.end = Some(AgentEnd::Done);
+            }
+            heard.part(None, line);
+            heard.part(None, "\n");
+        });
+        LineMeaning::Goes
+    }
+}

@@ -1,0 +1,270 @@
+//! All that an agent has told in one attempt: its session, messages, tool calls, usage and how its
+//! turn ended.
+//!
+//! Invariant: every text is capped here, whatever an agent prints, and nothing of it decides. Not
+//! here: reading a protocol (`headless`, `acp`), the meaning of an end (the core).
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use descent_core::{
+    event::AgentEnd,
+    state::{
+        Micros, Tokens, Usage,
+        record::{TRIED_MAX, ToolCall},
+    },
+};
+use tokio::sync::Notify;
+
+use crate::process::{
+    Capture,
+    capture::{OutputLog, Sink},
+};
+
+/// Bytes at most of an agent's last message.
+const MESSAGE_BYTES_MAX: usize = 256 << 10;
+/// Tool calls that may be open at the same time.
+const OPEN_MAX: usize = 1_000;
+/// Dollars of an attempt at most; what is more is no cost.
+const DOLLARS_MAX: f64 = 1e9;
+/// Characters at most of a tool's target in the log.
+const LOGGED_CHARS_MAX: usize = 500;
+
+/// Shared by the reader of a protocol and by the one who watches for silence.
+#[derive(Debug, Clone)]
+pub(super) struct Heard {
+    inner: Arc<Mutex<HeardSoFar>>,
+    event: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct HeardSoFar {
+    /// The id by which the agent can go on.
+    pub(super) session: Option<String>,
+    /// Its last message.
+    pub(super) message: String,
+    /// The answer as JSON, if the agent gives it apart from its messages.
+    pub(super) structured: Option<String>,
+    pub(super) usage: Usage,
+    pub(super) tried: Vec<ToolCall>,
+    pub(super) end: Option<AgentEnd>,
+    /// The message that the last part belongs to.
+    part_of: Option<String>,
+    /// The tool calls that go on.
+    open: BTreeSet<String>,
+    last: Option<Instant>,
+    /// Readable lines.
+    sink: Option<Sink>,
+}
+
+impl Heard {
+    /// Readable lines go to a log at that path.
+    pub(super) fn new(log: &Path) -> std::io::Result<Self> {
+        let heard = HeardSoFar {
+            sink: Some(Sink::new(0, Some(OutputLog::new(log)?))),
+            ..HeardSoFar::default()
+        };
+        Ok(Self {
+            inner: Arc::new(Mutex::new(heard)),
+            event: Arc::default(),
+        })
+    }
+
+    pub(super) fn with<T>(&self, change: impl FnOnce(&mut HeardSoFar) -> T) -> T {
+        change(&mut self.lock())
+    }
+
+    /// Something arrived.
+    pub(super) fn beat(&self) {
+        self.lock().last = Some(Instant::now());
+        self.event.notify_one();
+    }
+
+    pub(super) fn ended(&self, end: AgentEnd) {
+        self.lock().end.get_or_insert(end);
+    }
+
+    pub(super) fn into_inner(self) -> HeardSoFar {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HeardSoFar> {
+        // Every change leaves a valid value.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns with the length of a silence that is too long. While a tool call goes on the agent
+    /// has nothing to say, and only the limit of the attempt counts.
+    pub(super) async fn silence(&self, first: Duration, idle: Duration) -> Duration {
+        let since = Instant::now();
+        loop {
+            let (last, is_busy) = {
+                let heard = self.lock();
+                (heard.last, !heard.open.is_empty())
+            };
+            let limit = last.map_or(first, |_| idle);
+            let quiet = last.unwrap_or(since).elapsed();
+            match limit.checked_sub(quiet) {
+                _ if is_busy => self.event.notified().await,
+                None => return quiet,
+                Some(left) => {
+                    let _ = tokio::time::timeout(left, self.event.notified()).await;
+                }
+            }
+        }
+    }
+}
+
+impl HeardSoFar {
+    pub(super) fn session(&mut self, id: &str) -> bool {
+        let is_fit = !id.is_empty() && id.len() <= 200 && !id.chars().any(char::is_control);
+        let is_new = is_fit && self.session.as_deref() != Some(id);
+        if is_new {
+            self.session = Some(id.to_owned());
+        }
+        is_new
+    }
+
+    /// A whole message of the agent.
+    pub(super) fn message(&mut self, text: &str) {
+        self.message.clear();
+        self.add_to_message(text);
+        self.log(text);
+        self.log("\n");
+    }
+
+    /// The next part of a message that comes in parts. Parts of another message begin a new one. A
+    /// part that belongs to none is a warning, if there are messages at all.
+    pub(super) fn part(&mut self, message: Option<&str>, text: &str) {
+        match message {
+            Some(_) if message != self.part_of.as_deref() => {
+                self.part_of = message.map(str::to_owned);
+                self.message.clear();
+            }
+            None if self.part_of.is_some() => return self.log(text),
+            _ => {}
+        }
+
+        self.add_to_message(text);
+        self.log(text);
+    }
+
+    fn add_to_message(&mut self, text: &str) {
+        self.message.push_str(text);
+        // The answer is at the end.
+        let over = self.message.len().saturating_sub(MESSAGE_BYTES_MAX);
+        if over > 0 {
+            let cut = self.message.ceil_char_boundary(over);
+            self.message.drain(..cut);
+        }
+    }
+
+    pub(super) fn tool(&mut self, id: &str, tool: &str, target: &str) {
+        if self.open.len() < OPEN_MAX {
+            self.open.insert(id.to_owned());
+        }
+        let shown = one_line(target, LOGGED_CHARS_MAX);
+        self.log(&format!("[{tool}] {shown}\n"));
+        // The newest are the most telling.
+        if self.tried.len() >= TRIED_MAX {
+            self.tried.remove(0);
+        }
+        self.tried.push(ToolCall::new(tool, &shown));
+        // Between the messages around it lies a tool call: they are not one.
+        self.message.clear();
+    }
+
+    /// Some agents tell the target of a tool call later.
+    pub(super) fn tool_renamed(&mut self, id: &str, target: &str) {
+        if self.open.contains(id) && !target.is_empty() {
+            let shown = one_line(target, LOGGED_CHARS_MAX);
+            if let Some(last) = self.tried.last_mut() {
+                *last = ToolCall::new(&last.tool, &shown);
+            }
+            self.log(&format!("    {shown}\n"));
+        }
+    }
+
+    pub(super) fn tool_ended(&mut self, id: &str) {
+        self.open.remove(id);
+    }
+
+    pub(super) fn no_tool_is_open(&mut self) {
+        self.open.clear();
+    }
+
+    pub(super) fn log(&mut self, text: &str) {
+        if let Some(sink) = &mut self.sink {
+            sink.take(text.as_bytes(), false);
+        }
+    }
+
+    /// All that was logged.
+    pub(super) fn output(&self) -> Option<&Capture> {
+        self.sink.as_ref().map(|sink| &sink.output)
+    }
+
+    /// The text that its answer is in.
+    pub(super) fn answer_text(&self) -> &str {
+        self.structured.as_deref().unwrap_or(&self.message)
+    }
+
+    pub(super) fn is_open(&self, tool: &str) -> bool {
+        self.open.contains(tool)
+    }
+
+    /// One more call of a model.
+    pub(super) fn call(&mut self) {
+        self.usage.calls += 1;
+    }
+
+    /// The tokens of this process so far.
+    pub(super) fn tokens(&mut self, tokens: Tokens) {
+        self.usage.tokens = tokens;
+    }
+
+    /// The tokens of one more turn.
+    pub(super) fn add_tokens(&mut self, tokens: Tokens) {
+        let more = Usage {
+            tokens,
+            ..Usage::default()
+        };
+        self.usage.add(&more);
+    }
+
+    /// The cost of this process so far, in dollars.
+    pub(super) fn cost(&mut self, dollars: f64) {
+        if dollars.is_finite() && (0.0..DOLLARS_MAX).contains(&dollars) {
+            // In range, so nothing is lost but the fraction of a micro-dollar.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let micros = (dollars * 1_000_000.0).ceil() as u64;
+            self.usage.cost = Some(Micros(micros));
+        }
+    }
+
+    /// Whether its turn ended so that it may have an answer.
+    pub(super) fn has_ended_well(&self) -> bool {
+        self.end == Some(AgentEnd::Done)
+    }
+
+    /// Whether nothing came of a session that was to go on.
+    pub(super) fn is_session_unknown(&self) -> bool {
+        self.usage.calls == 0 && matches!(self.end, Some(AgentEnd::Protocol(_)))
+    }
+
+    /// Another turn begins: what the last one said is no answer.
+    pub(super) fn next_turn(&mut self) {
+        self.message.clear();
+        self.structured = None;
+        self.end = None;
+    }
+}
+
+fn one_line(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(most).collect()
+}

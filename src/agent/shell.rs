@@ -1,0 +1,157 @@
+//! Attempts by a shell command, and the `setup` before any attempt.
+
+use std::time::Duration;
+
+use descent_core::{event::Outcome, fragment, verdict::CommandEnd};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, environment, inputs::Inputs, read_result, with_whole,
+};
+use crate::process::{self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput};
+
+/// How `setup` ended.
+pub(super) enum SetUp {
+    Cancelled,
+    Failed(Outcome),
+    Done,
+}
+
+pub(super) async fn set_up(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    command: &str,
+    cancel: &CancellationToken,
+) -> Result<SetUp, AgentError> {
+    let setup = CommandStep {
+        command,
+        log: "setup.log",
+        stdout_bytes_max: 0,
+    };
+    Ok(match run(attempt, inputs, &setup, cancel).await? {
+        CommandOutcome::Cancelled => SetUp::Cancelled,
+        CommandOutcome::Ended(CommandEnd::Exit(0), _) => SetUp::Done,
+        CommandOutcome::Ended(how, ended) => {
+            let output = ended.as_ref().map(|ended| &ended.output);
+            SetUp::Failed(with_whole(
+                setup_failed(&how, ended.as_ref()),
+                attempt,
+                output,
+            ))
+        }
+    })
+}
+
+/// Runs the command of an attempt to its end; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    command: &str,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let own = CommandStep {
+        command,
+        log: "output.log",
+        stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
+    };
+    Ok(match run(attempt, inputs, &own, cancel).await? {
+        CommandOutcome::Cancelled => None,
+        CommandOutcome::Ended(how, ended) => {
+            let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
+                Ok(report) => (report, None),
+                Err(fault) => (None, Some(fault.to_string())),
+            };
+            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+            let outcome = Outcome {
+                report,
+                report_fault: report_fault.or(stdout.and_then(too_long)),
+                stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
+                ..outcome(how, ended.as_ref())
+            };
+            let output = ended.as_ref().map(|ended| &ended.output);
+            Some(with_whole(outcome, attempt, output))
+        }
+    })
+}
+
+/// Half of a plan is useless.
+fn too_long(stdout: &WholeOutput) -> Option<String> {
+    let most = fragment::BYTES_MAX >> 10;
+    let what = || format!("it printed more than {most} KiB");
+    stdout.truncated.then(what)
+}
+
+/// One command of an attempt.
+struct CommandStep<'a> {
+    command: &'a str,
+    log: &'a str,
+    stdout_bytes_max: usize,
+}
+
+/// If nothing could be started, nothing ended.
+enum CommandOutcome {
+    Cancelled,
+    Ended(CommandEnd, Option<JobResult>),
+}
+
+async fn run(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    step: &CommandStep<'_>,
+    cancel: &CancellationToken,
+) -> Result<CommandOutcome, AgentError> {
+    let job = Job {
+        command: step.command.to_owned(),
+        cwd: attempt.cwd.clone(),
+        env: environment(attempt, inputs, &attempt.env),
+        timeout: attempt.timeout,
+        mark: attempt.mark.clone(),
+        input: None,
+        whole_stdout_bytes_max: step.stdout_bytes_max,
+        log: Some(attempt.dir.join(step.log)),
+    };
+    // Without that file a sweep still finds the job by its mark.
+    let note = |started: &JobRecord| drop(inputs.note_started(started));
+    Ok(
+        match attempt.programs.run(&job, cancel, Box::new(note)).await {
+            // The log file is ours, like the prompt: nothing has begun.
+            Err(SpawnError::Log { path, source }) => {
+                return Err(AgentError::Unwritable { path, source });
+            }
+            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+            Err(error) => CommandOutcome::Ended(
+                CommandEnd::NotRun(format!("{error} ({})", error.hint())),
+                None,
+            ),
+            Ok(ended) => match ended.how {
+                process::JobEnd::Cancelled => CommandOutcome::Cancelled,
+                process::JobEnd::Exit(code) => {
+                    CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
+                }
+                process::JobEnd::Signal(signal) => {
+                    CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
+                }
+                process::JobEnd::TimedOut => {
+                    CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended))
+                }
+            },
+        },
+    )
+}
+
+fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {
+    let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
+    Outcome {
+        excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
+        last_line: ended.and_then(|ended| ended.output.last_line()),
+        ..Outcome::ended(how, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+fn setup_failed(how: &CommandEnd, ended: Option<&JobResult>) -> Outcome {
+    let mut why = format!("setup failed: {}", how.text());
+    if let Some(line) = ended.and_then(|ended| ended.output.last_line()) {
+        why = format!("{why}: {line}");
+    }
+    outcome(CommandEnd::NotRun(why), ended)
+}

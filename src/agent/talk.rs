@@ -1,0 +1,158 @@
+//! A conversation with an agent: its process, the reader of its protocol, and the limits of both.
+//!
+//! Invariant: when [`talk`] returns, nothing of the agent runs on. An agent is asked to end its turn
+//! by its protocol first, for [`CANCEL_MAX`] at most; then its processes are ended. Not here: a
+//! protocol (`headless`, `acp`), the meaning of an end (the core).
+
+use std::{ffi::OsString, path::PathBuf, pin::pin, time::Duration};
+
+use descent_core::event::AgentEnd;
+use tokio::io::DuplexStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
+
+use super::heard::Heard;
+
+/// How long an agent may take to end its turn when it is asked to.
+const CANCEL_MAX: Duration = Duration::from_millis(100);
+/// How long the reader of a protocol may take after the last byte.
+const READ_MAX: Duration = Duration::from_secs(2);
+/// Bytes under way in each direction.
+const CHANNEL_BYTES: usize = 64 << 10;
+/// Bytes of a line of a protocol at most.
+pub(super) const LINE_BYTES_MAX: usize = 10 << 20;
+
+/// How a conversation is limited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TalkLimits {
+    pub(super) first_event: Duration,
+    pub(super) idle: Duration,
+    pub(super) total: Duration,
+    pub(super) after_result: Duration,
+}
+
+/// The process of an agent.
+#[derive(Debug)]
+pub(super) struct AgentProcess {
+    pub(super) argv: Vec<String>,
+    pub(super) cwd: PathBuf,
+    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) mark: String,
+    /// Gets its standard error.
+    pub(super) log: PathBuf,
+}
+
+/// The reader of a protocol. It writes all that it hears into a [`Heard`], and returns when the
+/// agent has nothing more to say.
+pub(super) trait Conversation {
+    /// `asked` is cancelled when the agent shall end its turn.
+    fn converse(
+        self,
+        channel: DuplexStream,
+        heard: &Heard,
+        asked: &CancellationToken,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+/// Why a conversation is over.
+enum Over {
+    Cut(Cut),
+    Said,
+    Exited(Result<JobResult, SpawnError>),
+}
+
+/// Why a conversation is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Cancelled,
+    TimedOut,
+    Silent(Duration),
+}
+
+/// A conversation that came to its end, however.
+#[derive(Debug)]
+pub(super) struct Talked {
+    pub(super) is_timed_out: bool,
+    /// The process, which may have been ended after its last word.
+    pub(super) result: JobResult,
+}
+
+/// Talks with an agent to the end of its turn; `None` if it was cancelled.
+pub(super) async fn talk(
+    process: &AgentProcess,
+    limits: TalkLimits,
+    conversation: impl Conversation,
+    heard: &Heard,
+    (programs, cancel): (&dyn Programs, &CancellationToken),
+    on_started: impl FnOnce(&JobRecord) + Send,
+) -> Result<Option<Talked>, SpawnError> {
+    let (ours, theirs) = tokio::io::duplex(CHANNEL_BYTES);
+    let (asked, kill) = (CancellationToken::new(), CancellationToken::new());
+    let job = process.job(limits);
+    let mut running = programs.talk(&job, theirs, &kill, Box::new(on_started));
+    let mut said = pin!(conversation.converse(ours, heard, &asked));
+    let over = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Over::Cut(Cut::Cancelled),
+        () = tokio::time::sleep(limits.total) => Over::Cut(Cut::TimedOut),
+        silence = heard.silence(limits.first_event, limits.idle) => Over::Cut(Cut::Silent(silence)),
+        () = &mut said => Over::Said,
+        result = &mut running => Over::Exited(result),
+    };
+    let (exited, cut) = match over {
+        Over::Exited(result) => {
+            // Its last words are in the channel.
+            let _ = tokio::time::timeout(READ_MAX, said).await;
+            (Some(result), None)
+        }
+        Over::Said => {
+            // The channel is closed, and with it the agent's standard input.
+            let exited = tokio::time::timeout(limits.after_result, &mut running).await;
+            (exited.ok(), None)
+        }
+        Over::Cut(cut) => {
+            asked.cancel();
+            let exited = tokio::select! {
+                () = said => None,
+                result = &mut running => Some(result),
+                () = tokio::time::sleep(CANCEL_MAX) => None,
+            };
+            (exited, Some(cut))
+        }
+    };
+    let result = match exited {
+        Some(result) => result?,
+        None => {
+            kill.cancel();
+            running.await?
+        }
+    };
+    if let Some(Cut::Silent(silence)) = cut {
+        let ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        heard.with(|heard| heard.end = Some(AgentEnd::Silent { ms }));
+    }
+    let talked = Talked {
+        is_timed_out: cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut,
+        result,
+    };
+    Ok((cut != Some(Cut::Cancelled)).then_some(talked))
+}
+
+impl AgentProcess {
+    fn job(&self, limits: TalkLimits) -> Job {
+        let quoted = shlex::try_join(self.argv.iter().map(String::as_str));
+        Job {
+            // An argument with a zero byte cannot be passed on; the start reports it.
+            command: format!("exec {}", quoted.unwrap_or_else(|_| self.argv.join(" "))),
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            // The limit of the conversation comes first.
+            timeout: limits.total.saturating_add(READ_MAX),
+            mark: self.mark.clone(),
+            input: None,
+            whole_stdout_bytes_max: 0,
+            log: Some(self.log.clone()),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The agents of a run: which one does an attempt, and with which environment.
+//!
+//! Not here: reading the configuration (`config`), talking with an agent (`agent`).
+
+use std::sync::Arc;
+
+use descent_core::{
+    state::{Intent, Role},
+    world::AgentTable,
+};
+
+use crate::{
+    agent::{Maker, TalkingAgent},
+    config::{
+        Config, ConfigError,
+        agent::ResolvedAgent,
+        transport::{Access, Transport},
+    },
+    failure::{Failure, exit},
+    process::environment::Environment,
+};
+
+#[derive(Debug, Clone, Default)]
+pub struct Agents(Arc<Config>);
+
+impl Agents {
+    pub fn new(config: Config) -> Self {
+        Self(Arc::new(config))
+    }
+
+    /// The names of the agents by role. A planner without an agent of its own is the worker.
+    pub fn table(&self) -> AgentTable {
+        let mut table = AgentTable::default();
+        for (role, is_plan) in [(Role::Worker, false), (Role::Planner, true)] {
+            if let Ok(Some(agent)) = self.0.doer(is_plan, None) {
+                table.set(role, agent.name);
+            }
+        }
+        table
+    }
+
+    /// A worker is available for tasks without an action.
+    pub fn has_worker(&self) -> bool {
+        matches!(self.0.doer(false, None), Ok(Some(_)))
+    }
+
+    /// Whether the agent of an attempt can go on with a session.
+    pub fn goes_on(&self, intent: &Intent) -> bool {
+        let maker = self.maker(intent, false, &Environment::default(), 0);
+        match maker {
+            Ok(Maker::Agent(agent)) => agent.goes_on(),
+            Ok(Maker::Shell(_)) | Err(_) => false,
+        }
+    }
+
+    /// By which an attempt without an action is made: the agent that its intent names.
+    pub fn maker(
+        &self,
+        intent: &Intent,
+        is_plan: bool,
+        environment: &Environment,
+        slot: usize,
+    ) -> Result<Maker, Failure> {
+        let agent = self.agent(intent, is_plan)?.ok_or_else(no_worker)?;
+        let var = |name: &str| std::env::var_os(name);
+        let env = environment.for_agent(&agent.env, &agent.set, var);
+        Ok(match agent.transport {
+            Transport::Shell(command) => Maker::Shell(command),
+            Transport::Headless(_) | Transport::Acp(_) => Maker::Agent(Box::new(TalkingAgent {
+                env,
+                access: Access::of(intent.role),
+                slot,
+                agent,
+            })),
+        })
+    }
+
+    fn agent(&self, intent: &Intent, is_plan: bool) -> Result<Option<ResolvedAgent>, ConfigError> {
+        match &intent.agent {
+            Some(name) => self.0.by_name(name, "an attempt").map(Some),
+            None => self.0.doer(is_plan, None),
+        }
+    }
+}
+
+pub fn no_worker() -> Failure {
+    let hint =
+        "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
+    Failure::new(
+        "E-NO-WORKER",
+        exit::CONFIG,
+        "a task has no action and no worker is configured",
+        hint,
+    )
+}
