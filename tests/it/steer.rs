@@ -1,6 +1,7 @@
 //! Commands and signals that change what a loop does.
 
 pub(crate) mod atoms;
+pub(crate) mod corrections;
 pub(crate) mod heeded;
 pub(crate) mod mixed;
 pub(crate) mod moved;
