@@ -107,6 +107,21 @@ impl AgentName {
     }
 }
 
+impl AttemptId {
+    /// The name of its atom and its number, if it has the form of ours. Numbers count over the whole lineage, whatever
+    /// the atoms: of two attempts the newer one has the higher number.
+    pub fn parts(&self) -> Option<(&str, u64)> {
+        let (atom, number) = self.as_str().rsplit_once('.')?;
+        Some((atom, number.parse().ok()?))
+    }
+
+    /// The newest of these attempts.
+    pub fn newest<I: Borrow<Self>>(ids: impl IntoIterator<Item = I>) -> Option<I> {
+        let number = |id: &I| id.borrow().parts().map(|(_, number)| number);
+        ids.into_iter().max_by_key(number)
+    }
+}
+
 impl AtomId {
     /// Bytes at most in an id.
     pub const MAX_BYTES: usize = 64;

@@ -154,20 +154,14 @@ impl Lookout {
     }
 }
 
-/// The newest attempt of an atom whose files are kept: the one in flight, else the last that was made.
+/// The newest attempt of an atom that is in flight or whose files are kept.
 pub fn newest_attempt(place: &StatePlace, state: &State, atom: &AtomId) -> Option<AttemptId> {
-    let mut in_flight = state.run.in_flight.iter();
-    if let Some(intent) = in_flight.find(|intent| intent.atom == *atom) {
-        return Some(intent.id.clone());
-    }
-    let number = |path: &PathBuf| -> Option<u64> {
-        let name = path.file_name()?.to_str()?;
-        let (of, number) = name.rsplit_once('.')?;
-        (of == atom.as_str()).then(|| number.parse().ok()).flatten()
-    };
-    let kept = files::entries(&place.attempts());
-    let newest = kept.iter().filter_map(number).max()?;
-    Some(AttemptId::new(format!("{atom}.{newest}")))
+    let in_flight = state.run.in_flight.iter().map(|intent| intent.id.clone());
+    let name = |path: &PathBuf| Some(AttemptId::new(path.file_name()?.to_str()?));
+    let entries = files::entries(&place.attempts());
+    let ids = in_flight.chain(entries.iter().filter_map(name));
+    let is_of_atom = |id: &AttemptId| id.parts().is_some_and(|(of, _)| of == atom.as_str());
+    AttemptId::newest(ids.filter(is_of_atom))
 }
 
 /// The end of what an attempt printed; `None` if nothing is kept of it.

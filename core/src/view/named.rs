@@ -146,16 +146,8 @@ pub fn newest_of<'k>(
     known: &'k BTreeMap<AttemptId, KnownAttempt>,
     atom: &AtomId,
 ) -> Option<&'k KnownAttempt> {
-    let of_atom = known.values().filter(|one| one.atom == *atom);
-    of_atom.max_by_key(|one| number_of(&one.id))
-}
-
-/// Attempts are numbered over the whole lineage, whatever their atoms.
-fn number_of(id: &AttemptId) -> u64 {
-    let number = id.as_str().rsplit('.').next();
-    number
-        .and_then(|number| number.parse().ok())
-        .unwrap_or_default()
+    let of_atom = known.iter().filter(|(_, one)| one.atom == *atom);
+    known.get(AttemptId::newest(of_atom.map(|(id, _)| id))?)
 }
 
 /// The attempts whose changes are kept to be looked at: failures that stand in full in the trail, and conflicts without
