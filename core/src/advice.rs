@@ -23,6 +23,9 @@ use crate::{
 /// Maximum of paths named in one warning.
 const PATHS_MAX: usize = 3;
 
+/// Maximum of files named that a check left behind.
+const LEFT_MAX: usize = 5;
+
 /// A problem with a check, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -46,6 +49,8 @@ pub struct LeafFacts<'a> {
     pub may_be_made: bool,
     /// Tracked files of the working directory that changed while it ran.
     pub changed: &'a [String],
+    /// Untracked files there, not ignored, that appeared or changed while it ran.
+    pub left: &'a [String],
 }
 
 impl<'a> LeafFacts<'a> {
@@ -80,6 +85,7 @@ pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
         ignored_file(leaf, facts),
         slow(leaf, facts),
         changes_files(facts),
+        leaves_files(facts),
     ];
     let found = found.into_iter().flatten();
     found
@@ -260,19 +266,30 @@ fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 }
 
 fn changes_files(facts: &LeafFacts<'_>) -> Objection {
-    let (named, more) = facts.changed.split_at(facts.changed.len().min(PATHS_MAX));
-    if named.is_empty() {
-        return None;
-    }
-    let more = match more.len() {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
+    let named = some_of(facts.changed, PATHS_MAX)?;
     Some((
-        format!("it changed tracked files: {}{more}", named.join(", ")),
+        format!("it changed tracked files: {named}"),
         "give a command that only looks, such as one with --check; git diff shows what it did"
             .to_owned(),
     ))
+}
+
+fn leaves_files(facts: &LeafFacts<'_>) -> Objection {
+    let named = some_of(facts.left, LEFT_MAX)?;
+    Some((
+        format!("it left files here that the run would start from: {named}"),
+        "name them in .gitignore, or remove them, and align again".to_owned(),
+    ))
+}
+
+/// The first of these paths, and how many more there are; `None` if there are none.
+fn some_of(paths: &[String], most: usize) -> Option<String> {
+    let (named, more) = paths.split_at(paths.len().min(most));
+    let named = (!named.is_empty()).then(|| named.join(", "))?;
+    Some(match more.len() {
+        0 => named,
+        n => format!("{named} and {n} more"),
+    })
 }
 
 fn seconds(ms: u64) -> String {

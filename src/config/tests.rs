@@ -6,7 +6,8 @@ use std::time::Duration;
 use descent_core::state::Role;
 
 use super::{
-    agent::{Access, ResolvedAgent, Transport},
+    agent::{ResolvedAgent, Transport},
+    transport::Access,
     *,
 };
 

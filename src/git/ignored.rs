@@ -4,7 +4,7 @@
 use super::{
     Git, GitError,
     call::{Call, as_path, fields, shown},
-    status::{OWN_DIR, StatusKind, is_within},
+    status::{OWN_DIR, StatusEntry, StatusKind, is_within},
 };
 use std::{
     collections::BTreeMap,
@@ -15,19 +15,39 @@ use std::{
 /// Maximum of paths listed.
 const PATHS_MAX: usize = 200;
 
-/// Tracked files that differ from the index, each with a stamp of its present content.
+/// Untracked files that are looked at; where there are more, none of them is.
+const UNTRACKED_MAX: usize = 10_000;
+
+/// Files by their names, each with a stamp of its present content.
+type FileStamps = BTreeMap<String, (i64, i64, u64)>;
+
+/// Tracked files that differ from the index, and untracked ones that are not ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stamps(BTreeMap<String, (i64, i64, u64)>);
+pub struct Stamps {
+    tracked: FileStamps,
+    /// `None` where there are too many.
+    untracked: Option<FileStamps>,
+}
 
 impl Stamps {
-    /// The files that changed since `before`.
+    /// The tracked files that changed since `before`.
     pub fn changed_since(&self, before: &Self) -> Vec<String> {
-        let names = self.0.keys().chain(before.0.keys());
-        let other = names.filter(|name| self.0.get(*name) != before.0.get(*name));
+        let names = self.tracked.keys().chain(before.tracked.keys());
+        let other = names.filter(|name| self.tracked.get(*name) != before.tracked.get(*name));
         let mut other: Vec<String> = other.cloned().collect();
         other.sort();
         other.dedup();
         other
+    }
+
+    /// The untracked files that appeared or changed since `before`.
+    pub fn left_since(&self, before: &Self) -> Vec<String> {
+        let both = self.untracked.as_ref().zip(before.untracked.as_ref());
+        let left = both.into_iter().flat_map(|(now, before)| {
+            let is_other = |(name, stamp): &(&String, _)| before.get(*name) != Some(*stamp);
+            now.iter().filter(is_other)
+        });
+        left.map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -83,28 +103,47 @@ impl Git {
         Ok(ran.status.success() && !ran.stdout.is_empty())
     }
 
-    pub fn stamps(&self) -> Result<Stamps, GitError> {
-        let status = self.status(self.at_home("status"), false)?;
-        let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
-        let stamp = |path: &[u8]| {
-            let meta = self.top().join(as_path(path)).symlink_metadata();
-            meta.map_or((0, 0, 0), |meta| {
+    /// The files of the person's tree that are in no commit, without those in `left_out`.
+    pub fn stamps(&self, left_out: &[PathBuf]) -> Result<Stamps, GitError> {
+        let status = self.status(self.at_home("status"), true)?;
+        let stamp = |entry: &&StatusEntry| {
+            let meta = self.top().join(as_path(&entry.path)).symlink_metadata();
+            let stamp = meta.map_or((0, 0, 0), |meta| {
                 (meta.mtime(), meta.mtime_nsec(), meta.size())
-            })
+            });
+            (shown(&entry.path), stamp)
         };
-        let stamps = worked.map(|entry| (shown(&entry.path), stamp(&entry.path)));
-        Ok(Stamps(stamps.collect()))
+        let is_untracked = |entry: &&StatusEntry| entry.kind == StatusKind::Untracked;
+        let is_taken = |entry: &&StatusEntry| {
+            is_start_file(entry)
+                && !left_out
+                    .iter()
+                    .any(|out| as_path(&entry.path).starts_with(out))
+        };
+        let (untracked, tracked): (Vec<_>, Vec<_>) = status.entries.iter().partition(is_untracked);
+        let worked = tracked.iter().copied().filter(|entry| entry.worked != b'.');
+        let taken: Vec<&StatusEntry> = untracked.into_iter().filter(is_taken).collect();
+        let is_few = taken.len() <= UNTRACKED_MAX;
+        Ok(Stamps {
+            tracked: worked.map(|entry| stamp(&entry)).collect(),
+            untracked: is_few.then(|| taken.iter().map(stamp).collect()),
+        })
     }
 
     /// The number of paths that differ from HEAD or are not tracked yet.
     pub fn uncommitted(&self) -> Result<usize, GitError> {
         let status = self.status(self.at_home("status"), true)?;
-        let others = status.entries.iter().filter(|entry| {
-            let is_own = is_within(&entry.path, OWN_DIR);
-            // A nested repository is left out of the start of a run.
-            let is_nested = entry.kind == StatusKind::Untracked && entry.path.ends_with(b"/");
-            !is_own && !is_nested
-        });
-        Ok(others.count())
+        Ok(status
+            .entries
+            .iter()
+            .filter(|entry| is_start_file(entry))
+            .count())
     }
+}
+
+/// Whether a start of a run takes it. A nested repository is left out.
+fn is_start_file(entry: &StatusEntry) -> bool {
+    let is_own = is_within(&entry.path, OWN_DIR);
+    let is_nested = entry.kind == StatusKind::Untracked && entry.path.ends_with(b"/");
+    !is_own && !is_nested
 }

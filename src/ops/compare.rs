@@ -61,7 +61,15 @@ pub struct CheckoutComparison {
     pub setup_ms: Option<u64>,
     pub made_by_setup: Vec<String>,
     seen_here: LeafResult,
-    changed: Vec<Vec<String>>,
+    touched: Vec<TouchedFiles>,
+}
+
+/// Files of the working directory that changed while a check ran.
+#[derive(Debug, Clone, Default)]
+struct TouchedFiles {
+    tracked: Vec<String>,
+    /// Those that git neither tracks nor ignores.
+    left: Vec<String>,
 }
 
 /// The setting in which checks are measured.
@@ -121,7 +129,7 @@ impl CheckoutBench<'_> {
         let mut comparison = CheckoutComparison::default();
         // The checkout of a shared workspace is the working directory.
         if self.start.is_some() {
-            (comparison.seen_here, comparison.changed) =
+            (comparison.seen_here, comparison.touched) =
                 self.measure(state, self.top, workspaces).await?;
             comparison.here = judged(state, &comparison.seen_here);
         }
@@ -156,9 +164,9 @@ impl CheckoutBench<'_> {
             Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
-        let (seen, changed) = self.measure(state, &at, workspaces).await?;
+        let (seen, touched) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
-            comparison.changed = changed;
+            comparison.touched = touched;
         }
         comparison.fresh = judged(state, &seen);
         let trees = workspaces.trees().filter(|_| comparison.differ());
@@ -170,13 +178,13 @@ impl CheckoutBench<'_> {
         Ok(())
     }
 
-    /// Measures every leaf in one directory, in the order written, and lists the project's tracked files that changed.
+    /// Measures every leaf in one directory, in the order written, and lists the project's files that changed.
     async fn measure(
         &self,
         state: &State,
         at: &Path,
         workspaces: &Workspaces,
-    ) -> Result<(LeafResult, Vec<Vec<String>>), Failure> {
+    ) -> Result<(LeafResult, Vec<TouchedFiles>), Failure> {
         let mark = evaluate::mark(self.place);
         let bench = verify::MeasureContext {
             at,
@@ -189,14 +197,14 @@ impl CheckoutBench<'_> {
             cancel: &self.cancel,
             keep: None,
         };
-        let (mut seen, mut changed) = (Vec::new(), Vec::new());
+        let (mut seen, mut touched) = (Vec::new(), Vec::new());
         let trees = workspaces.trees().filter(|_| at == self.top);
-        let look = || trees.map_or(Ok(Stamps::default()), |trees| trees.git().stamps());
+        let look = || trees.map_or(Ok(Stamps::default()), |trees| trees.stamps());
         let mut before = look()?;
         for leaf in leaves(state) {
             let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
                 seen.push(None);
-                changed.push(Vec::new());
+                touched.push(TouchedFiles::default());
                 continue;
             };
             let Some(measured) = verify::measure(rule, &bench).await else {
@@ -204,10 +212,13 @@ impl CheckoutBench<'_> {
             };
             seen.push(Some(measured));
             let after = look()?;
-            changed.push(after.changed_since(&before));
+            touched.push(TouchedFiles {
+                tracked: after.changed_since(&before),
+                left: after.left_since(&before),
+            });
             before = after;
         }
-        Ok((seen, changed))
+        Ok((seen, touched))
     }
 
     fn advise(
@@ -228,13 +239,15 @@ impl CheckoutBench<'_> {
                 (Some(Leaf::File(leaf)), Some(trees)) => trees.is_ignored(&leaf.path)?,
                 _ => false,
             };
+            let touched = comparison.touched.get(at).cloned().unwrap_or_default();
             let facts = LeafFacts {
                 here: here.as_ref(),
                 fresh: fresh.as_ref(),
                 timeout_ms,
                 is_ignored,
                 may_be_made,
-                changed: comparison.changed.get(at).map_or(&[], Vec::as_slice),
+                changed: &touched.tracked,
+                left: &touched.left,
             };
             found.extend(advice::of_leaf(leaf, &facts));
             if let (Some(rule @ Leaf::Command(_)), Some(fresh)) = (leaf.leaf(), &fresh) {

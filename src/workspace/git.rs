@@ -28,7 +28,7 @@ use super::{
     Checkout, Result, WorkDir, WorkspaceError, globs::Globs, kept, links, places, setup_marks,
 };
 use crate::{
-    git::{Git, Leftovers},
+    git::{Git, Leftovers, Stamps},
     process::Programs,
     store::StatePlace,
 };
@@ -154,6 +154,13 @@ impl Worktrees {
     /// Whether git would leave a path of the project out of a commit.
     pub fn is_ignored(&self, path: &str) -> Result<bool> {
         Ok(self.git.is_ignored(&self.prefix.join(path))?)
+    }
+
+    /// The files of the person that are in no commit, as they are now.
+    pub fn stamps(&self) -> Result<Stamps> {
+        let left_out = self.left_out().into_iter();
+        let left_out: Vec<PathBuf> = left_out.map(|path| self.prefix.join(path)).collect();
+        Ok(self.git.stamps(&left_out)?)
     }
 
     /// The number of paths in the working tree that are in no commit yet.

@@ -187,4 +187,16 @@ fn a_check_that_is_slow_or_leaves_traces_is_warned_of() {
         facts,
         &["a.lock, b, c and 1 more"],
     );
+    let left = ["a", "b", "c", "d", "e", "f"].map(str::to_owned);
+    let facts = LeafFacts {
+        left: &left,
+        ..none()
+    };
+    expect(
+        r#"{"command": "x"}"#,
+        &seen,
+        &seen,
+        facts,
+        &["would start from: a, b, c, d, e and 1 more"],
+    );
 }

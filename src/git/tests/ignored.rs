@@ -34,17 +34,21 @@ fn ignored_paths_are_told_a_directory_as_one_and_our_own_not() {
 fn a_file_that_changed_twice_is_told_twice() {
     let world = World::new();
     let git = world.open_in(&world.top()).unwrap().unwrap();
-    let clean = git.stamps().unwrap();
+    let clean = git.stamps(&[]).unwrap();
     assert_eq!(git.uncommitted().unwrap(), 0);
     world.write("a.txt", "other\n");
     world.write("new.txt", "");
     world.write(".descent/state.json", "");
-    let dirty = git.stamps().unwrap();
+    let dirty = git.stamps(&[]).unwrap();
     assert_eq!(git.uncommitted().unwrap(), 2);
     assert_eq!(dirty.changed_since(&clean), ["a.txt"]);
+    assert_eq!(dirty.left_since(&clean), ["new.txt"]);
     world.write("a.txt", "another one\n");
     fs::remove_file(world.top().join("dir/b.txt")).unwrap();
-    let more = git.stamps().unwrap();
+    let more = git.stamps(&[]).unwrap();
     assert_eq!(more.changed_since(&dirty), ["a.txt", "dir/b.txt"]);
     assert!(more.changed_since(&more).is_empty());
+    assert!(more.left_since(&dirty).is_empty());
+    let without = git.stamps(&["new.txt".into()]).unwrap();
+    assert!(without.left_since(&clean).is_empty());
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agree::align::{align_with, with_check, with_tool},
+    passed_over::{Lack, passed_over},
     world::World,
 };
 
@@ -89,4 +90,46 @@ fn atoms_that_may_change_one_file_side_by_side_are_told_and_in_one_tree_they_wai
     plan["objective"]["constraints"] = json!({"workspace": "shared"});
     let ran = align_with(&world, &plan, &["-n"]).expect(0);
     assert!(!ran.stdout.contains("may change"), "{}", ran.stdout);
+}
+
+const MAKEFILE: &str = "all: out.o tool\nout.o: a.txt\n\tcp a.txt out.o\ntool: out.o\n\tmkdir -p build && for n in 1 2 3 4; do cp out.o build/$$n; done\n\tcp out.o tool\n\tcp out.o x.log\n";
+
+/// The warnings of `align -n` with a check that builds.
+fn warnings_of_a_build(world: &World) -> String {
+    let checked = with_check(json!({"command": "make all"}));
+    let ran = align_with(world, &checked, &["-n", "--json"]).expect(0);
+    ran.json()["warnings"].to_string()
+}
+
+#[test]
+fn files_that_a_check_leaves_and_git_does_not_ignore_are_named_before_a_run_starts_from_them() {
+    let is_there = std::process::Command::new("make").arg("--version").output();
+    if is_there.is_err() {
+        return passed_over("a check that builds", Lack::Program("make"));
+    }
+    let words = "it left files here that the run would start from: build/1, build/2, build/3, build/4, out.o and 1 more";
+    let world = with_tool();
+    world.write("Makefile", MAKEFILE);
+    world.write("mine", "untracked, and left alone");
+    let said = warnings_of_a_build(&world);
+    assert!(said.contains(words), "{said}");
+    assert!(said.contains("name them in .gitignore"), "{said}");
+    assert!(!said.contains("changed tracked files"), "{said}");
+    let said = warnings_of_a_build(&world);
+    assert!(!said.contains("it left files"), "nothing is built: {said}");
+    world.write("a.txt", "touched, and built again\n");
+    let said = warnings_of_a_build(&world);
+    assert!(said.contains("would start from"), "{said}");
+    world.git(&["clean", "-fdq"]);
+    world.write("Makefile", MAKEFILE);
+    world.write(".gitignore", "node_modules\n*.log\n*.o\nbuild\ntool\n");
+    let said = warnings_of_a_build(&world);
+    assert!(!said.contains("it left files"), "all is ignored: {said}");
+
+    let elsewhere = World::bare();
+    elsewhere.write("a.txt", "hello\n");
+    elsewhere.write(".gitignore", "*.log\n");
+    elsewhere.write("Makefile", MAKEFILE);
+    let said = warnings_of_a_build(&elsewhere);
+    assert!(said.contains(words), "without a repository: {said}");
 }
