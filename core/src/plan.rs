@@ -202,6 +202,7 @@ impl PlanReading {
             checks: None,
             output_schema: None,
             timeout: None,
+            agent: None,
             guidance: Vec::new(),
         };
         let atom = Atom {

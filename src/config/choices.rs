@@ -20,13 +20,6 @@ pub struct RoleChoice {
     pub said_in: String,
 }
 
-/// The role of that word.
-pub(super) fn role(word: &str) -> Option<Role> {
-    let mut words = Role::WORDS.iter();
-    let found = words.find(|(known, _)| *known == word);
-    found.map(|(_, role)| *role)
-}
-
 pub(super) fn role_meant(word: &str) -> String {
     meant(word, &Role::WORDS.map(|(known, _)| known))
 }
@@ -66,7 +59,7 @@ pub fn of_flags(flags: &[String]) -> Result<Vec<RoleChoice>, ConfigError> {
 }
 
 fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigError> {
-    let role = role(word).ok_or_else(|| ConfigError::Choice {
+    let role = Role::of_word(word).ok_or_else(|| ConfigError::Choice {
         message: format!("{said_in}: unknown role `{}`", word.escape_debug()),
         hint: role_meant(word),
     })?;

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use descent_core::{
     id::AgentName,
-    state::{Role, fields::DurationText},
+    state::{Micros, Role, fields::DurationText},
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -16,7 +16,7 @@ use super::{
     agent::{AgentConfig, AgentSource, Headless, Modes, SESSION, WORKER},
     choices::{self, RoleChoice, meant},
     preset,
-    price::{Price, micros},
+    price::{self, Price},
 };
 
 const AGENTS_MAX: usize = 50;
@@ -214,7 +214,7 @@ fn agent_name(name: &Spanned<String>) -> Result<AgentName, ConfigFault> {
 }
 
 fn role_of(name: &Spanned<String>) -> Result<Role, ConfigFault> {
-    choices::role(name.as_ref()).ok_or_else(|| {
+    Role::of_word(name.as_ref()).ok_or_else(|| {
         let message = format!("unknown role `{}`", name.as_ref().escape_debug());
         ConfigFault::new(name.span(), message).hint(choices::role_meant(name.as_ref()))
     })
@@ -365,8 +365,8 @@ fn price(text: PriceText) -> Result<Price, ConfigFault> {
     })
 }
 
-fn money(text: &Spanned<String>) -> Result<u64, ConfigFault> {
-    micros(text.as_ref()).ok_or_else(|| {
+fn money(text: &Spanned<String>) -> Result<Micros, ConfigFault> {
+    price::money(text.as_ref()).ok_or_else(|| {
         let message = format!("`{}` is no price", text.as_ref().escape_debug());
         let hint = "dollars for a million tokens, as text: \"3\", \"0.30\"";
         ConfigFault::new(text.span(), message).hint(hint)

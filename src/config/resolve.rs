@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use descent_core::{doc::suggest, id::AgentName, state::Role};
+use descent_core::{doc::suggest, id::AgentName, state::Role, world::AgentTable};
 
 use super::{
     Config, ConfigError, ConfigLayer, Worker,
@@ -59,6 +59,30 @@ impl Config {
             Some(planner) => Ok(Some(planner)),
             None => self.agent(Role::Worker, named_by_atom),
         }
+    }
+
+    /// The agents of a run, by role, for what its intents say.
+    pub fn table(&self) -> AgentTable {
+        let mut table = AgentTable::default();
+        for (_, role) in Role::WORDS {
+            let agent = match role {
+                Role::Planner => self.doer(true, None),
+                Role::Worker
+                | Role::Probe
+                | Role::Judge
+                | Role::Aligner
+                | Role::Profile
+                | Role::Validate
+                | Role::Assess
+                | Role::Refine
+                | Role::Summarise
+                | Role::Answer => self.agent(role, None),
+            };
+            if let Ok(Some(agent)) = agent {
+                table.set(role, agent.name);
+            }
+        }
+        table
     }
 
     /// The agent of that name; `named_by` says who names it.

@@ -4,10 +4,7 @@
 
 use std::sync::Arc;
 
-use descent_core::{
-    state::{Intent, Role},
-    world::AgentTable,
-};
+use descent_core::state::Intent;
 
 use crate::{
     agent::{Maker, TalkingAgent},
@@ -26,17 +23,6 @@ pub struct Agents(Arc<Config>);
 impl Agents {
     pub fn new(config: Config) -> Self {
         Self(Arc::new(config))
-    }
-
-    /// The names of the agents by role. A planner without an agent of its own is the worker.
-    pub fn table(&self) -> AgentTable {
-        let mut table = AgentTable::default();
-        for (role, is_plan) in [(Role::Worker, false), (Role::Planner, true)] {
-            if let Ok(Some(agent)) = self.0.doer(is_plan, None) {
-                table.set(role, agent.name);
-            }
-        }
-        table
     }
 
     /// A worker is available for tasks without an action.

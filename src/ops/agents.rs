@@ -174,7 +174,8 @@ impl AgentLook<'_> {
 /// The name that an atom gives its agent, where an agent does it at all.
 fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
     let task = atom.task()?;
-    task.spec.action.is_none().then_some(None)
+    let by_agent = task.spec.action.is_none();
+    by_agent.then_some(task.spec.agent.as_ref())
 }
 
 /// The known programs that are installed.

@@ -149,14 +149,13 @@ pub fn run<'a>(
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
     let mut events = EventLog::start(&place, &run);
     let mut view = view(board.shared())?;
-    let makers = Agents::new(config);
-    let agents = Arc::new(makers.table());
+    let agents = Arc::new(config.table());
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
         run: run.clone(),
         workspaces: workspaces.clone(),
-        agents: makers,
+        agents: Agents::new(config),
         environment,
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),

@@ -200,7 +200,7 @@ impl<'s> Comparison<'s> {
             let (weight, what) = match key.as_str() {
                 "status" | "selected" | "interruptions" | "fragment" | "fragments" => continue,
                 "tries" => (Weight::Detail, "tries: changed".to_string()),
-                "guidance" | "checks" | "output_schema" | "description" | "action"
+                "agent" | "guidance" | "checks" | "output_schema" | "description" | "action"
                 | "depends_on" | "parts" | "choices" | "effect" | "idempotent" | "timeout"
                 | "kind" => (Weight::Main, between(&key, was, is)),
                 _ => (Weight::Detail, between(&key, was, is)),

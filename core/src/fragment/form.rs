@@ -29,8 +29,8 @@ const PROGRAMS: [&str; 9] = [
     "fragments",
 ];
 
-/// A key of an atom that only a person writes.
-const PERSONS: &str = "guidance";
+/// Keys of an atom that only a person writes.
+const PERSONS: &[&str] = &["agent", "guidance"];
 
 pub(super) fn fault(
     rule: &'static str,
@@ -94,8 +94,8 @@ fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
                 todo.push((&member.node, at, false));
             } else if member.key == "parts" || member.key == "choices" {
                 todo.push((&member.node, at, true));
-            } else if member.key == PERSONS {
-                let message = format!("`{PERSONS}` is a person's to say");
+            } else if PERSONS.contains(&member.key.as_str()) {
+                let message = format!("`{}` is a person's to say", member.key);
                 let hint = Some("say it in the description");
                 faults.push(fault("persons-key", &at, message, hint));
             } else if PROGRAMS.contains(&member.key.as_str()) {

@@ -40,6 +40,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.bindings();
     look.graph();
     look.quality_leaves();
+    look.agents_of_actions();
     look.faults
 }
 
@@ -188,6 +189,20 @@ impl Validator<'_> {
                 let hint = near.map(|near| format!("did you mean `{near}`?"));
                 let message = format!("a binding for the unknown atom `{id}` (it has no `of`)");
                 self.fault("binding-unknown-atom", &at, message, hint);
+            }
+        }
+    }
+
+    /// An action is done by the shell, so an agent beside it would never be asked.
+    fn agents_of_actions(&mut self) {
+        let state = self.state;
+        for (id, atom) in state.atoms.iter() {
+            let spec = atom.task().map(|task| &task.spec);
+            if spec.is_some_and(|spec| spec.agent.is_some() && spec.action.is_some()) {
+                let at = doc::pointer_push(&self.pointer(id), "agent");
+                let message = format!("`{id}` has an action, and an agent too");
+                let hint = Some("take one of them out: an action needs no agent".to_owned());
+                self.fault("agent-beside-action", &at, message, hint);
             }
         }
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     doc,
-    id::{AtomId, AttemptId, Digest},
+    id::{AgentName, AtomId, AttemptId, Digest},
 };
 
 #[derive(Debug, Clone)]
@@ -82,6 +82,8 @@ record! {
         /// The shape of its result's value
         optional output_schema: FreeValue,
         optional timeout: DurationText,
+        /// The agent that does it, by its name in the configuration
+        optional agent: AgentName,
         /// A person's words on it: 20 at most, of 4,000 characters each
         filled(kids::guidance) guidance: Vec<String>,
     }

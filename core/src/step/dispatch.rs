@@ -213,10 +213,10 @@ fn agent_of(transaction: &Transaction, atom: &AtomId) -> (Role, Option<AgentName
         Some(_) => Role::Planner,
         None => Role::Worker,
     };
-    let has_action = transaction
-        .task_of(atom)
-        .is_some_and(|task| task.spec.action.is_some());
-    let agent = transaction.session.agents.of(role, atom);
+    let task = transaction.task_of(atom);
+    let has_action = task.is_some_and(|task| task.spec.action.is_some());
+    let named = task.and_then(|task| task.spec.agent.as_ref());
+    let agent = named.or_else(|| transaction.session.agents.of(role, atom));
     (role, agent.filter(|_| !has_action).cloned())
 }
 

@@ -222,3 +222,71 @@ fn one_known_program_is_proposed_by_name_with_the_two_lines_to_write() {
     world.program("claude", "#!/bin/sh\necho 1.0.0\n");
     refused(&world, &["run"], "E-AGENT-OLD", 69);
 }
+
+#[test]
+fn an_atom_names_its_agent_so_a_choice_is_by_one_else_by_the_other() {
+    let world = World::new();
+    let out = world.out("by").display().to_string();
+    let config = format!(
+        "worker = {{run = \"echo worker >> {out}; exit 1\"}}\n[agents.cheap]\nrun = \"echo cheap >> {out}; exit 1\"\n[agents.strong]\nrun = \"echo strong >> {out}; touch done\"\n"
+    );
+    world.write("descent.toml", &config);
+    let by = |name: &str| with(by_worker(), json!({"agent": name}));
+    let any = json!({"kind": "any", "choices": ["C1", "C2"]});
+    let atoms = json!({"A": any, "C1": by("cheap"), "C2": by("strong")});
+    let objective = json!({"max_attempts": 1});
+    world.align(&plan(&["test -f done"], objective, atoms));
+    world.run().expect(0);
+    assert_eq!(world.left("by"), "cheap\nstrong\n");
+    let state = world.state();
+    assert_eq!(state["bindings"]["C2"]["of"]["agent"], "strong");
+}
+
+#[test]
+fn an_unknown_agent_of_an_atom_is_refused_by_align_and_run_and_one_beside_an_action_too() {
+    let world = World::new();
+    world.write("descent.toml", "agents.claude.run = \"touch done\"\n");
+    let by = |name: &str| with(by_worker(), json!({"agent": name}));
+    let named = |name: &str| plan(&["test -f done"], json!({}), json!({"A1": by(name)}));
+    world
+        .try_align(&named("claud"))
+        .expect(78)
+        .says("E-NO-AGENT")
+        .says("as atom `A1` says")
+        .says("did you mean `claude`?");
+    assert!(!world.state_path().exists());
+    world.align(&named("claude"));
+    world.replace_in_state("\"agent\": \"claude\"", "\"agent\": \"gone\"");
+    world
+        .descent(&["run"])
+        .expect(78)
+        .says("E-NO-AGENT")
+        .says("`A1`");
+    assert_eq!(world.state()["run"]["attempts_started"], 0);
+    world.replace_in_state("\"agent\": \"gone\"", "\"agent\": \"claude\"");
+    world.run().expect(0);
+    let both = with(task("true"), json!({"agent": "claude"}));
+    let both = plan(&["test -f done"], json!({}), json!({"A1": both}));
+    world
+        .try_align(&both)
+        .expect(65)
+        .says("has an action, and an agent too");
+    let odd = plan(&["test -f done"], json!({}), json!({"A1": by("A B")}));
+    world.try_align(&odd).expect(65).says("/agent");
+}
+
+/// The words of another agent are another specification: what was tried by one is no attempt of the other.
+#[test]
+fn another_agent_by_hand_opens_a_new_context() {
+    let world = World::new();
+    world.write(
+        "descent.toml",
+        "agents.one.run = \"exit 1\"\nagents.other.run = \"touch done\"\n",
+    );
+    let atom = with(by_worker(), json!({"agent": "one"}));
+    let objective = json!({"max_attempts": 1});
+    world.align(&plan(&["test -f done"], objective, json!({"A1": atom})));
+    world.run().expect(5);
+    world.replace_in_state("\"agent\": \"one\"", "\"agent\": \"other\"");
+    world.run().expect(0);
+}

@@ -89,6 +89,7 @@ pub fn nothing() -> Atom {
         checks: None,
         output_schema: None,
         timeout: None,
+        agent: None,
         guidance: Vec::new(),
     };
     Atom {
