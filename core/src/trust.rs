@@ -35,6 +35,8 @@ pub enum TrustGroup {
     Setup,
     /// Run for each task without an action.
     Worker,
+    /// Run for the roles that name it.
+    Agent,
     /// Run to tell a person of the run.
     Notify,
     /// Run to judge.
@@ -52,6 +54,7 @@ impl TrustGroup {
         match self {
             TrustGroup::Setup => "setup",
             TrustGroup::Worker => "worker",
+            TrustGroup::Agent => "agent",
             TrustGroup::Notify => "notify",
             TrustGroup::Check => "check",
             TrustGroup::Action => "action",
@@ -120,13 +123,22 @@ impl TrustList {
         carried
     }
 
-    /// The commands of a project's configuration: its worker, and the one that tells a person.
-    pub fn of_config(worker: Option<&str>, notify: Option<&str>) -> Self {
-        let mut carried = worker.map_or_else(Self::default, Self::of_worker);
-        if let Some(command) = notify {
-            carried.add(TrustGroup::Notify, "", command);
-        }
-        carried
+    /// A list of something else than a state, such as a configuration.
+    pub fn of_items(items: Vec<TrustItem>) -> Self {
+        Self { items }.sorted()
+    }
+
+    /// Whether an agent is started by it.
+    pub fn starts_agents(&self) -> bool {
+        self.items.iter().any(|item| match item.group {
+            TrustGroup::Worker | TrustGroup::Agent => true,
+            TrustGroup::Setup
+            | TrustGroup::Notify
+            | TrustGroup::Check
+            | TrustGroup::Action
+            | TrustGroup::Task
+            | TrustGroup::Setting => false,
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -191,6 +203,13 @@ impl TrustList {
         };
         if let Some(check) = &task.spec.checks {
             self.add_checks(id.as_str(), check);
+        }
+        if let Some(agent) = &task.spec.agent {
+            self.add(
+                TrustGroup::Setting,
+                &format!("agent of {id}"),
+                agent.as_str(),
+            );
         }
         match &task.spec.action {
             Some(action) => self.add(TrustGroup::Action, id.as_str(), &action.run),

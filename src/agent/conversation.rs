@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use descent_core::{
     event::{AgentEnd, Outcome},
-    state::{Micros, Usage},
+    state::Usage,
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -330,8 +330,7 @@ fn priced(agent: &ResolvedAgent, mut usage: Usage) -> Usage {
         return usage;
     };
     let tokens = &usage.tokens;
-    let micros = price.cost_micros(tokens.input, tokens.output, tokens.cached, 0);
-    usage.cost = Some(Micros(micros));
+    usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
     usage.is_estimated = true;
     usage
 }

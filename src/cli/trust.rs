@@ -165,6 +165,9 @@ fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<Str
     lines.push("what it can run here, and what widens that:".to_owned());
     let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
+    if subject.carried.starts_agents() {
+        lines.push("nothing walls an agent off: it has your files and your network".to_owned());
+    }
     lines.push(format!("digest {}", subject.carried.digest()));
     lines
 }

@@ -1,7 +1,6 @@
 //! An agent of the configuration: what is started, and how it is talked to.
 //!
 //! Not here: reading it from a file (`read`), merging it with its preset (`resolve`), starting it (`agent`).
-#![allow(dead_code, reason = "the backends of agents read it")]
 
 use std::time::Duration;
 

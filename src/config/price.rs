@@ -1,7 +1,6 @@
 //! The price of an agent's tokens.
 //!
 //! Invariant: money is a whole number of micro-dollars, from decimal text: no float holds any.
-#![allow(dead_code, reason = "the backends of agents read it")]
 
 use descent_core::state::Micros;
 

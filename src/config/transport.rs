@@ -1,7 +1,6 @@
 //! How an agent is talked to, and the arguments that it is started with.
 //!
 //! Not here: which agent, and its preset (`agent`).
-#![allow(dead_code, reason = "the backends of agents read it")]
 
 use descent_core::state::Role;
 use serde::Deserialize;

@@ -4,6 +4,7 @@
 //! Not here: the rule of whose file it is (the core), the records (`trust`), and the question in words (`cli`).
 
 mod aside;
+mod configured;
 mod origin;
 mod subject;
 
@@ -115,7 +116,7 @@ pub fn gate_plan(
             }
         },
     );
-    let worker = subject::worker(Some(config));
+    let worker = configured::of_project(Some(config));
     let file = project.join(config::FILE_NAME);
     if let Some(worker) = &worker
         && let Origin::Another(why) = origin::origin_of(project, &file)
@@ -148,7 +149,7 @@ pub fn gate_plan(
 /// Records that the state of this lineage was made here, and with which worker. The agreement is valid without the
 /// record: then `run` asks.
 pub fn made_here(client: &dyn Client, lineage: &Lineage, config: &Config) {
-    let worker = subject::worker(Some(config));
+    let worker = configured::of_project(Some(config));
     let worker = worker.map(|worker| Fact::Worker(lineage.clone(), worker.digest()));
     let facts = [Some(Fact::Lineage(lineage.clone())), worker];
     let facts: Vec<Fact> = facts.into_iter().flatten().collect();
@@ -182,10 +183,10 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts),
         TrustTarget::Plan { dir, path, top } => {
             let carried = subject::read_plan(dir, path)?;
             let config = config::load(top)?;
-            TrustQuestion::of_plan(path, carried, subject::worker(Some(&config)))
+            TrustQuestion::of_plan(path, carried, configured::of_project(Some(&config)))
         }
         TrustTarget::Worker { top } => {
-            let Some(worker) = subject::worker(Some(&config::load(top)?)) else {
+            let Some(worker) = configured::of_project(Some(&config::load(top)?)) else {
                 let message = format!("{} names no command", top.join(config::FILE_NAME).display());
                 let hint = "there is nothing to allow: descent align";
                 return Err(Failure::usage(message, hint));

@@ -5,11 +5,12 @@ use std::path::Path;
 use descent_core::{
     id::{Digest, Lineage},
     state::State,
-    trust::{Hand, TrustList, is_another_hand},
+    trust::{Hand, Origin, TrustList, is_another_hand},
 };
 
+use super::{configured, origin};
 use crate::{
-    config::Config,
+    config::{self, Config},
     failure::{Failure, quoted},
     plan_file, render,
     store::Store,
@@ -66,7 +67,7 @@ impl TrustQuestion {
         committed: Option<&str>,
     ) -> Self {
         let (lineage, path) = (state.lineage.clone(), store.place().state.display());
-        let (carried, worker) = (TrustList::of_state(state), worker(config));
+        let (carried, worker) = (TrustList::of_state(state), configured::of_project(config));
         let here = Fact::Lineage(lineage.clone());
         let as_it_is = Fact::State(lineage.clone(), carried.digest());
         let mut facts = vec![here.clone(), as_it_is.clone()];
@@ -78,20 +79,22 @@ impl TrustQuestion {
         }
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
-            let what = match config.is_some_and(|config| config.project.notify.is_some()) {
-                true => "a worker or a notify command",
-                false => "a worker",
-            };
-            let why = format!("descent.toml names {what} that was not agreed on");
             facts.push(fact.clone());
-            needs.push((fact, why));
+            // A person's own file asks nothing, however new it is.
+            let file = store.place().project.join(config::FILE_NAME);
+            if let Origin::Another(whose) = origin::origin_of(&store.place().project, &file) {
+                let why = format!("descent.toml {whose}, and what it starts was not agreed on");
+                needs.push((fact, why));
+            }
         }
         let goal = render::visible(&render::line(&state.objective.goal));
         Self {
             kind: "state",
             name: "this state".to_owned(),
             title: format!("the state {path}, with the goal `{goal}`"),
-            carried: carried.and(worker.unwrap_or_default()),
+            carried: carried
+                .and(worker.unwrap_or_default())
+                .and(configured::of_person(config)),
             facts,
             needs,
             command: "descent trust".to_owned(),
@@ -169,14 +172,6 @@ impl TrustQuestion {
 fn another(hand: Option<Hand>) -> Option<u32> {
     hand.filter(|hand| is_another_hand(*hand, trust::me()))
         .map(|hand| hand.uid)
-}
-
-/// The commands that the configuration runs: the worker, and the one that tells a person.
-pub(super) fn worker(config: Option<&Config>) -> Option<TrustList> {
-    let config = &config?.project;
-    let worker = config.worker.as_ref().map(|worker| worker.run.as_str());
-    let carried = TrustList::of_config(worker, config.notify.as_deref());
-    (!carried.is_empty()).then_some(carried)
 }
 
 pub(super) fn plan_name(path: &Path) -> String {

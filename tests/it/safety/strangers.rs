@@ -19,7 +19,7 @@ fn for_worker() -> Value {
 }
 
 #[test]
-fn align_shows_the_worker_and_another_one_later_is_refused_until_it_is_allowed() {
+fn align_shows_the_worker_and_another_hands_is_refused_later_until_it_is_allowed() {
     let world = World::new();
     world.write("descent.toml", "worker = {run = \"touch done\"}\n");
     let path = world.plan(&for_worker());
@@ -29,32 +29,85 @@ fn align_shows_the_worker_and_another_one_later_is_refused_until_it_is_allowed()
         .shows("the worker: touch done");
     let other = format!("touch done {}", world.out("worker").display());
     world.write("descent.toml", &format!("worker = {{run = \"{other}\"}}\n"));
+    commit_as(&world, "eve@example.org");
     world
         .descent(&["run"])
         .expect(77)
-        .says("a worker that was not agreed on")
-        .says(&other);
+        .says("descent.toml is as eve@example.org committed it")
+        .says(&other)
+        .says("nothing walls an agent off: it has your files and your network");
     assert_eq!(marks(&world), 0);
     // Judging runs no worker; and the agreed one again is never asked about.
     world.descent(&["verify"]).expect(1);
     trust(&world);
     world.run().expect(0);
     world.write("descent.toml", "[worker]\nrun = 'touch done'\n");
+    commit_as(&world, "eve@example.org");
     world.run().expect(0);
 }
 
 #[test]
-fn a_worker_that_comes_after_the_agreement_is_another_one() {
+fn a_persons_own_new_worker_asks_nothing_and_a_strangers_does() {
     let world = World::new();
     world.align(&for_worker());
     world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    commit_as(&world, "eve@example.org");
     world.descent(&["run"]).expect(77).says("touch done");
-    let ran = terminal::answered(&mut world.command(&["run"]), QUESTION, "y\n").expect(0);
-    assert!(ran.stdout.contains("completed"));
+    let ran = terminal::answered(&mut world.command(&["run"]), QUESTION, "n\n").expect(77);
+    assert!(ran.stderr.contains("nothing of it was run"));
+    // Changed by hand, it is the person's own.
+    world.write("descent.toml", "worker = {run = \"touch done; true\"}\n");
+    world.run().expect(0);
+}
+
+#[test]
+fn all_that_a_configuration_starts_is_shown_and_a_persons_own_file_asks_nothing() {
+    let world = World::new();
+    let dir = world.root().join("home/.config/descent");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("config.toml"), "[agents.own]\nrun = \"my-own\"\n").unwrap();
+    world.align(&for_worker());
+    world.write(
+        "descent.toml",
+        "[agents.a]\npreset = \"claude\"\nargs = [\"--model\", \"x y\"]\nenv = [\"KEY\"]\nprice = {input = \"1\", output = \"2\"}\n[agents.b]\nacp = [\"bee\", \"--acp\"]\nmodes = {write = \"w\"}\n[agents.c]\nheadless = {argv = [\"cee\"], events = \"text\", resume = [\"-r\", \"{session}\"]}\n[roles]\nworker = \"own\"\n",
+    );
+    commit_as(&world, "eve@example.org");
+    let ran = world.descent(&["trust", "--json"]).expect(77);
+    let carried = ran.json()["carried"].clone();
+    let shown: Vec<String> = carried
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| format!("{} {} {}", item["group"], item["at"], item["text"]).replace('"', ""))
+        .collect();
+    for line in [
+        "agent a preset claude --model 'x y'",
+        "agent b bee --acp",
+        "agent c cee",
+        "agent c to go on cee -r '{session}'",
+        "agent own my-own",
+        "setting env of a KEY",
+        "setting modes of b write = w",
+        "setting role worker own",
+    ] {
+        assert!(
+            shown.iter().any(|one| one == line),
+            "no `{line}` in {shown:#?}"
+        );
+    }
+    assert!(!shown.iter().any(|one| one.contains("price")));
+    trust(&world);
+    // Another role of that file is another thing to allow; the person's own file is not.
+    fs::write(
+        dir.join("config.toml"),
+        "[agents.own]\nrun = \"touch done\"\n",
+    )
+    .unwrap();
+    world.run().expect(0);
 }
 
 /// Commits all, as somebody else.
-fn commit_as(world: &World, email: &str) {
+pub fn commit_as(world: &World, email: &str) {
     let mail = format!("user.email={email}");
     world.git(&["add", "-A"]);
     world.git(&["-c", &mail, "commit", "-qm", "theirs"]);

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agents::filters::{hangs_from_the_start, nothing_is_left};
+use crate::safety::strangers::commit_as;
 use crate::world::{Running, World, long_nap, plan, processes, task, wait_for};
 
 /// A project whose one attempt lasts until there is a file `go`.
@@ -101,10 +102,10 @@ fn a_detached_start_that_fails_says_why_with_its_code_and_leaves_no_log() {
     world.touch("go");
     world.descent(&["wait"]).expect(0);
     world.write("descent.toml", "notify = 'true'\n");
-    world
-        .descent(&["run", "--detach"])
-        .expect(77)
-        .says("descent.toml names a worker or a notify command that was not agreed on");
+    commit_as(&world, "eve@example.org");
+    world.descent(&["run", "--detach"]).expect(77).says(
+        "descent.toml is as eve@example.org committed it, and what it starts was not agreed on",
+    );
 }
 
 #[test]
