@@ -32,6 +32,7 @@ use std::{
 use descent_core::{
     event::{AgentReport, Clarity, Outcome},
     id::AtomId,
+    prompt::PromptFile,
     state::Intent,
     verdict::CommandEnd,
 };
@@ -61,6 +62,8 @@ pub struct AttemptJob<'a> {
     pub intent: &'a Intent,
     /// The text of the prompt.
     pub prompt: String,
+    /// The files beside it that it names.
+    pub prompt_files: Vec<PromptFile>,
     /// The bindings that the atom depends on, as JSON.
     pub bindings: String,
     pub maker: Maker,

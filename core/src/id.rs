@@ -169,6 +169,16 @@ fn by_value(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
+impl AttemptId {
+    /// Its count: attempts are numbered over the whole lineage, whatever their atoms.
+    pub fn count(&self) -> u64 {
+        let count = self.as_str().rsplit('.').next();
+        count
+            .and_then(|count| count.parse().ok())
+            .unwrap_or_default()
+    }
+}
+
 impl Digest {
     /// The length of a digest's text.
     pub const BYTES: usize = 71;

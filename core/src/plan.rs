@@ -12,8 +12,8 @@ mod taken;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use checks::render;
 pub use checks::{add_check, render_again};
+pub(crate) use checks::{render, written_words};
 pub use flat::PointerMap;
 pub use rules::RULE;
 pub use taken::TakenPlan;

@@ -6,6 +6,7 @@ mod agents;
 pub(crate) mod candidate;
 pub(crate) mod counted;
 pub mod doubts;
+pub mod earlier;
 pub(crate) mod result_commits;
 pub(crate) mod results;
 mod session;

@@ -14,7 +14,7 @@ use descent_core::{
     event::{Input, Merge, Outcome, Product},
     fragment,
     id::{AtomId, CommitId},
-    prompt,
+    prompt::{self, Ending, PromptFiles, PromptInputs, TreeStart},
     state::{Intent, ResultCommit},
     verdict::CommandEnd,
     world::{Session, World},
@@ -227,6 +227,17 @@ async fn make(
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
     let lies_at = |one: &_| Some(evidence::find(&a.place, one)?.display().to_string());
+    let prompt = prompt::attempt(&PromptInputs {
+        world: &a.world,
+        intent: &a.intent,
+        now: a.clock.now(),
+        files: PromptFiles {
+            lies_at: &lies_at,
+            patches: &[],
+            start: &TreeStart::Clean,
+        },
+        ending: Ending::ResultFile,
+    });
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
@@ -234,8 +245,9 @@ async fn make(
             store: &a.evidence,
             state: &a.world.state,
         }),
-        prompt: prompt::attempt(&a.world, &a.intent, a.clock.now(), &lies_at),
-        bindings: prompt::bindings(&a.world, &a.intent.atom),
+        prompt: prompt.text(),
+        prompt_files: prompt.files,
+        bindings: prompt::bindings(&a.world, &a.intent),
         maker,
         session,
         cwd: dir.path,

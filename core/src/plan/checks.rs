@@ -45,6 +45,17 @@ pub fn render_again(objective: &mut Objective, earlier: Option<&Check>) {
     render(objective);
 }
 
+/// Deliverables and definition of done, each empty if it was rendered from the checks.
+pub(crate) fn written_words(objective: &Objective) -> [&str; 2] {
+    let rendered = objective.base_case.as_ref().map(words);
+    let (deliverables, done) = rendered.unwrap_or_default();
+    let pairs = [
+        (&objective.deliverables, deliverables),
+        (&objective.definition_of_done, done),
+    ];
+    pairs.map(|(text, rendered)| if *text == rendered { "" } else { text })
+}
+
 /// Takes out what was rendered from the checks.
 pub(super) fn unrender(objective: &mut Objective) {
     let Some((deliverables, done)) = objective.base_case.as_ref().map(words) else {

@@ -1,7 +1,7 @@
 //! The part of a prompt about the groups around an atom: their words, their other members, and how
 //! earlier choices ended.
 //!
-//! Invariant: every text and every list here has a limit.
+//! Invariant: every text and every list here has a limit. The nearest groups have room first.
 
 use alloc::{
     format,
@@ -9,7 +9,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::title;
+use super::{
+    section::PromptSection,
+    subject::PromptSubject,
+    text::{cut, in_a_line, indented, named, title},
+};
 use crate::{
     graph::{Ix, NodeKind},
     id::AtomId,
@@ -17,34 +21,36 @@ use crate::{
     world::World,
 };
 
+/// All that this file adds.
+pub(super) const BYTES_MAX: usize = 4 << 10;
 /// Maximum of groups described, the nearest.
 const GROUPS_MAX: usize = 10;
 /// Maximum of other members described of one group.
 const MEMBERS_MAX: usize = 20;
-/// Maximum of characters of a group's purpose.
-const WORDS_CHARS_MAX: usize = 2_000;
-/// Maximum of characters of a member's title, and of how it ended.
-const LINE_CHARS_MAX: usize = 300;
+/// Maximum of bytes of a group's words.
+const WORDS_BYTES_MAX: usize = 1_000;
+/// Maximum of bytes of a member's title.
+const TITLE_BYTES_MAX: usize = 100;
+/// Maximum of bytes of how a choice ended.
+const END_BYTES_MAX: usize = 300;
 
-/// The part of the prompt; empty for an atom without a group.
-pub(super) fn section(world: &World, id: &AtomId) -> String {
-    let Some(x) = world.graph.ix(id) else {
-        return String::new();
+pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
+    let section = PromptSection::new("groups", "What your part belongs to", BYTES_MAX);
+    let Some(x) = subject.x else {
+        return section;
     };
     let mut levels = Vec::new();
     let mut below = x;
-    for group in world.graph.above(x).take(GROUPS_MAX) {
-        levels.push(level(world, group, below));
+    for group in subject.world.graph.above(x).take(GROUPS_MAX) {
+        levels.push(level(subject, group, below));
         below = group;
     }
-    match levels.is_empty() {
-        true => String::new(),
-        false => format!("\n# What your part belongs to\n{}", levels.concat()),
-    }
+    section.with(levels.join("\n"))
 }
 
 /// One group, of which `below` is a member.
-fn level(world: &World, group: Ix, below: Ix) -> String {
+fn level(subject: &PromptSubject<'_>, group: Ix, below: Ix) -> String {
+    let world = subject.world;
     let id = world.graph.id(group);
     let others = others(world, group, below);
     let member = world.graph.id(below);
@@ -57,17 +63,17 @@ fn level(world: &World, group: Ix, below: Ix) -> String {
             format!("{member} is one of {n} parts of {id}, and all of them are needed")
         }
     };
-    let words = cut(title(world, id), WORDS_CHARS_MAX);
+    let words = title(world, id);
     let words = match words == id.as_str() {
         true => String::new(),
-        false => format!(":\n{}", indented(&words)),
+        false => format!(":\n{}", indented(&cut(words, WORDS_BYTES_MAX)).trim_end()),
     };
-    let mut text = format!("\n{head}{words}\n");
+    let mut text = format!("{head}{words}\n");
     if !others.is_empty() {
         text.push_str("The others are not yours to do:\n");
     }
     for other in others.iter().take(MEMBERS_MAX) {
-        text.push_str(&line(world, group, *other));
+        text.push_str(&line(subject, group, *other));
     }
     if let Some(more) = others.len().checked_sub(MEMBERS_MAX).filter(|n| *n > 0) {
         text.push_str(&format!("- and {more} more\n"));
@@ -85,20 +91,30 @@ fn others(world: &World, group: Ix, below: Ix) -> Vec<Ix> {
     members.into_iter().filter(|x| *x != below).collect()
 }
 
-fn line(world: &World, group: Ix, other: Ix) -> String {
-    let id = world.graph.id(other);
-    let title = title(world, id);
-    let title = match title == id.as_str() {
-        true => String::new(),
-        false => format!(" ({})", in_a_line(title)),
-    };
+fn line(subject: &PromptSubject<'_>, group: Ix, other: Ix) -> String {
+    let world = subject.world;
+    let name = named(world, world.graph.id(other), TITLE_BYTES_MAX);
     let end = match world.graph.vertex(group).kind {
-        NodeKind::Any => {
-            choice_end(world, group, other).map(|end| format!(": {}", in_a_line(&end)))
-        }
-        NodeKind::All | NodeKind::Plan | NodeKind::Task => None,
+        NodeKind::Any => choice_end(world, group, other),
+        NodeKind::All | NodeKind::Plan | NodeKind::Task => part_end(subject, other),
     };
-    format!("- {id}{title}{}\n", end.unwrap_or_default())
+    let end = end.map(|end| format!(": {}", in_a_line(&end, END_BYTES_MAX)));
+    format!("- {name}{}\n", end.unwrap_or_default())
+}
+
+/// How a part stands.
+fn part_end(subject: &PromptSubject<'_>, part: Ix) -> Option<String> {
+    let world = subject.world;
+    let inside = world.graph.subtree(part);
+    let is_at_work = |x: &Ix| {
+        let mut in_flight = world.state.run.in_flight.iter();
+        in_flight.any(|intent| intent.atom == *world.graph.id(*x))
+    };
+    if world.solved()[part] || subject.result(part).is_some() {
+        return Some("done".to_string());
+    }
+    let is_at_work = inside.iter().any(is_at_work);
+    is_at_work.then(|| "at work now".to_string())
 }
 
 /// How an earlier choice ended.
@@ -129,20 +145,4 @@ fn is_refuted(world: &World, group: Ix, choice: Ix) -> bool {
     let (group, choice) = (world.graph.id(group), world.graph.id(choice));
     let mut refuted = world.state.trail.iter().filter_map(|entry| entry.refuted());
     refuted.any(|one| one.conflict.get(group) == Some(choice))
-}
-
-fn indented(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("    {line}"));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn in_a_line(text: &str) -> String {
-    cut(&text.lines().collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
-}
-
-fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
-    }
 }

@@ -7,13 +7,17 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{binding_node, title};
+use super::{
+    section::PromptSection,
+    subject::PromptSubject,
+    text::{in_a_line, title},
+};
 use crate::{
-    doc,
+    doc::{self, Node},
     fragment::{FragmentRequest, Remaining},
     graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Binding, Intent},
+    state::{Binding, Extra, Intent, fields::Writer},
     world::World,
 };
 
@@ -21,6 +25,14 @@ use crate::{
 const BINDINGS_BYTES_MAX: usize = 256 << 10;
 /// Maximum of atoms described of a failed plan.
 const ATOMS_MAX: usize = 40;
+const ROUNDS_BYTES_MAX: usize = 4 << 10;
+const BUDGET_BYTES_MAX: usize = 2 << 10;
+/// All that this file adds to the prompt of a planner; a task has checks and a value in its place.
+pub(super) const BYTES_MAX: usize = ROUNDS_BYTES_MAX + BUDGET_BYTES_MAX;
+/// Bytes of an atom's title, and of how it ended.
+const TITLE_BYTES_MAX: usize = 100;
+const END_BYTES_MAX: usize = 200;
+const TARGET_BYTES_MAX: usize = 200;
 
 /// The remaining budget of the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
@@ -35,7 +47,12 @@ pub fn remaining(world: &World, intent: &Intent) -> Remaining {
     })
 }
 
-pub(super) fn budget(world: &World, intent: &Intent) -> String {
+pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
+    let section = PromptSection::new("budget", "What is left to you", BUDGET_BYTES_MAX);
+    if !subject.is_plan() {
+        return section;
+    }
+    let (world, intent) = (subject.world, subject.intent);
     let remaining = remaining(world, intent);
     let lines: String = remaining
         .rows()
@@ -47,7 +64,7 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
     let targets = steps.filter_map(|x| {
         let plan = world.state.atom(world.graph.id(x))?.plan()?;
         let id = plan.convergence_target.as_ref()?;
-        let title = title(world, id);
+        let title = in_a_line(title(world, id), TARGET_BYTES_MAX);
         let is_own = *world.graph.id(x) == intent.atom;
         let words = match is_own {
             true => "What is planned serves",
@@ -64,7 +81,7 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
         };
         Some(format!("{words} {id}{partial}: {title}\n"))
     });
-    format!("{lines}{}", targets.collect::<String>())
+    section.with(format!("{lines}{}", targets.collect::<String>()))
 }
 
 /// The parts of a planning step that its budget left open.
@@ -77,13 +94,14 @@ pub(super) struct Missing<'w> {
 }
 
 /// The missing parts of what an atom waits for, if partial results are accepted.
-pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
-    let Some(x) = world.graph.ix(id) else {
+pub(super) fn missing<'w>(subject: &PromptSubject<'w>) -> Vec<Missing<'w>> {
+    let Some(x) = subject.x else {
         return Vec::new();
     };
-    let upstream = crate::graph::active::upstream(&world.graph, x, &world.active.selection);
+    let (world, active) = (subject.world, subject.active);
+    let upstream = crate::graph::active::upstream(&world.graph, x, &active.selection);
     let partial = |x: Ix| {
-        world.active.phase(&world.graph, x)?;
+        active.phase(&world.graph, x)?;
         let plan = world.graph.id(x);
         let step = world.state.atoms.get(plan)?.plan()?;
         let end = step.end_of(step.in_force()?)?;
@@ -97,13 +115,17 @@ pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
 }
 
 /// The failed plans of this context, atom by atom.
-pub(super) fn rounds(world: &World, intent: &Intent) -> String {
-    let atom = world.state.atom(&intent.atom);
-    let Some(plan) = atom.and_then(|atom| atom.plan()) else {
-        return String::new();
+pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
+    let head = "Plans that failed: go another way";
+    let section = PromptSection::new("rounds", head, ROUNDS_BYTES_MAX);
+    let Some(plan) = subject.atom().and_then(|atom| atom.plan()) else {
+        return section;
     };
+    let (world, context) = (subject.world, &subject.intent.context);
     let mut text = String::new();
-    for fragment in plan.made_in(&intent.context) {
+    // The newest first: the oldest are left out for want of room.
+    let made: Vec<_> = plan.made_in(context).collect();
+    for fragment in made.into_iter().rev() {
         let end = plan.end_of(fragment).filter(|end| end.has_failed);
         let end = end.map(|end| format!(" (its budget of {} was over)", end.limit.word()));
         let end = end.unwrap_or_default();
@@ -114,20 +136,17 @@ pub(super) fn rounds(world: &World, intent: &Intent) -> String {
             text.push_str(&line(world, x));
         }
     }
-    match text.is_empty() {
-        true => text,
-        false => format!("\n# Plans that failed: go another way\n\n{text}"),
-    }
+    section.with(text)
 }
 
 fn line(world: &World, x: Ix) -> String {
     let id = world.graph.id(x);
-    let title = title(world, id);
+    let title = in_a_line(title(world, id), TITLE_BYTES_MAX);
     let origin = world.state.atom(id).and_then(|atom| atom.origin.as_ref());
     let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
     let tries = crate::search::tries(&world.state, id);
     let end = match failure(world, id).filter(|_| tries.iter().any(|tried| tried.has_failed())) {
-        Some(reason) => format!("failed: {reason}"),
+        Some(reason) => format!("failed: {}", in_a_line(&reason, END_BYTES_MAX)),
         None if tries.is_empty() => "was not tried".to_string(),
         None => "was done, and did not help".to_string(),
     };
@@ -146,19 +165,19 @@ fn failure(world: &World, id: &AtomId) -> Option<String> {
 
 /// Results upstream, through everything that they were made from, and the names of those that did
 /// not fit. Results with a declared shape come first, then short ones.
-pub(super) fn bindings<'w>(
-    world: &'w World,
-    id: &AtomId,
-) -> (Vec<(String, &'w Binding)>, Vec<String>) {
-    let Some(plan) = world.graph.ix(id) else {
+pub(super) fn results<'w>(
+    subject: &PromptSubject<'w>,
+) -> (Vec<(AtomId, &'w Binding)>, Vec<String>) {
+    let Some(plan) = subject.x else {
         return Default::default();
     };
-    let upstream = crate::graph::active::upstream(&world.graph, plan, &world.active.selection);
+    let world = subject.world;
+    let upstream = crate::graph::active::upstream(&world.graph, plan, &subject.active.selection);
     let mut all: Vec<(bool, usize, &AtomId, &Binding)> = Vec::new();
     for x in upstream {
         let id = world.graph.id(x);
-        if let Some(binding) = world.state.bindings.get(id) {
-            let task = binding.of.task();
+        if let Some(binding) = subject.result(x) {
+            let task = world.state.atom(id).and_then(|atom| atom.task());
             let has_shape = task.is_some_and(|task| task.spec.output_schema.is_some());
             let bytes = doc::write_compact(&binding_node(binding)).len();
             all.push((!has_shape, bytes, id, binding));
@@ -170,11 +189,20 @@ pub(super) fn bindings<'w>(
         match room.checked_sub(bytes + id.as_str().len()) {
             Some(left) => {
                 room = left;
-                shown.push((id.to_string(), binding));
+                shown.push((id.clone(), binding));
             }
             None => left_out.push(id.to_string()),
         }
     }
-    shown.sort_by(|(a, _), (b, _)| a.cmp(b));
     (shown, left_out)
+}
+
+/// A result as it stands in `$DESCENT_BINDINGS`.
+pub(super) fn binding_node(binding: &Binding) -> Node {
+    let mut to = Writer::default();
+    to.text("summary", &binding.summary)
+        .some("value", binding.value.clone());
+    to.texts_unless_empty("artifacts", &binding.artifacts);
+    to.some("handoff", binding.handoff.as_deref().map(Node::string));
+    to.finish(&Extra::default())
 }

@@ -85,7 +85,7 @@ fn a_part_is_told_every_group_around_it_and_the_other_parts() {
         &world.left("prompt.style"),
         &[
             "style is one of 2 parts of static, and all of them are needed:\n    without a server\n",
-            "The others are not yours to do:\n- pages (write the pages)\n",
+            "The others are not yours to do:\n- pages (write the pages): done\n",
             "static is one of 2 ways to do site, and one of them is enough:\n    the new site\n",
             "- served (by a server)\n",
         ],

@@ -97,7 +97,7 @@ fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted()
     let prompt = world.left("mark.prompt");
     let told = prompt
         .lines()
-        .filter(|line| line.starts_with("- exit 1: reason "));
+        .filter(|line| line.contains(" failed: exit 1: reason "));
     assert_eq!(told.count(), 10, "{prompt}");
     assert!(prompt.contains(" × exit 1: reason 2\n"), "{prompt}");
     // Failures that went to the journal are there as they were.

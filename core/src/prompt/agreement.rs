@@ -1,0 +1,103 @@
+//! The beginning of a prompt: the agreement and the day. It is the same for all attempts of a day.
+//!
+//! Invariant: nothing here depends on the atom.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{checks::listed, section::PromptSection, text::cut};
+use crate::{
+    doc::Node,
+    id::UnixMillis,
+    plan,
+    state::{FreeValue, Objective},
+};
+
+const WORDS_BYTES_MAX: usize = 16 << 10;
+const GOAL_BYTES_MAX: usize = 4 << 10;
+const CHECKS_BYTES_MAX: usize = 4 << 10;
+const PROTECTED_BYTES_MAX: usize = 1 << 10;
+const DAY_BYTES_MAX: usize = 64;
+/// All that this file adds.
+pub(super) const BYTES_MAX: usize =
+    WORDS_BYTES_MAX + GOAL_BYTES_MAX + CHECKS_BYTES_MAX + PROTECTED_BYTES_MAX + DAY_BYTES_MAX;
+
+pub(super) fn sections(objective: &Objective, now: UnixMillis) -> [PromptSection; 5] {
+    [
+        words(objective),
+        goal(objective),
+        base_case(objective),
+        protected(objective),
+        PromptSection::new("day", "", DAY_BYTES_MAX).with(format!("Today is {}.", now.day())),
+    ]
+}
+
+fn words(objective: &Objective) -> PromptSection {
+    PromptSection::new("words", "What was asked, word for word", WORDS_BYTES_MAX)
+        .with(objective.raw_input.clone())
+        .whole_in("words.txt")
+}
+
+fn goal(objective: &Objective) -> PromptSection {
+    let [deliverables, done] = plan::written_words(objective);
+    let why = &objective.background_intent;
+    let mut paragraphs = Vec::from([objective.goal.trim().to_string()]);
+    for (head, text) in [
+        ("Why: ", why.as_str()),
+        ("It shall give: ", deliverables),
+        ("It is done when: ", done),
+    ] {
+        if !text.trim().is_empty() {
+            paragraphs.push(format!("{head}{}", text.trim()));
+        }
+    }
+    paragraphs.extend(scope(objective.scope.as_ref()));
+    paragraphs.extend(clarifications(objective.clarifications.as_ref()));
+    PromptSection::new("goal", "The goal", GOAL_BYTES_MAX)
+        .with(paragraphs.join("\n\n"))
+        .whole_in("goal.txt")
+}
+
+fn scope(scope: Option<&FreeValue>) -> Option<String> {
+    let lines = |key, head: &str| {
+        let parts = scope?.get(key)?.as_array()?.iter();
+        let parts: Vec<&str> = parts.filter_map(Node::as_str).collect();
+        (!parts.is_empty()).then(|| format!("{head}: {}", parts.join("; ")))
+    };
+    let lines = [lines("in", "Part of it"), lines("out", "No part of it")];
+    let lines: Vec<String> = lines.into_iter().flatten().collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn clarifications(all: Option<&FreeValue>) -> Option<String> {
+    let text = |one: &Node, key| Some(one.get(key)?.as_str()?.trim().to_string());
+    let line = |one: &Node| {
+        let (question, answer) = (text(one, "question")?, text(one, "resolution")?);
+        Some(format!("- {question} {answer}\n"))
+    };
+    let lines: String = all?.as_array()?.iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| format!("Questions that were answered:\n{lines}"))
+}
+
+fn base_case(objective: &Objective) -> PromptSection {
+    let head = "The goal is reached, all parts together, when this holds";
+    let section = PromptSection::new("base_case", head, CHECKS_BYTES_MAX).whole_in("base_case.txt");
+    match &objective.base_case {
+        Some(check) => section.with(listed(check)),
+        None => section,
+    }
+}
+
+fn protected(objective: &Objective) -> PromptSection {
+    let head = "Leave these files as they are: an attempt that changes one fails";
+    let globs = objective.constraints.protected.iter();
+    let globs: String = globs
+        .map(|glob| format!("- {}\n", cut(glob, 300)))
+        .collect();
+    PromptSection::new("protected", head, PROTECTED_BYTES_MAX)
+        .with(globs)
+        .whole_in("protected.txt")
+}

@@ -1,0 +1,130 @@
+//! A section of a prompt: its head, its text, and how many bytes both may have.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+};
+
+use super::text::beginning;
+
+/// A cut at the end of a line may leave out so many bytes more.
+const LINE_BYTES_MAX: usize = 200;
+
+/// One section as it is planned.
+#[derive(Debug)]
+pub(super) struct PromptSection {
+    pub(super) name: &'static str,
+    /// Empty of a section without a head.
+    pub(super) head: String,
+    /// Empty of a section with nothing to tell.
+    pub(super) text: String,
+    /// Bytes at most, with its head.
+    pub(super) bytes_max: usize,
+    /// The file beside the prompt with the whole text, if it is cut here.
+    pub(super) file: Option<&'static str>,
+}
+
+/// One part of a prompt, as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptPart {
+    pub name: &'static str,
+    pub text: String,
+    /// Whether something of it was left out.
+    pub is_cut: bool,
+}
+
+/// A file beside the prompt with the whole text of a part that is cut there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    pub name: &'static str,
+    pub text: String,
+}
+
+impl PromptSection {
+    pub(super) fn new(name: &'static str, head: &str, bytes_max: usize) -> Self {
+        Self {
+            name,
+            head: head.to_owned(),
+            text: String::new(),
+            bytes_max,
+            file: None,
+        }
+    }
+
+    pub(super) fn with(self, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..self
+        }
+    }
+
+    pub(super) fn whole_in(self, file: &'static str) -> Self {
+        Self {
+            file: Some(file),
+            ..self
+        }
+    }
+
+    /// The bytes that are left for the text.
+    pub(super) fn room(&self) -> usize {
+        self.bytes_max.saturating_sub(self.heading().len() + 1)
+    }
+
+    fn heading(&self) -> String {
+        match self.head.is_empty() {
+            true => String::new(),
+            false => format!("# {}\n\n", self.head),
+        }
+    }
+
+    /// The part of the prompt, and the file that it needs; `None` with nothing to tell.
+    pub(super) fn told(self) -> Option<(PromptPart, Option<PromptFile>)> {
+        if self.text.trim().is_empty() {
+            return None;
+        }
+        let (name, heading) = (self.name, self.heading());
+        let text = self.text.trim_end();
+        if text.len() <= self.room() {
+            let text = format!("{heading}{text}\n");
+            let part = PromptPart {
+                name,
+                text,
+                is_cut: false,
+            };
+            return Some((part, None));
+        }
+        let note = note(text.len(), self.file);
+        let shown = head_of(text, self.room().saturating_sub(note.len()));
+        let part = PromptPart {
+            name,
+            text: format!("{heading}{shown}{note}\n"),
+            is_cut: true,
+        };
+        let file = self.file.map(|name| PromptFile {
+            name,
+            text: self.text.to_string(),
+        });
+        Some((part, file))
+    }
+}
+
+/// The beginning of a text, up to the end of a line if one is near.
+fn head_of(text: &str, bytes_max: usize) -> &str {
+    let shown = beginning(text, bytes_max);
+    let line = shown.rfind('\n').unwrap_or_default();
+    match shown.len() - line <= LINE_BYTES_MAX {
+        true => shown.get(..line).unwrap_or(shown),
+        false => shown,
+    }
+}
+
+fn note(bytes: usize, file: Option<&str>) -> String {
+    match file {
+        Some(file) => format!(
+            "\n(This is the beginning of {bytes} bytes. All of it: the file {file} beside the one that \
+             $DESCENT_PROMPT names.)"
+        ),
+        None => format!("\n(This is the beginning of {bytes} bytes; the rest is left out.)"),
+    }
+}

@@ -1,0 +1,60 @@
+//! The earlier attempts of an atom, as far as the trail keeps them.
+//!
+//! Not here: their words in a prompt (`prompt`), their files and commits (the shell).
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use super::trail_limits::TrailLimits;
+use crate::{
+    id::{AtomId, AttemptId, Digest},
+    state::{FailureEntry, Intent, State, atom::MergeConflict},
+};
+
+/// A failure of an atom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EarlierFailure<'s> {
+    pub(crate) entry: &'s FailureEntry,
+    /// It does not stand as a line: all that is known of it is there.
+    pub(crate) is_in_full: bool,
+}
+
+/// The failures of an atom in all contexts, the newest first.
+pub(crate) fn failures_of<'s>(state: &'s State, atom: &AtomId) -> Vec<EarlierFailure<'s>> {
+    let failures_max = TrailLimits::default().failures;
+    let mut newer: BTreeMap<Option<&Digest>, usize> = BTreeMap::new();
+    let failures = state.failures().map(|(_, failure)| failure);
+    let of_atom = failures.filter(|failure| failure.atom == *atom);
+    of_atom
+        .map(|entry| {
+            let newer = newer.entry(entry.context.as_ref()).or_default();
+            *newer += 1;
+            EarlierFailure {
+                entry,
+                is_in_full: *newer <= failures_max,
+            }
+        })
+        .collect()
+}
+
+/// The change that did not merge in the context of this attempt.
+pub(crate) fn conflict_of<'s>(state: &'s State, intent: &Intent) -> Option<&'s MergeConflict> {
+    let task = state.atom(&intent.atom)?.task()?;
+    task.tried(&intent.context)?.conflict.as_ref()
+}
+
+/// The attempts of this atom of which a change was kept, the newest first; in all contexts or in this one.
+pub fn changes(state: &State, intent: &Intent, context: Option<&Digest>) -> Vec<AttemptId> {
+    let failures = failures_of(state, &intent.atom).into_iter();
+    let has_change = |one: &EarlierFailure<'_>| {
+        let is_meant = context.is_none() || one.entry.context.as_ref() == context;
+        is_meant && !one.entry.changed.is_empty()
+    };
+    let failed = failures
+        .filter(has_change)
+        .map(|one| one.entry.attempt.clone());
+    let conflict = conflict_of(state, intent).and_then(|one| one.attempt.clone());
+    let mut all: Vec<AttemptId> = failed.chain(conflict).collect();
+    all.sort_by_key(|id| core::cmp::Reverse(id.count()));
+    all.dedup();
+    all
+}
