@@ -32,7 +32,6 @@ use std::{
 use descent_core::{
     event::{AgentReport, Clarity, Outcome},
     id::AtomId,
-    prompt::PromptFile,
     state::Intent,
     verdict::CommandEnd,
 };
@@ -56,6 +55,13 @@ use shell::SetUp;
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
 
+/// A file beside the prompt, under a plain name.
+#[derive(Debug)]
+pub struct InputFile {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
 /// One try of one atom.
 #[derive(Debug)]
 pub struct AttemptJob<'a> {
@@ -63,7 +69,7 @@ pub struct AttemptJob<'a> {
     /// The text of the prompt.
     pub prompt: String,
     /// The files beside it that it names.
-    pub prompt_files: Vec<PromptFile>,
+    pub files: Vec<InputFile>,
     /// The bindings that the atom depends on, as JSON.
     pub bindings: String,
     pub maker: Maker,

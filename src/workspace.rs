@@ -30,7 +30,7 @@ use descent_core::{
 pub use crate::git::LandingSpec;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
-pub use git::{MadeChange, Worktrees};
+pub use git::{KeptPatch, MadeChange, Worktrees};
 pub use home::{applied, note_applied, result_of};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use size::{Size, size_of};

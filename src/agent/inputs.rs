@@ -58,10 +58,10 @@ impl Inputs {
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
         files::write_new(&self.prompt(), attempt.prompt.as_bytes())?;
-        for file in &attempt.prompt_files {
-            let path = self.dir.join(file.name);
+        for file in &attempt.files {
+            let path = self.dir.join(&file.name);
             files::remove(&path)?;
-            files::write_new(&path, file.text.as_bytes())?;
+            files::write_new(&path, &file.bytes)?;
         }
         files::write_new(&self.bindings(), attempt.bindings.as_bytes())
     }

@@ -42,7 +42,7 @@ impl World {
             keep: None,
             intent: &self.intent,
             prompt: "do it\n".into(),
-            prompt_files: Vec::new(),
+            files: Vec::new(),
             bindings: "{}\n".into(),
             maker: Maker::Shell(command.into()),
             session: None,

@@ -2,6 +2,7 @@
 //! the loop.
 
 mod judging;
+mod told;
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +15,7 @@ use descent_core::{
     event::{Input, Merge, Outcome, Product},
     fragment,
     id::{AtomId, CommitId},
-    prompt::{self, Ending, PromptFiles, PromptInputs, TreeStart},
+    prompt::{self, TreeStart},
     state::{Intent, ResultCommit},
     verdict::CommandEnd,
     world::{Session, World},
@@ -32,7 +33,7 @@ use super::{
 use crate::{
     agent::{self, AgentError, Maker, SessionRecord},
     clock::Clock,
-    evidence::{self, EvidenceKeeper, EvidenceStore},
+    evidence::{EvidenceKeeper, EvidenceStore},
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
     space,
@@ -41,6 +42,7 @@ use crate::{
 };
 
 pub use judging::{ReadyCheckout, prepare_checkout};
+pub use told::{PromptRequest, ToldPrompt};
 
 use judging::{Judging, judge};
 
@@ -226,18 +228,7 @@ async fn make(
     let budget = a
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
-    let lies_at = |one: &_| Some(evidence::find(&a.place, one)?.display().to_string());
-    let prompt = prompt::attempt(&PromptInputs {
-        world: &a.world,
-        intent: &a.intent,
-        now: a.clock.now(),
-        files: PromptFiles {
-            lies_at: &lies_at,
-            patches: &[],
-            start: &TreeStart::Clean,
-        },
-        ending: Ending::ResultFile,
-    });
+    let told = told(&a).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
@@ -245,8 +236,8 @@ async fn make(
             store: &a.evidence,
             state: &a.world.state,
         }),
-        prompt: prompt.text(),
-        prompt_files: prompt.files,
+        prompt: told.prompt.text(),
+        files: told.files(),
         bindings: prompt::bindings(&a.world, &a.intent),
         maker,
         session,
@@ -270,6 +261,23 @@ async fn make(
     };
     a.held.put(&a.intent, &outcome);
     Ok(Made::Ended(Box::new(outcome)))
+}
+
+/// The prompt of an attempt; git is asked for the changes of earlier ones.
+async fn told(a: &Attempting) -> Result<ToldPrompt, Failure> {
+    let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
+    let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
+    let told = blocking(move || {
+        ToldPrompt::of(&PromptRequest {
+            place: &place,
+            workspaces: &workspaces,
+            world: &world,
+            intent: &intent,
+            now,
+            start: &TreeStart::Clean,
+        })
+    });
+    told.await
 }
 
 /// Faults of a plan that the core cannot see.

@@ -7,10 +7,12 @@
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 mod checks;
+mod earlier;
 mod result;
 mod shadow;
 mod start;
 
+pub use earlier::KeptPatch;
 pub use result::MadeChange;
 
 use std::{

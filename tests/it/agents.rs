@@ -2,6 +2,7 @@
 
 pub(crate) mod apart;
 pub(crate) mod configured;
+pub(crate) mod earlier;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod prompts;

@@ -1,0 +1,87 @@
+//! The prompt of an attempt, with the files beside it.
+
+use std::path::Path;
+
+use descent_core::{
+    id::UnixMillis,
+    prompt::{self, EarlierPatch, Ending, Prompt, PromptFiles, PromptInputs, TreeStart},
+    state::Intent,
+    world::{World, earlier},
+};
+
+use crate::{
+    agent::InputFile,
+    evidence,
+    store::StatePlace,
+    workspace::{KeptPatch, Workspaces},
+};
+
+/// A prompt with the facts that only the shell knows.
+#[derive(Debug)]
+pub struct ToldPrompt {
+    pub prompt: Prompt,
+    patches: Vec<KeptPatch>,
+}
+
+/// The facts about an attempt that its prompt names.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptRequest<'a> {
+    pub place: &'a StatePlace,
+    pub workspaces: &'a Workspaces,
+    pub world: &'a World,
+    pub intent: &'a Intent,
+    pub now: UnixMillis,
+    pub start: &'a TreeStart,
+}
+
+impl ToldPrompt {
+    pub fn of(request: &PromptRequest<'_>) -> Self {
+        let PromptRequest { place, world, .. } = request;
+        let changes = earlier::changes(&world.state, request.intent, None);
+        let trees = request.workspaces.trees();
+        let patches = trees.map(|trees| trees.patches(&changes));
+        let patches = patches.unwrap_or_default();
+        let dir = place.attempts().join(request.intent.id.as_str());
+        let dir = std::path::absolute(&dir).unwrap_or(dir);
+        let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
+        let prompt = prompt::attempt(&PromptInputs {
+            world,
+            intent: request.intent,
+            now: request.now,
+            files: PromptFiles {
+                lies_at: &lies_at,
+                patches: &named(&patches, &dir),
+                start: request.start,
+            },
+            ending: Ending::ResultFile,
+        });
+        Self { prompt, patches }
+    }
+
+    /// The files beside the prompt.
+    pub fn files(&self) -> Vec<InputFile> {
+        let whole = self.prompt.files.iter().map(|file| InputFile {
+            name: file.name.to_owned(),
+            bytes: file.text.clone().into_bytes(),
+        });
+        let patches = self.patches.iter().enumerate();
+        let patches = patches.map(|(place, patch)| InputFile {
+            name: name(place),
+            bytes: patch.bytes.clone(),
+        });
+        whole.chain(patches).collect()
+    }
+}
+
+fn named(patches: &[KeptPatch], dir: &Path) -> Vec<EarlierPatch> {
+    let one = |(place, patch): (usize, &KeptPatch)| EarlierPatch {
+        attempt: patch.attempt.clone(),
+        path: dir.join(name(place)).display().to_string(),
+    };
+    patches.iter().enumerate().map(one).collect()
+}
+
+/// The newest is the first.
+fn name(place: usize) -> String {
+    format!("earlier-{}.patch", place + 1)
+}
