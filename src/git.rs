@@ -28,6 +28,7 @@ mod history;
 mod host;
 mod ignored;
 mod index;
+mod lay;
 mod lineage;
 mod listing;
 mod look;
@@ -52,6 +53,7 @@ pub use checkout::Leftovers;
 pub use error::GitError;
 pub use export::{BranchOutcome, FileLines};
 pub use ignored::Stamps;
+pub use lay::LaySpec;
 pub use look::Change;
 pub use snapshot::SnapshotNote;
 

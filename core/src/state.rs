@@ -38,7 +38,7 @@ pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};
 pub use micros::Micros;
-pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
+pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
 pub use records::Records;
 pub use role::Role;

@@ -45,6 +45,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
         ("workspace", _) => (text("shared"), text("nowhere")),
         ("on_stuck", _) => (text("ask"), text("wonder")),
+        ("retry_from", _) => (text("last"), text("first")),
         ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
         (_, ValueForm::Text) => (text("make"), Node::uint(9)),
     }

@@ -18,7 +18,7 @@ use descent_core::{
     prompt::{self, TreeStart},
     state::{Intent, ResultCommit},
     verdict::CommandEnd,
-    world::{Session, World},
+    world::{Session, World, earlier},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -228,7 +228,8 @@ async fn make(
     let budget = a
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
-    let told = told(&a).await?;
+    let start = start(&a).await?;
+    let told = told(&a, start).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
@@ -263,8 +264,24 @@ async fn make(
     Ok(Made::Ended(Box::new(outcome)))
 }
 
+/// Lays the change that the attempt begins with on its tree.
+async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
+    let (Some(earlier), Some(base)) = (
+        earlier::begins_with(&a.world.state, &a.intent),
+        a.intent.base.clone(),
+    ) else {
+        return Ok(TreeStart::Clean);
+    };
+    let (workspaces, slot) = (a.workspaces.clone(), a.slot);
+    let start = blocking(move || match workspaces.trees() {
+        Some(trees) => trees.begin_with(&earlier, slot, &base),
+        None => Ok(TreeStart::Clean),
+    });
+    Ok(start.await??)
+}
+
 /// The prompt of an attempt; git is asked for the changes of earlier ones.
-async fn told(a: &Attempting) -> Result<ToldPrompt, Failure> {
+async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
     let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
     let told = blocking(move || {
@@ -274,7 +291,7 @@ async fn told(a: &Attempting) -> Result<ToldPrompt, Failure> {
             world: &world,
             intent: &intent,
             now,
-            start: &TreeStart::Clean,
+            start: &start,
         })
     });
     told.await

@@ -6,5 +6,6 @@ pub(crate) mod earlier;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod prompts;
+pub(crate) mod retry_from;
 pub(crate) mod work;
 pub(crate) mod workers;

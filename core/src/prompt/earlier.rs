@@ -288,8 +288,14 @@ fn reported(head: &str, words: &str, bytes_max: usize) -> String {
 /// The file with the change of an attempt.
 fn patch(attempt: &AttemptId, files: &PromptFiles<'_>) -> String {
     let patch = files.patches.iter().find(|one| one.attempt == *attempt);
+    let is_laid = *files.start == TreeStart::Laid(attempt.clone());
+    let to_do = if is_laid {
+        "which is in your tree"
+    } else {
+        "to read or to apply"
+    };
     patch.map_or_else(String::new, |one| {
-        format!("    (its change, to read or to apply: {})\n", one.path)
+        format!("    (its change, {to_do}: {})\n", one.path)
     })
 }
 

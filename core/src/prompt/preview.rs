@@ -7,7 +7,7 @@ use alloc::{sync::Arc, vec::Vec};
 use crate::{
     graph::{Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, AttemptId},
-    state::{AtomStatus, Intent, SideEffect, Task},
+    state::{Role, AtomStatus, Intent, SideEffect, Task},
     world::World,
 };
 
@@ -80,6 +80,11 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
     let tried = task.tried(&context).map_or(0, |tried| tried.attempts);
     let is_plan = graph.vertex(x).kind == NodeKind::Plan;
     Intent {
+        role: match is_plan {
+            true => Role::Planner,
+            false => Role::Worker,
+        },
+        agent: None,
         id: AttemptId::new(alloc::format!("{atom}.{}", run.attempts_started + 1)),
         choices: world.active.choices(graph, x),
         epoch: run.epoch,

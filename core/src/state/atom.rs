@@ -15,7 +15,7 @@ pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans};
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Binding, Check, FreeValue,
+    Binding, Check, FreeValue, RetryFrom,
     fields::{DurationText, Extra, Fields, Writer},
     table::{Part, record, words},
 };
@@ -66,6 +66,8 @@ record! {
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
         filled unknown: bool,
+        /// The beginning of an attempt after a failed one; no part of the specification
+        optional retry_from: RetryFrom,
     }
 }
 
@@ -203,6 +205,7 @@ impl Task {
             touches: Vec::new(),
             interruptible: true,
             unknown: false,
+            retry_from: None,
         }
     }
 

@@ -92,7 +92,7 @@ const KINDS: [RecordKind; 6] = [
 /// Names that people give the command of an atom.
 const RUN: &[&str] = &["run", "command", "cmd"];
 /// Keys that only a task has, and a group does not.
-const OF_A_TASK: [&str; 8] = [
+const OF_A_TASK: [&str; 9] = [
     "action",
     "checks",
     "timeout",
@@ -101,6 +101,7 @@ const OF_A_TASK: [&str; 8] = [
     "output_schema",
     "touches",
     "interruptible",
+    "retry_from",
 ];
 
 /// The near miss for a member of `node`, which has the keys `asked` and no others.

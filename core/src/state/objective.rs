@@ -115,6 +115,11 @@ record! {
         /// Globs such as `['tests/**']`. An attempt that changes one fails, class `logical`, and the reason names the
         /// path
         filled protected: Vec<String>,
+        /// what an attempt begins with after a failed one
+        ///
+        /// `clean`: the tree alone. `last`: also the newest change of its atom in this context that is kept, without
+        /// protected paths. An atom may have its own
+        optional retry_from: RetryFrom = RetryFrom::Clean,
         /// end at the first verdict that holds
         ///
         /// Steps may be open then
@@ -134,6 +139,15 @@ words! {
         Shadow = "shadow",
         /// In place: no isolation, nothing is undone
         Shared = "shared",
+    }
+}
+
+words! {
+    pub enum RetryFrom {
+        /// The tree alone
+        Clean = "clean",
+        /// Also the newest change in this context that is kept
+        Last = "last",
     }
 }
 

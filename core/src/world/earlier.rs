@@ -7,7 +7,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use super::trail_limits::TrailLimits;
 use crate::{
     id::{AtomId, AttemptId, Digest},
-    state::{FailureEntry, Intent, State, atom::MergeConflict},
+    state::{FailureEntry, Intent, RetryFrom, State, atom::MergeConflict},
 };
 
 /// A failure of an atom.
@@ -57,4 +57,17 @@ pub fn changes(state: &State, intent: &Intent, context: Option<&Digest>) -> Vec<
     all.sort_by_key(|id| core::cmp::Reverse(id.count()));
     all.dedup();
     all
+}
+
+/// The attempt of which the change is laid on the tree that this one begins with, if that is wanted.
+pub fn begins_with(state: &State, intent: &Intent) -> Option<AttemptId> {
+    let constraints = &state.objective.constraints;
+    let task = state.atom(&intent.atom)?.task()?;
+    let retry_from = task.retry_from.unwrap_or_else(|| constraints.retry_from());
+    match retry_from {
+        RetryFrom::Clean => None,
+        RetryFrom::Last => changes(state, intent, Some(&intent.context))
+            .into_iter()
+            .next(),
+    }
 }

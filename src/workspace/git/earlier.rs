@@ -3,12 +3,12 @@
 //! Invariant: nothing depends on them. A change that is gone, or too large, is left out.
 
 use descent_core::{
-    id::{AttemptId, CommitId},
-    prompt::{PATCH_BYTES_MAX, PATCHES_MAX},
+    id::{AttemptId, CommitId, TreeId},
+    prompt::{PATCH_BYTES_MAX, PATCHES_MAX, TreeStart, UnusedChange},
 };
 
 use super::{Result, Worktrees};
-use crate::git::Change;
+use crate::git::{Change, GitError, LaySpec};
 
 /// The change of an earlier attempt, as a patch that `git apply` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,72 @@ impl Worktrees {
         let is_useful = !bytes.is_empty() && bytes.len() <= PATCH_BYTES_MAX;
         let attempt = attempt.clone();
         Ok(is_useful.then_some(KeptPatch { attempt, bytes }))
+    }
+
+    /// Lays the change of an attempt on the tree of a slot that stands at `onto`. If it cannot be used, the tree stays
+    /// as it is.
+    pub fn begin_with(
+        &self,
+        attempt: &AttemptId,
+        slot: usize,
+        onto: &CommitId,
+    ) -> Result<TreeStart> {
+        let start = self.start_with(attempt, onto, |tree, spec| {
+            self.git.lay(&self.slot(slot), tree, spec)
+        })?;
+        if let TreeStart::Unused { .. } = &start {
+            // An obstacle may have been met half-way.
+            self.for_attempt(slot, Some(onto))?;
+        }
+        Ok(start)
+    }
+
+    fn start_with(
+        &self,
+        attempt: &AttemptId,
+        onto: &CommitId,
+        lay: impl Fn(&TreeId, &LaySpec<'_>) -> std::result::Result<Vec<String>, GitError>,
+    ) -> Result<TreeStart> {
+        match self.start_on(attempt, onto, lay) {
+            // The repository is in order, and objects of the change are gone.
+            Err(error) if error.cause().is_none() && self.is_there(onto).unwrap_or(false) => {
+                Ok(TreeStart::Unused {
+                    attempt: attempt.clone(),
+                    why: UnusedChange::Gone,
+                })
+            }
+            start => start,
+        }
+    }
+
+    fn start_on(
+        &self,
+        attempt: &AttemptId,
+        onto: &CommitId,
+        lay: impl Fn(&TreeId, &LaySpec<'_>) -> std::result::Result<Vec<String>, GitError>,
+    ) -> Result<TreeStart> {
+        let unused = |why| TreeStart::Unused {
+            attempt: attempt.clone(),
+            why,
+        };
+        let Some((made, base)) = self.made_on(attempt)? else {
+            return Ok(unused(UnusedChange::Gone));
+        };
+        let spec = LaySpec {
+            made: &made,
+            base: &base,
+            onto,
+            scratch: self.scratch()?,
+        };
+        let tree = self.git.tree_with(&spec, |path| self.is_protected(path))?;
+        let in_the_way = match tree {
+            Ok(tree) => lay(&tree, &spec)?,
+            Err(paths) => paths,
+        };
+        Ok(match in_the_way.is_empty() {
+            true => TreeStart::Laid(attempt.clone()),
+            false => unused(UnusedChange::Conflict(in_the_way)),
+        })
     }
 
     /// The commit with the change of an attempt, and the one that it was made on, if both are there.

@@ -154,7 +154,7 @@ impl Worktrees {
         })
     }
 
-    fn is_protected(&self, file: &str) -> bool {
+    pub(super) fn is_protected(&self, file: &str) -> bool {
         self.protected.is_match(Path::new(file), &self.prefix)
     }
 
