@@ -21,6 +21,7 @@ mod liveness;
 mod log;
 mod migrate;
 mod output;
+mod prompt;
 mod ps;
 mod redirect;
 mod report;
@@ -141,6 +142,8 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Explain how an atom stands: choices, attempts, evidence
     Why(why::WhyArgs),
+    /// Show what an agent is told of an atom
+    Prompt(prompt::PromptArgs),
     /// Look at commands from elsewhere, and allow them
     Trust(trust::TrustArgs),
     /// Show the work graph
@@ -248,6 +251,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
+        Some(Command::Prompt(flags)) => prompt::prompt(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),

@@ -63,7 +63,7 @@ pub use observer::Observer;
 pub use pending_outcomes::PendingOutcomes;
 pub use sessions::Sessions;
 pub use watch::Watch;
-pub use work::{ReadyCheckout, prepare_checkout};
+pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
 
 /// The environment that a run needs.
 pub struct LoopHost {

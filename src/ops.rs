@@ -22,6 +22,7 @@ pub mod liveness;
 pub mod newer;
 pub mod notify;
 pub mod output;
+pub mod prompt;
 pub mod ps;
 pub mod redirect;
 mod request;

@@ -43,7 +43,7 @@ _descent_names() {
     if [[ "$before" == --set ]]; then
         COMPREPLY=($(compgen -W "$("$1" completions constraints 2>/dev/null)" -- "$word"))
         compopt -o nospace 2>/dev/null
-    elif [[ "$before" =~ ^(why|skip|retry|--for)$ && "$word" != -* ]]; then
+    elif [[ "$before" =~ ^(why|prompt|skip|retry|--for)$ && "$word" != -* ]]; then
         COMPREPLY=($(compgen -W "$("$1" completions atoms 2>/dev/null)" -- "$word"))
     else
         _descent "$@"
@@ -51,7 +51,7 @@ _descent_names() {
 }
 complete -F _descent_names -o bashdefault -o default descent"#;
 const OF_FISH: &str = r#"
-complete -c descent -n "__fish_seen_subcommand_from why skip retry" -f -a "(descent completions atoms 2>/dev/null)"
+complete -c descent -n "__fish_seen_subcommand_from why prompt skip retry" -f -a "(descent completions atoms 2>/dev/null)"
 complete -c descent -n "__fish_seen_subcommand_from align run" -l set -x -a "(descent completions constraints 2>/dev/null)""#;
 const OF_ZSH: &str = r#"
 _descent_atoms() {

@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "look",
         &[
-            "status", "ps", "watch", "graph", "why", "diff", "log", "report",
+            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "report",
         ],
     ),
     (
@@ -41,7 +41,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 31] = [
+const EXAMPLES: [(&str, &str); 32] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -70,6 +70,7 @@ const EXAMPLES: [(&str, &str); 31] = [
         "descent graph --format dot | dot -Tsvg > graph.svg",
     ),
     ("why", "descent why parser"),
+    ("prompt", "descent prompt parser | less"),
     ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),
     ("show", "descent show -1"),

@@ -66,6 +66,7 @@ schemas! {
     "stop": written super::stop::StopOutput<'_>,
     "diff": written super::diff::DiffOutput<'_>,
     "output": written super::output::PrintedOutput<'_>,
+    "prompt": written super::prompt::PromptOutput<'_>,
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,
     "graph": written descent_core::view::graph::GraphView,

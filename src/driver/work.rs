@@ -287,7 +287,7 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
     let told = blocking(move || {
         ToldPrompt::of(&PromptRequest {
             place: &place,
-            workspaces: &workspaces,
+            workspaces: Some(&workspaces),
             world: &world,
             intent: &intent,
             now,

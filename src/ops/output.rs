@@ -132,7 +132,7 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
 }
 
 /// The attempt's own directory, if it is there. The id may have been written by a person, so it must be one plain name.
-fn dir_of(place: &StatePlace, attempt: &AttemptId) -> Option<PathBuf> {
+pub(super) fn dir_of(place: &StatePlace, attempt: &AttemptId) -> Option<PathBuf> {
     let mut parts = Path::new(attempt.as_str()).components();
     let (Some(Component::Normal(plain)), None) = (parts.next(), parts.next()) else {
         return None;

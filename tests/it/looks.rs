@@ -12,6 +12,7 @@ pub(crate) mod listed;
 pub(crate) mod look;
 pub(crate) mod misread;
 pub(crate) mod next_step;
+pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod screens;
 pub(crate) mod watch;

@@ -120,14 +120,16 @@ fn standing(world: &World, x: Ix, task: &Task) -> Standing {
     }
 }
 
-/// The nearest group above of which the state has chosen another member.
+/// The nearest group above of which another choice is in force, or will be: without one the first is chosen.
 fn not_chosen(world: &World, x: Ix) -> Option<AtomId> {
     let graph = &world.graph;
     let mut below = x;
     for above in graph.above(x) {
         let atom = world.state.atom(graph.id(above));
-        let selected = atom.and_then(|atom| atom.selected());
-        if selected.is_some_and(|choice| choice != graph.id(below)) {
+        let is_any = graph.vertex(above).kind == NodeKind::Any;
+        let choice = atom.filter(|_| is_any);
+        let choice = choice.and_then(|atom| atom.selected().or(atom.kids().first()));
+        if choice.is_some_and(|choice| choice != graph.id(below)) {
             return Some(graph.id(above).clone());
         }
         below = above;

@@ -27,7 +27,8 @@ pub struct ToldPrompt {
 #[derive(Debug, Clone, Copy)]
 pub struct PromptRequest<'a> {
     pub place: &'a StatePlace,
-    pub workspaces: &'a Workspaces,
+    /// Without them nothing is told of earlier changes.
+    pub workspaces: Option<&'a Workspaces>,
     pub world: &'a World,
     pub intent: &'a Intent,
     pub now: UnixMillis,
@@ -38,7 +39,7 @@ impl ToldPrompt {
     pub fn of(request: &PromptRequest<'_>) -> Self {
         let PromptRequest { place, world, .. } = request;
         let changes = earlier::changes(&world.state, request.intent, None);
-        let trees = request.workspaces.trees();
+        let trees = request.workspaces.and_then(Workspaces::trees);
         let patches = trees.map(|trees| trees.patches(&changes));
         let patches = patches.unwrap_or_default();
         let dir = place.attempts().join(request.intent.id.as_str());

@@ -62,6 +62,11 @@ impl Worktrees {
         Ok(start)
     }
 
+    /// The same for a person who looks: nothing is written.
+    pub fn would_begin_with(&self, attempt: &AttemptId, onto: &CommitId) -> Result<TreeStart> {
+        self.start_with(attempt, onto, |_, _| Ok(Vec::new()))
+    }
+
     fn start_with(
         &self,
         attempt: &AttemptId,

@@ -1,0 +1,167 @@
+//! The prompt of an atom: of its attempt in flight, as it was told, else that of its next attempt.
+//!
+//! Invariant: nothing is changed by a look. Not here: how a prompt is shown.
+
+use descent_core::{
+    id::{AtomId, AttemptId, UnixMillis},
+    prompt::{self, BYTES_MAX, NextAttempt, PromptPart, Standing, TreeStart},
+    state::{Intent, State, atom::Body},
+    view::named,
+    world::{World, earlier},
+};
+
+use super::diff::{events, unknown};
+use crate::{
+    driver::{PromptRequest, ToldPrompt},
+    failure::Failure,
+    files,
+    store::{StatePlace, Store},
+    workspace::Workspaces,
+};
+
+/// Members of a group in a hint at most.
+const MEMBERS_MAX: usize = 10;
+
+/// A prompt to look at.
+#[derive(Debug)]
+pub struct PromptReport {
+    pub atom: AtomId,
+    pub attempt: AttemptId,
+    pub n: u32,
+    /// An attempt in flight was told this.
+    pub is_told: bool,
+    /// Empty of a prompt that was told: only its text is kept.
+    pub parts: Vec<PromptPart>,
+    pub text: String,
+    pub note: Option<String>,
+}
+
+/// The prompt of this atom at this time.
+pub fn prompt(store: &mut Store, name: &str, now: UnixMillis) -> Result<PromptReport, Failure> {
+    let loaded = store.read()?;
+    let state = &loaded.state;
+    let id = AtomId::new(name);
+    let Some(atom) = state.atom(&id) else {
+        let known = named::known_attempts(state, &events(store, state));
+        return Err(unknown(state, &known, name, "atom"));
+    };
+    if let Body::All { .. } | Body::Any { .. } = &atom.body {
+        return Err(is_a_group(&id, atom.kids()));
+    }
+    let mut in_flight = state.run.in_flight.iter();
+    if let Some(intent) = in_flight.find(|intent| intent.atom == id)
+        && let Some(text) = told(store.place(), &intent.id)
+    {
+        return Ok(of_running(intent, text));
+    }
+    let world = World::new(state.clone());
+    let next = prompt::next_attempt(&world, &id);
+    let next = next.ok_or_else(|| is_a_group(&id, atom.kids()))?;
+    next_prompt(store.place(), next, now)
+}
+
+/// The text beside an attempt. The id may have been written by a person, so it must be one plain name.
+fn told(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
+    let dir = super::output::dir_of(place, attempt)?;
+    let bytes = files::read(&dir.join("prompt.md"), BYTES_MAX as u64).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn of_running(intent: &Intent, text: String) -> PromptReport {
+    PromptReport {
+        atom: intent.atom.clone(),
+        attempt: intent.id.clone(),
+        n: intent.n,
+        is_told: true,
+        parts: Vec::new(),
+        text,
+        note: Some(format!("{} is in flight and was told this:", intent.id)),
+    }
+}
+
+fn next_prompt(
+    place: &StatePlace,
+    next: NextAttempt,
+    now: UnixMillis,
+) -> Result<PromptReport, Failure> {
+    let NextAttempt {
+        world,
+        intent,
+        standing,
+    } = &next;
+    let state = &world.state;
+    let changes = earlier::changes(state, intent, None);
+    // Git is asked only for what it has.
+    let workspaces = match changes.is_empty() {
+        true => None,
+        false => Some(workspaces(state, place)?),
+    };
+    let start = start(workspaces.as_ref(), state, intent)?;
+    let told = ToldPrompt::of(&PromptRequest {
+        place,
+        workspaces: workspaces.as_ref(),
+        world,
+        intent,
+        now,
+        start: &start,
+    });
+    Ok(PromptReport {
+        atom: intent.atom.clone(),
+        attempt: intent.id.clone(),
+        n: intent.n,
+        is_told: false,
+        text: told.prompt.text(),
+        parts: told.prompt.parts,
+        note: note(&intent.atom, standing),
+    })
+}
+
+fn workspaces(state: &State, place: &StatePlace) -> Result<Workspaces, Failure> {
+    let constraints = &state.objective.constraints;
+    Ok(Workspaces::open(place, &state.lineage, constraints)?)
+}
+
+fn start(
+    workspaces: Option<&Workspaces>,
+    state: &State,
+    intent: &Intent,
+) -> Result<TreeStart, Failure> {
+    let trees = workspaces.and_then(Workspaces::trees);
+    let earlier = earlier::begins_with(state, intent);
+    match (trees, earlier, &intent.base) {
+        (Some(trees), Some(earlier), Some(base)) => Ok(trees.would_begin_with(&earlier, base)?),
+        _ => Ok(TreeStart::Clean),
+    }
+}
+
+/// Why the atom cannot start as it is told here.
+fn note(atom: &AtomId, standing: &Standing) -> Option<String> {
+    match standing {
+        Standing::Ready => None,
+        Standing::Waits(waits) => {
+            let names: Vec<&str> = waits.iter().map(AtomId::as_str).collect();
+            let names = names.join(", ");
+            Some(format!(
+                "{atom} waits for {names}: this is told with what is there so far"
+            ))
+        }
+        Standing::NotChosen(group) => Some(format!(
+            "another choice of {group} is in force: this is told as if {atom} were chosen"
+        )),
+        Standing::Solved => Some(format!(
+            "{atom} is solved: this would be told if it were made again"
+        )),
+        Standing::Closed => Some(format!(
+            "{atom} is not tried any more as it is: this would be told to one more attempt"
+        )),
+    }
+}
+
+fn is_a_group(id: &AtomId, members: &[AtomId]) -> Failure {
+    let members = members.iter().take(MEMBERS_MAX).map(AtomId::as_str);
+    let members: Vec<&str> = members.collect();
+    Failure::usage(
+        format!("{id} is a group: the tasks inside it have prompts"),
+        format!("one of {}", members.join(", ")),
+    )
+}

@@ -1,0 +1,131 @@
+//! `descent prompt`: what an agent is told, of an attempt in flight and of the next one.
+
+use serde_json::json;
+
+use crate::world::{Running, World, plan, wait_for};
+
+/// A world whose worker keeps its prompt, and then does what `script` says. `OUT` is the place outside.
+fn world(script: &str) -> World {
+    let world = World::new();
+    let out = world.root().join("out").display().to_string();
+    let script = format!(
+        "#!/bin/sh\ncp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATOM.$DESCENT_ATTEMPT\n{script}\n"
+    );
+    let path = world.program("worker", &script.replace("OUT", &out));
+    world.write(
+        "descent.toml",
+        &format!("worker = {{run = \"{}\"}}\n", path.display()),
+    );
+    world
+}
+
+#[test]
+fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
+    let world =
+        world("echo no luck; echo $DESCENT_ATTEMPT > n; [ $DESCENT_ATTEMPT = 2 ] && touch done");
+    let atoms = json!({"A1": {"description": "count"}});
+    world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), atoms));
+    let first = world.descent(&["prompt", "A1"]).expect(0);
+    world.run().expect(5);
+    assert_eq!(first.stdout, world.left("prompt.A1.1"));
+    let more = ["--set", "max_attempts=2", "--set", "retry_from=last"];
+    world
+        .descent(&[&["redirect", "-y"], &more[..]].concat())
+        .expect(0);
+    let second = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    let json = world.descent(&["prompt", "A1", "--json"]).expect(0).json();
+    world.run().expect(0);
+    let told = world.left("prompt.A1.2");
+    for words in [
+        "no luck",
+        "The change of A1.1 is in your tree already",
+        "/A1.2/earlier-1.patch",
+    ] {
+        assert!(told.contains(words), "no `{words}` in:\n{told}");
+    }
+    assert_eq!(second, told);
+    assert_eq!(json["text"], told);
+    assert_eq!((&json["n"], &json["told"]), (&json!(2), &json!(false)));
+    assert_eq!(json["bytes"], told.len());
+    let parts = json["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts
+        .iter()
+        .map(|part| part["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "words",
+        "goal",
+        "base_case",
+        "day",
+        "description",
+        "checks",
+        "earlier",
+        "workspace",
+        "ending",
+    ];
+    assert_eq!(names, expected);
+    let sum: u64 = parts
+        .iter()
+        .map(|part| part["bytes"].as_u64().unwrap() + 1)
+        .sum();
+    assert_eq!(sum, told.len() as u64 + 1);
+}
+
+#[test]
+fn of_an_attempt_in_flight_it_shows_what_was_told() {
+    let world = world("touch OUT/hangs; while ! test -e OUT/go; do sleep 0.02; done; touch done");
+    let atoms = json!({"A1": {"description": "count"}, "B": {"description": "later", "depends_on": ["A1"]}});
+    world.align(&plan(&["test -e done"], json!({}), atoms));
+    let mut run = Running::of(world.command(&["run"]));
+    wait_for("the attempt", || world.out("hangs").exists());
+    let shown = world.descent(&["prompt", "A1"]).expect(0);
+    assert_eq!(shown.stdout, world.left("prompt.A1.1"));
+    shown.says("A1.1 is in flight and was told this");
+    let json = world.descent(&["prompt", "A1", "--json"]).expect(0).json();
+    assert_eq!((&json["told"], &json["parts"]), (&json!(true), &json!([])));
+    world
+        .descent(&["prompt", "B"])
+        .expect(0)
+        .says("B waits for A1: this is told with what is there so far")
+        .shows("# Others at work at this moment\n\n- A1 (count)\n");
+    world.touch("go");
+    assert_eq!(run.wait().code, Some(0));
+    world
+        .descent(&["prompt", "A1"])
+        .expect(0)
+        .says("A1 is solved: this would be told if it were made again");
+}
+
+#[test]
+fn an_atom_that_cannot_start_is_told_as_if_it_could() {
+    let world = world("exit 1");
+    let atoms = json!({"way": {"choices": [
+        {"id": "one", "description": "by hand"},
+        {"id": "two", "parts": {"first": {"description": "a tool"}, "second": {"depends_on": "first"}}},
+    ]}});
+    world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), atoms));
+    world
+        .descent(&["prompt", "first"])
+        .expect(0)
+        .says("another choice of way is in force: this is told as if first were chosen")
+        .shows("# Your part: first, attempt 1 of 1\n");
+    let stranger = world.descent(&["prompt", "frist"]).expect(2);
+    stranger
+        .says("there is no atom `frist`")
+        .says("did you mean `first`?");
+    world
+        .descent(&["prompt", "way"])
+        .expect(2)
+        .says("way is a group")
+        .says("one of one, two");
+    world.run().expect(5);
+    world
+        .descent(&["prompt", "one"])
+        .expect(0)
+        .says("another choice of way is in force");
+    world
+        .descent(&["prompt", "first"])
+        .expect(0)
+        .says("is not tried any more as it is")
+        .shows("- one (by hand): failed: exit 1");
+}
