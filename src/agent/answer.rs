@@ -124,7 +124,7 @@ mod tests {
         let fault = read(r#"{"success": "yes", "summary": "x"}"#).unwrap_err();
         assert_eq!(
             fault,
-            "`success` of the answer is a string, not true or false"
+            "`success` is a string, not true or false"
         );
         assert!(read(&"{".repeat(300_000)).is_err());
     }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use descent_core::{
-    event::{AgentEnd, Outcome},
+    event::{AgentEnd, Clarity, Outcome},
     state::Usage,
     verdict::CommandEnd,
 };
@@ -297,7 +297,12 @@ async fn outcome(
     let (report, report_fault) = match given {
         Ok(Some(report)) => (Some(report), None),
         Err(fault) => (None, Some(fault.to_string())),
-        Ok(None) if attempt.budget.is_some() => (None, None),
+        // A planner says it only if it cannot plan.
+        Ok(None) if attempt.budget.is_some() => {
+            let report = repair::report(&heard).ok();
+            let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
+            (blocked, None)
+        }
         Ok(None) => match repair::report(&heard) {
             Ok(report) => (Some(report), None),
             Err(fault) if is_done => (None, Some(format!("its answer cannot be used: {fault}"))),

@@ -243,12 +243,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_refused_with_its_reason() {
-        refused("", "the result file");
+        refused("", "it is empty");
         refused("[1]", "a list where an object");
         refused("{\"summary\": \"a\",\n \"summary\": \"b\"}", "2:");
         refused(
             r#"{"summary": 1}"#,
-            "`summary` of the result file is a number, not a string",
+            "`summary` is a number, not a string",
         );
         refused(r#"{"clarity": "blocked"}"#, "none of CLEAR");
         refused(r#"{"artifacts": "a"}"#, "not a list");

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
-    clock,
+    clock, config,
     failure::Failure,
     ops::prompt::{self, PromptReport},
     render,
@@ -52,7 +52,8 @@ struct PartOutput {
 
 pub(super) fn prompt(context: &Context, flags: &PromptArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let report = prompt::prompt(&mut store, &flags.atom, clock::now())?;
+    let config = config::load(&store.place().project)?;
+    let report = prompt::prompt(&mut store, config, &flags.atom, clock::now())?;
     if context.out.json {
         context.out.json(&output(&report));
         return Ok(End::Code(0));

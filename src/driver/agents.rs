@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use descent_core::state::Intent;
+use descent_core::{prompt::Ending, state::Intent};
 
 use crate::{
     agent::{Maker, TalkingAgent},
@@ -36,6 +36,16 @@ impl Agents {
         match maker {
             Ok(Maker::Agent(agent)) => agent.goes_on(),
             Ok(Maker::Shell(_)) | Err(_) => false,
+        }
+    }
+
+    /// The way in which an attempt gives its result.
+    pub fn ending(&self, intent: &Intent, is_plan: bool) -> Ending {
+        match self.agent(intent, is_plan) {
+            Ok(Some(agent)) if !matches!(agent.transport, Transport::Shell(_)) => {
+                Ending::LastMessage
+            }
+            Ok(_) | Err(_) => Ending::ResultFile,
         }
     }
 

@@ -15,7 +15,7 @@ use descent_core::{
     event::{Input, Merge, Outcome, Product},
     fragment,
     id::{AtomId, CommitId},
-    prompt::{self, TreeStart},
+    prompt::{self, Ending, TreeStart},
     state::{Intent, ResultCommit},
     verdict::CommandEnd,
     world::{Session, World, earlier},
@@ -228,8 +228,11 @@ async fn make(
     let budget = a
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
-    let start = start(&a).await?;
-    let told = told(&a, start).await?;
+    let start = match goes_on {
+        true => TreeStart::Clean,
+        false => start(a).await?,
+    };
+    let told = told(a, start).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
@@ -282,6 +285,10 @@ async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
 
 /// The prompt of an attempt; git is asked for the changes of earlier ones.
 async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
+    let ending = match a.action.is_some() {
+        true => Ending::ResultFile,
+        false => a.agents.ending(&a.intent, a.is_plan),
+    };
     let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
     let told = blocking(move || {
@@ -292,6 +299,7 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
             intent: &intent,
             now,
             start: &start,
+            ending,
         })
     });
     told.await

@@ -4,7 +4,7 @@
 
 use descent_core::{
     id::{AtomId, AttemptId, UnixMillis},
-    prompt::{self, BYTES_MAX, NextAttempt, PromptPart, Standing, TreeStart},
+    prompt::{self, BYTES_MAX, Ending, NextAttempt, PromptPart, Standing, TreeStart},
     state::{Intent, State, atom::Body},
     view::named,
     world::{World, earlier},
@@ -12,7 +12,8 @@ use descent_core::{
 
 use super::diff::{events, unknown};
 use crate::{
-    driver::{PromptRequest, ToldPrompt},
+    config::Config,
+    driver::{Agents, PromptRequest, ToldPrompt},
     failure::Failure,
     files,
     store::{StatePlace, Store},
@@ -37,7 +38,12 @@ pub struct PromptReport {
 }
 
 /// The prompt of this atom at this time.
-pub fn prompt(store: &mut Store, name: &str, now: UnixMillis) -> Result<PromptReport, Failure> {
+pub fn prompt(
+    store: &mut Store,
+    config: Config,
+    name: &str,
+    now: UnixMillis,
+) -> Result<PromptReport, Failure> {
     let loaded = store.read()?;
     let state = &loaded.state;
     let id = AtomId::new(name);
@@ -57,7 +63,7 @@ pub fn prompt(store: &mut Store, name: &str, now: UnixMillis) -> Result<PromptRe
     let world = World::new(state.clone());
     let next = prompt::next_attempt(&world, &id);
     let next = next.ok_or_else(|| is_a_group(&id, atom.kids()))?;
-    next_prompt(store.place(), next, now)
+    next_prompt(store.place(), &Agents::new(config), next, now)
 }
 
 /// The text beside an attempt. The id may have been written by a person, so it must be one plain name.
@@ -81,6 +87,7 @@ fn of_running(intent: &Intent, text: String) -> PromptReport {
 
 fn next_prompt(
     place: &StatePlace,
+    agents: &Agents,
     next: NextAttempt,
     now: UnixMillis,
 ) -> Result<PromptReport, Failure> {
@@ -97,6 +104,15 @@ fn next_prompt(
         false => Some(workspaces(state, place)?),
     };
     let start = start(workspaces.as_ref(), state, intent)?;
+    let atom = state.atom(&intent.atom);
+    let has_action = atom
+        .and_then(|atom| atom.task())
+        .is_some_and(|task| task.spec.action.is_some());
+    let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
+    let ending = match has_action {
+        true => Ending::ResultFile,
+        false => agents.ending(intent, is_plan),
+    };
     let told = ToldPrompt::of(&PromptRequest {
         place,
         workspaces: workspaces.as_ref(),
@@ -104,6 +120,7 @@ fn next_prompt(
         intent,
         now,
         start: &start,
+        ending,
     });
     Ok(PromptReport {
         atom: intent.atom.clone(),

@@ -7,7 +7,7 @@ use alloc::{sync::Arc, vec::Vec};
 use crate::{
     graph::{Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, AttemptId},
-    state::{Role, AtomStatus, Intent, SideEffect, Task},
+    state::{AtomStatus, Intent, Role, SideEffect, Task},
     world::World,
 };
 

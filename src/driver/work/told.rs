@@ -33,6 +33,7 @@ pub struct PromptRequest<'a> {
     pub intent: &'a Intent,
     pub now: UnixMillis,
     pub start: &'a TreeStart,
+    pub ending: Ending,
 }
 
 impl ToldPrompt {
@@ -54,7 +55,7 @@ impl ToldPrompt {
                 patches: &named(&patches, &dir),
                 start: request.start,
             },
-            ending: Ending::ResultFile,
+            ending: request.ending,
         });
         Self { prompt, patches }
     }
