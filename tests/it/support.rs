@@ -1,5 +1,6 @@
-//! The foundation of the tests: a world, a terminal, processes, chance, and tests that were passed over.
+//! The foundation of the tests: a world, fixture agents, a terminal, processes, chance, and tests that were passed over.
 
+pub(crate) mod agents;
 pub(crate) mod begun;
 pub(crate) mod chance;
 pub(crate) mod described;

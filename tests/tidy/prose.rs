@@ -8,6 +8,7 @@ use super::tree::{files_below, read};
 const FOLDERS: &[&str] = &[
     "core/src",
     "core/tests",
+    "fixtures/agents",
     "migrate/src",
     "scripts",
     "src",

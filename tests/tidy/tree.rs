@@ -18,7 +18,14 @@ pub(crate) fn production(root: &Path) -> Vec<Source> {
 }
 
 pub(crate) fn everything(root: &Path) -> Vec<Source> {
-    let folders = ["core/src", "core/tests", "migrate/src", "src", "tests"];
+    let folders = [
+        "core/src",
+        "core/tests",
+        "fixtures/agents",
+        "migrate/src",
+        "src",
+        "tests",
+    ];
     folders
         .iter()
         .flat_map(|folder| sources(root, folder))
