@@ -122,10 +122,7 @@ mod tests {
         assert_eq!(summary(text), "done");
         assert_eq!(read("all done!").unwrap_err(), "it holds no JSON object");
         let fault = read(r#"{"success": "yes", "summary": "x"}"#).unwrap_err();
-        assert_eq!(
-            fault,
-            "`success` is a string, not true or false"
-        );
+        assert_eq!(fault, "`success` is a string, not true or false");
         assert!(read(&"{".repeat(300_000)).is_err());
     }
 }

@@ -246,10 +246,7 @@ mod tests {
         refused("", "it is empty");
         refused("[1]", "a list where an object");
         refused("{\"summary\": \"a\",\n \"summary\": \"b\"}", "2:");
-        refused(
-            r#"{"summary": 1}"#,
-            "`summary` is a number, not a string",
-        );
+        refused(r#"{"summary": 1}"#, "`summary` is a number, not a string");
         refused(r#"{"clarity": "blocked"}"#, "none of CLEAR");
         refused(r#"{"artifacts": "a"}"#, "not a list");
         refused(

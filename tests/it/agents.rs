@@ -8,5 +8,6 @@ pub(crate) mod filters;
 pub(crate) mod fixtures;
 pub(crate) mod prompts;
 pub(crate) mod retry_from;
+pub(crate) mod talked;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -1,0 +1,233 @@
+//! Attempts by agents that are talked with: by their events, or over the Agent Client Protocol.
+//!
+//! The agents are those of fixtures/agents; each case is one behaviour in each protocol that has it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    support::agents,
+    world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
+};
+
+/// The protocols that the fixture agents speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Claude,
+    Codex,
+    Acp,
+}
+
+use Protocol::{Acp, Claude, Codex};
+
+const ALL: [Protocol; 3] = [Claude, Codex, Acp];
+
+impl Protocol {
+    /// The agent of that behaviour, as a table of `descent.toml`.
+    fn agent(self, world: &World, behaviour: &str, settings: &[(&str, &str)]) -> String {
+        let program = match self {
+            Acp => agents::acp(),
+            Claude | Codex => agents::headless(),
+        };
+        let sessions = world.out("sessions").display().to_string();
+        let sessions = ("FIXTURE_SESSIONS", sessions.as_str());
+        let settings = settings.iter().chain([&sessions]);
+        let mut argv = vec!["env".to_owned()];
+        argv.extend(settings.map(|(name, value)| format!("{name}={value}")));
+        argv.extend([program.display().to_string(), behaviour.to_owned()]);
+        let quoted = |words: &[String]| json!(words).to_string();
+        match self {
+            Acp => format!("acp = {}", quoted(&argv)),
+            Claude => {
+                argv.extend(["--dialect", "claude-stream-json"].map(str::to_owned));
+                format!(
+                    "headless = {{events = \"claude-stream-json\", argv = {}, \
+                     session = [\"--session-id\", \"{{session}}\"], resume = [\"--resume\", \"{{session}}\"], \
+                     flags = [\"--input-format\", \"stream-json\"]}}",
+                    quoted(&argv)
+                )
+            }
+            Codex => {
+                argv.extend(["--dialect", "codex-exec-json"].map(str::to_owned));
+                format!(
+                    "headless = {{events = \"codex-exec-json\", argv = {}, resume = [\"resume\", \"{{session}}\"], \
+                     flags = [\"-\"]}}",
+                    quoted(&argv)
+                )
+            }
+        }
+    }
+}
+
+/// A world whose worker is the fixture agent of that behaviour, with one task to do.
+fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str)]) -> World {
+    let world = World::new();
+    let agent = protocol.agent(&world, behaviour, settings);
+    world.write(
+        "descent.toml",
+        &format!("[agents.fixture]\n{agent}\nfirst_event = \"2s\"\nidle = \"2s\"\n[roles]\nworker = \"fixture\"\n"),
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1, "max_transient": 0, "protected": ["a.txt"]}),
+        json!({"A1": by_worker("make the file done")}),
+    ));
+    world
+}
+
+fn by_worker(words: &str) -> Value {
+    let mut atom = task("");
+    atom.as_object_mut().unwrap().remove("action");
+    let checks = json!({"checks": {"all": [{"command": "test -f done"}]}});
+    with(with(atom, json!({"description": words})), checks)
+}
+
+fn why(world: &World) -> String {
+    let Ran { stdout, .. } = world.descent(&["why", "A1"]);
+    stdout
+}
+
+#[test]
+fn an_agent_does_its_task_and_its_answer_becomes_the_result() {
+    for protocol in ALL {
+        for behaviour in [
+            "works",
+            "prose",
+            "twice",
+            "others",
+            "dies-after",
+            "stays-after",
+        ] {
+            let world = world(protocol, behaviour, &[("FIXTURE_DO", "echo made > done")]);
+            let ran = world.run();
+            assert_eq!(
+                ran.code,
+                Some(0),
+                "{protocol:?} {behaviour}\n{}\n{}",
+                ran.stderr,
+                why(&world)
+            );
+            let state = world.state();
+            assert!(
+                state["bindings"]["A1"]["summary"].is_string(),
+                "{protocol:?} {behaviour}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_claims_success_is_judged_by_its_checks() {
+    for protocol in ALL {
+        let world = world(protocol, "lies", &[]);
+        world.run().expect(5);
+        let why = why(&world);
+        assert!(why.contains("test -f done"), "{protocol:?}\n{why}");
+    }
+}
+
+#[test]
+fn a_protected_file_fails_the_attempt_of_an_agent() {
+    for protocol in ALL {
+        let world = world(protocol, "protected", &[("FIXTURE_PATH", "a.txt")]);
+        world.run().expect(5);
+        assert!(
+            why(&world).contains("a.txt"),
+            "{protocol:?}\n{}",
+            why(&world)
+        );
+    }
+}
+
+#[test]
+fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_nothing() {
+    for (behaviour, protocols, words) in [
+        ("silent", &ALL[..], "said nothing"),
+        ("dies-before", &ALL[..], "without a result"),
+        ("long-line", &ALL[..], "line of more than"),
+        ("other-version", &[Acp][..], "version"),
+        ("permission-loop", &[Acp][..], "permission"),
+    ] {
+        for protocol in protocols {
+            let nap = long_nap();
+            let settings = [
+                ("FIXTURE_DO", "true"),
+                ("FIXTURE_NAP", nap.as_str()),
+                ("FIXTURE_COUNT", "11000000"),
+            ];
+            let world = world(*protocol, behaviour, &settings);
+            let ran = world.run();
+            assert_eq!(
+                ran.code,
+                Some(2),
+                "{protocol:?} {behaviour}\n{}",
+                ran.stderr
+            );
+            let why = why(&world);
+            assert!(why.contains(words), "{protocol:?} {behaviour}\n{why}");
+            assert!(processes(&nap).is_empty(), "{protocol:?} {behaviour}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_and_the_end_of_its_turns_are_failures_in_its_own_words() {
+    for protocol in ALL {
+        for behaviour in ["refuses", "out-of-turns"] {
+            if (protocol, behaviour) == (Codex, "out-of-turns") {
+                // It has no limit of turns.
+                continue;
+            }
+            let world = world(protocol, behaviour, &[]);
+            let ran = world.run();
+            assert_eq!(
+                ran.code,
+                Some(2),
+                "{protocol:?} {behaviour}\n{}",
+                ran.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn a_stop_in_mid_tool_leaves_no_process_of_an_agent() {
+    for protocol in ALL {
+        for behaviour in ["hangs-in-tool", "ignores-cancel"] {
+            let nap = long_nap();
+            let world = world(protocol, behaviour, &[("FIXTURE_NAP", nap.as_str())]);
+            let mut run = world.start(&["run"]);
+            crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
+            world.descent(&["stop"]).expect(0);
+            run.wait().expect(3);
+            assert!(processes(&nap).is_empty(), "{protocol:?} {behaviour}");
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt() {
+    for protocol in ALL {
+        let nap = long_nap();
+        let settings = [
+            ("FIXTURE_DO", "echo made > done"),
+            ("FIXTURE_NAP", nap.as_str()),
+        ];
+        let world = world(protocol, "resumes", &settings);
+        let run = world.start(&["run"]);
+        crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
+        run.kill();
+        let ran = world.run();
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{protocol:?}\n{}\n{}",
+            ran.stderr,
+            why(&world)
+        );
+        let state = world.state();
+        assert_eq!(state["run"]["attempts_started"], 1, "{protocol:?}");
+        let log = world.descent(&["log"]).stdout;
+        assert!(log.contains("its agent goes on"), "{protocol:?}\n{log}");
+        assert!(processes(&nap).is_empty(), "{protocol:?}");
+    }
+}
