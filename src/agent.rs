@@ -11,6 +11,7 @@ mod directory;
 mod headless;
 mod heard;
 mod inputs;
+mod keys;
 mod outcome;
 mod repair;
 mod report;
@@ -20,6 +21,7 @@ mod talk;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod usage;
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +32,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{AgentReport, Clarity, Outcome},
+    event::{Clarity, Outcome},
     id::AtomId,
     state::Intent,
     verdict::CommandEnd,
@@ -46,10 +48,11 @@ use crate::{
 };
 
 pub use outcome::{finished, record};
+pub use report::usage_so_far;
 pub use session::{SessionRecord, session};
 
 use inputs::Inputs;
-use report::ReportFault;
+use report::{ReportFault, ResultFile};
 use shell::SetUp;
 
 /// Maximum of bytes of an output's head and tail in an outcome.
@@ -213,7 +216,7 @@ pub async fn make(
 async fn read_result(
     path: &Path,
     cancel: &CancellationToken,
-) -> Result<Option<AgentReport>, ReportFault> {
+) -> Result<Option<ResultFile>, ReportFault> {
     for _ in 0..READ_AGAIN_MAX {
         match report::read(path) {
             Err(ReportFault::Unreadable(error))

@@ -19,6 +19,7 @@ mod sessions;
 mod stall;
 #[cfg(test)]
 mod tests;
+mod usage_reports;
 mod watch;
 mod work;
 
@@ -62,6 +63,7 @@ pub use leftovers::{end_leftovers, slot_of};
 pub use observer::Observer;
 pub use pending_outcomes::PendingOutcomes;
 pub use sessions::Sessions;
+pub use usage_reports::UsageReports;
 pub use watch::Watch;
 pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
 
@@ -73,6 +75,7 @@ pub struct LoopHost {
     pub watch: Watch,
     pub executor: Arc<dyn Executor>,
     pub agents: Arc<AgentTable>,
+    pub usage: UsageReports,
     pub run: RunId,
     pub by: String,
     /// The start of a run that has not begun; without it, the person's working tree.
@@ -236,6 +239,7 @@ impl Loop<'_> {
                     let taken = self.take(done);
                     self.endure(taken)?;
                 }
+                used = self.host.usage.next() => self.pending.extend(used),
                 () = self.host.watch.changed() => {
                     let looked = self.look_at_file().await;
                     self.endure(looked)?;

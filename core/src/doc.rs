@@ -208,6 +208,14 @@ impl Node {
         }
     }
 
+    /// The text of a number, as it was written.
+    pub fn number_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Number(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// A plain non-negative integer, as a number or as a decimal string without leading zeros.
     pub fn as_u64(&self) -> Option<u64> {
         let (Value::Number(text) | Value::String(text)) = &self.value else {

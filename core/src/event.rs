@@ -18,7 +18,7 @@ pub use crate::state::{Reason, record::ChoiceChange};
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
     state::{
-        FailureClass, Request, ResultCommit, RunStatus, StartedFrom,
+        FailureClass, Request, ResultCommit, RunStatus, StartedFrom, Usage,
         atom::PhaseLimit,
         final_result::EndedProcesses,
         objective::RequestKind,
@@ -63,6 +63,12 @@ pub enum Input {
         attempt: AttemptId,
         epoch: Epoch,
         outcome: Box<Outcome>,
+    },
+    /// An attempt in flight reports its usage up to now.
+    Used {
+        attempt: AttemptId,
+        epoch: Epoch,
+        usage: Usage,
     },
     /// Its change was merged onto `onto`, no ref moved.
     Tried {

@@ -148,6 +148,7 @@ pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment
             parts,
             attempts: 0,
             since_ms: None,
+            usage: Default::default(),
             ended: None,
             extra: Extra::default(),
         },

@@ -44,11 +44,12 @@ pub use records::Records;
 pub use role::Role;
 pub use run::final_result::{self, FinalResult, Reason};
 pub use run::{
-    Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent, StartedFrom,
+    AgentSpent, Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent,
+    StartedFrom,
 };
 pub use shared::Shared;
 pub use side::SideFile;
-pub use usage::{Tokens, Usage};
+pub use usage::{Tokens, Usage, UsageLimit};
 pub use verdicts::{Agreed, VerdictRecord};
 
 use crate::id::{AtomId, Digest, Lineage, Serial};

@@ -32,6 +32,7 @@ mod run_start;
 mod tests;
 mod trail;
 mod transaction;
+mod usage;
 
 pub use transaction::{Refusal, Transition};
 
@@ -56,6 +57,11 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             epoch,
             outcome,
         } => attempt_end::ended(&mut transaction, &attempt, epoch, *outcome),
+        Input::Used {
+            attempt,
+            epoch,
+            usage: used,
+        } => usage::reported(&mut transaction, attempt, epoch, used),
         Input::Tried {
             attempt,
             onto,

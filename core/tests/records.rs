@@ -47,6 +47,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
         ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
+        ("cost_usd", _) => (text("7.50"), text("much")),
         (_, ValueForm::Text) => (text("make"), Node::uint(9)),
     }
 }

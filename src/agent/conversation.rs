@@ -295,7 +295,7 @@ async fn outcome(
     let heard = heard.clone().into_inner();
     let is_done = heard.end == Some(AgentEnd::Done) && !talked.is_timed_out;
     let (report, report_fault) = match given {
-        Ok(Some(report)) => (Some(report), None),
+        Ok(Some(file)) => (Some(file.report), None),
         Err(fault) => (None, Some(fault.to_string())),
         // A planner says it only if it cannot plan.
         Ok(None) if attempt.budget.is_some() => {

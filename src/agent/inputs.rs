@@ -75,7 +75,7 @@ impl Inputs {
     }
 
     pub(super) fn result(&self) -> PathBuf {
-        self.dir.join("result.json")
+        self.dir.join(RESULT)
     }
 
     pub(super) fn note_started(&self, started: &JobRecord) -> io::Result<()> {
@@ -100,3 +100,4 @@ impl Inputs {
 }
 
 const NOTE_BYTES: usize = 1024;
+pub(super) const RESULT: &str = "result.json";

@@ -8,11 +8,15 @@ use std::{
     path::{Component, Path},
 };
 
+use super::keys::{Reading, given, wrong};
 use crate::files::{self, Odd, PathKind};
 use descent_core::{
     doc::{self, Limits, Node, Places},
     event::{AgentReport, Clarity},
-    state::binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
+    state::{
+        Usage,
+        binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
+    },
 };
 
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -23,7 +27,12 @@ const HANDOFF_CHARS_MAX: usize = 4_000;
 const ARTIFACTS_MAX: usize = 200;
 const ARTIFACT_BYTES_MAX: usize = 4_096;
 
-type Reading<T> = Result<T, String>;
+/// A result file that was read whole.
+#[derive(Debug)]
+pub(super) struct ResultFile {
+    pub(super) report: AgentReport,
+    pub(super) usage: Usage,
+}
 
 /// Why a result file is of no use.
 #[derive(Debug)]
@@ -47,7 +56,7 @@ impl fmt::Display for ReportFault {
 }
 
 /// `None` if there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<AgentReport>, ReportFault> {
+pub(super) fn read(path: &Path) -> Result<Option<ResultFile>, ReportFault> {
     match files::read(path, FILE_BYTES_MAX as u64) {
         Ok(bytes) => parse(&bytes).map(Some).map_err(ReportFault::Unusable),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -55,7 +64,13 @@ pub(super) fn read(path: &Path) -> Result<Option<AgentReport>, ReportFault> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Reading<AgentReport> {
+/// Usage told by a result file that is still being written; any fault counts as nothing told.
+pub fn usage_so_far(dir: &Path) -> Option<Usage> {
+    let file = read(&dir.join(super::inputs::RESULT)).ok().flatten();
+    file.map(|file| file.usage)
+}
+
+fn parse(bytes: &[u8]) -> Reading<ResultFile> {
     let limits = Limits {
         bytes: FILE_BYTES_MAX,
         depth: DEPTH_MAX,
@@ -73,31 +88,25 @@ fn parse(bytes: &[u8]) -> Reading<AgentReport> {
         let kind = node.kind_name();
         return Err(format!("it holds {kind} where an object is needed"));
     }
-    Ok(AgentReport {
+    let report = AgentReport {
         summary: text(&node, "summary", SUMMARY_CHARS_MAX)?.unwrap_or_default(),
         value: value(&node)?,
         artifacts: artifacts(&node)?,
         clarity: clarity(&node)?,
         has_failed: flag(&node, "success")? == Some(false),
         handoff: text(&node, "handoff", HANDOFF_CHARS_MAX)?.filter(|text| !text.is_empty()),
-    })
+    };
+    let usage = super::usage::of(&node)?;
+    Ok(ResultFile { report, usage })
 }
 
 /// An object in what an agent said. It is an answer if it says what it did.
 pub(super) fn parse_answer(bytes: &[u8]) -> Reading<AgentReport> {
-    let report = parse(bytes)?;
+    let report = parse(bytes)?.report;
     match report.summary.is_empty() {
         true => Err("it has no `summary`".to_owned()),
         false => Ok(report),
     }
-}
-
-fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
-    node.get(key).filter(|node| !node.is_null())
-}
-
-fn wrong(key: &str, found: &Node, wanted: &str) -> String {
-    format!("`{key}` is {}, not {wanted}", found.kind_name())
 }
 
 fn text(node: &Node, key: &str, chars_max: usize) -> Reading<Option<String>> {
@@ -195,7 +204,7 @@ mod tests {
     use super::*;
 
     fn report(text: &str) -> AgentReport {
-        parse(text.as_bytes()).unwrap()
+        parse(text.as_bytes()).unwrap().report
     }
 
     fn refused(text: &str, part: &str) {

@@ -57,13 +57,15 @@ pub(super) async fn made(
     Ok(match run(attempt, inputs, &own, cancel).await? {
         CommandOutcome::Cancelled => None,
         CommandOutcome::Ended(how, ended) => {
-            let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
-                Ok(report) => (report, None),
+            let (file, report_fault) = match read_result(&inputs.result(), cancel).await {
+                Ok(file) => (file, None),
                 Err(fault) => (None, Some(fault.to_string())),
             };
+            let (report, usage) = file.map(|file| (file.report, file.usage)).unzip();
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
             let outcome = Outcome {
                 report,
+                usage: usage.unwrap_or_default(),
                 report_fault: report_fault.or(stdout.and_then(too_long)),
                 stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
                 ..outcome(how, ended.as_ref())

@@ -30,6 +30,7 @@ impl World {
             base: None,
             role: Role::Worker,
             agent: None,
+            reserved: Default::default(),
             at: String::new(),
             extra: Extra::default(),
         };

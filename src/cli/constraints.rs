@@ -84,6 +84,7 @@ fn value_of(form: ValueForm, value: &str) -> Node {
 fn example(limit: &ConstraintRule) -> String {
     let value = match (limit.key, limit.form) {
         ("time_budget" | "attempt_timeout", _) => "30m",
+        ("cost_usd", _) => "2.50",
         (_, ValueForm::Count) => "2",
         (_, ValueForm::List) => "one,two",
         (_, ValueForm::Text) => "TEXT",

@@ -23,7 +23,10 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{agents::Agents, pending_outcomes::PendingOutcomes, sessions::Sessions};
+use super::{
+    agents::Agents, pending_outcomes::PendingOutcomes, sessions::Sessions,
+    usage_reports::UsageReports,
+};
 use crate::{
     clock::Clock,
     evidence::EvidenceStore,
@@ -100,6 +103,7 @@ pub struct RealExecutor {
     pub programs: Arc<dyn Programs>,
     pub clock: Arc<dyn Clock>,
     pub measuring: Measuring,
+    pub usage: UsageReports,
     pub held: PendingOutcomes,
     /// The sessions of attempts that go on after a kill of the loop.
     pub sessions: Sessions,

@@ -83,6 +83,7 @@ impl Project {
             signals,
             executor,
             agents: Arc::default(),
+            usage: Default::default(),
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
             from: None,

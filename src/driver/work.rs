@@ -5,6 +5,7 @@ mod judging;
 mod told;
 
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -16,7 +17,7 @@ use descent_core::{
     fragment,
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
-    state::{Intent, ResultCommit},
+    state::{Intent, ResultCommit, Usage},
     verdict::CommandEnd,
     world::{Session, World, earlier},
 };
@@ -29,6 +30,7 @@ use super::{
     leftovers::{mark_of, note_of},
     pending_outcomes::PendingOutcomes,
     sessions::Sessions,
+    usage_reports::UsageReports,
 };
 use crate::{
     agent::{self, AgentError, Maker, SessionRecord},
@@ -40,6 +42,9 @@ use crate::{
     store::{self, StatePlace},
     workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
+
+/// How often the usage of an attempt under way is looked for.
+const USAGE_POLL: Duration = Duration::from_secs(1);
 
 pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
@@ -128,6 +133,7 @@ struct Attempting {
     timeout_ms: u64,
     /// A worker makes it, or it is a planner: repeating it would cost.
     is_paid: bool,
+    usage: UsageReports,
     /// A planner: it gets the remaining budget, and changes nothing.
     is_plan: bool,
 }
@@ -157,6 +163,7 @@ impl Attempting {
             clock: Arc::clone(&executor.clock),
             held: executor.held.clone(),
             sessions: executor.sessions.clone(),
+            usage: executor.usage.clone(),
             evidence: Arc::clone(&executor.evidence),
             dir: place.attempts().join(intent.id.as_str()),
             mark: mark_of(place, &executor.run, &intent.id),
@@ -257,7 +264,11 @@ async fn make(
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
-    let outcome = match agent::make(attempt, cancel).await {
+    let made = tokio::select! {
+        made = agent::make(attempt, cancel) => made,
+        never = follow_usage(a) => match never {},
+    };
+    let outcome = match made {
         Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
         Ok(None) => return Ok(Made::Cancelled),
         Err(AgentError::NoSession) => return Ok(Made::NoSession),
@@ -303,6 +314,18 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
         })
     });
     told.await
+}
+
+/// Hands on what an attempt under way writes of its usage: a limit may be set at any time.
+async fn follow_usage(a: &Attempting) -> Infallible {
+    let mut last = Usage::default();
+    loop {
+        a.clock.sleep(USAGE_POLL).await;
+        if let Some(usage) = agent::usage_so_far(&a.dir).filter(|usage| *usage != last) {
+            a.usage.report(&a.intent, usage.clone());
+            last = usage;
+        }
+    }
 }
 
 /// Faults of a plan that the core cannot see.

@@ -150,6 +150,7 @@ pub fn run<'a>(
     let mut events = EventLog::start(&place, &run);
     let mut view = view(board.shared())?;
     let agents = Arc::new(config.table());
+    let usage = driver::UsageReports::default();
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -160,6 +161,7 @@ pub fn run<'a>(
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),
         measuring: measuring(board.shared()),
+        usage: usage.clone(),
         held: PendingOutcomes::default(),
         sessions: Sessions::default(),
     };
@@ -173,6 +175,7 @@ pub fn run<'a>(
             watch: driver::Watch::of(&place.state),
             executor: Arc::new(executor),
             agents,
+            usage,
             run,
             by: client.by(),
             from,

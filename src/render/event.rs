@@ -356,6 +356,9 @@ fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
     let budget = match limit {
         PhaseLimit::Time => "the time of its budget is over",
         PhaseLimit::Attempts => "the attempts of its budget are over",
+        PhaseLimit::Calls => "the model calls of its budget are over",
+        PhaseLimit::Tokens => "the tokens of its budget are over",
+        PhaseLimit::Cost => "the money of its budget is over",
     };
     match is_partial {
         true => format!("{budget}; it is gone on with without {missing}"),

@@ -1,6 +1,7 @@
 //! The setting of attempts, their rights, and that nothing of them is left.
 
 pub(crate) mod apart;
+pub(crate) mod budgets;
 pub(crate) mod configured;
 pub(crate) mod earlier;
 pub(crate) mod escapes;

@@ -31,6 +31,7 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
         extra: run.spent.extra.clone(),
         ..Spent::default()
     };
+    run.spent_by_agent = Default::default();
     run.iteration = 0;
     run.last_result = None;
     run.delivered = None;

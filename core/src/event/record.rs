@@ -277,6 +277,7 @@ mod tests {
             base: Some(CommitId::new("b")),
             role: Role::Worker,
             agent: Some(AgentName::new("claude")),
+            reserved: Usage::default(),
             at: "2026-01-01T00:00:00.000Z".into(),
             extra: Extra::default(),
         }

@@ -58,7 +58,7 @@ fn every_kind_is_read_with_the_keys_that_it_is_written_with() {
 fn what_another_version_wrote_is_carried_whole() {
     for text in [
         r#"{"event":"scored","atom":"A","loss":[1,{"x":null}]}"#,
-        r#"{"event":"ended","result":"completed","reason":"tokens","left":1}"#,
+        r#"{"event":"ended","result":"completed","reason":"expired","left":1}"#,
         r#"{"event":"discarded"}"#,
     ] {
         assert!(matches!(read_back(text), Event::Unknown(_)), "{text}");

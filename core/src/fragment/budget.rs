@@ -12,7 +12,10 @@ use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
     id::AtomId,
-    state::{Constraints, Extra, Grant, GrantEntry, PhaseLimit, State, fields::Writer},
+    state::{
+        Constraints, Extra, Grant, GrantEntry, Intent, PhaseLimit, State, Usage, UsageLimit,
+        fields::Writer,
+    },
 };
 
 /// Checks that a fragment fits the grant of its step, and grants the rest to the steps inside it.
@@ -137,6 +140,7 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
 fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
     let (graph, run) = (asked.graph, &asked.state.run);
     let plan = |id: &AtomId| asked.state.atoms.get(id)?.plan();
+    let inside = |plan| in_flight(asked, plan);
     let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
     let around = graph.ix(asked.plan).into_iter();
     let around = around.flat_map(|x| graph.phases_above(x));
@@ -144,11 +148,14 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
         let (step, first) = (plan(graph.id(x))?, graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
         let used = match limit {
-            PhaseLimit::Attempts => u64::from(fragment.attempts) + in_flight(asked, x),
+            PhaseLimit::Attempts => u64::from(fragment.attempts) + inside(x).count() as u64,
             PhaseLimit::Time => {
                 let since_ms = fragment.since_ms.unwrap_or(run.spent.active_ms);
                 run.spent.active_ms.saturating_sub(since_ms)
             }
+            PhaseLimit::Calls => of_usage(&fragment.usage, inside(x), UsageLimit::Calls),
+            PhaseLimit::Tokens => of_usage(&fragment.usage, inside(x), UsageLimit::Tokens),
+            PhaseLimit::Cost => of_usage(&fragment.usage, inside(x), UsageLimit::Cost),
         };
         Some(step.budget.as_ref()?.of(limit)?.saturating_sub(used))
     });
@@ -164,18 +171,38 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
             let budget = constraints.time_budget.as_ref();
             budget.map(|budget| budget.ms.saturating_sub(run.spent.active_ms))
         }
+        PhaseLimit::Calls => left_to_run(asked, UsageLimit::Calls),
+        PhaseLimit::Tokens => left_to_run(asked, UsageLimit::Tokens),
+        PhaseLimit::Cost => left_to_run(asked, UsageLimit::Cost),
     };
     own.into_iter().chain(around).chain(of_run).min()
 }
 
 /// Attempts in flight inside a planning step, with its own planning attempt.
-fn in_flight(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
-    let is_inside = |id: &AtomId| {
+fn in_flight<'a>(asked: FragmentRequest<'a>, plan: Ix) -> impl Iterator<Item = &'a Intent> {
+    let is_inside = move |id: &AtomId| {
         let x = asked.graph.ix(id);
         x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
     };
     let intents = asked.state.run.in_flight.iter();
-    intents.filter(|intent| is_inside(&intent.atom)).count() as u64
+    intents.filter(move |intent| is_inside(&intent.atom))
+}
+
+/// The rest of the run's limit, without what is reserved for attempts in flight.
+fn left_to_run(asked: FragmentRequest<'_>, limit: UsageLimit) -> Option<u64> {
+    let run = &asked.state.run;
+    let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
+    let most = asked.state.objective.constraints.usage(limit)?;
+    Some(most.saturating_sub(used))
+}
+
+fn of_usage<'i>(
+    settled: &Usage,
+    in_flight: impl Iterator<Item = &'i Intent>,
+    limit: UsageLimit,
+) -> u64 {
+    let reserved: u64 = in_flight.map(|intent| intent.reserved.of(limit)).sum();
+    settled.of(limit).saturating_add(reserved)
 }
 
 /// A step inside gets no more than is left to the fragment around it.
@@ -189,7 +216,14 @@ pub(super) fn handed(
         let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else {
             continue;
         };
-        for (limit, unit) in [(PhaseLimit::Attempts, "attempts"), (PhaseLimit::Time, "ms")] {
+        let units = [
+            (PhaseLimit::Attempts, "attempts"),
+            (PhaseLimit::Time, "ms"),
+            (PhaseLimit::Calls, "model calls"),
+            (PhaseLimit::Tokens, "tokens"),
+            (PhaseLimit::Cost, "millionths of a dollar"),
+        ];
+        for (limit, unit) in units {
             let (Some(wanted), Some(left)) = (budget.of(limit), left(asked, limit)) else {
                 continue;
             };
@@ -222,6 +256,10 @@ pub struct Remaining {
     pub attempts: Option<u64>,
     /// Active time, in milliseconds.
     pub time_ms: Option<u64>,
+    pub model_calls: Option<u64>,
+    pub tokens: Option<u64>,
+    /// In millionths of a dollar.
+    pub cost_micro_usd: Option<u64>,
 }
 
 impl Remaining {
@@ -255,6 +293,9 @@ impl Remaining {
             refinements: refinements.min(u32::try_from(replans).unwrap_or(u32::MAX)),
             attempts: left(asked, PhaseLimit::Attempts),
             time_ms: left(asked, PhaseLimit::Time),
+            model_calls: left(asked, PhaseLimit::Calls),
+            tokens: left(asked, PhaseLimit::Tokens),
+            cost_micro_usd: left(asked, PhaseLimit::Cost),
         }
     }
 
@@ -289,6 +330,21 @@ impl Remaining {
                 "time_ms",
                 self.time_ms,
                 "milliseconds of active time from when it is planned; then what is open of it is dropped",
+            ),
+            (
+                "model_calls",
+                self.model_calls,
+                "model calls of all its atoms together",
+            ),
+            (
+                "tokens",
+                self.tokens,
+                "tokens that all its atoms together read and write",
+            ),
+            (
+                "cost_micro_usd",
+                self.cost_micro_usd,
+                "millionths of a dollar that all its atoms together cost",
             ),
         ];
         let rows = rows.into_iter();

@@ -85,6 +85,7 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
             false => Role::Worker,
         },
         agent: None,
+        reserved: Default::default(),
         id: AttemptId::new(alloc::format!("{atom}.{}", run.attempts_started + 1)),
         choices: world.active.choices(graph, x),
         epoch: run.epoch,

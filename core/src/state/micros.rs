@@ -26,6 +26,35 @@ impl Micros {
         whole.checked_mul(DOLLAR)?.checked_add(fraction).map(Self)
     }
 
+    /// The same as programs print it, as `0.0123456789` or `1e-05`: the rest of a millionth is rounded up.
+    pub fn rounded_up(text: &str) -> Option<Self> {
+        let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+            return None;
+        }
+        let exponent: i32 = exponent.parse().ok()?;
+        let digits = format!("{whole}{fraction}");
+        // The place of the point among the digits, in millionths.
+        let point = i64::try_from(whole.len()).ok()? + i64::from(exponent) + DIGITS as i64;
+        let mut micros: u64 = 0;
+        let mut has_rest = false;
+        for (place, digit) in (0_i64..).zip(digits.bytes()) {
+            let digit = u64::from(digit - b'0');
+            if place < point {
+                micros = micros.saturating_mul(10).saturating_add(digit);
+            } else {
+                has_rest |= digit > 0;
+            }
+        }
+        let missing = point.saturating_sub(i64::try_from(digits.len()).ok()?);
+        for _ in 0..missing.clamp(0, i64::from(u8::MAX)) {
+            micros = micros.saturating_mul(10);
+        }
+        Some(Self(micros.saturating_add(u64::from(has_rest))))
+    }
+
     /// The amount in dollars, with two digits after the point or as many as it has.
     pub fn text(self) -> String {
         let fraction = format!("{:0DIGITS$}", self.0 % DOLLAR);

@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, FreeValue,
+    Check, FreeValue, Micros, UsageLimit,
     fields::{DurationText, Fields},
     table::{record, words},
     value::FieldValue,
@@ -82,6 +82,18 @@ record! {
         ///
         /// Sleep counts for nothing
         optional time_budget: DurationText,
+        /// model calls in all, over restarts
+        ///
+        /// As agents report them. An agent that reports none uses none of it
+        optional(one_at_least) model_calls: u64,
+        /// tokens in all, over restarts
+        ///
+        /// Those read, written and read from a cache together
+        optional(one_at_least) tokens: u64,
+        /// dollars in all, over restarts
+        ///
+        /// Decimal text such as `"2.50"`
+        optional(some_money) cost_usd: Micros,
         /// time of one attempt or check
         optional(Fields::length) attempt_timeout: DurationText = DurationText::minutes(30),
         /// where attempts work
@@ -175,6 +187,21 @@ impl Constraints {
         self.max_parallel_agents().max(1)
     }
 
+    /// A limit of usage; of money in millionths of a dollar.
+    pub fn usage(&self, limit: UsageLimit) -> Option<u64> {
+        match limit {
+            UsageLimit::Calls => self.model_calls,
+            UsageLimit::Tokens => self.tokens,
+            UsageLimit::Cost => self.cost_usd.map(|cost| cost.0),
+        }
+    }
+
+    /// Whether model calls, tokens or money are limited.
+    pub fn limits_usage(&self) -> bool {
+        let mut limits = UsageLimit::ALL.into_iter();
+        limits.any(|limit| self.usage(limit).is_some())
+    }
+
     pub fn attempt_timeout_ms(&self) -> u64 {
         self.attempt_timeout().ms
     }
@@ -182,11 +209,27 @@ impl Constraints {
 
 fn at_least_one(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
     let count = fields.small(key)?;
-    if count == 0 {
-        let message = format!("`{key}` is 0, so nothing could ever be tried");
-        fields.fault_at(key, "limit", message, Some("1 or more".to_owned()));
-    }
+    refuse_nothing(fields, key, count == 0, "1 or more");
     Some(count)
+}
+
+fn one_at_least(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
+    let count = fields.count(key)?;
+    refuse_nothing(fields, key, count == 0, "1 or more");
+    Some(count)
+}
+
+fn some_money(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Micros> {
+    let money = Micros::take(fields, key)?;
+    refuse_nothing(fields, key, money.0 == 0, "more than 0.00");
+    Some(money)
+}
+
+fn refuse_nothing(fields: &mut Fields<'_, '_>, key: &'static str, is_nothing: bool, hint: &str) {
+    if is_nothing {
+        let message = format!("`{key}` is 0, so nothing could ever be tried");
+        fields.fault_at(key, "limit", message, Some(hint.to_owned()));
+    }
 }
 
 record! {

@@ -1,13 +1,15 @@
 //! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
 pub mod final_result;
+mod spent;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use final_result::FinalResult;
+pub use spent::{AgentSpent, Spent};
 
 use super::{
-    FreeValue, Role, Shared, SideEffect,
+    FreeValue, Role, Shared, SideEffect, Usage,
     fields::{Extra, Fields},
     record::Choices,
     rule::Form,
@@ -46,6 +48,8 @@ record! {
         /// The newest 50 kinds of failures, oldest first
         filled[program] patterns: Shared<Vec<PatternRecord>>,
         always[program] spent: Spent,
+        /// The part of each agent, of the first 20, by its role
+        filled[program] spent_by_agent: Shared<Vec<AgentSpent>>,
         optional[program] measure: MeasureText,
         /// How the last run ended
         optional[program] last_result: FinalResult,
@@ -81,6 +85,8 @@ record! {
         filled[program] role: Role = Role::Worker,
         /// The agent that does it; absent for an action
         optional[program] agent: AgentName,
+        /// An estimate of what it will use, by earlier attempts
+        filled[program] reserved: Usage,
         always[program] at: String,
     }
 }
@@ -137,19 +143,6 @@ record! {
         always[program] reason: String,
         /// Whether it was told that several atoms fail so
         filled[program] told: bool,
-    }
-}
-
-record! {
-    /// Used up by the runs of this state
-    #[derive(Default)]
-    pub struct Spent {
-        /// Attempts that came to their end, without repairs
-        always[program] attempts: u64,
-        always[program] transient: u64,
-        always[program] repairs: u64,
-        /// Milliseconds
-        always[program] active_ms: u64,
     }
 }
 
@@ -227,6 +220,7 @@ impl Default for Run {
             verdicts: Shared::default(),
             patterns: Shared::default(),
             spent: Spent::default(),
+            spent_by_agent: Shared::default(),
             measure: None,
             last_result: None,
             parent: None,

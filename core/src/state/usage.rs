@@ -2,6 +2,8 @@
 //!
 //! Not here: limits of them (`objective`), and the sum of a state (`run`).
 
+use alloc::string::{String, ToString};
+
 use super::{
     fields::{Extra, Fields, Findings, Writer},
     micros::Micros,
@@ -68,6 +70,32 @@ impl Usage {
         self.calls == 0 && self.tokens.total() == 0 && self.cost.is_none()
     }
 
+    /// The amount that a limit counts; of money millionths of a dollar.
+    pub fn of(&self, limit: UsageLimit) -> u64 {
+        match limit {
+            UsageLimit::Calls => self.calls,
+            UsageLimit::Tokens => self.tokens.total(),
+            UsageLimit::Cost => self.cost.map_or(0, |cost| cost.0),
+        }
+    }
+
+    /// The share of one of so many attempts, rounded up.
+    pub fn mean(&self, attempts: u64) -> Self {
+        let share = |sum: u64| sum.div_ceil(attempts.max(1));
+        let Tokens {
+            input,
+            output,
+            cached,
+            ..
+        } = self.tokens;
+        Self {
+            calls: share(self.calls),
+            tokens: Tokens::new(share(input), share(output), share(cached)),
+            cost: self.cost.map(|cost| Micros(share(cost.0))),
+            is_estimated: true,
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.tokens.add(&other.tokens);
@@ -76,6 +104,35 @@ impl Usage {
             (one, two) => one.or(two),
         };
         self.is_estimated |= other.is_estimated;
+    }
+}
+
+/// A limit of usage, in the order in which they end a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UsageLimit {
+    Calls,
+    Tokens,
+    Cost,
+}
+
+impl UsageLimit {
+    pub const ALL: [Self; 3] = [Self::Calls, Self::Tokens, Self::Cost];
+
+    /// The key of a constraint and of a phase's budget.
+    pub fn key(self) -> &'static str {
+        match self {
+            UsageLimit::Calls => "model_calls",
+            UsageLimit::Tokens => "tokens",
+            UsageLimit::Cost => "cost_usd",
+        }
+    }
+
+    /// An amount as a person writes it.
+    pub fn text(self, amount: u64) -> String {
+        match self {
+            UsageLimit::Calls | UsageLimit::Tokens => amount.to_string(),
+            UsageLimit::Cost => Micros(amount).text(),
+        }
     }
 }
 

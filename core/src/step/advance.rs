@@ -13,6 +13,7 @@ use super::{
     judgement::{self, Judgement, RunFacts},
     phase, planning, reconcile, redirect, run_end,
     transaction::Transaction,
+    usage,
 };
 use crate::{
     event::Reason,
@@ -51,11 +52,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
         Judgement::AwaitChange => {}
         Judgement::BaseCaseHolds => end_with_result(transaction),
         Judgement::HardBudget(reason) => {
-            interrupt(
-                transaction,
-                |_, must_finish| !must_finish,
-                "the budget is over",
-            );
+            interrupt_at_limit(transaction, reason);
             end(transaction, reason);
         }
         Judgement::NothingLeft(reason) => {
@@ -143,7 +140,11 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
         .time_budget
         .as_ref()
         .is_some_and(|budget| active_ms >= budget.ms);
-    is_over.then_some(Reason::Time)
+    if is_over {
+        return Some(Reason::Time);
+    }
+    let limit = usage::reached(transaction).or_else(|| dispatch::lacks(transaction));
+    limit.map(Reason::from)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
@@ -158,7 +159,7 @@ fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     let in_flight = &transaction.state.run.in_flight;
     let all_wait = in_flight
         .iter()
-        .all(|intent| candidate::awaits_person(transaction, intent));
+        .all(|intent| transaction.awaits_person(intent));
     if !transaction.session.base_was_seen || !all_wait || dispatch::can_start(transaction) {
         return None;
     }
@@ -198,6 +199,9 @@ fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
         | Reason::NoChoice
         | Reason::Iterations
         | Reason::Time
+        | Reason::Calls
+        | Reason::Tokens
+        | Reason::Cost
         | Reason::Unavailable
         | Reason::Bug => stuck_status(transaction),
     }
@@ -274,6 +278,16 @@ fn end(transaction: &mut Transaction, reason: Reason) {
 /// Candidates that wait for a person's word are made again once it is there.
 fn set_aside(transaction: &mut Transaction) {
     interrupt(transaction, |_, _| true, "a person must confirm it");
+}
+
+/// Ends what must not finish. At a limit of usage, what only has to land does, for that costs nothing.
+fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
+    let is_of_usage = reason.usage_limit().is_some();
+    let in_flight = transaction.state.run.in_flight.iter();
+    let landing = in_flight.filter(|intent| is_of_usage && usage::is_landing(transaction, intent));
+    let landing: Vec<AttemptId> = landing.map(|intent| intent.id.clone()).collect();
+    let which = |intent: &Intent, must_finish: bool| !must_finish && !landing.contains(&intent.id);
+    interrupt(transaction, which, "the budget is over");
 }
 
 /// Ends attempts without counting them.

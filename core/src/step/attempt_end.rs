@@ -8,6 +8,7 @@ use super::{
     failure::{self, Failure, doubt},
     guidance, patterns, phase, planning,
     transaction::Transaction,
+    usage,
 };
 use crate::{
     event::{AgentReport, Clarity, Event, Outcome},
@@ -22,18 +23,20 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
     let Some(intent) = transaction
         .in_flight(id)
         .filter(|intent| intent.epoch == epoch)
+        .cloned()
     else {
         transaction.announce(Event::Discarded {
             attempt: id.clone(),
         });
         return;
     };
+    usage::ended(transaction, id, &outcome.usage);
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
             lost(transaction, id)
         }
-        CommandEnd::Exit(0) => finished(transaction, &intent.clone(), outcome),
+        CommandEnd::Exit(0) => finished(transaction, &intent, outcome),
         CommandEnd::Exit(75) => transient(transaction, id, &outcome),
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)

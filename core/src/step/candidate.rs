@@ -21,7 +21,7 @@ use super::{
 use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
-    state::{Check, FailureClass, Intent, record::EvidenceRecord},
+    state::{Check, FailureClass, record::EvidenceRecord},
     verdict::{self, Basis, MeasurementKind, Verdict},
     world::{AttemptProgress, candidate},
 };
@@ -117,14 +117,6 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
     if !counts::count_repair(transaction, &intent.atom, &intent.context, cause) {
         repair::out_of_repairs(transaction, &intent.atom, &intent.context, cause);
     }
-}
-
-/// Whether all machine checks of a candidate hold and a person must decide the rest.
-pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool {
-    let serial = transaction.state.serial.0.saturating_sub(1);
-    let speculations = transaction.speculations();
-    let seen = candidate::of_candidate(&transaction.landing_context(&speculations), intent, serial);
-    matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
 /// Decides every candidate whose checks are complete.

@@ -4,13 +4,17 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{delivery, phase, transaction::Transaction};
+use super::{
+    delivery, phase,
+    transaction::Transaction,
+    usage::{self, Reservation},
+};
 use crate::{
     event::{Event, StartReason},
     graph::{Ix, active::ActiveGraph, overlap},
-    id::{AgentName, AtomId, CommitId, Digest},
+    id::{AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, Intent, Role, SideEffect, Try},
+    state::{AtomStatus, Intent, SideEffect, Try, UsageLimit},
     world::{self, speculation::Speculation},
 };
 
@@ -94,7 +98,7 @@ fn start_or_wait(
         .context(x)
         .is_some_and(|context| transaction.is_repair(id, context));
     let context = transaction.active.context(x);
-    let is_over = context.is_some_and(|context| !phase::may_start(transaction, x, context));
+    let is_over = context.is_some_and(|context| !may_start(transaction, x, context));
     let must_wait = is_over
         || is_fragile && !transaction.state.run.in_flight.is_empty()
         || is_repair && *is_repairing
@@ -116,7 +120,7 @@ fn speculate(transaction: &mut Transaction, mut free: usize) {
                 return;
             }
             let context = speculation.active.context(x);
-            if context.is_none_or(|context| !phase::may_start(transaction, x, context)) {
+            if context.is_none_or(|context| !may_start(transaction, x, context)) {
                 continue;
             }
             start(transaction, x, &speculation.active, head);
@@ -169,7 +173,8 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         ),
         None => (SideEffect::Tree, n),
     };
-    let (role, agent) = agent_of(transaction, &atom);
+    let (role, agent) = usage::agent_of(transaction, &atom);
+    let reserved = Reservation::of(transaction, &atom).usage;
     let at = transaction.at().into();
     transaction
         .session
@@ -194,6 +199,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         base,
         role,
         agent,
+        reserved,
         at,
         extra: Default::default(),
     });
@@ -205,19 +211,6 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         description,
         because,
     });
-}
-
-/// The role of an attempt, and its agent; none where an action does it.
-fn agent_of(transaction: &Transaction, atom: &AtomId) -> (Role, Option<AgentName>) {
-    let role = match transaction.plan_of(atom) {
-        Some(_) => Role::Planner,
-        None => Role::Worker,
-    };
-    let task = transaction.task_of(atom);
-    let has_action = task.is_some_and(|task| task.spec.action.is_some());
-    let named = task.and_then(|task| task.spec.agent.as_ref());
-    let agent = named.or_else(|| transaction.session.agents.of(role, atom));
-    (role, agent.filter(|_| !has_action).cloned())
 }
 
 /// Why an attempt in this context starts now.
@@ -266,6 +259,12 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
 /// Atoms that are live, pending and not in flight, with all prerequisites resolved. A planning step with fragments to
 /// choose from does not start.
 fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
+    let is_paid = |x: &Ix| usage::lacking(transaction, transaction.graph.id(*x)).is_none();
+    unpaid(transaction).filter(is_paid)
+}
+
+/// The same, whatever the limits of usage.
+fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
     let in_flight: BTreeSet<&AtomId> = transaction
         .state
         .run
@@ -291,6 +290,28 @@ fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
     })
 }
 
+/// Whether the budgets of the phases above and of the run leave room for an attempt.
+fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> bool {
+    phase::may_start(transaction, x, context)
+        && usage::lacking(transaction, transaction.graph.id(x)).is_none()
+}
+
+/// The limit of usage that leaves too little for all that could start, with nothing in flight that could leave more.
+pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
+    let constraints = &transaction.state.objective.constraints;
+    if !constraints.limits_usage()
+        || !transaction.state.run.in_flight.is_empty()
+        || startable(transaction).next().is_some()
+        || can_speculate(transaction)
+    {
+        return None;
+    }
+    let atoms = unpaid(transaction).map(|x| transaction.graph.id(x));
+    atoms
+        .filter_map(|atom| usage::lacking(transaction, atom))
+        .min()
+}
+
 /// Whether something may start now or after its backoff, with a slot to start it in.
 pub(super) fn can_start(transaction: &Transaction) -> bool {
     free_slots(transaction) > 0
@@ -304,7 +325,7 @@ fn can_speculate(transaction: &Transaction) -> bool {
         let mut tasks = transaction.graph.tasks();
         let may_start = |x: Ix| {
             let context = speculation.active.context(x);
-            context.is_some_and(|context| phase::may_start(transaction, x, context))
+            context.is_some_and(|context| may_start(transaction, x, context))
         };
         (speculation.wants_staging(&landing_context)
             || speculation.head(&landing_context).is_some())

@@ -9,7 +9,10 @@ use alloc::{
     vec::Vec,
 };
 
-use super::transaction::Transaction;
+use super::{
+    transaction::Transaction,
+    usage::{self, Reservation, Sums},
+};
 use crate::{
     event::Event,
     graph::{Ix, PlannedPhase},
@@ -17,7 +20,7 @@ use crate::{
     search,
     state::{
         AtomStatus, EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep,
-        Task, final_result::DroppedPart, record::DropEntry,
+        Task, Try, Usage, UsageLimit, final_result::DroppedPart, record::DropEntry,
     },
 };
 
@@ -51,7 +54,9 @@ pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> b
         let in_flight =
             u64::from(seen.attempts) + seen.in_flight(transaction, false).count() as u64;
         let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
-        is_room(PhaseLimit::Attempts, in_flight) && is_room(PhaseLimit::Time, seen.ms)
+        is_room(PhaseLimit::Attempts, in_flight)
+            && is_room(PhaseLimit::Time, seen.ms)
+            && seen.lacking(transaction, x).is_none()
     })
 }
 
@@ -207,6 +212,7 @@ struct PhaseUsage<'d> {
     attempts: u32,
     /// Active time since its clock began.
     ms: u64,
+    usage: &'d Usage,
 }
 
 impl<'d> PhaseUsage<'d> {
@@ -220,6 +226,7 @@ impl<'d> PhaseUsage<'d> {
             phase,
             budget: step.budget.as_ref()?,
             attempts: fragment.attempts,
+            usage: &fragment.usage,
             ms: since_ms.map_or(0, |since_ms| {
                 transaction.spent_ms().saturating_sub(since_ms)
             }),
@@ -257,7 +264,9 @@ impl<'d> PhaseUsage<'d> {
             reached(PhaseLimit::Attempts, attempts)
                 .filter(|_| self.in_flight(transaction, false).next().is_none())
         };
-        let over = by_time.or_else(by_attempts)?;
+        let over = by_time
+            .or_else(by_attempts)
+            .or_else(|| self.over_by_usage(transaction))?;
         let is_open = self
             .phase
             .remaining()
@@ -268,6 +277,85 @@ impl<'d> PhaseUsage<'d> {
             || self.in_flight(transaction, true).next().is_some();
         let waits = self.awaits_repair(transaction) || self.is_in_doubt(transaction);
         (is_open && !is_bound && !waits).then_some(over)
+    }
+
+    /// Its attempts in flight, repairs among them.
+    fn all_in_flight<'s>(
+        &'s self,
+        transaction: &'s Transaction,
+    ) -> impl Iterator<Item = &'s Intent> {
+        let others = self.in_flight(transaction, false);
+        others.chain(self.in_flight(transaction, true))
+    }
+
+    /// The first limit of usage that leaves too little for an attempt.
+    fn lacking(&self, transaction: &Transaction, x: Ix) -> Option<UsageLimit> {
+        if !self.budget.limits_usage() {
+            return None;
+        }
+        let wanted = Reservation::of(transaction, transaction.graph.id(x));
+        let claims = usage::claimed(transaction, self.usage, self.all_in_flight(transaction));
+        let mut limits = UsageLimit::ALL.into_iter();
+        limits.find(|limit| {
+            let most = self.budget.of(PhaseLimit::of_usage(*limit));
+            most.is_some_and(|most| !wanted.fits(*limit, claims.of(*limit), most))
+        })
+    }
+
+    /// The limit of usage that is reached, or that leaves too little for each part that is ready. An attempt that
+    /// only has to land is awaited, for that costs nothing.
+    fn over_by_usage(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
+        if !self.budget.limits_usage() {
+            return None;
+        }
+        let mut in_flight = self.all_in_flight(transaction);
+        if in_flight.any(|intent| usage::is_landing(transaction, intent)) {
+            return None;
+        }
+        let sums = Sums::of(transaction, self.usage, self.all_in_flight(transaction));
+        let mut limits = UsageLimit::ALL.into_iter();
+        let reached = limits.find(|limit| {
+            let most = self.budget.of(PhaseLimit::of_usage(*limit));
+            most.is_some_and(|most| sums.reach(*limit, most))
+        });
+        match reached {
+            Some(limit) => Some((PhaseLimit::of_usage(limit), sums.all(limit))),
+            None => self.stuck(transaction),
+        }
+    }
+
+    /// The limit of usage that no part can start under, and how much would be used with the next one.
+    fn stuck(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
+        if self.all_in_flight(transaction).next().is_some() {
+            return None;
+        }
+        let mut found = None;
+        for x in self.ready(transaction) {
+            let limit = self.lacking(transaction, x)?;
+            let wanted = Reservation::of(transaction, transaction.graph.id(x)).usage;
+            let used = self.usage.of(limit).saturating_add(wanted.of(limit).max(1));
+            found = found.or(Some((PhaseLimit::of_usage(limit), used)));
+        }
+        found
+    }
+
+    /// Its tasks that could start if no budget limited them.
+    fn ready(&self, transaction: &Transaction) -> impl Iterator<Item = Ix> {
+        let (graph, active) = (&transaction.graph, &transaction.active);
+        let parts = self.phase.remaining();
+        let inside = parts.iter().flat_map(|part| graph.subtree(*part));
+        let ready = inside.filter(|x| {
+            let is_pending = |task: &Task| {
+                let tried = active.context(*x).and_then(|context| task.tried(context));
+                task.status == AtomStatus::Pending && !tried.is_some_and(Try::has_failed)
+            };
+            let mut waits_for = graph.waits_for(*x);
+            active.is_leaf(graph, *x)
+                && transaction.task_of(graph.id(*x)).is_some_and(is_pending)
+                && waits_for.all(|dep| transaction.solved()[dep])
+        });
+        let ready: Vec<Ix> = ready.collect();
+        ready.into_iter()
     }
 
     /// Whether a person must be asked first: a dropped doubt is never asked about again.

@@ -15,7 +15,9 @@ use crate::{
     graph::{Ix, NodeKind},
     measure,
     search::rounds::{self, Round},
-    state::{AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, atom::replans},
+    state::{
+        AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit, atom::replans,
+    },
     verdict::assertions,
     world::doubts,
 };
@@ -36,6 +38,10 @@ pub(super) fn next_moves(
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(transaction),
         (_, Reason::Iterations) => moves.push(raise(transaction, RaisableLimit::Iterations)),
         (_, Reason::Time) => moves.push(raise(transaction, RaisableLimit::Time)),
+        (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {
+            let limit = reason.usage_limit().map(RaisableLimit::Usage);
+            moves.extend(limit.map(|limit| raise(transaction, limit)));
+        }
         (_, Reason::InDoubt) => {
             let doubts = doubts::doubts(&transaction.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
@@ -80,6 +86,7 @@ enum RaisableLimit {
     Refinements,
     Iterations,
     Time,
+    Usage(UsageLimit),
 }
 
 /// The command that doubles a limit. For attempts it doubles the limit of what failed, for iterations and time the
@@ -105,6 +112,11 @@ fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
         RaisableLimit::Time => {
             let minutes = (transaction.spent_ms() / 60_000).saturating_add(1);
             ("time_budget", format!("{}m", minutes.saturating_mul(2)))
+        }
+        RaisableLimit::Usage(limit) => {
+            let spent = transaction.state.run.spent.usage.of(limit);
+            let most = constraints.usage(limit).unwrap_or(0).max(spent).max(1);
+            (limit.key(), limit.text(most.saturating_mul(2)))
         }
     };
     format!("descent run --set {key}={value}")

@@ -15,7 +15,8 @@ use crate::{
     id::{AtomId, Digest},
     measure,
     state::{
-        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, record::InDoubtEntry,
+        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, Usage,
+        record::InDoubtEntry,
     },
 };
 
@@ -89,6 +90,7 @@ pub(super) fn out_of_repairs(
         base: None,
         role: Role::Worker,
         agent: None,
+        reserved: Usage::default(),
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };

@@ -218,6 +218,9 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
         },
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
+        (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {
+            format!("{}; {work}", at_limit(transaction, reason))
+        }
         (_, Reason::InDoubt) => format!("an effect outside is in doubt; {work}"),
         (_, Reason::Confirmation) => {
             format!("all that a machine can check holds; a person must confirm the rest; {work}")
@@ -225,6 +228,30 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
         (_, Reason::Guidance) => format!("an atom needs guidance; {work}"),
         (_, Reason::AlreadyHeld | Reason::BaseCase | Reason::Stopped | Reason::Bug) => work,
     }
+}
+
+/// The limit of usage that ended the run, and how much of it was used.
+fn at_limit(transaction: &Transaction, reason: Reason) -> String {
+    let run = &transaction.state.run;
+    let constraints = &transaction.state.objective.constraints;
+    let limit = reason.usage_limit();
+    let limit = limit.and_then(|limit| Some((limit, constraints.usage(limit)?)));
+    let Some((limit, most)) = limit else {
+        return String::new();
+    };
+    let used = run.spent.usage.of(limit);
+    let (key, of) = (limit.key(), limit.text(most));
+    let about = if run.spent.usage.is_estimated {
+        "≈ "
+    } else {
+        ""
+    };
+    if used < most {
+        let used = limit.text(used);
+        return format!("{key}: {about}{used} of {of} are used, and the next attempt needs more");
+    }
+    let used = limit.text(used);
+    format!("{key}: {about}{used} of {of} are used")
 }
 
 /// The final result of the last run, with all that is done.

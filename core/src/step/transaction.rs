@@ -2,6 +2,7 @@
 //! `reads`. It knows none of the transitions.
 
 mod reads;
+mod settle;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -357,7 +358,9 @@ impl Transaction {
             .position(|intent| intent.id == *id)?;
         self.session.progress.remove(id);
         self.session.checks_wait_until_ms.remove(id);
-        Some(self.run().in_flight.remove(index))
+        let intent = self.run().in_flight.remove(index);
+        self.settle(&intent);
+        Some(intent)
     }
 
     /// Measures what can still be tried. Only touched records are counted, for all else is as it was.

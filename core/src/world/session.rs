@@ -12,7 +12,7 @@ use super::trail_limits::{TrailLimits, Watch};
 use crate::{
     event::{Merge, Outcome},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::{ResultCommit, VerdictRecord},
+    state::{ResultCommit, Usage, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -27,6 +27,8 @@ pub struct Session {
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
+    /// Usage that attempts in flight have reported so far, or at their end.
+    pub(crate) reported: BTreeMap<AttemptId, Usage>,
     /// Trees by commit, as far as the host has reported them.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
     /// The trees of speculations, by group and choice.

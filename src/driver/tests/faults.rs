@@ -215,6 +215,7 @@ async fn real_run(
         programs,
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
+        usage: Default::default(),
         held: crate::driver::PendingOutcomes::default(),
         sessions: crate::driver::Sessions::default(),
         evidence: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),

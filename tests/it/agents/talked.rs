@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::agents,
-    world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
+    world::{Ran, World, long_nap, plan, processes, task, with},
 };
 
 /// The protocols that the fixture agents speak.

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::{
     id::AtomId,
     state::{
+        Micros, UsageLimit,
         fields::{DurationText, Fields},
         table::{record, words},
     },
@@ -20,6 +21,12 @@ record! {
         optional attempts: u32,
         /// Active time from when it was planned
         optional time: DurationText,
+        /// Model calls of its atoms
+        optional model_calls: u64,
+        /// Tokens that its atoms read and write
+        optional tokens: u64,
+        /// Dollars, as decimal text
+        optional cost_usd: Micros,
     }
     check is_a_limit;
 }
@@ -28,6 +35,9 @@ words! {
     pub enum PhaseLimit {
         Attempts = "attempts",
         Time = "time",
+        Calls = "calls",
+        Tokens = "tokens",
+        Cost = "cost",
     }
 }
 
@@ -36,7 +46,7 @@ record! {
     #[derive(PartialEq)]
     pub struct PhaseEnd {
         required[program] limit: PhaseLimit,
-        /// How much of it was used
+        /// How much of it was used; of money millionths of a dollar
         required[program] used: u64,
         /// It counts as resolved without these parts, whatever comes of them later
         filled[program] missing: Vec<AtomId>,
@@ -46,15 +56,31 @@ record! {
 }
 
 fn is_a_limit(fields: &mut Fields<'_, '_>, budget: &PhaseBudget) {
-    let (attempts, time) = (budget.attempts, budget.time.as_ref());
-    let is_nothing = attempts == Some(0) || time.is_some_and(|time| time.ms == 0);
-    if is_nothing || attempts.is_none() && time.is_none() {
-        let hint = Some("write attempts, from 1 on, or time, such as \"30m\", or both".into());
+    let mut limits = PhaseLimit::WORDS.into_iter();
+    let given: Vec<u64> = limits
+        .by_ref()
+        .filter_map(|(_, limit)| budget.of(limit))
+        .collect();
+    if given.is_empty() || given.contains(&0) {
+        let hint = Some(
+            "write attempts, time such as \"30m\", model_calls, tokens or cost_usd, each above 0"
+                .into(),
+        );
         let message = "a budget with which nothing can be tried, or that limits nothing".into();
         let at = (fields.pointer.clone(), fields.node.span);
         fields
             .found
             .fault("empty-budget", (&at.0, at.1), message, hint);
+    }
+}
+
+impl PhaseLimit {
+    pub fn of_usage(limit: UsageLimit) -> Self {
+        match limit {
+            UsageLimit::Calls => PhaseLimit::Calls,
+            UsageLimit::Tokens => PhaseLimit::Tokens,
+            UsageLimit::Cost => PhaseLimit::Cost,
+        }
     }
 }
 
@@ -64,7 +90,16 @@ impl PhaseBudget {
         match limit {
             PhaseLimit::Attempts => self.attempts.map(u64::from),
             PhaseLimit::Time => self.time.as_ref().map(|time| time.ms),
+            PhaseLimit::Calls => self.model_calls,
+            PhaseLimit::Tokens => self.tokens,
+            PhaseLimit::Cost => self.cost_usd.map(|cost| cost.0),
         }
+    }
+
+    /// Whether model calls, tokens or money are limited.
+    pub fn limits_usage(&self) -> bool {
+        let mut limits = UsageLimit::ALL.into_iter();
+        limits.any(|limit| self.of(PhaseLimit::of_usage(limit)).is_some())
     }
 }
 

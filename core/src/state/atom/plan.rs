@@ -11,7 +11,7 @@ use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
     state::{
-        Constraints, State,
+        Constraints, State, Usage,
         fields::{Extra, Fields, Writer},
         rule::FieldRule,
         table::{Part, record, rule},
@@ -55,6 +55,8 @@ record! {
         filled[program] attempts: u32,
         /// Active time of the run when its clock began, in milliseconds, where the step has a budget of time
         optional[program] since_ms: u64,
+        /// Usage of its atoms, where the step has a budget of it
+        filled[program] usage: Usage,
         optional[program] ended: PhaseEnd,
     }
 }

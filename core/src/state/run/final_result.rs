@@ -9,7 +9,7 @@ use crate::{
     doc::Node,
     id::{AtomId, CommitId, Lineage},
     state::{
-        FailureClass,
+        FailureClass, UsageLimit,
         fields::{Extra, Fields, Findings, Writer},
         record::{Choices, EvidenceRecord},
         rule::Form,
@@ -74,6 +74,9 @@ words! {
         NoChoice = "no_choice",
         Iterations = "iterations",
         Time = "time",
+        Calls = "calls",
+        Tokens = "tokens",
+        Cost = "cost",
         Guidance = "guidance",
         InDoubt = "in_doubt",
         Confirmation = "confirmation",
@@ -141,7 +144,23 @@ record! {
     }
 }
 
+impl From<UsageLimit> for Reason {
+    fn from(limit: UsageLimit) -> Self {
+        match limit {
+            UsageLimit::Calls => Reason::Calls,
+            UsageLimit::Tokens => Reason::Tokens,
+            UsageLimit::Cost => Reason::Cost,
+        }
+    }
+}
+
 impl Reason {
+    /// The limit of usage that ended the run.
+    pub fn usage_limit(self) -> Option<UsageLimit> {
+        let mut limits = UsageLimit::ALL.into_iter();
+        limits.find(|limit| Reason::from(*limit) == self)
+    }
+
     /// A person is needed before anything else can be judged.
     pub fn asks_a_person(self) -> bool {
         match self {
@@ -152,6 +171,9 @@ impl Reason {
             | Reason::NoChoice
             | Reason::Iterations
             | Reason::Time
+            | Reason::Calls
+            | Reason::Tokens
+            | Reason::Cost
             | Reason::Unavailable
             | Reason::Bug => false,
         }

@@ -11,9 +11,9 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     search::rounds,
     state::{Intent, PlanningStep, Task},
-    verdict::{Basis, Evaluator},
+    verdict::{Basis, CheckProgress, Evaluator},
     world::{
-        result_commits, results,
+        candidate, result_commits, results,
         speculation::{self, LandingContext, Speculation},
     },
 };
@@ -201,6 +201,15 @@ impl Transaction {
             .task_of(&intent.atom)
             .is_none_or(|task| task.interruptible);
         intent.effect.is_once_only() || !interruptible
+    }
+
+    /// Whether all machine checks of a candidate hold and a person must decide the rest.
+    pub(crate) fn awaits_person(&self, intent: &Intent) -> bool {
+        let serial = self.state.serial.0.saturating_sub(1);
+        let speculations = self.speculations();
+        let landing_context = self.landing_context(&speculations);
+        let seen = candidate::of_candidate(&landing_context, intent, serial);
+        matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
     /// Judges by the evidence that the cache holds for `basis`.

@@ -308,6 +308,7 @@ impl Story {
             watch: Watch::with_events(heard),
             executor: Arc::new(self.executor.clone()),
             agents: Arc::default(),
+            usage: Default::default(),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
             from: None,

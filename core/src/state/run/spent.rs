@@ -1,0 +1,99 @@
+//! Time, attempts and usage that a state has spent, in all and by agent.
+//!
+//! Invariant: an attempt is settled once, when it leaves the list of those in flight.
+
+use alloc::vec::Vec;
+
+use super::{Intent, Run};
+use crate::{
+    id::AgentName,
+    state::{Role, Usage, table::record},
+};
+
+/// Agents that are told apart; the usage of further ones counts in all.
+const AGENTS_MAX: usize = 20;
+/// The name under which the usage of actions is kept.
+const ACTION: &str = "action";
+
+record! {
+    /// Used up by the runs of this state
+    #[derive(Default)]
+    pub struct Spent {
+        /// Attempts that came to their end, without repairs
+        always[program] attempts: u64,
+        always[program] transient: u64,
+        always[program] repairs: u64,
+        /// Milliseconds
+        always[program] active_ms: u64,
+        part[program] usage: Usage,
+    }
+}
+
+record! {
+    /// Used up by an agent in one role
+    #[derive(PartialEq)]
+    pub struct AgentSpent {
+        required[program] agent: AgentName,
+        filled[program] role: Role = Role::Worker,
+        /// Attempts from the first one on whose usage is known
+        always[program] attempts: u64,
+        part[program] usage: Usage,
+    }
+}
+
+impl Intent {
+    /// The agent whose usage it is.
+    pub fn payer(&self) -> AgentName {
+        payer(self.agent.as_ref())
+    }
+}
+
+fn payer(agent: Option<&AgentName>) -> AgentName {
+    agent.cloned().unwrap_or_else(|| AgentName::new(ACTION))
+}
+
+impl Run {
+    /// The mean of an agent's earlier attempts in that role; nothing where none is known.
+    pub fn estimate(&self, role: Role, agent: Option<&AgentName>) -> Usage {
+        let agent = payer(agent);
+        let mut rows = self.spent_by_agent.iter();
+        let row = rows.find(|row| row.agent == agent && row.role == role);
+        row.map_or_else(Usage::default, |row| row.usage.mean(row.attempts))
+    }
+
+    /// Takes the usage of an attempt that is over into what is spent.
+    pub fn settle(&mut self, intent: &Intent, usage: &Usage) {
+        self.spent.usage.add(usage);
+        let agent = intent.payer();
+        let is_it = |row: &AgentSpent| row.agent == agent && row.role == intent.role;
+        let is_known = self.spent_by_agent.iter().any(is_it);
+        if !is_known && (usage.is_none() || !self.has_room_for(&agent)) {
+            return;
+        }
+        let rows: &mut Vec<AgentSpent> = &mut self.spent_by_agent;
+        if !is_known {
+            rows.push(AgentSpent {
+                agent: agent.clone(),
+                role: intent.role,
+                attempts: 0,
+                usage: Usage::default(),
+                extra: Default::default(),
+            });
+        }
+        if let Some(row) = rows.iter_mut().find(|row| is_it(row)) {
+            row.attempts += 1;
+            row.usage.add(usage);
+        }
+    }
+
+    /// The usage of an attempt whose end nobody saw is what was reserved for it.
+    pub fn settle_unseen(&mut self, intent: &Intent) {
+        self.settle(intent, &intent.reserved);
+    }
+
+    fn has_room_for(&self, agent: &AgentName) -> bool {
+        let mut known: Vec<&AgentName> = self.spent_by_agent.iter().map(|row| &row.agent).collect();
+        known.dedup();
+        known.len() < AGENTS_MAX || known.contains(&agent)
+    }
+}
