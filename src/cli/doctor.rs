@@ -6,6 +6,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
     ops::doctor::{Finding, Health, diagnose},
+    process::programs,
     render::{Line, Meaning, Page},
     store::StatePlace,
 };
@@ -31,7 +32,7 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     let place = context
         .place()?
         .unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
-    let findings = diagnose(&place);
+    let findings = diagnose(&place, &*programs::real());
     let worst = |health| findings.iter().filter(|one| one.health == health).count();
     let (missing, degraded) = (worst(Health::Missing), worst(Health::Degraded));
     let next = if missing > 0 {
@@ -83,7 +84,7 @@ fn row(page: &mut Page, finding: &Finding) {
         Health::Missing => (Meaning::Fail, "missing"),
     };
     let head = Line::new()
-        .plain(finding.name)
+        .plain(finding.name.as_ref())
         .pad(NAME_WIDTH)
         .put(meaning, mark)
         .pad(NAME_WIDTH + 10);

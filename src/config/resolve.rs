@@ -146,6 +146,22 @@ fn of_worker(layer: &ConfigLayer, role: Role) -> Option<RoleChoice> {
     })
 }
 
+impl ResolvedAgent {
+    /// A preset as it is, under its own name.
+    pub fn of_preset(preset: &'static Preset) -> Self {
+        let agent = AgentConfig {
+            source: AgentSource::Preset(preset),
+            args: Vec::new(),
+            env: Vec::new(),
+            modes: Modes::default(),
+            first_event: None,
+            idle: None,
+            price: None,
+        };
+        resolved(&AgentName::from(preset.name.as_str()), &agent)
+    }
+}
+
 /// The role whose agent is asked where this one has none.
 fn fallback(role: Role) -> Option<Role> {
     match role {

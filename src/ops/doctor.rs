@@ -2,13 +2,16 @@
 //!
 //! Invariant: it works without a state too, and nothing of it stays.
 
+mod agents;
 mod disk;
 mod machine;
 mod tools;
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::store::StatePlace;
+use crate::{process::Programs, store::StatePlace};
 
 /// The state of one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,7 +28,7 @@ pub enum Health {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub health: Health,
     /// The observation.
     pub found: String,
@@ -38,9 +41,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+    fn ok(name: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
         Self {
-            name,
+            name: name.into(),
             health: Health::Ok,
             found: found.into(),
             means: None,
@@ -48,7 +51,11 @@ impl Finding {
         }
     }
 
-    fn degraded(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
+    fn degraded(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
         Self {
             health: Health::Degraded,
             means: Some(means),
@@ -56,7 +63,11 @@ impl Finding {
         }
     }
 
-    fn missing(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
+    fn missing(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
         Self {
             health: Health::Missing,
             ..Self::degraded(name, found, means)
@@ -70,9 +81,10 @@ impl Finding {
 }
 
 /// Tries everything.
-pub fn diagnose(place: &StatePlace) -> Vec<Finding> {
+pub fn diagnose(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
     let mut findings = disk::findings(place);
     findings.extend(tools::findings(place));
+    findings.extend(agents::findings(place, programs));
     findings.extend(machine::findings());
     findings
 }

@@ -290,3 +290,62 @@ fn another_agent_by_hand_opens_a_new_context() {
     world.replace_in_state("\"agent\": \"one\"", "\"agent\": \"other\"");
     world.run().expect(0);
 }
+
+/// A `claude` that tells its version, and whether somebody is logged in.
+fn claude(world: &World, logged_in: bool) {
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) echo '2.9.0 (Claude Code)';; auth) echo '{{\"loggedIn\": {logged_in}}}';; *) touch {};; esac\n",
+        world.out("started").display()
+    );
+    world.program("claude", &script);
+}
+
+fn finding(world: &World, name: &str, exit: i32) -> Value {
+    let found = ran(world, &["doctor", "--json"]).expect(exit).json();
+    let findings = found["findings"].as_array().unwrap();
+    let one = findings.iter().find(|finding| finding["name"] == name);
+    one.unwrap_or_else(|| panic!("no {name} in {found:#}"))
+        .clone()
+}
+
+#[test]
+fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
+    let world = World::new();
+    assert_eq!(finding(&world, "agents", 0)["health"], "ok");
+    claude(&world, true);
+    let one = finding(&world, "agent claude", 0);
+    let words = "Claude Code 2.9.0, logged in; cancelled by its protocol, can resume";
+    assert_eq!(one["found"], words);
+    let worker = finding(&world, "worker", 0);
+    assert_eq!(worker["health"], "degraded");
+    assert!(worker["mend"].as_str().unwrap().contains("roles.worker"));
+    let files = "none for agents: they have your files and your network";
+    assert_eq!(finding(&world, "walls", 0)["found"], files);
+    world.write(
+        "descent.toml",
+        "agents.me.preset = \"claude\"\nroles.worker = \"me\"\n",
+    );
+    assert_eq!(finding(&world, "agent me", 0)["health"], "ok");
+    claude(&world, false);
+    let one = finding(&world, "agent me", 69);
+    assert_eq!(
+        (&one["health"], &one["mend"]),
+        (&json!("missing"), &json!("claude auth login"))
+    );
+    world.write("descent.toml", "agents.me.preset = \"claude\"\n");
+    assert_eq!(finding(&world, "agent me", 0)["health"], "degraded");
+    world.write(
+        "descent.toml",
+        "agents.me.preset = \"codex\"\nroles.worker = \"me\"\nroles.judge = \"you\"\n",
+    );
+    let one = finding(&world, "agent me", 69);
+    assert_eq!(one["mend"], "npm install -g @openai/codex");
+    assert_eq!(finding(&world, "role judge", 69)["health"], "missing");
+    world.write("descent.toml", "agents.me.preset = \"codx\"\n");
+    let one = finding(&world, "agents", 69);
+    assert_eq!(one["mend"], "did you mean `codex`?");
+    assert!(
+        !world.out("started").exists(),
+        "an agent was started to work"
+    );
+}

@@ -1,0 +1,237 @@
+//! The agents of the configuration, else the known programs that are installed: version, whether a person is
+//! logged in, and whether it can be cancelled and resumed.
+//!
+//! Invariant: only programs of presets are started, and only to ask them about themselves.
+
+use descent_core::id::AgentName;
+
+use super::Finding;
+use crate::{
+    config::{
+        self, Config,
+        agent::{ResolvedAgent, Transport},
+        preset::{Cancel, LoginCheck, Preset},
+        program::{ProgramLook, find_program, missing_program},
+    },
+    failure::Failure,
+    ops::agents::{AgentLook, example, installed},
+    process::{Programs, environment},
+    store::StatePlace,
+};
+
+const NO_WORK: &str = "nothing that it should do can be done";
+
+pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
+    let config = match config::load(&place.project) {
+        Ok(config) => config,
+        Err(error) => {
+            let failure = Failure::from(error);
+            let means = "no run begins with it";
+            return vec![Finding::missing("agents", failure.message, means).mend(failure.hint)];
+        }
+    };
+    let environment = environment::for_attempts(std::env::vars_os(), &[]);
+    let look = AgentLook {
+        config: &config,
+        environment: &environment,
+        programs,
+        dir: &place.project,
+    };
+    let mut findings = match config.names() {
+        names if names.is_empty() => of_machine(&look),
+        names => names.iter().map(|name| of_name(&look, name)).collect(),
+    };
+    findings.extend(unknown_roles(&config));
+    let walls = "none for agents: they have your files and your network";
+    findings.push(Finding::ok("walls", walls));
+    findings
+}
+
+/// Roles whose agent is not configured.
+fn unknown_roles(config: &Config) -> Vec<Finding> {
+    let unknown = config.roles().into_iter().filter_map(|choice| {
+        let error = config.by_name(&choice.agent, &choice.said_in).err()?;
+        let failure = Failure::from(error);
+        let name = format!("role {}", choice.role.word());
+        let means = "no run begins with it";
+        Some(Finding::missing(name, failure.message, means).mend(failure.hint))
+    });
+    unknown.collect()
+}
+
+/// Nothing is configured: what could be.
+fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
+    let here = installed(&look.environment.path());
+    if here.is_empty() {
+        let found = "none is configured, and none that is known is installed";
+        return vec![Finding::ok("agents", found)];
+    }
+    let mut findings: Vec<Finding> = here
+        .iter()
+        .map(|preset| AgentFinding::of(look, ResolvedAgent::of_preset(preset), false).finding())
+        .collect();
+    let means = "a task without an action finds nobody who does it";
+    let lines = example().join(" and ");
+    findings.push(
+        Finding::degraded("worker", "none is configured", means)
+            .mend(format!("in descent.toml: {lines}")),
+    );
+    findings
+}
+
+fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Finding {
+    let roles = look.config.roles();
+    let is_needed = roles.iter().any(|choice| choice.agent == *name);
+    match look.config.by_name(name, "the configuration") {
+        Ok(agent) => AgentFinding::of(look, agent, is_needed).finding(),
+        Err(error) => Finding::missing(label(name), error.to_string(), NO_WORK),
+    }
+}
+
+fn label(name: &AgentName) -> String {
+    format!("agent {name}")
+}
+
+/// One agent, looked at.
+struct AgentFinding<'a> {
+    look: &'a AgentLook<'a>,
+    agent: ResolvedAgent,
+    /// A role names it.
+    is_needed: bool,
+}
+
+impl<'a> AgentFinding<'a> {
+    fn of(look: &'a AgentLook<'a>, agent: ResolvedAgent, is_needed: bool) -> Self {
+        Self {
+            look,
+            agent,
+            is_needed,
+        }
+    }
+
+    fn finding(&self) -> Finding {
+        let path = self.look.environment.path();
+        if let Transport::Shell(command) = &self.agent.transport {
+            return match missing_program(command, &path) {
+                None => self.ok(format!("`{command}`, by the shell")),
+                Some(program) => {
+                    self.bad(&program, "is not installed", format!("install {program}"))
+                }
+            };
+        }
+        let program = self.agent.program();
+        match (find_program(program, &path), self.agent.preset) {
+            (ProgramLook::Missing, preset) => {
+                let mend = preset.map_or_else(
+                    || format!("install {program}"),
+                    |preset| preset.install.clone(),
+                );
+                self.bad(program, "is not installed", mend)
+            }
+            (ProgramLook::Found(found), Some(preset)) => self.of_preset(preset, &found),
+            (ProgramLook::Found(_) | ProgramLook::Unknown, None) => {
+                self.ok(format!("`{program}`; {}", self.abilities(None)))
+            }
+            (ProgramLook::Unknown, Some(preset)) => self.ok(format!("`{}`", preset.program())),
+        }
+    }
+
+    fn of_preset(&self, preset: &Preset, program: &std::path::Path) -> Finding {
+        let version = match self.look.version(&self.agent, preset, program) {
+            Ok(version) if preset.version.is_met_by(&version) => version,
+            Ok(version) => {
+                let what = format!("is {version}, and {} is needed", preset.version.min);
+                return self.bad(preset.program(), &what, preset.install.clone());
+            }
+            Err(failure) => return self.worse(failure.message, failure.hint),
+        };
+        let login = match self.login(preset, program) {
+            Login::In => "logged in",
+            Login::ByKey => "with a key in the environment",
+            Login::Unknown => "whether you are logged in shows when it works",
+            Login::Out => {
+                let what = format!("is {version}, and you are not logged in");
+                return self.bad(preset.program(), &what, preset.log_in.clone());
+            }
+        };
+        let abilities = self.abilities(Some(preset));
+        self.ok(format!("{} {version}, {login}; {abilities}", preset.title))
+    }
+
+    fn login(&self, preset: &Preset, program: &std::path::Path) -> Login {
+        let is_passed =
+            |name: &&String| self.agent.env.contains(name) && std::env::var_os(name).is_some();
+        if preset.variables.iter().any(|name| is_passed(&name)) {
+            return Login::ByKey;
+        }
+        let Some(check) = &preset.login else {
+            return Login::Unknown;
+        };
+        match self.look.ask(&self.agent, program, &check.argv) {
+            Ok(told) => login_of(check, told.status.success(), &told.stdout),
+            Err(_) => Login::Unknown,
+        }
+    }
+
+    /// Whether it can be cancelled and can go on, as its data say.
+    fn abilities(&self, preset: Option<&Preset>) -> String {
+        let cancel = match (preset.map(|preset| preset.cancel), &self.agent.transport) {
+            (Some(Cancel::Protocol), _) | (None, Transport::Acp(_)) => "cancelled by its protocol",
+            (Some(Cancel::Signal), _) | (None, Transport::Headless(_) | Transport::Shell(_)) => {
+                "cancelled by a signal"
+            }
+        };
+        let resumes = match (preset, &self.agent.transport) {
+            (Some(preset), _) => preset.can_resume,
+            (None, Transport::Headless(headless)) => !headless.resume.is_empty(),
+            (None, Transport::Acp(_)) => {
+                return format!("{cancel}; it says itself whether it can resume");
+            }
+            (None, Transport::Shell(_)) => false,
+        };
+        let resumes = if resumes {
+            "can resume"
+        } else {
+            "cannot resume"
+        };
+        format!("{cancel}, {resumes}")
+    }
+
+    fn ok(&self, found: String) -> Finding {
+        Finding::ok(label(&self.agent.name), found)
+    }
+
+    fn bad(&self, program: &str, what: &str, mend: String) -> Finding {
+        self.worse(format!("`{program}` {what}"), mend)
+    }
+
+    /// An agent that no role names is no lack of the machine.
+    fn worse(&self, found: String, mend: String) -> Finding {
+        let finding = match self.is_needed {
+            true => Finding::missing(label(&self.agent.name), found, NO_WORK),
+            false => Finding::degraded(label(&self.agent.name), found, NO_WORK),
+        };
+        finding.mend(mend)
+    }
+}
+
+enum Login {
+    In,
+    Out,
+    ByKey,
+    Unknown,
+}
+
+fn login_of(check: &LoginCheck, is_success: bool, printed: &[u8]) -> Login {
+    let is_in = match &check.key {
+        None => is_success,
+        Some(key) => {
+            let told: Option<serde_json::Value> = serde_json::from_slice(printed).ok();
+            match told.as_ref().and_then(|told| told.get(key)?.as_bool()) {
+                Some(is_in) => is_in,
+                None => return Login::Unknown,
+            }
+        }
+    };
+    if is_in { Login::In } else { Login::Out }
+}
