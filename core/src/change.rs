@@ -24,6 +24,7 @@ mod results;
 mod set;
 mod start;
 mod steer;
+mod told;
 mod undo;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
@@ -50,7 +51,7 @@ pub use redirect::{
     redirect,
 };
 pub use set::constraints_with;
-pub use steer::{Steering, is_skip, steer};
+pub use steer::{Steering, steer};
 
 use draft::Draft;
 

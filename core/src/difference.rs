@@ -6,6 +6,7 @@
 //! (`change`).
 
 mod atom;
+mod parts;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,13 @@ use alloc::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use parts::{of_atoms, of_objective, of_result};
+
 use crate::{
     doc::{self, Node},
     id::AtomId,
     state::{
-        Entry, Extra, State,
+        Check, Entry, Extra, State,
         fields::Writer,
         limits,
         record::{self},
@@ -197,23 +200,24 @@ impl<'s> Comparison<'s> {
         }
         let (old, new) = (self.before.objective.node(), self.after.objective.node());
         for key in keys(&old, &new) {
-            let (was, is) = (old.get(&key), new.get(&key));
-            if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
-                continue;
-            }
-            let what = match key.as_str() {
-                "constraints" => limits::difference(
-                    &self.before.objective.constraints,
-                    &self.after.objective.constraints,
-                ),
-                "base_case" => "the base case is another".to_string(),
-                _ => between(&key, was, is),
-            };
-            self.note(Weight::Main, what);
+            self.objective_key(&key, old.get(&key), new.get(&key));
         }
         if old != new && self.found.is_empty() {
             self.note(Weight::Detail, "the objective is written otherwise");
         }
+    }
+
+    fn objective_key(&mut self, key: &str, was: Option<&Node>, is: Option<&Node>) {
+        if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
+            return;
+        }
+        let (old, new) = (&self.before.objective, &self.after.objective);
+        let what = match key {
+            "constraints" => limits::difference(&old.constraints, &new.constraints),
+            "base_case" => checks(old.base_case.as_ref(), new.base_case.as_ref()),
+            _ => between(key, was, is),
+        };
+        self.note(Weight::Main, what);
     }
 
     fn lists(&mut self) {
@@ -306,6 +310,30 @@ impl<'s> Comparison<'s> {
                 }
             }
         }
+    }
+}
+
+/// The leaves that one of two base cases lacks.
+fn checks(was: Option<&Check>, is: Option<&Check>) -> String {
+    let titles = |check: Option<&Check>| -> Vec<String> {
+        let leaves = check.into_iter().flat_map(Check::leaves);
+        leaves.map(Check::title).collect()
+    };
+    let (was, is) = (titles(was), titles(is));
+    let only = |what: &str, these: &[String], others: &[String]| {
+        let other = these.iter().filter(|title| !others.contains(title));
+        let other: Vec<String> = other.map(|title| short(title)).collect();
+        let names: Vec<&str> = other.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", listed(&names)))
+    };
+    let both = [
+        only("checks removed", &was, &is),
+        only("checks added", &is, &was),
+    ];
+    let both: Vec<String> = both.into_iter().flatten().collect();
+    match both.is_empty() {
+        true => "the base case is another".to_string(),
+        false => both.join("; "),
     }
 }
 

@@ -70,10 +70,21 @@ pub struct StatusView {
         schemars(with = "Option<crate::state::final_result::FinalResultRecord>")
     )]
     pub last_result: Option<FreeValue>,
+    /// The newest change by a person; null before the first.
+    pub changed: Option<ChangedView>,
     /// Values that the newest edit overrode, one line each.
     pub gave_way: Vec<String>,
     /// The next command to type.
     pub next: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangedView {
+    pub at: String,
+    pub by: String,
+    /// Each of its corrections, from what to what.
+    pub what: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -218,6 +229,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             iterations: state.objective.constraints.max_iterations,
         },
         last_result: run_end::last_result(state),
+        changed: changed(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
         liveness,
@@ -243,6 +255,21 @@ fn spent(state: &State) -> SpentView {
         repairs: spent.repairs,
         active_ms: spent.active_ms,
     }
+}
+
+fn changed(state: &State) -> Option<ChangedView> {
+    let newest = &state.corrections.last()?.data;
+    let corrections = state.corrections.iter().map(|one| &one.data).rev();
+    let of_the_newest = corrections.take_while(|one| one.timestamp == newest.timestamp);
+    let mut what: Vec<String> = of_the_newest
+        .filter_map(|one| one.description.clone())
+        .collect();
+    what.reverse();
+    Some(ChangedView {
+        at: newest.timestamp.clone().unwrap_or_default(),
+        by: newest.by.clone().unwrap_or_default(),
+        what,
+    })
 }
 
 /// The overridden values of the newest edit. A confirmation, an answer about an attempt in doubt,

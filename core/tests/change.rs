@@ -147,9 +147,9 @@ fn several_changes_are_one_commit_with_a_correction_a_kind() {
     assert_eq!(
         texts,
         [
-            "the objective changed",
+            "goal: it is so → it is better",
             "max_attempts: 2 → 4",
-            "changed G",
+            "changed G: B → C",
             "to be tried again: A"
         ]
     );

@@ -131,9 +131,9 @@ fn every_part_of_a_redirect_is_made_in_one_commit_with_a_correction_a_kind() {
     assert_eq!(
         descriptions(&made.state),
         [
-            "the objective changed (it was wrong)",
-            "bindings overwritten: made",
-            "changed way",
+            "goal: it is so → it is better (it was wrong)",
+            "result of made: it is there → another",
+            "changed way: left → right",
         ],
         "the objective opened what had failed already"
     );

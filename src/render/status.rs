@@ -258,6 +258,11 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if let Some(from) = &status.started_from {
         page.push(Line::label("from").plain(start(from, status.workspace.kind)));
     }
+    if let Some(changed) = &status.changed {
+        let head = format!("{}, by {}: ", ago(&changed.at, now), changed.by);
+        let what = super::line(&changed.what.join("; "));
+        page.push(Line::label("changed").dim(head).plain(what));
+    }
     // While it runs, the last ending is past.
     let has_ended = !matches!(status.status, "running" | "redirecting");
     if let Some(result) = status.last_result.as_ref().filter(|_| has_ended) {

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adoption, Change, Consequence, between, doubts, lost_lines};
+use super::{Adoption, Change, Consequence, between, doubts, lost_lines, told};
 use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
@@ -63,7 +63,10 @@ impl<'d> Draft<'d> {
         let changes = effects.iter().map(ToString::to_string).collect();
         self.attributed = self.effects.len();
         let mut description: String = description.into();
-        if let Some(reason) = self.reason.filter(|_| self.corrections.is_empty()) {
+        // A skip says its reason itself.
+        let is_told = |reason: &str| description.ends_with(&alloc::format!(": {reason}"));
+        let reason = self.reason.filter(|reason| !is_told(reason));
+        if let Some(reason) = reason.filter(|_| self.corrections.is_empty()) {
             description += &alloc::format!(" ({reason})");
         }
         self.corrections.push_mut(CorrectionRecord {
@@ -76,12 +79,12 @@ impl<'d> Draft<'d> {
 
     /// Adds one correction that names atoms, each list after its words, unless there are none.
     pub(super) fn correct_atoms(&mut self, kind: CorrectionType, lists: &[(&str, Vec<&AtomId>)]) {
-        let named = lists.iter().filter(|(_, ids)| !ids.is_empty());
-        let texts = named.map(|(what, ids)| {
-            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-            alloc::format!("{what} {}", ids.join(", "))
-        });
-        let text = texts.collect::<Vec<String>>().join("; ");
+        self.correct_all(kind, told::lists(lists));
+    }
+
+    /// Adds one correction with all of these texts, unless there are none.
+    fn correct_all(&mut self, kind: CorrectionType, texts: impl IntoIterator<Item = String>) {
+        let text = texts.into_iter().collect::<Vec<String>>().join("; ");
         if !text.is_empty() {
             self.correct(kind, text);
         }
@@ -111,7 +114,7 @@ impl<'d> Draft<'d> {
         let statuses = between::statuses(before, &self.state);
         self.start_changed(before);
         if between::objective(before, &self.state).is_some() {
-            self.objective_changed();
+            self.objective_changed(before);
         }
         let changes = between::constraints(before, &self.state);
         if !changes.is_empty() {
@@ -159,7 +162,8 @@ impl<'d> Draft<'d> {
             }
         }
         let known = self.corrections();
-        self.correct_atoms(CorrectionType::DagAdjustment, &[("changed", changed)]);
+        let changed = told::atoms(before, &self.state, &changed);
+        self.correct_all(CorrectionType::DagAdjustment, changed);
         self.count_pass(known);
     }
 
@@ -188,7 +192,7 @@ impl<'d> Draft<'d> {
         Arc::make_mut(&mut self.state.run).pass += 1;
     }
 
-    fn objective_changed(&mut self) {
+    fn objective_changed(&mut self, before: &State) {
         self.effects.push(Consequence::TrailCleared);
         // Entries that a person is still asked about stay.
         self.state.trail = doubts::entries(&self.state).into();
@@ -200,7 +204,7 @@ impl<'d> Draft<'d> {
         if !run.status.is_active() {
             run.status = RunStatus::Aligned;
         }
-        let what = "the objective changed";
+        let what = told::objective(before, &self.state);
         self.correct(CorrectionType::ObjectiveChange, what)
             .trail_cleared = Some(true);
     }
@@ -231,8 +235,10 @@ impl<'d> Draft<'d> {
         if !alone.is_empty() {
             self.effects.push(Consequence::NewRoots(alone));
         }
-        let lists = [("added", added), ("removed", removed), ("changed", changed)];
-        self.correct_atoms(CorrectionType::DagAdjustment, &lists);
+        let changed = told::atoms(before, &self.state, &changed);
+        let lists = [("added", added), ("removed", removed)];
+        let lists = told::lists(&lists).into_iter().chain(changed);
+        self.correct_all(CorrectionType::DagAdjustment, lists);
     }
 
     fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {
@@ -259,11 +265,10 @@ impl<'d> Draft<'d> {
         if !(overwritten.is_empty() && forgotten.is_empty()) {
             self.effects.push(Consequence::DependentsReopened);
         }
-        let lists = [
-            ("bindings overwritten:", overwritten),
-            ("bindings forgotten:", forgotten),
-        ];
-        self.correct_atoms(CorrectionType::BindingsOverride, &lists);
+        let overwritten = told::results(before, &self.state, &overwritten);
+        let forgotten = told::lists(&[("bindings forgotten:", forgotten)]);
+        let all = overwritten.into_iter().chain(forgotten);
+        self.correct_all(CorrectionType::BindingsOverride, all);
     }
 
     /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an

@@ -15,14 +15,12 @@ use crate::{
     graph::Ix,
     id::{AtomId, UnixMillis},
     state::{
-        AtomStatus, Binding, State, Task,
+        AtomStatus, State, Task,
         atom::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX},
+        binding::SKIPPED,
     },
     world::World,
 };
-
-/// The beginning of the result of a skipped atom.
-const SKIPPED: &str = "skipped";
 
 /// An instruction for atoms.
 #[derive(Debug, Clone, Copy)]
@@ -155,12 +153,10 @@ fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
 /// Whether that atom is skipped already.
 fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
     matches!(steering, Steering::Skip)
-        && state.bindings.get(id).is_some_and(|result| is_skip(result))
-}
-
-/// Whether a result stands for work that a person left out.
-pub fn is_skip(result: &Binding) -> bool {
-    result.is_by_person() && result.summary.starts_with(SKIPPED)
+        && state
+            .bindings
+            .get(id)
+            .is_some_and(|result| result.is_skip())
 }
 
 /// The atom itself, or the live tasks below it.

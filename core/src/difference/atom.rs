@@ -2,7 +2,7 @@
 
 use alloc::{format, string::ToString, sync::Arc};
 
-use super::{Comparison, Weight, between, keys, same, short};
+use super::{Comparison, Weight, between, keys, of_result, same, short};
 use crate::{
     doc::Node,
     id::AtomId,
@@ -111,7 +111,8 @@ impl<'s> Comparison<'s> {
 
     fn result(&mut self, id: &AtomId, old: &Binding, new: &Binding) {
         if old.result_digest() != new.result_digest() {
-            return self.note_of(id, Weight::Main, "has another result");
+            let what = format!("has another result: {}", of_result(Some(old), new));
+            return self.note_of(id, Weight::Main, what);
         }
         let (was, is) = (old.parked_node(), new.parked_node());
         for key in keys(&was, &is) {
@@ -129,6 +130,22 @@ impl<'s> Comparison<'s> {
         if let (Some(was), Some(is)) = (old.plan(), new.plan()) {
             self.fragment(id, was, is);
         }
+        self.selected(id, old, new);
+        self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
+    }
+
+    /// Describes what a person may write of an atom, without guidance, which is told by itself.
+    pub(super) fn wish(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
+        self.selected(id, old, new);
+        let (old, new) = (old.node_side_by_side(), new.node_side_by_side());
+        for key in keys(&old, &new) {
+            if !matches!(key.as_str(), "tries" | "guidance" | "notes") {
+                self.key(id, &key, old.get(&key), new.get(&key));
+            }
+        }
+    }
+
+    fn selected(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
         if let (Body::Any { .. }, Body::Any { .. }) = (&old.body, &new.body)
             && old.selected() != new.selected()
         {
@@ -139,7 +156,6 @@ impl<'s> Comparison<'s> {
             let what = format!(": {} → {}", word(old), word(new));
             self.note_of(id, Weight::Main, what);
         }
-        self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
     }
 
     fn fragment(&mut self, id: &AtomId, was: &PlanningStep, is: &PlanningStep) {
@@ -193,19 +209,23 @@ impl<'s> Comparison<'s> {
     /// Describes what a person may write of an atom, and any other difference as a detail.
     fn intent(&mut self, id: &AtomId, old: &Node, new: &Node) {
         for key in keys(old, new) {
-            let (was, is) = (old.get(&key), new.get(&key));
-            if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
-                continue;
-            }
-            let (weight, what) = match key.as_str() {
-                "status" | "selected" | "interruptions" | "fragment" | "fragments" => continue,
-                "tries" => (Weight::Detail, "tries: changed".to_string()),
-                "agent" | "guidance" | "checks" | "output_schema" | "description" | "action"
-                | "depends_on" | "parts" | "choices" | "effect" | "idempotent" | "timeout"
-                | "kind" => (Weight::Main, between(&key, was, is)),
-                _ => (Weight::Detail, between(&key, was, is)),
-            };
-            self.note_of(id, weight, format!(": {what}"));
+            self.key(id, &key, old.get(&key), new.get(&key));
         }
+    }
+
+    fn key(&mut self, id: &AtomId, key: &str, was: Option<&Node>, is: Option<&Node>) {
+        if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
+            return;
+        }
+        let (weight, what) = match key {
+            "status" | "selected" | "interruptions" | "fragment" | "fragments" => return,
+            "tries" => (Weight::Detail, "tries: changed".to_string()),
+            "agent" | "guidance" | "checks" | "output_schema" | "description" | "action" | "depends_on"
+            | "parts" | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {
+                (Weight::Main, between(key, was, is))
+            }
+            _ => (Weight::Detail, between(key, was, is)),
+        };
+        self.note_of(id, weight, format!(": {what}"));
     }
 }

@@ -183,7 +183,10 @@ fn keys_that_no_other_correction_tells_of_are_changes_too_and_remarks_are_none()
     let told: Vec<_> = told
         .filter_map(|one| one.data.description.as_deref())
         .collect();
-    assert_eq!(told, ["changed end (it was wrong)"]);
+    assert_eq!(
+        told,
+        ["changed end: touches: nothing → src/** (it was wrong)"]
+    );
 }
 
 #[test]

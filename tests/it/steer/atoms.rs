@@ -154,6 +154,8 @@ fn a_skipped_atom_counts_as_done_and_comes_back_when_it_is_forgotten() {
     assert_eq!(skipped["summary"], "skipped: by hand");
     assert_eq!(skipped["by"], "person");
     assert_eq!(corrections(&world)[0]["type"], "bindings_override");
+    let log = world.descent(&["log"]).expect(0);
+    log.shows("by ada: skipped A1: by hand");
     world.descent(&["skip", "A1"]).expect(0).shows("unchanged");
     world
         .descent(&["skip", "A2"])

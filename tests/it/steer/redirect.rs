@@ -247,6 +247,43 @@ fn everything_that_a_redirect_can_change_is_changed_and_the_next_run_is_by_it() 
 }
 
 #[test]
+fn log_and_status_tell_what_a_redirect_changed_from_what_to_what() {
+    let told = [
+        (
+            &[
+                "redirect",
+                "-y",
+                "--goal",
+                "done",
+                "--add-check",
+                "test -f p",
+            ][..],
+            "goal: it is so → done; checks added: test -f p",
+        ),
+        (
+            &["redirect", "-y", "--bind", "good=by my word"],
+            "result of good: exit 0 after 0.0 s; changed good → by my word",
+        ),
+        (
+            &["redirect", "-y", "--set", "max_attempts=3"],
+            "max_attempts: 1 → 3",
+        ),
+    ];
+    for (args, words) in told {
+        let world = exhausted();
+        world.descent(args).expect(0);
+        let log = world.descent(&["log", "-v"]).expect(0).stdout;
+        let of_redirect = log
+            .lines()
+            .find(|line| line.contains("by ada: "))
+            .expect("a line");
+        assert!(of_redirect.contains(words), "{of_redirect}");
+        let status = world.descent(&["status"]).expect(0).stdout;
+        assert!(status.contains(words), "{status}");
+    }
+}
+
+#[test]
 fn all_that_stands_already_is_unchanged() {
     let world = exhausted();
     let before = listing(&world.repo());

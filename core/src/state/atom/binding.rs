@@ -17,6 +17,9 @@ use crate::{
     },
 };
 
+/// The beginning of the result of a skipped atom.
+pub const SKIPPED: &str = "skipped";
+
 /// Characters at most in a summary.
 pub const SUMMARY_CHARS_MAX: usize = 2_000;
 /// Bytes at most of a value, as JSON.
@@ -51,6 +54,11 @@ record! {
 impl Binding {
     pub fn is_by_person(&self) -> bool {
         self.by == "person"
+    }
+
+    /// Whether it stands for work that a person left out.
+    pub fn is_skip(&self) -> bool {
+        self.is_by_person() && self.summary.starts_with(SKIPPED)
     }
 
     /// The digest of everything that others may depend on: value, artifacts, change. A summary counts only if an agent

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::super::graph::{NodeView, graph};
 use crate::{
-    change::is_skip,
     doc::Node,
     id::{AtomId, AttemptId, CommitId},
     search,
@@ -148,7 +147,7 @@ fn result(binding: &Binding, in_force: bool) -> SolvedReport {
         commit: binding.commit.clone(),
         files: binding.artifacts.clone(),
         value: binding.value.clone(),
-        skipped: is_skip(binding),
+        skipped: binding.is_skip(),
         in_force,
         evidence: binding.evidence.iter().map(evidence).collect(),
     }
