@@ -18,7 +18,7 @@ use crate::{
     failure::{Failure, exit},
     git::{Change, FileLines},
     store::{StatePlace, Store},
-    workspace::{Workspaces, Worktrees},
+    workspace::{self, Workspaces, Worktrees},
 };
 
 /// Names in a hint at most.
@@ -107,15 +107,24 @@ fn of_result(state: &State, place: &StatePlace) -> Result<DiffReport, Failure> {
         let hint = "descent run";
         return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, hint));
     };
-    let change = Change::between(&result.base, &result.head);
+    let change = Change::between(&result.start, &result.head);
+    let applied = workspace::applied(place, &state.lineage);
+    let is_applied = result.base == result.head || applied.as_ref() == Some(&result.head);
+    let is_begun = result.base != result.start;
     let report = DiffReport {
         commit: Some(result.head),
         ..DiffReport::default()
     };
-    let report = report.with(result.trees, result.base, change)?;
-    Ok(match report.lines.is_empty() {
-        true => report.noted("the result changes no file"),
-        false => report,
+    let report = report.with(result.trees, result.start, change)?;
+    Ok(if report.lines.is_empty() {
+        report.noted("the result changes no file")
+    } else if is_applied {
+        report.noted("it is applied already: this is all of it, from the start of the run")
+    } else if is_begun {
+        report
+            .noted("a part of it is applied already: this is all of it, from the start of the run")
+    } else {
+        report
     })
 }
 

@@ -14,8 +14,10 @@ use crate::{
     workspace::{self, Workspaces, Worktrees},
 };
 
-/// A result, and the commit that it started from.
+/// A result, and the commit that it is brought home from.
 pub struct ResultSource {
+    pub(super) start: CommitId,
+    /// The start, or an earlier result where HEAD stands.
     pub(super) base: CommitId,
     pub(super) head: CommitId,
     pub(super) trees: Worktrees,
@@ -68,6 +70,7 @@ pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSou
     let base = base(run, &trees)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
+        start: start.commit.clone(),
         base,
         head: head.clone(),
         trees,

@@ -62,6 +62,29 @@ fn what_the_result_an_atom_and_a_failed_attempt_changed_is_a_patch_that_git_take
 }
 
 #[test]
+fn a_result_that_is_applied_is_shown_from_the_start_of_the_run_and_that_is_told() {
+    let world = told(json!({"max_attempts": 1}));
+    let before = world.descent(&["diff"]).expect(0);
+    assert!(!before.stderr.contains("applied"), "{}", before.stderr);
+    world.descent(&["apply"]).expect(0);
+    let after = world.descent(&["diff"]).expect(0);
+    after.says("it is applied already");
+    assert_eq!(world.descent(&["diff"]).stdout, before.stdout);
+    let more = json!({"work_graph": {"atoms": {"b": task("echo more > b.txt")}}});
+    world.write("more.json", &more.to_string());
+    let flags = ["redirect", "-y", "--remove", "c", "--add", "more.json"];
+    world.descent(&flags).expect(0);
+    world.run().expect(5);
+    let later = world.descent(&["diff"]).expect(0);
+    later
+        .says("a part of it is applied already")
+        .shows("+made")
+        .shows("+more");
+    let left = world.descent(&["apply", "-n"]).expect(0);
+    assert!(!left.stdout.contains("a.txt"), "{}", left.stdout);
+}
+
+#[test]
 fn the_changes_of_older_failures_are_let_go_and_that_is_told() {
     let world = told(json!({"max_attempts": 5}));
     let failures = failed_attempts(&world);
