@@ -5,6 +5,7 @@
 //! desired work (`desired`), which only reads.
 
 mod advance;
+mod agent_end;
 mod attempt_end;
 mod backoff;
 mod backtrack;

@@ -323,10 +323,36 @@ async fn outcome(
         report_fault,
         usage: priced(&agent.agent, heard.usage.clone()),
         tried: heard.tried.clone(),
-        agent_end: heard.end.clone().filter(|_| !talked.is_timed_out),
+        agent_end: heard
+            .end
+            .clone()
+            .filter(|_| !talked.is_timed_out)
+            .map(|end| with_withheld(end, agent)),
         ..Outcome::ended(how(&heard, talked), ms)
     };
     with_whole(outcome, attempt, Some(output))
+}
+
+/// Names the variable that holds a key for this agent and was withheld from it.
+fn with_withheld(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
+    let AgentEnd::Unavailable { kind, words, .. } = end else {
+        return end;
+    };
+    let known = agent
+        .agent
+        .preset
+        .iter()
+        .flat_map(|preset| &preset.variables);
+    let is_withheld = |name: &&String| {
+        let passed = agent.env.vars.iter();
+        agent.env.withheld.contains(name) && passed.clone().all(|(other, _)| other != name.as_str())
+    };
+    let variable = known.filter(|name| is_withheld(name)).min().cloned();
+    AgentEnd::Unavailable {
+        kind,
+        words,
+        variable,
+    }
 }
 
 /// The cost of tokens, where the agent reports no money and its price is configured.

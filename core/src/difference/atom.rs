@@ -220,8 +220,8 @@ impl<'s> Comparison<'s> {
         let (weight, what) = match key {
             "status" | "selected" | "interruptions" | "fragment" | "fragments" => return,
             "tries" => (Weight::Detail, "tries: changed".to_string()),
-            "agent" | "guidance" | "checks" | "output_schema" | "description" | "action" | "depends_on"
-            | "parts" | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {
+            "agent" | "guidance" | "checks" | "output_schema" | "description" | "action"
+            | "depends_on" | "parts" | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {
                 (Weight::Main, between(key, was, is))
             }
             _ => (Weight::Detail, between(key, was, is)),

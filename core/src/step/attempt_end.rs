@@ -3,6 +3,7 @@
 use alloc::{format, string::String, sync::Arc};
 
 use super::{
+    agent_end,
     backoff::backoff_ms,
     counts::{self, RepairCause},
     failure::{self, Failure, doubt},
@@ -31,13 +32,21 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     usage::ended(transaction, id, &outcome.usage);
+    if let Some(end) = &outcome.agent_end
+        && agent_end::is_taken(transaction, &intent, &outcome, end)
+    {
+        return;
+    }
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
             lost(transaction, id)
         }
         CommandEnd::Exit(0) => finished(transaction, &intent, outcome),
-        CommandEnd::Exit(75) => transient(transaction, id, &outcome),
+        CommandEnd::Exit(75) => {
+            let reason = by_outcome(&outcome, FailureClass::Environmental).reason;
+            passing(transaction, id, &outcome, reason);
+        }
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
         | CommandEnd::TimedOut
@@ -53,7 +62,7 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
     }
 }
 
-fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
+pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
     let last = outcome
         .last_line
         .as_ref()
@@ -133,7 +142,13 @@ fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, wor
     }
 }
 
-fn transient(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+/// A failure that may pass is tried again at no cost, up to a limit.
+pub(super) fn passing(
+    transaction: &mut Transaction,
+    id: &AttemptId,
+    outcome: &Outcome,
+    reason: String,
+) {
     let most = transaction.state.objective.constraints.max_transient();
     let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
@@ -143,7 +158,10 @@ fn transient(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
     };
     if tried.transient >= most {
         let mut failure = by_outcome(outcome, FailureClass::Environmental);
-        failure.reason = format!("still transient after {most} retries ({})", failure.reason);
+        failure.reason = match most {
+            0 => reason,
+            most => format!("still transient after {most} retries ({reason})"),
+        };
         return failed(transaction, id, failure);
     }
     tried.transient += 1;

@@ -231,3 +231,35 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
 }
+
+#[test]
+fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
+    for protocol in ALL {
+        for (behaviour, words) in [
+            ("login", "not logged in"),
+            ("login-at-prompt", "not logged in"),
+            ("credit", "no credit"),
+        ] {
+            let world = world(protocol, behaviour, &[]);
+            let ran = world.run();
+            assert_eq!(
+                ran.code,
+                Some(69),
+                "{protocol:?} {behaviour}\n{}",
+                ran.stderr
+            );
+            let state = world.state();
+            let result = &state["run"]["last_result"];
+            assert_eq!(result["reason"], "unavailable", "{protocol:?} {behaviour}");
+            let summary = result["summary"].as_str().unwrap();
+            assert!(
+                summary.contains(words),
+                "{protocol:?} {behaviour}: {summary}"
+            );
+            assert_eq!(
+                state["run"]["spent"]["attempts"], 0,
+                "{protocol:?} {behaviour}"
+            );
+        }
+    }
+}

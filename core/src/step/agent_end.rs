@@ -1,0 +1,101 @@
+//! The end of an agent's turn, where its protocol tells more than an exit code does.
+
+use alloc::{format, string::String};
+
+use super::{advance, attempt_end, transaction::Transaction};
+use crate::{
+    event::{AgentEnd, AgentLack, Event, Outcome},
+    state::{FailureClass, Intent},
+};
+
+/// Takes an end that is a failure, or none of the attempt's. True if it was one.
+pub(super) fn is_taken(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    outcome: &Outcome,
+    end: &AgentEnd,
+) -> bool {
+    if intent.effect.is_once_only() && *end != AgentEnd::Done {
+        attempt_end::lost(transaction, &intent.id);
+        return true;
+    }
+    match end {
+        AgentEnd::Done => return false,
+        AgentEnd::Refused(words) => failed(transaction, intent, outcome, "it refused", words),
+        AgentEnd::OutOfTurns(words) => {
+            failed(transaction, intent, outcome, "it was cut short", words)
+        }
+        AgentEnd::Silent { ms } => {
+            passing(
+                transaction,
+                intent,
+                outcome,
+                format!("it said nothing for {} s", ms / 1000),
+            );
+        }
+        AgentEnd::Protocol(words) => passing(transaction, intent, outcome, words.clone()),
+        AgentEnd::Limited { .. } => {
+            let words = "its provider takes no more for now".into();
+            passing(transaction, intent, outcome, words);
+        }
+        AgentEnd::Unavailable {
+            kind,
+            words,
+            variable,
+        } => unavailable(transaction, intent, *kind, words, variable.as_deref()),
+    }
+    true
+}
+
+fn failed(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    outcome: &Outcome,
+    what: &str,
+    words: &str,
+) {
+    let reason = match words.is_empty() {
+        true => what.into(),
+        false => format!("{what}: {words}"),
+    };
+    let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
+    let failure = super::failure::Failure { reason, ..failure };
+    attempt_end::failed(transaction, &intent.id, failure);
+}
+
+/// It may pass, so it is tried again as often as anything that may.
+fn passing(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, words: String) {
+    attempt_end::passing(transaction, &intent.id, outcome, words);
+}
+
+/// Nothing can be done with this agent until a person does something: the run ends, and the attempt costs nothing.
+fn unavailable(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    kind: AgentLack,
+    words: &str,
+    variable: Option<&str>,
+) {
+    let name = intent
+        .agent
+        .as_ref()
+        .map_or("the agent", |name| name.as_str());
+    let what = match kind {
+        AgentLack::Login => "is not logged in",
+        AgentLack::Credit => "has no credit left",
+        AgentLack::Key => "has no key, or a wrong one",
+        AgentLack::Missing => "is not there",
+    };
+    let withheld = variable.map_or_else(String::new, |variable| {
+        format!(" ({variable} is withheld: name it in the agent's `env`)")
+    });
+    let why = format!("{name} {what}: {words}{withheld}");
+    if let Some(landed) = transaction.land(&intent.id) {
+        transaction.announce(Event::Interrupted {
+            attempt: landed.id,
+            atom: landed.atom,
+            why: format!("{name} {what}"),
+        });
+    }
+    advance::unavailable(transaction, why);
+}
