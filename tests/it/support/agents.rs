@@ -27,6 +27,11 @@ pub fn headless() -> PathBuf {
     built("headless-agent")
 }
 
+/// The scripted model on loopback.
+pub fn model_server() -> PathBuf {
+    built("model-server")
+}
+
 /// Cargo builds examples with all tests, and not for one test target: so it is said if one is not there, or is old.
 fn built(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("this program");
