@@ -11,5 +11,6 @@ pub(crate) mod model;
 pub(crate) mod prompts;
 pub(crate) mod retry_from;
 pub(crate) mod talked;
+pub(crate) mod situations;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -228,7 +228,7 @@ fn failure(
     }
     text.push_str(&patch(&failure.attempt, files));
     text.push_str(&checks(failure));
-    text.push_str(&last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX)));
+    text.push_str(&printed(failure, detail));
     if let Some(path) = failure.whole.as_ref().and_then(files.lies_at) {
         text.push_str(&format!("    (all that was printed: {path})\n"));
     }
@@ -259,6 +259,19 @@ fn checks(failure: &FailureEntry) -> String {
             "    (checks that did not hold: {})\n",
             names(failed.into_iter(), CHECKS_MAX)
         ),
+    }
+}
+
+/// The end of what the attempt printed, or the checks that did not hold.
+fn printed(failure: &FailureEntry, detail: Detail) -> String {
+    let lines = last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX));
+    let head = match failure.criteria.is_empty() {
+        true => "what it printed",
+        false => "what its checks printed",
+    };
+    match lines.is_empty() {
+        true => lines,
+        false => format!("    ({head}:)\n{lines}"),
     }
 }
 

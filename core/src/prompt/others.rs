@@ -55,9 +55,9 @@ pub(super) fn patterns(subject: &PromptSubject<'_>) -> PromptSection {
     let section = PromptSection::new("patterns", "Several atoms failed alike", PATTERNS_BYTES_MAX);
     let patterns = subject.world.state.run.patterns.iter().rev();
     let told: Vec<&PatternRecord> = patterns.filter(|one| one.told).collect();
-    let is_its = |one: &&&PatternRecord| one.atoms.contains(&subject.intent.atom);
+    let is_its = |one: &&PatternRecord| one.atoms.contains(&subject.intent.atom);
     let (its, others): (Vec<&PatternRecord>, Vec<&PatternRecord>) =
-        told.iter().partition(|one| is_its(&one));
+        told.iter().partition(|one| is_its(one));
     let shown = its.into_iter().chain(others).take(PATTERNS_MAX);
     let line = |one: &PatternRecord| {
         let atoms = one.atoms.iter().map(ToString::to_string);

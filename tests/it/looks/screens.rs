@@ -235,7 +235,10 @@ fn what_the_machine_gives() {
 
 #[test]
 fn no_screen_is_kept_that_no_test_shows() {
-    let source = include_str!("screens.rs");
+    let source = concat!(
+        include_str!("screens.rs"),
+        include_str!("../agents/situations.rs")
+    );
     for entry in fs::read_dir(folder()).expect("the screens").flatten() {
         let name = entry.file_name().into_string().expect("a name");
         let quoted = format!("\"{}\"", name.trim_end_matches(".txt"));
