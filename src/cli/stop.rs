@@ -4,10 +4,16 @@ use clap::Args;
 use descent_core::{
     id::Serial,
     state::{RunStatus, objective::RequestKind},
+    view,
+    world::World,
 };
 use serde::Serialize;
 
-use super::{End, context::Context, liveness};
+use super::{
+    End,
+    context::{Context, surroundings},
+    liveness,
+};
 use crate::{
     failure::{Failure, exit},
     ops::{
@@ -15,6 +21,7 @@ use crate::{
         liveness::observe,
         stop::{LoopSignal, StopOutcome, StopProof, StopRequest},
     },
+    store::Store,
 };
 
 #[derive(Debug, Args)]
@@ -51,7 +58,7 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
         _ => failure,
     })?;
     match outcome {
-        StopOutcome::NothingRuns => report(context, "nothing runs", None, "descent status"),
+        StopOutcome::NothingRuns => report(context, "nothing runs", None, &next(&mut store)),
         StopOutcome::Requested(signals) if context.out.json => {
             let proof = StopProof {
                 serial: None,
@@ -69,10 +76,22 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
                 .say(&format!("stop requested{by}\nnext: descent status"));
         }
         StopOutcome::Stopped(proof) => {
-            report(context, "stopped", Some(&proof), "descent status");
+            report(context, "stopped", Some(&proof), &next(&mut store));
         }
     }
     Ok(End::Code(0))
+}
+
+/// The command that goes on from here, as `status` names it.
+fn next(store: &mut Store) -> String {
+    match store.read() {
+        Ok(loaded) => {
+            let around = surroundings(store, &loaded.state);
+            view::next(&World::new(loaded.state.clone()), &around)
+        }
+        // `status` tells what is wrong with the file.
+        Err(_) => "descent status".to_owned(),
+    }
 }
 
 /// The outcome of a stop: `descent stop --json`

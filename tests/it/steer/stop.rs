@@ -222,7 +222,8 @@ fn with_nothing_running_a_stop_says_so_and_changes_nothing() {
         json!({"A1": task("touch done")}),
     ));
     let before = world.state_bytes();
-    world.descent(&["stop"]).expect(0).shows("nothing runs");
+    let idle = world.descent(&["stop"]).expect(0);
+    idle.shows("nothing runs\nnext: descent run");
     assert_eq!(
         world.descent(&["stop", "--json"]).expect(0).json()["result"],
         "nothing runs"

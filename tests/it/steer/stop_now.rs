@@ -52,7 +52,7 @@ fn the_proof_of_a_stop_is_shown_to_people_too() {
     wait_for("both sleeps", || processes(&it.nap).len() >= 2);
     let stop = it.world.descent(&["stop"]).expect(0);
     stop.shows("stopped: 3 processes ended within ")
-        .shows("next: descent status");
+        .shows("\nnext: descent run");
 }
 
 #[test]
