@@ -10,7 +10,7 @@ pub(crate) mod fixtures;
 pub(crate) mod model;
 pub(crate) mod prompts;
 pub(crate) mod retry_from;
-pub(crate) mod talked;
 pub(crate) mod situations;
+pub(crate) mod talked;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -37,22 +37,26 @@ fn built(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("this program");
     let folder = exe.ancestors().nth(2).expect("target/<profile>");
     let path = folder.join("examples").join(name);
-    let is_new = modified(&path).is_some_and(|built| built >= newest_source());
+    let newest = sources(&path)
+        .iter()
+        .filter_map(|source| modified(source))
+        .max();
+    let is_new = newest.is_some() && modified(&path) >= newest;
     assert!(
         is_new,
-        "{} is not there or is older than {SOURCES}: `cargo build --examples`",
+        "{} is not there or is older than its source: `cargo build --examples`",
         path.display()
     );
     path
 }
 
-fn newest_source() -> SystemTime {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(SOURCES);
-    let files = fs::read_dir(folder).expect("the sources").flatten();
-    let sources = files.map(|file| file.path());
-    let sources = sources.filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    let times = sources.filter_map(|path| modified(&path));
-    times.max().expect("a source")
+/// The files below `fixtures/agents` that cargo lists beside the program as its sources.
+fn sources(program: &Path) -> Vec<PathBuf> {
+    let list = fs::read_to_string(program.with_extension("d")).unwrap_or_default();
+    let files = list
+        .split_whitespace()
+        .filter(|path| path.contains(SOURCES));
+    files.map(PathBuf::from).collect()
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
