@@ -102,7 +102,7 @@ pub struct AttemptJob<'a> {
 #[derive(Debug, Clone)]
 pub enum Maker {
     /// The atom's action, or the command of a worker.
-    Shell(String),
+    Shell { command: String, env: Environment },
     /// An agent that is talked with.
     Agent(Box<TalkingAgent>),
 }
@@ -207,7 +207,7 @@ pub async fn make(
         }
     }
     match &attempt.maker {
-        Maker::Shell(command) => shell::made(&attempt, &inputs, command, cancel).await,
+        Maker::Shell { command, env } => shell::made(&attempt, &inputs, command, env, cancel).await,
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
     }
 }

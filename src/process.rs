@@ -44,6 +44,7 @@ mod tag;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 pub mod timeouts;
+mod timer;
 pub mod tool;
 
 pub use capture::{Capture, WholeOutput};
@@ -53,6 +54,7 @@ pub use known::KnownProcess;
 pub use orphans::sweep;
 pub use programs::Programs;
 pub(crate) use table::{boot_id, entry};
+pub use timer::Timer;
 
 use capture::{OutputLog, Sink};
 use ending::Method;
@@ -140,12 +142,12 @@ pub async fn run(
         Some(bytes) => InputSource::Bytes(bytes.clone()),
         None => InputSource::Nothing,
     };
-    run_with(job, (Peer::nobody(), input), cancel, on_started).await
+    run_with(job, Peer::nobody(), input, cancel, on_started).await
 }
 
-/// Like [`run`], for a job that is talked with: what is written to the other end of `channel` is its
-/// standard input, and what it prints on standard output is read there. Closing that end closes the
-/// standard input. The job waits while nobody reads. Its standard error is its output.
+/// Like [`run`], for a job that is talked with. The other end of `channel` writes its standard input
+/// and reads its standard output. Closing that end closes the standard input. The job waits while
+/// nobody reads. Its standard error is its output.
 ///
 /// # Errors
 /// If nothing could be started.
@@ -155,12 +157,14 @@ pub async fn talk(
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {
-    run_with(job, Peer::of(channel), cancel, on_started).await
+    let (peer, source) = Peer::of(channel);
+    run_with(job, peer, source, cancel, on_started).await
 }
 
 async fn run_with(
     job: &Job,
-    (mut peer, source): (Peer, InputSource),
+    mut peer: Peer,
+    source: InputSource,
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {

@@ -57,7 +57,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             attempt,
             epoch,
             outcome,
-        } => attempt_end::ended(&mut transaction, &attempt, epoch, *outcome),
+        } => agent_end::ended(&mut transaction, &attempt, epoch, *outcome),
         Input::Used {
             attempt,
             epoch,

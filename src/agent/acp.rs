@@ -260,7 +260,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
                 heard.end.get_or_insert(trouble::of_error(None, &words));
             }
         }
-        // What else it tells is for a person who looks on.
+        // Anything else is for a person who looks on.
         _ => {}
     }
 }

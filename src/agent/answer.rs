@@ -16,7 +16,7 @@ pub(super) fn read(text: &str) -> Result<AgentReport, String> {
     for object in objects(&text).into_iter().rev() {
         match report::parse_answer(object.as_bytes()) {
             Ok(report) => return Ok(report),
-            // Of several faulty objects the last is the one that was meant.
+            // The last object is the one that was meant.
             Err(error) => fault = fault.or(Some(error)),
         }
     }
@@ -47,8 +47,8 @@ fn without_thoughts(text: &str) -> String {
     kept + rest
 }
 
-/// The outermost objects of a text, from the first to the last. What stands between them (prose,
-/// fences) is passed over.
+/// The outermost objects of a text, from the first to the last. Prose and fences between them are
+/// passed over.
 fn objects(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut at = 0;

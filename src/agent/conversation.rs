@@ -2,8 +2,6 @@
 //!
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
-use std::time::Instant;
-
 use descent_core::{
     event::{AgentEnd, Clarity, Outcome},
     state::Usage,
@@ -21,7 +19,7 @@ use super::{
     read_result,
     repair::{self, AnswerKind, Repairs},
     session::SessionRecord,
-    talk::{AgentProcess, TalkLimits, Talked, talk},
+    talk::{AgentProcess, TalkDoors, TalkLimits, Talked, talk},
     with_whole,
 };
 use crate::{
@@ -29,7 +27,7 @@ use crate::{
         agent::ResolvedAgent,
         transport::{Acp, Dialect, Headless, Transport},
     },
-    process::{Capture, JobRecord, SpawnError},
+    process::{Capture, JobRecord, SpawnError, Timer},
 };
 
 /// Told to an agent whose session goes on after a kill of the loop.
@@ -49,7 +47,7 @@ pub(super) async fn made(
     agent: &TalkingAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    let since = Instant::now();
+    let since = Timer::start();
     let log = attempt.dir.join("output.log");
     let heard = Heard::new(&log).map_err(|source| AgentError::Unwritable {
         path: log.clone(),
@@ -134,7 +132,7 @@ struct Started<'a> {
     attempt: &'a AttemptJob<'a>,
     inputs: &'a Inputs,
     agent: &'a TalkingAgent,
-    since: Instant,
+    since: Timer,
 }
 
 impl Started<'_> {
@@ -235,7 +233,10 @@ impl Started<'_> {
         };
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let doors = (self.attempt.programs, cancel);
+        let doors = TalkDoors {
+            programs: self.attempt.programs,
+            cancel,
+        };
         let talked = talk(process, limits, conversation, heard, doors, note).await?;
         if let Some(talked) = &talked {
             heard.with(|heard| end_without_word(heard, talked));
@@ -288,7 +289,7 @@ async fn outcome(
     agent: &TalkingAgent,
     heard: &Heard,
     talked: &Talked,
-    since: Instant,
+    since: Timer,
     cancel: &CancellationToken,
 ) -> Outcome {
     let given = read_result(&inputs.result(), cancel).await;

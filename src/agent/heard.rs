@@ -8,7 +8,7 @@ use std::{
     collections::BTreeSet,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use descent_core::{
@@ -21,7 +21,7 @@ use descent_core::{
 use tokio::sync::Notify;
 
 use crate::process::{
-    Capture,
+    Capture, Timer,
     capture::{OutputLog, Sink},
 };
 
@@ -56,7 +56,7 @@ pub(super) struct HeardSoFar {
     part_of: Option<String>,
     /// The tool calls that go on.
     open: BTreeSet<String>,
-    last: Option<Instant>,
+    last: Option<Timer>,
     /// Readable lines.
     sink: Option<Sink>,
 }
@@ -80,7 +80,7 @@ impl Heard {
 
     /// Something arrived.
     pub(super) fn beat(&self) {
-        self.lock().last = Some(Instant::now());
+        self.lock().last = Some(Timer::start());
         self.event.notify_one();
     }
 
@@ -100,7 +100,7 @@ impl Heard {
     /// Returns with the length of a silence that is too long. While a tool call goes on the agent
     /// has nothing to say, and only the limit of the attempt counts.
     pub(super) async fn silence(&self, first: Duration, idle: Duration) -> Duration {
-        let since = Instant::now();
+        let since = Timer::start();
         loop {
             let (last, is_busy) = {
                 let heard = self.lock();

@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_refused_with_its_reason() {
-        refused("", "it is empty");
+        refused("", "empty");
         refused("[1]", "a list where an object");
         refused("{\"summary\": \"a\",\n \"summary\": \"b\"}", "2:");
         refused(r#"{"summary": 1}"#, "`summary` is a number, not a string");

@@ -8,7 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AgentError, AttemptJob, EXCERPT_BYTES_MAX, environment, inputs::Inputs, read_result, with_whole,
 };
-use crate::process::{self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput};
+use crate::process::{
+    self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
+};
 
 /// How `setup` ended.
 pub(super) enum SetUp {
@@ -25,6 +27,7 @@ pub(super) async fn set_up(
 ) -> Result<SetUp, AgentError> {
     let setup = CommandStep {
         command,
+        env: &attempt.env,
         log: "setup.log",
         stdout_bytes_max: 0,
     };
@@ -47,10 +50,12 @@ pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
     command: &str,
+    env: &Environment,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let own = CommandStep {
         command,
+        env,
         log: "output.log",
         stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
     };
@@ -86,6 +91,7 @@ fn too_long(stdout: &WholeOutput) -> Option<String> {
 /// One command of an attempt.
 struct CommandStep<'a> {
     command: &'a str,
+    env: &'a Environment,
     log: &'a str,
     stdout_bytes_max: usize,
 }
@@ -105,7 +111,7 @@ async fn run(
     let job = Job {
         command: step.command.to_owned(),
         cwd: attempt.cwd.clone(),
-        env: environment(attempt, inputs, &attempt.env),
+        env: environment(attempt, inputs, step.env),
         timeout: attempt.timeout,
         mark: attempt.mark.clone(),
         input: None,

@@ -56,7 +56,7 @@ pub(super) trait Conversation {
 }
 
 /// Why a conversation is over.
-enum Over {
+enum TalkEnd {
     Cut(Cut),
     Said,
     Exited(Result<JobResult, SpawnError>),
@@ -78,40 +78,49 @@ pub(super) struct Talked {
     pub(super) result: JobResult,
 }
 
+/// The starter of programs, and the wish to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TalkDoors<'a> {
+    pub(super) programs: &'a dyn Programs,
+    pub(super) cancel: &'a CancellationToken,
+}
+
 /// Talks with an agent to the end of its turn; `None` if it was cancelled.
 pub(super) async fn talk(
     process: &AgentProcess,
     limits: TalkLimits,
     conversation: impl Conversation,
     heard: &Heard,
-    (programs, cancel): (&dyn Programs, &CancellationToken),
+    doors: TalkDoors<'_>,
     on_started: impl FnOnce(&JobRecord) + Send,
 ) -> Result<Option<Talked>, SpawnError> {
     let (ours, theirs) = tokio::io::duplex(CHANNEL_BYTES);
     let (asked, kill) = (CancellationToken::new(), CancellationToken::new());
     let job = process.job(limits);
-    let mut running = programs.talk(&job, theirs, &kill, Box::new(on_started));
+    let mut running = doors
+        .programs
+        .talk(&job, theirs, &kill, Box::new(on_started));
     let mut said = pin!(conversation.converse(ours, heard, &asked));
     let over = tokio::select! {
         biased;
-        () = cancel.cancelled() => Over::Cut(Cut::Cancelled),
-        () = tokio::time::sleep(limits.total) => Over::Cut(Cut::TimedOut),
-        silence = heard.silence(limits.first_event, limits.idle) => Over::Cut(Cut::Silent(silence)),
-        () = &mut said => Over::Said,
-        result = &mut running => Over::Exited(result),
+        () = doors.cancel.cancelled() => TalkEnd::Cut(Cut::Cancelled),
+        () = tokio::time::sleep(limits.total) => TalkEnd::Cut(Cut::TimedOut),
+        silence = heard.silence(limits.first_event, limits.idle) => TalkEnd::Cut(Cut::Silent(silence)),
+        () = &mut said => TalkEnd::Said,
+        result = &mut running => TalkEnd::Exited(result),
     };
     let (exited, cut) = match over {
-        Over::Exited(result) => {
+        TalkEnd::Exited(result) => {
             // Its last words are in the channel.
             let _ = tokio::time::timeout(READ_MAX, said).await;
             (Some(result), None)
         }
-        Over::Said => {
+        TalkEnd::Said => {
             // The channel is closed, and with it the agent's standard input.
             let exited = tokio::time::timeout(limits.after_result, &mut running).await;
             (exited.ok(), None)
         }
-        Over::Cut(cut) => {
+        TalkEnd::Cut(cut) => {
             asked.cancel();
             let exited = tokio::select! {
                 () = said => None,

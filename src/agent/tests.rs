@@ -45,7 +45,13 @@ impl World {
             prompt: "do it\n".into(),
             files: Vec::new(),
             bindings: "{}\n".into(),
-            maker: Maker::Shell(command.into()),
+            maker: Maker::Shell {
+                command: command.into(),
+                env: Environment {
+                    vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+                    withheld: Vec::new(),
+                },
+            },
             session: None,
             cwd: self.dir.path().join("work"),
             dir: self.own(),

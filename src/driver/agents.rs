@@ -35,7 +35,7 @@ impl Agents {
         let maker = self.maker(intent, false, &Environment::default(), 0);
         match maker {
             Ok(Maker::Agent(agent)) => agent.goes_on(),
-            Ok(Maker::Shell(_)) | Err(_) => false,
+            Ok(Maker::Shell { .. }) | Err(_) => false,
         }
     }
 
@@ -61,7 +61,7 @@ impl Agents {
         let var = |name: &str| std::env::var_os(name);
         let env = environment.for_agent(&agent.env, &agent.set, var);
         Ok(match agent.transport {
-            Transport::Shell(command) => Maker::Shell(command),
+            Transport::Shell(command) => Maker::Shell { command, env },
             Transport::Headless(_) | Transport::Acp(_) => Maker::Agent(Box::new(TalkingAgent {
                 env,
                 access: Access::of(intent.role),

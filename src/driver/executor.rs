@@ -52,6 +52,25 @@ pub struct RunLeftovers {
     pub slots: BTreeMap<AttemptId, usize>,
 }
 
+#[cfg(test)]
+impl RunLeftovers {
+    /// Without attempts that go on.
+    pub fn new(
+        finished: Vec<(AttemptId, descent_core::event::Outcome)>,
+        gone: BTreeSet<CommitId>,
+    ) -> Self {
+        let left = Leftovers {
+            finished,
+            gone,
+            ..Leftovers::default()
+        };
+        Self {
+            left,
+            slots: BTreeMap::new(),
+        }
+    }
+}
+
 /// The commits that are kept when a run is over.
 #[derive(Debug)]
 pub struct NeededCommits {

@@ -2,14 +2,10 @@
 //! the loop.
 
 mod judging;
+mod kept;
 mod told;
 
-use std::{
-    convert::Infallible,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use descent_core::{
     desired::Work,
@@ -36,9 +32,8 @@ use crate::{
     agent::{self, AgentError, Maker, SessionRecord},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
-    failure::{Failure, Lack, exit},
+    failure::Failure,
     process::{Programs, environment::Environment},
-    space,
     store::{self, StatePlace},
     workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
@@ -50,6 +45,7 @@ pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
 
 use judging::{Judging, judge};
+use kept::{has_room, keep_failed, may_have_changed, without_room};
 
 pub(super) fn perform(
     executor: &RealExecutor,
@@ -179,7 +175,10 @@ impl Attempting {
     /// By which it is made: its action, or the agent of its role.
     fn maker(&self) -> Result<Maker, Failure> {
         if let Some(action) = &self.action {
-            return Ok(Maker::Shell(action.clone()));
+            return Ok(Maker::Shell {
+                command: action.clone(),
+                env: self.environment.clone(),
+            });
         }
         let intent = &self.intent;
         (self.agents).maker(intent, self.is_plan, &self.environment, self.slot)
@@ -196,17 +195,17 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
     }
     let session = a.sessions.take(&a.intent.id);
     let mut made = make(&a, session, &cancel).await?;
-    if matches!(made, Made::NoSession) {
+    if matches!(made, MadeAttempt::NoSession) {
         made = make(&a, None, &cancel).await?;
     }
     match made {
-        Made::Ended(outcome) => keep(a, *outcome).await,
-        Made::Cancelled | Made::NoSession => Ok(None),
+        MadeAttempt::Ended(outcome) => keep(a, *outcome).await,
+        MadeAttempt::Cancelled | MadeAttempt::NoSession => Ok(None),
     }
 }
 
 /// How a try to make an attempt ended.
-enum Made {
+enum MadeAttempt {
     Ended(Box<Outcome>),
     Cancelled,
     /// The agent does not know the session that it should go on with.
@@ -218,7 +217,7 @@ async fn make(
     a: &Attempting,
     session: Option<SessionRecord>,
     cancel: &CancellationToken,
-) -> Result<Made, Failure> {
+) -> Result<MadeAttempt, Failure> {
     let maker = a.maker()?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
@@ -270,12 +269,12 @@ async fn make(
     };
     let outcome = match made {
         Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
-        Ok(None) => return Ok(Made::Cancelled),
-        Err(AgentError::NoSession) => return Ok(Made::NoSession),
+        Ok(None) => return Ok(MadeAttempt::Cancelled),
+        Err(AgentError::NoSession) => return Ok(MadeAttempt::NoSession),
         Err(error) => return Err(error.into()),
     };
     a.held.put(&a.intent, &outcome);
-    Ok(Made::Ended(Box::new(outcome)))
+    Ok(MadeAttempt::Ended(Box::new(outcome)))
 }
 
 /// Lays the change that the attempt begins with on its tree.
@@ -386,63 +385,6 @@ fn made(
     }
     Ok(Some(made))
 }
-
-/// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
-/// nothing.
-fn may_have_changed(how: &CommandEnd) -> bool {
-    match how {
-        CommandEnd::Exit(code) => *code != TRANSIENT,
-        CommandEnd::Signal(_) | CommandEnd::TimedOut => true,
-        CommandEnd::NotRun(_) => false,
-    }
-}
-
-/// The files that a failed attempt changed. It is only for a person to look at, so an obstacle is no error.
-fn keep_failed(
-    workspaces: &Workspaces,
-    slot: usize,
-    intent: &Intent,
-    message: &str,
-) -> Vec<String> {
-    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
-        return Vec::new();
-    };
-    let at = workspace::time_of(&intent.at);
-    let kept = trees.keep_failed(&intent.id, slot, base, message, at);
-    kept.unwrap_or_else(|error| {
-        tracing::warn!(%error, attempt = %intent.id, "the change of a failed attempt is not kept");
-        Vec::new()
-    })
-}
-
-/// A failure on a full disk proves nothing about the atom: it is retried like any transient
-/// failure.
-fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
-    let is_bad = outcome.how != CommandEnd::Exit(0);
-    let full = places.into_iter().find(|place| space::is_used_up(place));
-    match full.filter(|_| is_bad) {
-        None => outcome,
-        Some(place) => Outcome {
-            how: CommandEnd::Exit(TRANSIENT),
-            last_line: Some(format!(
-                "no room is left on the disk of {}",
-                place.display()
-            )),
-            ..outcome
-        },
-    }
-}
-
-fn has_room(at: &Path) -> Result<(), Failure> {
-    if !space::is_used_up(at) {
-        return Ok(());
-    }
-    let message = format!("no room is left on the disk of {}", at.display());
-    Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
-}
-
-/// The exit code that asks for a retry, by the contract.
-const TRANSIENT: i32 = 75;
 
 async fn merge(
     workspaces: Workspaces,

@@ -78,7 +78,7 @@ impl Peer {
         self.written = 0;
     }
 
-    /// Writes a part of what is held. What nobody reads any more is dropped.
+    /// Writes a part of what is held, and drops it if nobody reads any more.
     pub(super) async fn forward(&mut self) {
         let Some(writer) = &mut self.writer else {
             return;

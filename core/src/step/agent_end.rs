@@ -2,41 +2,47 @@
 
 use alloc::{format, string::String};
 
-use super::{advance, attempt_end, transaction::Transaction};
+use super::{advance, attempt_end, transaction::Transaction, usage};
 use crate::{
     event::{AgentEnd, AgentLack, Event, Outcome},
+    id::{AttemptId, Epoch},
     state::{FailureClass, Intent},
 };
 
-/// Takes an end that is a failure, or none of the attempt's. True if it was one.
-pub(super) fn is_taken(
-    transaction: &mut Transaction,
-    intent: &Intent,
-    outcome: &Outcome,
-    end: &AgentEnd,
-) -> bool {
-    if intent.effect.is_once_only() && *end != AgentEnd::Done {
-        attempt_end::lost(transaction, &intent.id);
-        return true;
+/// Takes the end of an attempt. Anything but an agent that is done, or a command, is judged here.
+pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
+    let intent = transaction.in_flight(id);
+    let intent = intent.filter(|intent| intent.epoch == epoch).cloned();
+    let end = outcome.agent_end.clone();
+    match (intent, end.filter(|end| *end != AgentEnd::Done)) {
+        (Some(intent), Some(end)) => {
+            usage::ended(transaction, id, &outcome.usage);
+            judge(transaction, &intent, &outcome, &end);
+        }
+        _ => attempt_end::ended(transaction, id, epoch, outcome),
+    }
+}
+
+fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {
+    if intent.effect.is_once_only() {
+        return attempt_end::lost(transaction, &intent.id);
     }
     match end {
-        AgentEnd::Done => return false,
+        AgentEnd::Done => {}
         AgentEnd::Refused(words) => failed(transaction, intent, outcome, "it refused", words),
         AgentEnd::OutOfTurns(words) => {
-            failed(transaction, intent, outcome, "it was cut short", words)
+            failed(transaction, intent, outcome, "it was cut short", words);
         }
         AgentEnd::Silent { ms } => {
-            passing(
-                transaction,
-                intent,
-                outcome,
-                format!("it said nothing for {} s", ms / 1000),
-            );
+            let words = format!("it said nothing for {} s", ms / 1000);
+            attempt_end::passing(transaction, &intent.id, outcome, words);
         }
-        AgentEnd::Protocol(words) => passing(transaction, intent, outcome, words.clone()),
+        AgentEnd::Protocol(words) => {
+            attempt_end::passing(transaction, &intent.id, outcome, words.clone());
+        }
         AgentEnd::Limited { .. } => {
             let words = "its provider takes no more for now".into();
-            passing(transaction, intent, outcome, words);
+            attempt_end::passing(transaction, &intent.id, outcome, words);
         }
         AgentEnd::Unavailable {
             kind,
@@ -44,7 +50,6 @@ pub(super) fn is_taken(
             variable,
         } => unavailable(transaction, intent, *kind, words, variable.as_deref()),
     }
-    true
 }
 
 fn failed(
@@ -61,11 +66,6 @@ fn failed(
     let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
     let failure = super::failure::Failure { reason, ..failure };
     attempt_end::failed(transaction, &intent.id, failure);
-}
-
-/// It may pass, so it is tried again as often as anything that may.
-fn passing(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, words: String) {
-    attempt_end::passing(transaction, &intent.id, outcome, words);
 }
 
 /// Nothing can be done with this agent until a person does something: the run ends, and the attempt costs nothing.

@@ -3,7 +3,6 @@
 use alloc::{format, string::String, sync::Arc};
 
 use super::{
-    agent_end,
     backoff::backoff_ms,
     counts::{self, RepairCause},
     failure::{self, Failure, doubt},
@@ -32,11 +31,6 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     usage::ended(transaction, id, &outcome.usage);
-    if let Some(end) = &outcome.agent_end
-        && agent_end::is_taken(transaction, &intent, &outcome, end)
-    {
-        return;
-    }
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {

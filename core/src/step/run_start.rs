@@ -6,13 +6,13 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Refusal, attempt_end, lost_commits, redirect, transaction::Transaction};
+use super::{Refusal, agent_end, attempt_end, lost_commits, redirect, transaction::Transaction};
 use crate::{
     event::{Event, Leftovers, Outcome},
     id::{AtomId, AttemptId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        Control, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd,
+        Control, FailureClass, Intent, Request, RunStatus, StartedFrom, State, TryEnd,
         objective::RequestKind, record::RetireReason,
     },
 };
@@ -35,8 +35,9 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
-    let continued = notebook.in_flight.iter_mut();
-    continued.for_each(|intent| intent.epoch = epoch);
+    let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);
+    let continued = notebook.in_flight.iter_mut().filter(goes_on);
+    let continued = continued.map(|intent| intent.epoch = epoch).count();
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {
@@ -44,9 +45,9 @@ pub(super) fn started(
         notebook.started_from = Some(from);
     }
     // An attempt that goes on counts as one of this run.
-    let run_state = &transaction.state.run;
-    let continued = u64::try_from(run_state.in_flight.len()).unwrap_or(u64::MAX);
-    transaction.session.started_with = run_state.attempts_started.saturating_sub(continued);
+    let started = transaction.state.run.attempts_started;
+    let continued = u64::try_from(continued).unwrap_or(u64::MAX);
+    transaction.session.started_with = started.saturating_sub(continued);
     let refuted = transaction.refuted.len();
     let seen = MeasureInput {
         graph: &transaction.graph,
@@ -100,7 +101,7 @@ fn land_all(
             attempt: id.clone(),
             atom,
         });
-        attempt_end::ended(transaction, &id, intent.epoch, outcome);
+        agent_end::ended(transaction, &id, intent.epoch, outcome);
     }
 }
 

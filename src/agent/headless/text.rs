@@ -2,13 +2,13 @@
 
 use descent_core::event::AgentEnd;
 
-use super::{Dialect, LineMeaning};
+use super::{EventReader, LineMeaning};
 use crate::agent::heard::Heard;
 
 #[derive(Debug, Default)]
 pub(in crate::agent) struct PlainText;
 
-impl Dialect for PlainText {
+impl EventReader for PlainText {
     fn prompt(&self, words: &str) -> Vec<u8> {
         words.as_bytes().to_vec()
     }

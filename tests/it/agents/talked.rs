@@ -158,7 +158,7 @@ fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_
             let ran = world.run();
             assert_eq!(
                 ran.code,
-                Some(2),
+                Some(5),
                 "{protocol:?} {behaviour}\n{}",
                 ran.stderr
             );
@@ -181,7 +181,7 @@ fn a_refusal_and_the_end_of_its_turns_are_failures_in_its_own_words() {
             let ran = world.run();
             assert_eq!(
                 ran.code,
-                Some(2),
+                Some(5),
                 "{protocol:?} {behaviour}\n{}",
                 ran.stderr
             );
@@ -226,8 +226,11 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         );
         let state = world.state();
         assert_eq!(state["run"]["attempts_started"], 1, "{protocol:?}");
-        let log = world.descent(&["log"]).stdout;
-        assert!(log.contains("its agent goes on"), "{protocol:?}\n{log}");
+        assert!(
+            ran.stdout.contains("its agent goes on"),
+            "{protocol:?}\n{}",
+            ran.stdout
+        );
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
 }

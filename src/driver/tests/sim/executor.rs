@@ -9,7 +9,7 @@ use std::{
 
 use descent_core::{
     desired::{self, Work},
-    event::{Input, Leftovers, Merge, Outcome, Product, Scope},
+    event::{Input, Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch},
     state::{Check, Intent, ResultCommit, State},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
@@ -81,15 +81,7 @@ impl Executor for SimExecutor {
         let scene = Arc::clone(&self.scene);
         Box::pin(async move {
             scene.step("resume");
-            let left = Leftovers {
-                finished,
-                gone,
-                ..Leftovers::default()
-            };
-            Ok(RunLeftovers {
-                left,
-                ..RunLeftovers::default()
-            })
+            Ok(RunLeftovers::new(finished, gone))
         })
     }
 

@@ -1,0 +1,69 @@
+//! The rest of a failed attempt: its change, and whether it failed for want of room.
+
+use std::path::{Path, PathBuf};
+
+use descent_core::{event::Outcome, state::Intent, verdict::CommandEnd};
+
+use crate::{
+    failure::{Failure, Lack, exit},
+    space,
+    workspace::{self, Workspaces},
+};
+
+/// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
+/// nothing.
+pub(super) fn may_have_changed(how: &CommandEnd) -> bool {
+    match how {
+        CommandEnd::Exit(code) => *code != TRANSIENT,
+        CommandEnd::Signal(_) | CommandEnd::TimedOut => true,
+        CommandEnd::NotRun(_) => false,
+    }
+}
+
+/// The files that a failed attempt changed. It is only for a person to look at, so an obstacle is no error.
+pub(super) fn keep_failed(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: &str,
+) -> Vec<String> {
+    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
+        return Vec::new();
+    };
+    let at = workspace::time_of(&intent.at);
+    let kept = trees.keep_failed(&intent.id, slot, base, message, at);
+    kept.unwrap_or_else(|error| {
+        tracing::warn!(%error, attempt = %intent.id, "the change of a failed attempt is not kept");
+        Vec::new()
+    })
+}
+
+/// A failure on a full disk proves nothing about the atom: it is retried like any transient
+/// failure.
+pub(super) fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
+    let is_bad = outcome.how != CommandEnd::Exit(0);
+    let full = places.into_iter().find(|place| space::is_used_up(place));
+    match full.filter(|_| is_bad) {
+        None => outcome,
+        Some(place) => Outcome {
+            how: CommandEnd::Exit(TRANSIENT),
+            agent_end: None,
+            last_line: Some(format!(
+                "no room is left on the disk of {}",
+                place.display()
+            )),
+            ..outcome
+        },
+    }
+}
+
+pub(super) fn has_room(at: &Path) -> Result<(), Failure> {
+    if !space::is_used_up(at) {
+        return Ok(());
+    }
+    let message = format!("no room is left on the disk of {}", at.display());
+    Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
+}
+
+/// The exit code that asks for a retry, by the contract.
+const TRANSIENT: i32 = 75;
