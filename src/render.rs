@@ -16,6 +16,7 @@ mod result;
 mod status;
 mod style;
 mod text;
+mod usage;
 pub mod watch;
 mod why;
 mod work;
@@ -37,6 +38,7 @@ pub use result::{judged, next_moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
+pub use usage::{usage, usage_of_agent};
 pub use why::{StoryLine, why, worth_asking};
 pub use work::work;
 

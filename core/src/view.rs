@@ -11,6 +11,7 @@ pub mod log;
 pub mod named;
 mod next;
 pub mod report;
+pub mod usage;
 pub mod why;
 pub mod work;
 
@@ -22,7 +23,9 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
-    state::{AtomStatus, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd},
+    state::{
+        AtomStatus, Constraints, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd,
+    },
     step::run_end,
     verdict::Verdict,
     world::World,
@@ -31,6 +34,7 @@ pub use bound::{BoundView, bound};
 use leaves::{LeafStand, leaves};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
+use usage::{AgentUsageView, UsageView};
 
 /// How things stand: `descent status --json`
 #[derive(Debug, Serialize)]
@@ -129,6 +133,13 @@ pub struct Budget {
     pub active_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Dollars, as decimal text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -149,6 +160,12 @@ pub struct SpentView {
     pub transient: u64,
     pub repairs: u64,
     pub active_ms: u64,
+    #[serde(flatten)]
+    pub usage: Option<UsageView>,
+    /// In the order of their names; empty where no agent reports its usage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub by_agent: Vec<AgentUsageView>,
 }
 
 /// The delivered tree.
@@ -219,20 +236,23 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         in_flight: run.in_flight.iter().map(flight).collect(),
         failed: failed(world),
         patterns: patterns(state),
-        budget: Budget {
-            active_ms: state
-                .objective
-                .constraints
-                .time_budget
-                .as_ref()
-                .map(|budget| budget.ms),
-            iterations: state.objective.constraints.max_iterations,
-        },
+        budget: budget(&state.objective.constraints),
         last_result: run_end::last_result(state),
         changed: changed(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
         liveness,
+    }
+}
+
+fn budget(constraints: &Constraints) -> Budget {
+    let time = constraints.time_budget.as_ref();
+    Budget {
+        active_ms: time.map(|budget| budget.ms),
+        iterations: constraints.max_iterations,
+        model_calls: constraints.model_calls,
+        tokens: constraints.tokens,
+        cost_usd: constraints.cost_usd.map(|cost| cost.text()),
     }
 }
 
@@ -254,6 +274,8 @@ fn spent(state: &State) -> SpentView {
         transient: spent.transient,
         repairs: spent.repairs,
         active_ms: spent.active_ms,
+        usage: UsageView::of(&spent.usage),
+        by_agent: usage::by_agent(&state.run.spent_by_agent),
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    config::{Config, transport::Transport},
     driver::{
         self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
         Sessions,
@@ -126,6 +127,9 @@ pub fn run<'a>(
         dir: &store.place().project,
     };
     look.ready(&loaded.state, AgentUse::Run)?;
+    if limits_unknown_money(&loaded.state, &config) {
+        client.tell(&Progress::Note(MONEY_IS_REPORTED.to_owned()));
+    }
     let notifier = options.notify.map(|command| {
         let programs = Arc::clone(&options.programs);
         Notifier::new(command, store.place(), &run, &environment, programs).map(Arc::new)
@@ -289,3 +293,14 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
     start::tell_moved(client, store.place(), trees, state);
     Ok(workspaces)
 }
+
+/// Whether money is limited, while nobody knows yet that the worker, a shell command, reports any.
+fn limits_unknown_money(state: &State, config: &Config) -> bool {
+    let is_limited = state.objective.constraints.cost_usd.is_some();
+    let worker = config.doer(false, None).ok().flatten();
+    let is_shell = worker.is_some_and(|worker| matches!(worker.transport, Transport::Shell(_)));
+    is_limited && is_shell && state.run.spent.usage.cost.is_none()
+}
+
+const MONEY_IS_REPORTED: &str = "cost_usd counts what the worker reports as `usage` in $DESCENT_RESULT, and it has reported \
+                                 nothing yet";

@@ -3,10 +3,10 @@
 use descent_core::{
     doc::{Member, Node},
     state::{SideFile, side::LiesAt},
-    view::VerdictView,
+    view::{self, VerdictView},
 };
 
-use super::{Line, Meaning, Page, field, items, line, time};
+use super::{Line, Meaning, Page, field, items, line, time, usage_of_agent};
 
 /// Verdicts on checks, one per line.
 pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
@@ -84,6 +84,10 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         let head = Line::indent(2).then(Line::new().word("failed").pad(8));
         let head = head.strong(field(failed, "atom"));
         page.push(head.plain(format!("{with}: {}", line(field(failed, "reason")))));
+    }
+    for agent in view::usage::of_result(result) {
+        let head = Line::indent(2).then(Line::new().dim("usage").pad(8));
+        page.push(head.plain(usage_of_agent(&agent)));
     }
     if let Some(path) = path {
         page.whole(

@@ -6,7 +6,10 @@ use descent_core::{
     view::{CheckView, ChoiceView, FailedView, FlightView, StatusView},
 };
 
-use super::{Line, Meaning, Page, age, ago, field, length, listed, since, time};
+use super::{
+    Line, Meaning, Page, age, ago, count, field, length, listed, since, time, usage as used,
+    usage_of_agent,
+};
 
 /// Rows at most of each list, so that the whole fits a screen of 24.
 const CHECKS_MAX: usize = 5;
@@ -255,6 +258,12 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));
     }
+    if let Some(words) = usage(status) {
+        page.push(Line::label("usage").plain(words));
+    }
+    for agent in &status.spent.by_agent {
+        page.push(Line::label("").plain(usage_of_agent(agent)));
+    }
     if let Some(from) = &status.started_from {
         page.push(Line::label("from").plain(start(from, status.workspace.kind)));
     }
@@ -312,6 +321,23 @@ fn spent(status: &StatusView) -> String {
         Some(active),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Model calls, tokens and money, with their limits.
+fn usage(status: &StatusView) -> Option<String> {
+    let budget = &status.budget;
+    let limits = [
+        budget.model_calls.map(|most| count(most, "call")),
+        budget.tokens.map(|most| format!("{most} tokens")),
+        budget.cost_usd.as_ref().map(|most| format!("${most}")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    let spent = status.spent.usage.as_ref().map(used);
+    let spent = spent.or_else(|| (!limits.is_empty()).then(|| "none".to_owned()))?;
+    Some(match limits.is_empty() {
+        true => spent,
+        false => format!("{spent}; at most {}", limits.join(", ")),
+    })
 }
 
 fn start(from: &Node, workspace: &str) -> String {

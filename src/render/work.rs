@@ -5,7 +5,7 @@ use descent_core::{
     view::work::{AttemptAtWork, CheckAtWork, OtherKind, OtherWork, Stage, WorkView},
 };
 
-use super::{Line, Meaning, age, count, length, line, moment};
+use super::{Line, Meaning, age, count, length, line, moment, usage};
 
 /// On a narrower terminal, words are left out.
 const NARROW: usize = 60;
@@ -102,9 +102,11 @@ fn foot(view: &WorkView, now: UnixMillis, columns: usize) -> Line {
     let time = format!("{}{}", age(active_ms), budget.unwrap_or_default());
     let (resolved, all) = (view.resolved, view.all);
     let left = count(&view.attempts_left, "attempt");
+    let used = view.usage.as_ref().map(usage);
+    let used = used.map_or_else(String::new, |used| format!(" · {used}"));
     Line::new().dim(if columns < NARROW {
-        format!("{resolved}/{all} · {left} left · {time}")
+        format!("{resolved}/{all} · {left} left · {time}{used}")
     } else {
-        format!("{resolved} of {all} resolved · at most {left} left · {time}")
+        format!("{resolved} of {all} resolved · at most {left} left · {time}{used}")
     })
 }

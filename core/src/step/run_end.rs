@@ -154,6 +154,7 @@ fn result(
         next_moves: next_moves(transaction, status, reason),
         workspace: Some(workspace(state)),
         spent: Some(spent),
+        spent_by_agent: run.spent_by_agent.to_vec(),
         ended: None,
     }
 }

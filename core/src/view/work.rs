@@ -5,7 +5,7 @@
 use alloc::{format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-use super::attempts_of;
+use super::{attempts_of, usage::UsageView};
 use crate::{
     desired::{DesiredWork, Work},
     event::Scope,
@@ -34,6 +34,9 @@ pub struct WorkView {
     /// When this process began.
     pub began: String,
     pub time_budget_ms: Option<u64>,
+    /// Spent by all runs; absent if no agent reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +135,7 @@ impl WorkView {
                 before.began.clone()
             },
             time_budget_ms: budget.map(|budget| budget.ms),
+            usage: UsageView::of(&run.spent.usage),
         }
     }
 

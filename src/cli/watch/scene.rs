@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use descent_core::{
     event::Event,
     id::{AtomId, UnixMillis},
-    view::{self, graph::GraphView, liveness::Activity, work::WorkView},
+    view::{self, graph::GraphView, liveness::Activity, usage::UsageView, work::WorkView},
     world::World,
 };
 
@@ -76,9 +76,11 @@ impl WatchHistory {
         let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
         let cost = render::count(spent.attempts, "attempt");
         let left_text = &left;
+        let used = UsageView::of(&spent.usage).map(|used| format!(" · {}", render::usage(&used)));
         self.facts = Line::of(format!(
-            "{resolved} of {all} resolved{} · {cost} made, at most {left_text} left",
-            held.unwrap_or_default()
+            "{resolved} of {all} resolved{} · {cost} made, at most {left_text} left{}",
+            held.unwrap_or_default(),
+            used.unwrap_or_default()
         ));
         push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
     }

@@ -5,6 +5,8 @@
 
 use descent_core::view::report::{AtomReport, LeafReport, Report};
 
+use crate::render::usage_of_agent;
+
 use super::{
     markup::escaped,
     plain::{flat, plain},
@@ -113,8 +115,12 @@ fn suite(xml: &mut String, report: &Report, name: &str, cases: &[TestCase]) {
             outcome.commit.as_ref().map_or("", |commit| commit.as_str()),
         ),
     ];
+    let agents = report.spent.by_agent.iter();
+    let agents: Vec<String> = agents.map(usage_of_agent).collect();
+    let agents = agents.iter().map(|agent| ("usage", agent.as_str()));
+    let properties = properties.into_iter().chain(agents);
     xml.push_str("    <properties>\n");
-    for (key, value) in properties.iter().filter(|(_, value)| !value.is_empty()) {
+    for (key, value) in properties.filter(|(_, value)| !value.is_empty()) {
         let value = attribute(&flat(value, TEXT_MAX));
         xml.push_str(&format!(
             "      <property name=\"{key}\" value=\"{value}\"/>\n"

@@ -284,6 +284,41 @@ fn a_limit_that_is_none_is_refused() {
 }
 
 #[test]
+fn whoever_looks_is_shown_the_usage_of_each_agent() {
+    let world = world(ONE_CALL);
+    let limits = json!({"model_calls": 10, "cost_usd": "2"});
+    world.align(&plan(&[CHECK], limits, chain()));
+    let ran = world.descent(&["run"]).expect(0);
+    let ran = ran.says("cost_usd counts what the worker reports");
+    let of_worker = "worker: 3 calls, 369 tokens, $0.75";
+    assert!(
+        ran.stdout.contains(of_worker),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let status = world.descent(&["status"]).expect(0);
+    let status = status.shows("3 calls, 369 tokens, $0.75; at most 10 calls, $2.00");
+    status.shows(of_worker);
+    let spent = &world.status()["spent"];
+    assert_eq!(
+        (&spent["calls"], &spent["tokens"]["cached"]),
+        (&json!(3), &json!(9))
+    );
+    assert_eq!(spent["by_agent"][0]["agent"], "worker");
+    assert_eq!(spent["by_agent"][0]["cost_usd"], "0.75");
+    for format in ["md", "html", "junit"] {
+        let report = world.descent(&["report", "--format", format]).expect(0);
+        report.shows("worker: 3 calls, 369 tokens");
+    }
+    let report = world
+        .descent(&["report", "--format", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(report["spent"]["by_agent"][0]["calls"], 3);
+}
+
+#[test]
 fn a_failed_attempt_keeps_its_usage_and_its_agent() {
     let world = world("uses '{\"calls\": 2}'; exit 3");
     let limits = json!({"max_attempts": 1});

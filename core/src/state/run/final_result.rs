@@ -4,7 +4,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{RunStatus, Spent};
+use super::{AgentSpent, RunStatus, Spent};
 use crate::{
     doc::Node,
     id::{AtomId, CommitId, Lineage},
@@ -51,6 +51,8 @@ record! {
         always next_moves: Vec<String>,
         optional workspace: ResultWorkspace,
         optional spent: Spent,
+        /// The part of each agent that reports its usage
+        filled spent_by_agent: Vec<AgentSpent>,
         /// The processes that a stop ended
         optional ended: EndedProcesses,
     }

@@ -3,7 +3,7 @@
 use descent_core::view::report::{OutcomeReport, Report};
 
 use super::Item;
-use crate::render::{count, time};
+use crate::render::{count, time, usage, usage_of_agent};
 
 /// Hexadecimal digits of a commit that are shown.
 pub(super) const COMMIT_CHARS: usize = 12;
@@ -110,6 +110,10 @@ pub(super) fn spent(report: &Report) -> Vec<Item> {
     words.extend(others.map(|(n, what)| count(n, what)));
     let active = format!("{} of active time", time(spent.active_ms));
     let mut items = vec![Item::at(0).text(format!("{}, {active}", words.join(", ")))];
+    let used = spent.usage.as_ref().map(usage);
+    items.extend(used.map(|used| Item::at(0).text(format!("Model usage: {used}"))));
+    let agents = spent.by_agent.iter().map(usage_of_agent);
+    items.extend(agents.map(|agent| Item::at(1).text(agent)));
     let mut tried: Vec<_> = report
         .work
         .iter()
