@@ -4,6 +4,7 @@
 //! Not here: how it looks in a terminal.
 
 pub mod bound;
+mod budget;
 pub mod graph;
 mod leaves;
 pub mod liveness;
@@ -23,14 +24,14 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
-    state::{
-        AtomStatus, Constraints, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd,
-    },
+    state::{AtomStatus, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd},
     step::run_end,
     verdict::Verdict,
     world::World,
 };
 pub use bound::{BoundView, bound};
+pub use budget::Budget;
+use budget::budget;
 use leaves::{LeafStand, leaves};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
@@ -124,22 +125,6 @@ pub struct PatternView {
     pub atoms: Vec<AtomId>,
     pub failures: u64,
     pub reason: String,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Budget {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub active_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub iterations: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_calls: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Dollars, as decimal text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -242,17 +227,6 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
         liveness,
-    }
-}
-
-fn budget(constraints: &Constraints) -> Budget {
-    let time = constraints.time_budget.as_ref();
-    Budget {
-        active_ms: time.map(|budget| budget.ms),
-        iterations: constraints.max_iterations,
-        model_calls: constraints.model_calls,
-        tokens: constraints.tokens,
-        cost_usd: constraints.cost_usd.map(|cost| cost.text()),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) use codex::CodexExecJson;
 pub(super) use text::PlainText;
 
 /// The events of one program.
-pub(super) trait EventReader {
+pub(super) trait EventDialect {
     /// The bytes by which a prompt is given.
     fn prompt(&self, words: &str) -> Vec<u8>;
     /// Whether a second prompt may follow in the same process.
@@ -72,7 +72,7 @@ pub(super) struct HeadlessTalk<'a, D> {
     pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
 }
 
-impl<D: EventReader + Send> Conversation for HeadlessTalk<'_, D> {
+impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
     async fn converse(mut self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
         let (reader, mut writer) = tokio::io::split(channel);
         let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_BYTES_MAX));
@@ -121,7 +121,7 @@ impl<D: EventReader + Send> Conversation for HeadlessTalk<'_, D> {
 
 type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, LinesCodec>;
 
-impl<D: EventReader> HeadlessTalk<'_, D> {
+impl<D: EventDialect> HeadlessTalk<'_, D> {
     /// Some programs tell the id of a session only after the prompt.
     fn keep_session(&self, heard: &Heard, known: &mut Option<String>) {
         let session = heard.with(|heard| heard.session.clone());

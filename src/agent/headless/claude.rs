@@ -6,7 +6,7 @@
 use descent_core::{event::AgentEnd, state::Tokens};
 use serde_json::{Value, json};
 
-use super::{EventReader, LineMeaning, count, event, text};
+use super::{EventDialect, LineMeaning, count, event, text};
 use crate::agent::{
     heard::{Heard, HeardSoFar},
     trouble,
@@ -15,7 +15,7 @@ use crate::agent::{
 #[derive(Debug, Default)]
 pub(in crate::agent) struct ClaudeStreamJson;
 
-impl EventReader for ClaudeStreamJson {
+impl EventDialect for ClaudeStreamJson {
     fn prompt(&self, words: &str) -> Vec<u8> {
         message(&json!({
             "type": "user",

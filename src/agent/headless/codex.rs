@@ -7,7 +7,7 @@
 use descent_core::{event::AgentEnd, state::Tokens};
 use serde_json::Value;
 
-use super::{EventReader, LineMeaning, count, event, text};
+use super::{EventDialect, LineMeaning, count, event, text};
 use crate::agent::{
     heard::{Heard, HeardSoFar},
     trouble,
@@ -16,7 +16,7 @@ use crate::agent::{
 #[derive(Debug, Default)]
 pub(in crate::agent) struct CodexExecJson;
 
-impl EventReader for CodexExecJson {
+impl EventDialect for CodexExecJson {
     fn prompt(&self, words: &str) -> Vec<u8> {
         words.as_bytes().to_vec()
     }

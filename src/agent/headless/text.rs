@@ -2,13 +2,13 @@
 
 use descent_core::event::AgentEnd;
 
-use super::{EventReader, LineMeaning};
+use super::{EventDialect, LineMeaning};
 use crate::agent::heard::Heard;
 
 #[derive(Debug, Default)]
 pub(in crate::agent) struct PlainText;
 
-impl EventReader for PlainText {
+impl EventDialect for PlainText {
     fn prompt(&self, words: &str) -> Vec<u8> {
         words.as_bytes().to_vec()
     }

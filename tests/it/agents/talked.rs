@@ -141,7 +141,9 @@ fn a_protected_file_fails_the_attempt_of_an_agent() {
 #[test]
 fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_nothing() {
     for (behaviour, protocols, words) in [
-        ("silent", &ALL[..], "said nothing"),
+        ("silent", &[Claude, Acp][..], "said nothing"),
+        // Its prompt ends with its standard input, and so does this agent.
+        ("silent", &[Codex][..], "without a result"),
         ("dies-before", &ALL[..], "without a result"),
         ("long-line", &ALL[..], "line of more than"),
         ("other-version", &[Acp][..], "version"),
@@ -214,6 +216,9 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         ];
         let world = world(protocol, "resumes", &settings);
         let run = world.start(&["run"]);
+        // Codex tells its session while its tool may run already.
+        let session = world.repo().join(".descent/attempts/A1.1/session.json");
+        crate::world::wait_for("the session is kept", || session.exists());
         crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
         run.kill();
         let ran = world.run();

@@ -1,0 +1,34 @@
+//! The limits of a run's time, iterations and usage.
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::state::Constraints;
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Budget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Dollars, as decimal text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<String>,
+}
+
+pub(super) fn budget(constraints: &Constraints) -> Budget {
+    let time = constraints.time_budget.as_ref();
+    Budget {
+        active_ms: time.map(|budget| budget.ms),
+        iterations: constraints.max_iterations,
+        model_calls: constraints.model_calls,
+        tokens: constraints.tokens,
+        cost_usd: constraints.cost_usd.map(|cost| cost.text()),
+    }
+}
