@@ -70,9 +70,11 @@ pub(super) struct AcpTalk<'a> {
 impl Conversation for AcpTalk<'_> {
     async fn converse(self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
         let asked_for_leave = Arc::new(AtomicU32::new(0));
+        let over = CancellationToken::new();
+        let too_often = over.clone();
         let access = self.access;
         let (of_updates, of_requests) = (heard.clone(), heard.clone());
-        let over = Client
+        let ended = Client
             .v1()
             .name("descent")
             .on_receive_notification(
@@ -88,6 +90,7 @@ impl Conversation for AcpTalk<'_> {
                     if count >= PERMISSIONS_MAX {
                         let words = format!("it asked for permission {PERMISSIONS_MAX} times");
                         of_requests.ended(AgentEnd::Protocol(words));
+                        too_often.cancel();
                     }
                     let outcome = match count < PERMISSIONS_MAX {
                         true => leave(access, &request),
@@ -98,10 +101,15 @@ impl Conversation for AcpTalk<'_> {
                 on_receive_request!(),
             )
             .connect_with(transport(channel, heard.clone()), async |agent| {
-                self.run(agent, heard, asked).await
+                tokio::select! {
+                    ended = self.run(agent, heard, asked) => ended,
+                    () = over.cancelled() => Ok(()),
+                }
             })
             .await;
-        if let Err(error) = over {
+        if let Err(error) = ended
+            && !is_closed(&error)
+        {
             heard.ended(end_of_error(&error));
         }
     }
@@ -348,6 +356,11 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
         StopReason::Cancelled => AgentEnd::Protocol("it was cancelled by somebody else".into()),
         _ => AgentEnd::Protocol("it ended for a reason that is not known here".into()),
     });
+}
+
+/// Whether the agent is gone: its process tells why.
+fn is_closed(error: &Error) -> bool {
+    error.message.contains("transport closed")
 }
 
 fn end_of_error(error: &Error) -> AgentEnd {
