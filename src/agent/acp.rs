@@ -12,7 +12,8 @@ use std::{
 };
 
 use agent_client_protocol::{
-    Agent, Client, Error, Lines, on_receive_notification, on_receive_request,
+    Agent, Client, Error, Lines, is_incoming_transport_closed, on_receive_notification,
+    on_receive_request,
     schema::ProtocolVersion,
     v1::{
         ConnectionTo,
@@ -108,7 +109,8 @@ impl Conversation for AcpTalk<'_> {
             })
             .await;
         if let Err(error) = ended
-            && !is_closed(&error)
+            // Its process tells why it is gone.
+            && !is_incoming_transport_closed(&error)
         {
             heard.ended(end_of_error(&error));
         }
@@ -356,11 +358,6 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
         StopReason::Cancelled => AgentEnd::Protocol("it was cancelled by somebody else".into()),
         _ => AgentEnd::Protocol("it ended for a reason that is not known here".into()),
     });
-}
-
-/// Whether the agent is gone: its process tells why.
-fn is_closed(error: &Error) -> bool {
-    error.message.contains("transport closed")
 }
 
 fn end_of_error(error: &Error) -> AgentEnd {
