@@ -210,16 +210,18 @@ fn a_stop_in_mid_tool_leaves_no_process_of_an_agent() {
 fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt() {
     for protocol in ALL {
         let nap = long_nap();
-        let settings = [
-            ("FIXTURE_DO", "echo made > done"),
-            ("FIXTURE_NAP", nap.as_str()),
-        ];
+        let began = tempfile::NamedTempFile::new().unwrap();
+        let mark = began.path().display();
+        let tool = format!("echo made > done; echo began > {mark}");
+        let settings = [("FIXTURE_DO", tool.as_str()), ("FIXTURE_NAP", nap.as_str())];
         let world = world(protocol, "resumes", &settings);
         let run = world.start(&["run"]);
         // Codex tells its session while its tool may run already.
         let session = world.repo().join(".descent/attempts/A1.1/session.json");
         crate::world::wait_for("the session is kept", || session.exists());
         crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
+        let has_begun = || std::fs::metadata(began.path()).is_ok_and(|file| file.len() > 0);
+        crate::world::wait_for("its tool ran", has_begun);
         run.kill();
         let ran = world.run();
         assert_eq!(
