@@ -202,7 +202,7 @@ pub async fn make(
     if let Some(setup) = &attempt.setup {
         match shell::set_up(&attempt, &inputs, setup, cancel).await? {
             SetUp::Cancelled => return Ok(None),
-            SetUp::Failed(failed) => return Ok(Some(failed)),
+            SetUp::Failed(failed) => return Ok(Some(*failed)),
             SetUp::Done => {}
         }
     }

@@ -15,7 +15,7 @@ use crate::process::{
 /// How `setup` ended.
 pub(super) enum SetUp {
     Cancelled,
-    Failed(Outcome),
+    Failed(Box<Outcome>),
     Done,
 }
 
@@ -36,11 +36,11 @@ pub(super) async fn set_up(
         CommandOutcome::Ended(CommandEnd::Exit(0), _) => SetUp::Done,
         CommandOutcome::Ended(how, ended) => {
             let output = ended.as_ref().map(|ended| &ended.output);
-            SetUp::Failed(with_whole(
+            SetUp::Failed(Box::new(with_whole(
                 setup_failed(&how, ended.as_ref()),
                 attempt,
                 output,
-            ))
+            )))
         }
     })
 }
