@@ -5,6 +5,8 @@
 
 mod claude;
 mod codex;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use descent_core::event::AgentEnd;

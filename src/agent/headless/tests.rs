@@ -1,0 +1,115 @@
+//! The readers on recorded sessions of real agents: fixtures/agents/recorded.
+#![allow(clippy::disallowed_methods)] // door: reads what was recorded
+
+use std::{fs, path::Path};
+
+use descent_core::event::{AgentEnd, AgentLack};
+
+use super::*;
+
+/// All that is heard of a recorded session, up to the end of its turn.
+fn read(name: &str) -> Heard {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/agents/recorded");
+    let text = fs::read_to_string(folder.join(format!("{name}.ndjson"))).expect(name);
+    let log = tempfile::NamedTempFile::new().expect("a log");
+    let heard = Heard::new(log.path()).expect("a log");
+    let mut claude = ClaudeStreamJson::default();
+    let mut codex = CodexExecJson;
+    for line in text.lines() {
+        let meaning = match name.starts_with("claude") {
+            true => claude.line(line, &heard),
+            false => codex.line(line, &heard),
+        };
+        assert_ne!(meaning, LineMeaning::Foreign, "{name}: {line}");
+        if meaning == LineMeaning::Turn {
+            break;
+        }
+    }
+    heard
+}
+
+fn end(name: &str) -> Option<AgentEnd> {
+    read(name).with(|heard| heard.end.clone())
+}
+
+fn kind(name: &str) -> &'static str {
+    match end(name) {
+        None => "none",
+        Some(AgentEnd::Done) => "done",
+        Some(AgentEnd::Refused(_)) => "refused",
+        Some(AgentEnd::OutOfTurns(_)) => "turns",
+        Some(AgentEnd::Silent { .. }) => "silent",
+        Some(AgentEnd::Protocol(_)) => "protocol",
+        Some(AgentEnd::Limited { .. }) => "limited",
+        Some(AgentEnd::Unavailable { kind, .. }) => match kind {
+            AgentLack::Login => "login",
+            AgentLack::Credit => "credit",
+            AgentLack::Key => "key",
+            AgentLack::Missing => "missing",
+        },
+    }
+}
+
+#[test]
+fn each_recorded_session_ends_as_it_did() {
+    let table = [
+        ("claude-tool", "done"),
+        ("claude-schema", "done"),
+        ("claude-resume", "done"),
+        ("claude-denied", "done"),
+        ("claude-kill", "none"),
+        ("claude-login-none", "login"),
+        ("claude-login-refused", "login"),
+        ("claude-credit", "credit"),
+        ("claude-rate", "limited"),
+        ("claude-limit", "limited"),
+        ("claude-overloaded", "protocol"),
+        ("claude-unreachable", "protocol"),
+        ("claude-refusal", "refused"),
+        ("claude-turns", "turns"),
+        ("claude-budget", "turns"),
+        ("claude-resume-unknown", "protocol"),
+        ("codex-tool", "done"),
+        ("codex-resume", "done"),
+        ("codex-kill", "none"),
+        ("codex-cancel", "none"),
+        ("codex-unreachable", "none"),
+        ("codex-login-none", "login"),
+        ("codex-login-refused", "login"),
+        ("codex-credit", "credit"),
+        ("codex-rate", "limited"),
+        ("codex-limit", "limited"),
+        ("codex-overloaded", "protocol"),
+        ("codex-cut", "protocol"),
+        ("codex-refusal", "refused"),
+    ];
+    let wrong: Vec<String> = table
+        .iter()
+        .filter(|(name, wanted)| kind(name) != *wanted)
+        .map(|(name, wanted)| format!("{name}: {:?}, not {wanted}", end(name)))
+        .collect();
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn tokens_the_session_and_the_answer_are_those_that_were_told() {
+    for (name, input, output, cached) in [("claude-tool", 130, 40, 80), ("codex-tool", 120, 40, 80)]
+    {
+        read(name).with(|heard| {
+            let tokens = &heard.usage.tokens;
+            assert_eq!(
+                (tokens.input, tokens.output, tokens.cached),
+                (input, output, cached),
+                "{name}"
+            );
+            assert!(heard.session.is_some(), "{name}");
+            assert!(heard.message.contains("made proof.txt"), "{name}");
+            assert_eq!(heard.tried.len(), 1, "{name}");
+            assert!(heard.tried[0].target.contains("proof.txt"), "{name}");
+        });
+    }
+    read("claude-schema").with(|heard| {
+        let answer = heard.structured.as_deref().unwrap_or_default();
+        assert!(answer.contains("made proof.txt"), "{answer}");
+    });
+}
