@@ -185,7 +185,7 @@ impl Started<'_> {
             }};
         }
         match headless.dialect {
-            Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson),
+            Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson::default()),
             Dialect::CodexExecJson => talk_in!(CodexExecJson),
             Dialect::Text => talk_in!(PlainText),
         }

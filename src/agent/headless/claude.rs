@@ -1,9 +1,10 @@
 //! The events of `claude -p --output-format stream-json --input-format stream-json`.
 //!
 //! Facts: `is_error` of a result counts before its `subtype`, which is `success` for a server that
-//! gave up too. The answer to a schema is in `structured_output`.
+//! gave up too. The answer to a schema is in `structured_output`. A plan's limit is told in an event
+//! of its own, before the result.
 
-use descent_core::{event::AgentEnd, state::Tokens};
+use descent_core::{event::AgentEnd, id::UnixMillis, state::Tokens};
 use serde_json::{Value, json};
 
 use super::{EventDialect, LineMeaning, count, event, text};
@@ -13,7 +14,10 @@ use crate::agent::{
 };
 
 #[derive(Debug, Default)]
-pub(in crate::agent) struct ClaudeStreamJson;
+pub(in crate::agent) struct ClaudeStreamJson {
+    /// The end of the limit that a request ran into, in seconds since 1970.
+    resets_at: Option<u64>,
+}
 
 impl EventDialect for ClaudeStreamJson {
     fn prompt(&self, words: &str) -> Vec<u8> {
@@ -49,8 +53,9 @@ impl EventDialect for ClaudeStreamJson {
                     heard.end = Some(trouble::of_error(status, text(&event, "/error")));
                     return LineMeaning::Turn;
                 }
+                "rate_limit_event" => self.resets_at = reset_time(&event),
                 "result" => {
-                    result(&event, heard);
+                    result(&event, self.resets_at, heard);
                     return LineMeaning::Turn;
                 }
                 _ => {}
@@ -115,7 +120,14 @@ fn tool_results(event: &Value, heard: &mut HeardSoFar) {
     }
 }
 
-fn result(event: &Value, heard: &mut HeardSoFar) {
+/// A limit that is told while requests go through is none.
+fn reset_time(event: &Value) -> Option<u64> {
+    let info = event.get("rate_limit_info")?;
+    let is_reached = text(info, "/status") == "rejected";
+    info.get("resetsAt").filter(|_| is_reached)?.as_u64()
+}
+
+fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
     heard.no_tool_is_open();
     // Tokens are of this turn alone; money is of all turns of the process.
     let written = count(event, "/usage/cache_creation_input_tokens");
@@ -143,7 +155,12 @@ fn result(event: &Value, heard: &mut HeardSoFar) {
         _ if text(event, "/stop_reason") == "refusal" => AgentEnd::Refused(words.into()),
         _ if is_error == Some(true) => {
             let status = event.get("api_error_status").and_then(Value::as_u64);
-            trouble::of_error(status, &error_words(event, words))
+            match trouble::of_error(status, &error_words(event, words)) {
+                AgentEnd::Limited { until: None } => AgentEnd::Limited {
+                    until: resets_at.map(|seconds| UnixMillis(seconds.saturating_mul(1000))),
+                },
+                end => end,
+            }
         }
         _ => AgentEnd::Done,
     };

@@ -3,7 +3,10 @@
 
 use std::{fs, path::Path};
 
-use descent_core::event::{AgentEnd, AgentLack};
+use descent_core::{
+    event::{AgentEnd, AgentLack},
+    id::UnixMillis,
+};
 
 use super::*;
 
@@ -112,4 +115,14 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
         let answer = heard.structured.as_deref().unwrap_or_default();
         assert!(answer.contains("made proof.txt"), "{answer}");
     });
+}
+
+#[test]
+fn a_plans_limit_is_known_with_its_end() {
+    assert_eq!(
+        end("claude-limit"),
+        Some(AgentEnd::Limited {
+            until: Some(UnixMillis(1_795_579_907_000))
+        })
+    );
 }
