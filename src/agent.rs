@@ -5,6 +5,7 @@
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
 mod acp;
+mod acp_modes;
 mod answer;
 mod conversation;
 mod directory;

@@ -22,8 +22,9 @@ use agent_client_protocol::{
             LoadSessionRequest, NewSessionRequest, PermissionOptionKind, PromptRequest,
             PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
             RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
-            SessionModeState, SessionNotification, SessionUpdate, SetSessionModeRequest,
-            StopReason, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate, ToolKind,
+            SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+            SetSessionModeRequest, StopReason, TextContent, ToolCall, ToolCallStatus,
+            ToolCallUpdate, ToolKind,
         },
     },
 };
@@ -37,6 +38,7 @@ use tokio_util::{
 };
 
 use super::{
+    acp_modes::OfferedModes,
     heard::{Heard, HeardSoFar},
     repair::Repairs,
     talk::{Conversation, LINE_BYTES_MAX},
@@ -174,13 +176,15 @@ impl AcpTalk<'_> {
             if can.session_capabilities.resume.is_some() {
                 let request = ResumeSessionRequest::new(id.clone(), cwd);
                 let answer = agent.send_request(request).block_task().await?;
-                self.mode(agent, &id, answer.modes.as_ref()).await?;
+                let offered = OfferedModes::new(answer.modes, answer.config_options);
+                self.mode(agent, &id, &offered).await?;
                 return Ok((id, false));
             }
             if can.load_session {
                 let request = LoadSessionRequest::new(id.clone(), cwd);
                 let answer = agent.send_request(request).block_task().await?;
-                self.mode(agent, &id, answer.modes.as_ref()).await?;
+                let offered = OfferedModes::new(answer.modes, answer.config_options);
+                self.mode(agent, &id, &offered).await?;
                 // The history was told again: none of it belongs to this attempt's answer.
                 heard.with(HeardSoFar::next_turn);
                 return Ok((id, false));
@@ -189,8 +193,8 @@ impl AcpTalk<'_> {
         let mut request = NewSessionRequest::new(self.cwd.clone());
         request.meta = self.meta.clone();
         let answer = agent.send_request(request).block_task().await?;
-        self.mode(agent, &answer.session_id, answer.modes.as_ref())
-            .await?;
+        let offered = OfferedModes::new(answer.modes, answer.config_options);
+        self.mode(agent, &answer.session_id, &offered).await?;
         Ok((answer.session_id, true))
     }
 
@@ -200,19 +204,19 @@ impl AcpTalk<'_> {
         &self,
         agent: &ConnectionTo<Agent>,
         session: &SessionId,
-        modes: Option<&SessionModeState>,
+        offered: &OfferedModes,
     ) -> Result<(), Error> {
         let Some(wanted) = &self.mode else {
             return Ok(());
         };
-        let offers = |modes: &SessionModeState| {
-            let mut all = modes.available_modes.iter();
-            all.any(|mode| mode.id.to_string() == *wanted)
-        };
-        if !modes.is_some_and(offers) {
-            return Err(Error::internal_error().data(format!("it offers no mode `{wanted}`")));
+        if offered.has_mode(wanted) {
+            let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
+            return agent.send_request(request).block_task().await.map(drop);
         }
-        let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
+        let Some((option, value)) = offered.option_for(wanted) else {
+            return Err(Error::internal_error().data(format!("it offers no mode `{wanted}`")));
+        };
+        let request = SetSessionConfigOptionRequest::new(session.clone(), option, value);
         agent.send_request(request).block_task().await.map(drop)
     }
 }

@@ -271,3 +271,38 @@ fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
         }
     }
 }
+
+#[test]
+fn a_mode_is_set_by_list_or_by_option_and_one_that_is_not_offered_is_an_error() {
+    for (setting, method) in [
+        ("FIXTURE_NO_OPTION", "session/set_mode"),
+        ("FIXTURE_MODE_OPTION", "session/set_config_option"),
+    ] {
+        for (mode, code) in [("write", 0), ("none", 5)] {
+            let world = World::new();
+            let log = world.out("told").display().to_string();
+            let settings = [
+                ("FIXTURE_DO", "echo made > done"),
+                ("FIXTURE_LOG", log.as_str()),
+                (setting, "1"),
+            ];
+            let agent = Acp.agent(&world, "works", &settings);
+            world.write(
+                "descent.toml",
+                &format!(
+                    "[agents.fixture]\n{agent}\nmodes = {{write = \"{mode}\", read = \"read\"}}\n\
+                     [roles]\nworker = \"fixture\"\n"
+                ),
+            );
+            world.align(&plan(
+                &["test -f done"],
+                json!({"max_attempts": 1, "max_transient": 0}),
+                json!({"A1": by_worker("make the file done")}),
+            ));
+            world.run().expect(code);
+            let told = std::fs::read_to_string(&log).unwrap();
+            assert_eq!(told.contains(method), code == 0, "{mode}\n{told}");
+            assert_eq!(told.contains("session/prompt"), code == 0, "{mode}\n{told}");
+        }
+    }
+}
