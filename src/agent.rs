@@ -41,7 +41,10 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{agent::ResolvedAgent, transport::Access},
+    config::{
+        agent::ResolvedAgent,
+        transport::{Access, Acp, Headless},
+    },
     evidence::EvidenceKeeper,
     failure::{Failure, lack_of},
     files,
@@ -108,9 +111,17 @@ pub enum Maker {
     Agent(Box<TalkingAgent>),
 }
 
+/// How an agent is talked with.
+#[derive(Debug, Clone)]
+pub enum TalkWay {
+    Headless(Headless),
+    Acp(Acp),
+}
+
 /// An agent with its own environment.
 #[derive(Debug, Clone)]
 pub struct TalkingAgent {
+    pub way: TalkWay,
     pub agent: ResolvedAgent,
     pub env: Environment,
     pub access: Access,

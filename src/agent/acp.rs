@@ -56,8 +56,6 @@ const AUTH_REQUIRED: i32 = -32000;
 pub(super) struct AcpTalk<'a> {
     pub(super) cwd: PathBuf,
     pub(super) prompt: String,
-    /// The prompt of a new session, where the one to go on with cannot be had.
-    pub(super) first_prompt: &'a str,
     pub(super) access: Access,
     /// The mode of a new session.
     pub(super) mode: Option<String>,
@@ -137,13 +135,9 @@ impl AcpTalk<'_> {
             )));
             return Ok(());
         }
-        let (session, is_new) = self.session(&agent, &hello, heard).await?;
+        let session = self.session(&agent, &hello, heard).await?;
         (self.on_session)(&session.to_string());
-        let is_lost = is_new && self.resume.is_some();
-        let mut words = match is_lost {
-            true => self.first_prompt.to_owned(),
-            false => self.prompt,
-        };
+        let mut words = self.prompt;
         loop {
             let prompt = vec![ContentBlock::Text(TextContent::new(words))];
             let turn = agent.send_request(PromptRequest::new(session.clone(), prompt));
@@ -169,7 +163,7 @@ impl AcpTalk<'_> {
         agent: &ConnectionTo<Agent>,
         hello: &InitializeResponse,
         heard: &Heard,
-    ) -> Result<(SessionId, bool), Error> {
+    ) -> Result<SessionId, Error> {
         let can = &hello.agent_capabilities;
         if let Some(id) = &self.resume {
             let (id, cwd) = (SessionId::new(id.as_str()), self.cwd.clone());
@@ -178,24 +172,26 @@ impl AcpTalk<'_> {
                 let answer = agent.send_request(request).block_task().await?;
                 let offered = OfferedModes::new(answer.modes, answer.config_options);
                 self.mode(agent, &id, &offered).await?;
-                return Ok((id, false));
+                return Ok(id);
             }
             if can.load_session {
                 let request = LoadSessionRequest::new(id.clone(), cwd);
                 let answer = agent.send_request(request).block_task().await?;
                 let offered = OfferedModes::new(answer.modes, answer.config_options);
                 self.mode(agent, &id, &offered).await?;
-                // The history was told again: none of it belongs to this attempt's answer.
-                heard.with(HeardSoFar::next_turn);
-                return Ok((id, false));
+                heard.with(HeardSoFar::forget_history);
+                return Ok(id);
             }
+        }
+        if self.resume.is_some() {
+            return Err(Error::internal_error().data("it cannot go on with a session"));
         }
         let mut request = NewSessionRequest::new(self.cwd.clone());
         request.meta = self.meta.clone();
         let answer = agent.send_request(request).block_task().await?;
         let offered = OfferedModes::new(answer.modes, answer.config_options);
         self.mode(agent, &answer.session_id, &offered).await?;
-        Ok((answer.session_id, true))
+        Ok(answer.session_id)
     }
 
     /// Sets the mode by its id. A mode that the agent does not offer is an error, since another one

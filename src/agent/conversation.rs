@@ -10,7 +10,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkingAgent,
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
     acp::AcpTalk,
     answer, environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     config::{
         agent::ResolvedAgent,
-        transport::{Acp, Dialect, Headless, Transport},
+        transport::{Acp, Dialect, Headless},
     },
     process::{Capture, JobRecord, SpawnError, Timer},
 };
@@ -119,10 +119,9 @@ fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
 impl TalkingAgent {
     /// Whether a session can go on in another process.
     pub fn goes_on(&self) -> bool {
-        match &self.agent.transport {
-            Transport::Headless(headless) => !headless.resume.is_empty(),
-            Transport::Acp(_) => true,
-            Transport::Shell(_) => false,
+        match &self.way {
+            TalkWay::Headless(headless) => !headless.resume.is_empty(),
+            TalkWay::Acp(_) => true,
         }
     }
 }
@@ -143,12 +142,11 @@ impl Started<'_> {
         repairs: &mut Repairs,
         cancel: &CancellationToken,
     ) -> Result<Option<Talked>, SpawnError> {
-        match &self.agent.agent.transport {
-            Transport::Headless(headless) => {
+        match &self.agent.way {
+            TalkWay::Headless(headless) => {
                 self.headless(headless, turn, heard, repairs, cancel).await
             }
-            Transport::Acp(acp) => self.acp(acp, turn, heard, repairs, cancel).await,
-            Transport::Shell(_) => unreachable!("BUG: a shell command is not talked with"),
+            TalkWay::Acp(acp) => self.acp(acp, turn, heard, repairs, cancel).await,
         }
     }
 
@@ -205,7 +203,6 @@ impl Started<'_> {
         let conversation = AcpTalk {
             cwd: self.attempt.cwd.clone(),
             prompt: turn.words,
-            first_prompt: &self.attempt.prompt,
             access: self.agent.access,
             mode: acp.modes.of(self.agent.access).map(str::to_owned),
             meta,
@@ -267,6 +264,9 @@ impl Started<'_> {
 
 /// An agent that ended without a word of its end broke its protocol.
 fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
+    if heard.has_ended_well() {
+        return;
+    }
     let stderr = talked.result.output.tail();
     if !stderr.trim().is_empty() {
         heard.log("\n(standard error:)\n");

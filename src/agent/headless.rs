@@ -32,11 +32,20 @@ pub(super) use text::PlainText;
 /// The events of one program.
 pub(super) trait EventDialect {
     /// The bytes by which a prompt is given.
-    fn prompt(&self, words: &str) -> Vec<u8>;
+    fn prompt(&self, words: &str) -> Vec<u8> {
+        words.as_bytes().to_vec()
+    }
+
     /// Whether a second prompt may follow in the same process.
-    fn takes_more(&self) -> bool;
+    fn takes_more(&self) -> bool {
+        false
+    }
+
     /// The bytes that end a turn, if the protocol has any.
-    fn interrupt(&self) -> Option<Vec<u8>>;
+    fn interrupt(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Takes in a line.
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning;
 }

@@ -29,6 +29,8 @@ use crate::process::{
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 /// Tool calls that may be open at the same time.
 const OPEN_MAX: usize = 1_000;
+/// Bytes of a session's id at most.
+const SESSION_BYTES_MAX: usize = 200;
 /// Dollars of an attempt at most; what is more is no cost.
 const DOLLARS_MAX: f64 = 1e9;
 /// Characters at most of a tool's target in the log.
@@ -75,7 +77,10 @@ impl Heard {
     }
 
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut HeardSoFar) -> T) -> T {
-        change(&mut self.lock())
+        let changed = change(&mut self.lock());
+        // Whoever watches for silence looks again: a tool call may have ended.
+        self.event.notify_one();
+        changed
     }
 
     /// Something arrived.
@@ -120,13 +125,11 @@ impl Heard {
 }
 
 impl HeardSoFar {
-    pub(super) fn session(&mut self, id: &str) -> bool {
-        let is_fit = !id.is_empty() && id.len() <= 200 && !id.chars().any(char::is_control);
-        let is_new = is_fit && self.session.as_deref() != Some(id);
-        if is_new {
+    pub(super) fn session(&mut self, id: &str) {
+        let is_fit = !id.is_empty() && id.len() <= SESSION_BYTES_MAX;
+        if is_fit && !id.chars().any(char::is_control) {
             self.session = Some(id.to_owned());
         }
-        is_new
     }
 
     /// A whole message of the agent.
@@ -148,7 +151,6 @@ impl HeardSoFar {
             None if self.part_of.is_some() => return self.log(text),
             _ => {}
         }
-
         self.add_to_message(text);
         self.log(text);
     }
@@ -254,6 +256,14 @@ impl HeardSoFar {
     /// Whether nothing came of a session that was to go on.
     pub(super) fn is_session_unknown(&self) -> bool {
         self.usage.calls == 0 && matches!(self.end, Some(AgentEnd::Protocol(_)))
+    }
+
+    /// The history of a session was told again: none of it belongs to what is made now.
+    pub(super) fn forget_history(&mut self) {
+        self.next_turn();
+        self.usage = Usage::default();
+        self.tried.clear();
+        self.open.clear();
     }
 
     /// Another turn begins: what the last one said is no answer.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use descent_core::{prompt::Ending, state::Intent};
 
 use crate::{
-    agent::{Maker, TalkingAgent},
+    agent::{Maker, TalkWay, TalkingAgent},
     config::{
         Config, ConfigError,
         agent::ResolvedAgent,
@@ -60,15 +60,18 @@ impl Agents {
         let agent = self.agent(intent, is_plan)?.ok_or_else(no_worker)?;
         let var = |name: &str| std::env::var_os(name);
         let env = environment.for_agent(&agent.env, &agent.set, var);
-        Ok(match agent.transport {
-            Transport::Shell(command) => Maker::Shell { command, env },
-            Transport::Headless(_) | Transport::Acp(_) => Maker::Agent(Box::new(TalkingAgent {
-                env,
-                access: Access::of(intent.role),
-                slot,
-                agent,
-            })),
-        })
+        let way = match agent.transport.clone() {
+            Transport::Shell(command) => return Ok(Maker::Shell { command, env }),
+            Transport::Headless(headless) => TalkWay::Headless(headless),
+            Transport::Acp(acp) => TalkWay::Acp(acp),
+        };
+        Ok(Maker::Agent(Box::new(TalkingAgent {
+            way,
+            env,
+            access: Access::of(intent.role),
+            slot,
+            agent,
+        })))
     }
 
     fn agent(&self, intent: &Intent, is_plan: bool) -> Result<Option<ResolvedAgent>, ConfigError> {

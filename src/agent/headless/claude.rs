@@ -84,7 +84,10 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn assistant(event: &Value, heard: &mut HeardSoFar) {
-    heard.call();
+    // A message of its own, such as an error, is no call of a model.
+    if text(event, "/message/model") != "<synthetic>" {
+        heard.call();
+    }
     for block in blocks(event) {
         match text(block, "/type") {
             "text" => heard.message(text(block, "/text")),

@@ -17,18 +17,6 @@ use crate::agent::{
 pub(in crate::agent) struct CodexExecJson;
 
 impl EventDialect for CodexExecJson {
-    fn prompt(&self, words: &str) -> Vec<u8> {
-        words.as_bytes().to_vec()
-    }
-
-    fn takes_more(&self) -> bool {
-        false
-    }
-
-    fn interrupt(&self) -> Option<Vec<u8>> {
-        None
-    }
-
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
         let Some(event) = event(line) else {
             return LineMeaning::Foreign;

@@ -9,18 +9,6 @@ use crate::agent::heard::Heard;
 pub(in crate::agent) struct PlainText;
 
 impl EventDialect for PlainText {
-    fn prompt(&self, words: &str) -> Vec<u8> {
-        words.as_bytes().to_vec()
-    }
-
-    fn takes_more(&self) -> bool {
-        false
-    }
-
-    fn interrupt(&self) -> Option<Vec<u8>> {
-        None
-    }
-
     /// The end of the text is the end of the turn, so it counts as one from its first line on.
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
         heard.with(|heard| {

@@ -196,7 +196,9 @@ fn a_stop_in_mid_tool_leaves_no_process_of_an_agent() {
             let nap = long_nap();
             let world = world(protocol, behaviour, &[("FIXTURE_NAP", nap.as_str())]);
             let mut run = world.start(&["run"]);
-            crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
+            crate::world::wait_for("its tool runs", || {
+                !processes(&format!("sleep {nap}")).is_empty()
+            });
             world.descent(&["stop"]).expect(0);
             run.wait().expect(3);
             assert!(processes(&nap).is_empty(), "{protocol:?} {behaviour}");
@@ -217,7 +219,9 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         // Codex tells its session while its tool may run already.
         let session = world.repo().join(".descent/attempts/A1.1/session.json");
         crate::world::wait_for("the session is kept", || session.exists());
-        crate::world::wait_for("its tool runs", || !processes(&nap).is_empty());
+        crate::world::wait_for("its tool runs", || {
+            !processes(&format!("sleep {nap}")).is_empty()
+        });
         let has_begun = || std::fs::metadata(began.path()).is_ok_and(|file| file.len() > 0);
         crate::world::wait_for("its tool ran", has_begun);
         run.kill();
