@@ -316,6 +316,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork
         .waits_until_ms
         .values()
         .chain(session.checks_wait_until_ms.values())
+        .chain(session.agents_wait_until_ms.values())
         .chain(session.base_again_at_ms.iter());
     let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
     let later = later.filter(|in_ms| *in_ms > 0);

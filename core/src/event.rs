@@ -10,13 +10,14 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use agent_end::short;
 pub use agent_end::{AgentEnd, AgentLack};
 pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
 use crate::{
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
+    id::{AgentName, AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
     state::{
         FailureClass, Request, ResultCommit, RunStatus, StartedFrom, Usage,
         atom::PhaseLimit,
@@ -209,6 +210,15 @@ pub enum Event {
         of: u32,
         wait_ms: u64,
     },
+    /// The provider of its agent takes no more until then: it waits, at no cost.
+    Limited {
+        attempt: AttemptId,
+        atom: AtomId,
+        agent: AgentName,
+        until: String,
+        wait: u32,
+        of: u32,
+    },
     /// It ended before the loop died: its result is used as it is.
     Adopted {
         attempt: AttemptId,
@@ -381,6 +391,7 @@ impl Event {
             self,
             Event::AttemptStarted { .. }
                 | Event::Transient { .. }
+                | Event::Limited { .. }
                 | Event::Adopted { .. }
                 | Event::Interrupted { .. }
                 | Event::Discarded { .. }
@@ -403,6 +414,7 @@ impl Event {
         | Event::PhaseOver { atom, .. }
         | Event::AttemptFailed { atom, .. }
         | Event::Transient { atom, .. }
+        | Event::Limited { atom, .. }
         | Event::Adopted { atom, .. }
         | Event::Interrupted { atom, .. }
         | Event::Repair { atom, .. }

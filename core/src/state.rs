@@ -44,7 +44,7 @@ pub use records::Records;
 pub use role::Role;
 pub use run::final_result::{self, FinalResult, Reason};
 pub use run::{
-    AgentSpent, Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent,
+    AgentSpent, AgentWait, Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent,
     StartedFrom,
 };
 pub use shared::Shared;

@@ -33,6 +33,7 @@ mod run_start;
 mod tests;
 mod trail;
 mod transaction;
+mod unusable;
 mod usage;
 
 pub use transaction::{Refusal, Transition};

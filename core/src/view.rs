@@ -35,7 +35,7 @@ use budget::budget;
 use leaves::{LeafStand, leaves};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
-use usage::{AgentUsageView, UsageView};
+use usage::{AgentUsageView, UsageView, WaitView};
 
 /// How things stand: `descent status --json`
 #[derive(Debug, Serialize)]
@@ -64,6 +64,10 @@ pub struct StatusView {
     pub started_from: Option<FreeValue>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
+    /// Atoms that wait until a provider takes more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub waits: Vec<WaitView>,
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
     /// Causes that several atoms share.
@@ -219,6 +223,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             commit: run.result().cloned(),
         },
         in_flight: run.in_flight.iter().map(flight).collect(),
+        waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),
         budget: budget(&state.objective.constraints),

@@ -15,7 +15,7 @@ pub mod trail_limits;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-pub(crate) use self::session::{AttemptProgress, SpeculativeTree};
+pub(crate) use self::session::{AttemptProgress, QuickFailure, SpeculativeTree};
 use self::speculation::{LandingContext, Speculation};
 pub use self::{agents::AgentTable, session::Session};
 use crate::{

@@ -2,6 +2,7 @@
 //!
 //! Not here: any test; each is in the module of its subject.
 
+mod agents;
 mod change;
 #[path = "fuzz/main.rs"]
 mod fuzz;

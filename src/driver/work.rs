@@ -14,7 +14,6 @@ use descent_core::{
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
     state::{Intent, ResultCommit, Usage},
-    verdict::CommandEnd,
     world::{Session, World, earlier},
 };
 use tokio_util::sync::CancellationToken;
@@ -345,9 +344,9 @@ fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Failure> {
     let message = message(&a.world, &a.intent);
     blocking(move || {
-        if outcome.how == CommandEnd::Exit(0) && a.is_plan {
+        if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
-        } else if outcome.how == CommandEnd::Exit(0) {
+        } else if outcome.is_success() {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);
                 outcome.changed = Arc::new(made.files);

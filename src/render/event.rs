@@ -106,6 +106,20 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 time(*wait_ms)
             ),
         ),
+        Event::Limited {
+            atom,
+            agent,
+            until,
+            wait,
+            of,
+            ..
+        } => (
+            "waits",
+            format!(
+                "{atom}: {agent} takes no more until {}, costs no attempt; wait {wait} of {of}",
+                line(until)
+            ),
+        ),
         Event::Adopted { atom, .. } => (
             "adopted",
             format!("{atom}: it had ended before the loop was cut off"),

@@ -7,7 +7,7 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, count, field, length, listed, since, time, usage as used,
+    Line, Meaning, Page, age, ago, count, field, length, line, listed, since, time, usage as used,
     usage_of_agent,
 };
 
@@ -133,6 +133,16 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(flight_line(flight, status.live, now));
     }
     more(page, status.in_flight.len(), RUNNING_MAX);
+    for wait in status.waits.iter().take(RUNNING_MAX) {
+        let words = format!(
+            "{} for {} until {}",
+            wait.atom,
+            wait.agent,
+            line(&wait.until)
+        );
+        page.push(Line::label("waits").plain(words));
+    }
+    more(page, status.waits.len(), RUNNING_MAX);
     // Once the goal is reached, the choices tell of failures on the way.
     let is_reached = status.status == "completed";
     let failed = status.failed.iter();

@@ -2,7 +2,10 @@
 
 use descent_core::{
     id::{AtomId, UnixMillis},
-    view::work::{AttemptAtWork, CheckAtWork, OtherKind, OtherWork, Stage, WorkView},
+    view::{
+        usage::WaitView,
+        work::{AttemptAtWork, CheckAtWork, OtherKind, OtherWork, Stage, WorkView},
+    },
 };
 
 use super::{Line, Meaning, age, count, length, line, moment, usage};
@@ -38,6 +41,7 @@ fn rows_at_work(view: &WorkView, now: UnixMillis, columns: usize) -> Vec<Line> {
         }
         lines.push(attempt_row(attempt, now, columns));
     }
+    lines.extend(view.waits.iter().map(wait_row));
     lines.extend(view.other.iter().map(|other| other_row(other, now)));
     lines
 }
@@ -79,6 +83,17 @@ fn stage(stage: Stage) -> &'static str {
         Stage::Checks => "its checks",
         Stage::Waits => "waits for others to land",
     }
+}
+
+fn wait_row(wait: &WaitView) -> Line {
+    let row = Line::new()
+        .put(Meaning::Unknown, "◦ ")
+        .strong(wait.atom.as_str());
+    row.dim(format!(
+        "  waits for {} until {}",
+        wait.agent,
+        line(&wait.until)
+    ))
 }
 
 fn other_row(other: &OtherWork, now: UnixMillis) -> Line {

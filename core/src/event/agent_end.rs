@@ -1,6 +1,6 @@
 //! How an agent ended its turn, where its protocol tells more than an exit code does.
 
-use alloc::string::String;
+use alloc::{format, string::String};
 
 use crate::{
     doc::Node,
@@ -50,6 +50,15 @@ words! {
     }
 }
 
+/// Characters at most of an agent's words in a sentence.
+const SHORT_CHARS: usize = 300;
+
+/// The first line of an agent's words, cut.
+pub(crate) fn short(words: &str) -> String {
+    let line = words.trim().lines().next().unwrap_or_default();
+    line.chars().take(SHORT_CHARS).collect()
+}
+
 const END: &str = "end";
 const WORDS: &str = "words";
 
@@ -76,6 +85,23 @@ impl AgentEnd {
             }
         }
         to.finish(&Extra::default())
+    }
+
+    /// The end in words, for a reason.
+    pub fn text(&self) -> String {
+        let with = |what: &str, words: &str| match short(words).as_str() {
+            "" => what.into(),
+            words => format!("{what}: {words}"),
+        };
+        match self {
+            AgentEnd::Done => "is done".into(),
+            AgentEnd::Refused(words) => with("the model refused", words),
+            AgentEnd::OutOfTurns(words) => with("the agent ran out of turns", words),
+            AgentEnd::Silent { ms } => format!("the agent said nothing for {} s", ms / 1_000),
+            AgentEnd::Protocol(words) => with("the agent broke its protocol", words),
+            AgentEnd::Limited { .. } => "its provider takes no more for now".into(),
+            AgentEnd::Unavailable { words, .. } => with("the agent cannot be used", words),
+        }
     }
 
     fn word(&self) -> &'static str {

@@ -40,6 +40,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether it says that it is done; its checks decide.
+    pub fn is_success(&self) -> bool {
+        match &self.agent_end {
+            Some(end) => *end == AgentEnd::Done,
+            None => self.how == CommandEnd::Exit(0),
+        }
+    }
+
     /// An outcome with nothing but the end.
     pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
         Self {

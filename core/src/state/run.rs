@@ -50,6 +50,8 @@ record! {
         always[program] spent: Spent,
         /// The part of each agent, of the first 20, by its role
         filled[program] spent_by_agent: Shared<Vec<AgentSpent>>,
+        /// Atoms that wait until a provider takes more
+        filled[program] waits: Vec<AgentWait>,
         optional[program] measure: MeasureText,
         /// How the last run ended
         optional[program] last_result: FinalResult,
@@ -128,6 +130,16 @@ record! {
         optional[program] branch: String,
         /// Whether the working tree had changes that HEAD lacks
         always[program] dirty: bool,
+    }
+}
+
+record! {
+    /// An atom that waits until the provider of its agent takes more
+    #[derive(PartialEq)]
+    pub struct AgentWait {
+        required[program] agent: AgentName,
+        required[program] atom: AtomId,
+        always[program] until: String,
     }
 }
 
@@ -221,6 +233,7 @@ impl Default for Run {
             patterns: Shared::default(),
             spent: Spent::default(),
             spent_by_agent: Shared::default(),
+            waits: Vec::new(),
             measure: None,
             last_result: None,
             parent: None,

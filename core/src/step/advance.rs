@@ -30,6 +30,9 @@ pub(super) fn advance(transaction: &mut Transaction) {
         return;
     }
     candidate::decide_all(transaction);
+    if transaction.session.unavailable.is_some() {
+        return end_unavailable(transaction);
+    }
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     let head = transaction.state.run.head.clone();
     transaction.session.forget_trees(head.as_ref());
@@ -237,6 +240,18 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     }
     transaction.session.unavailable = Some(why);
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
+}
+
+/// An agent cannot be used: the run stops in order.
+fn end_unavailable(transaction: &mut Transaction) {
+    interrupt(
+        transaction,
+        |_, must_finish| !must_finish,
+        "an agent cannot be used",
+    );
+    if transaction.state.run.in_flight.is_empty() {
+        run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
+    }
 }
 
 fn end_with_result(transaction: &mut Transaction) {

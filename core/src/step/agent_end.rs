@@ -1,13 +1,20 @@
 //! The end of an agent's turn, where its protocol tells more than an exit code does.
+//!
+//! Invariant: a provider's limit, and an agent that cannot be used, cost no attempt.
 
-use alloc::{format, string::String};
-
-use super::{advance, attempt_end, transaction::Transaction, usage};
+use super::{attempt_end, transaction::Transaction, unusable, usage};
 use crate::{
-    event::{AgentEnd, AgentLack, Event, Outcome},
-    id::{AttemptId, Epoch},
-    state::{FailureClass, Intent},
+    event::{AgentEnd, Event, Outcome},
+    id::{AttemptId, Epoch, UnixMillis},
+    state::{AgentWait, FailureClass, Intent},
 };
+
+/// Waits at most in one attempt.
+const WAITS_MAX: u32 = 24;
+/// A wait whose end is not told.
+const WAIT_MS: u64 = 300_000;
+const WAIT_MIN_MS: u64 = 1_000;
+const WAIT_MAX_MS: u64 = 86_400_000;
 
 /// Takes the end of an attempt. Anything but an agent that is done, or a command, is judged here.
 pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
@@ -24,78 +31,70 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
 }
 
 fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {
+    let id = &intent.id;
+    // Nobody knows whether its effect outside happened.
     if intent.effect.is_once_only() {
-        return attempt_end::lost(transaction, &intent.id);
+        return attempt_end::lost(transaction, id);
     }
     match end {
         AgentEnd::Done => {}
-        AgentEnd::Refused(words) => failed(transaction, intent, outcome, "it refused", words),
-        AgentEnd::OutOfTurns(words) => {
-            failed(transaction, intent, outcome, "it was cut short", words);
+        AgentEnd::Refused(_) | AgentEnd::OutOfTurns(_) => {
+            let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
+            attempt_end::failed(transaction, id, failure);
         }
-        AgentEnd::Silent { ms } => {
-            let words = format!("it said nothing for {} s", ms / 1000);
-            attempt_end::passing(transaction, &intent.id, outcome, words);
+        AgentEnd::Silent { .. } | AgentEnd::Protocol(_) => {
+            attempt_end::passing(transaction, id, outcome);
         }
-        AgentEnd::Protocol(words) => {
-            attempt_end::passing(transaction, &intent.id, outcome, words.clone());
-        }
-        AgentEnd::Limited { .. } => {
-            let words = "its provider takes no more for now".into();
-            attempt_end::passing(transaction, &intent.id, outcome, words);
+        AgentEnd::Limited { until } => {
+            if !wait(transaction, intent, *until) {
+                attempt_end::passing(transaction, id, outcome);
+            }
         }
         AgentEnd::Unavailable {
             kind,
             words,
             variable,
-        } => unavailable(transaction, intent, *kind, words, variable.as_deref()),
+        } => {
+            let why = unusable::lack(intent, *kind, words, variable.as_deref());
+            attempt_end::cut_off(transaction, id, &why);
+            transaction.session.unavailable = Some(why);
+        }
     }
 }
 
-fn failed(
-    transaction: &mut Transaction,
-    intent: &Intent,
-    outcome: &Outcome,
-    what: &str,
-    words: &str,
-) {
-    let reason = match words.is_empty() {
-        true => what.into(),
-        false => format!("{what}: {words}"),
+/// Lets the atom wait until the provider takes more. False if it waited too often: then the end is a transient failure.
+fn wait(transaction: &mut Transaction, intent: &Intent, until: Option<UnixMillis>) -> bool {
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return true;
     };
-    let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
-    let failure = super::failure::Failure { reason, ..failure };
-    attempt_end::failed(transaction, &intent.id, failure);
-}
-
-/// Nothing can be done with this agent until a person does something: the run ends, and the attempt costs nothing.
-fn unavailable(
-    transaction: &mut Transaction,
-    intent: &Intent,
-    kind: AgentLack,
-    words: &str,
-    variable: Option<&str>,
-) {
-    let name = intent
-        .agent
-        .as_ref()
-        .map_or("the agent", |name| name.as_str());
-    let what = match kind {
-        AgentLack::Login => "is not logged in",
-        AgentLack::Credit => "has no credit left",
-        AgentLack::Key => "has no key, or a wrong one",
-        AgentLack::Missing => "is not there",
-    };
-    let withheld = variable.map_or_else(String::new, |variable| {
-        format!(" ({variable} is withheld: name it in the agent's `env`)")
+    if tried.limited >= WAITS_MAX {
+        return false;
+    }
+    tried.limited += 1;
+    let wait = tried.limited;
+    let now = transaction.now();
+    let wait_ms = until.map_or(WAIT_MS, |until| until.0.saturating_sub(now.0));
+    let wait_ms = wait_ms.clamp(WAIT_MIN_MS, WAIT_MAX_MS);
+    let agent = intent.payer();
+    let until = UnixMillis(now.0.saturating_add(wait_ms)).rfc3339();
+    transaction.land(&intent.id);
+    let until_ms = transaction.active_in(wait_ms);
+    let waits = &mut transaction.session.agents_wait_until_ms;
+    waits.insert(agent.clone(), until_ms);
+    let atom = intent.atom.clone();
+    transaction.run().waits.push(AgentWait {
+        agent: agent.clone(),
+        atom: atom.clone(),
+        until: until.clone(),
+        extra: Default::default(),
     });
-    let why = format!("{name} {what}: {words}{withheld}");
-    if let Some(landed) = transaction.land(&intent.id) {
-        transaction.announce(Event::Interrupted {
-            attempt: landed.id,
-            atom: landed.atom,
-            why: format!("{name} {what}"),
-        });
-    }
-    advance::unavailable(transaction, why);
+    transaction.announce(Event::Limited {
+        attempt: intent.id.clone(),
+        atom,
+        agent,
+        until,
+        wait,
+        of: WAITS_MAX,
+    });
+    true
 }

@@ -8,10 +8,10 @@ use super::{
     failure::{self, Failure, doubt},
     guidance, patterns, phase, planning,
     transaction::Transaction,
-    usage,
+    unusable, usage,
 };
 use crate::{
-    event::{AgentReport, Clarity, Event, Outcome},
+    event::{AgentEnd, AgentReport, Clarity, Event, Outcome},
     id::{AttemptId, Epoch},
     measure,
     state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
@@ -31,16 +31,21 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     usage::ended(transaction, id, &outcome.usage);
+    match &outcome.agent_end {
+        Some(AgentEnd::Done) => finished(transaction, &intent, outcome),
+        None | Some(_) => by_exit(transaction, &intent, outcome),
+    }
+}
+
+fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
+    let id = &intent.id;
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
             lost(transaction, id)
         }
-        CommandEnd::Exit(0) => finished(transaction, &intent, outcome),
-        CommandEnd::Exit(75) => {
-            let reason = by_outcome(&outcome, FailureClass::Environmental).reason;
-            passing(transaction, id, &outcome, reason);
-        }
+        CommandEnd::Exit(0) => finished(transaction, intent, outcome),
+        CommandEnd::Exit(75) => passing(transaction, id, &outcome),
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
         | CommandEnd::TimedOut
@@ -62,7 +67,11 @@ pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
         .as_ref()
         .map(|line| format!(": {line}"))
         .unwrap_or_default();
-    Failure::of(outcome, class, outcome.how.text() + &last)
+    let reason = match &outcome.agent_end {
+        Some(end) => end.text(),
+        None => outcome.how.text() + &last,
+    };
+    Failure::of(outcome, class, reason)
 }
 
 /// The agent reports success: its change is merged next, and nothing is decided yet.
@@ -137,12 +146,7 @@ fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, wor
 }
 
 /// A failure that may pass is tried again at no cost, up to a limit.
-pub(super) fn passing(
-    transaction: &mut Transaction,
-    id: &AttemptId,
-    outcome: &Outcome,
-    reason: String,
-) {
+pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
     let most = transaction.state.objective.constraints.max_transient();
     let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
@@ -152,10 +156,9 @@ pub(super) fn passing(
     };
     if tried.transient >= most {
         let mut failure = by_outcome(outcome, FailureClass::Environmental);
-        failure.reason = match most {
-            0 => reason,
-            most => format!("still transient after {most} retries ({reason})"),
-        };
+        if most > 0 {
+            failure.reason = format!("still transient after {most} retries ({})", failure.reason);
+        }
         return failed(transaction, id, failure);
     }
     tried.transient += 1;
@@ -197,7 +200,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
-    tried.transient = 0;
+    (tried.transient, tried.limited) = (0, 0);
     // If all attempts are used, this was a repair; repairs have a limit of their own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
@@ -220,18 +223,25 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         .task_of(&intent.atom)
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
-    failure::record(transaction, &intent, &failure, has_ended);
+    let fingerprint = failure::record(transaction, &intent, &failure, has_ended);
+    let shown = failure.reason.clone();
     transaction.announce(Event::AttemptFailed {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
         ms: Some(failure.duration_ms),
         class: failure.class,
-        reason: failure.reason,
+        reason: shown,
         attempts_left: Some(if has_ended { 0 } else { left }),
     });
     patterns::tell(transaction);
     if !has_ended {
         guidance::ask_if_alike(transaction, &intent);
+    }
+    if is_repair {
+        return;
+    }
+    if let Some(fingerprint) = fingerprint {
+        unusable::note(transaction, &intent, &failure, &fingerprint);
     }
 }
 
@@ -299,5 +309,5 @@ fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
     }
     let reason = format!("cut off {most} times: it may be what ends the loop");
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
-    failure::record(transaction, intent, &failure, true);
+    let _ = failure::record(transaction, intent, &failure, true);
 }

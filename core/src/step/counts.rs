@@ -50,7 +50,7 @@ pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return 1;
     };
-    tried.transient = 0;
+    (tried.transient, tried.limited) = (0, 0);
     // Else it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
@@ -60,6 +60,13 @@ pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u
         phase::count(transaction, &intent.atom);
     }
     attempts
+}
+
+/// Takes the count of an attempt back, in the run and in the phases above.
+pub(super) fn give_back(transaction: &mut Transaction, intent: &Intent) {
+    let spent = &mut transaction.run().spent;
+    spent.attempts = spent.attempts.saturating_sub(1);
+    phase::give_back(transaction, &intent.atom);
 }
 
 /// Counts a repair of an open atom. Past the limit the atom fails, and this is false.

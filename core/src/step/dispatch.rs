@@ -186,6 +186,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         .map_or(atom.as_str(), |one| one.title(&atom))
         .to_owned();
     let run = transaction.run();
+    run.waits.retain(|wait| wait.atom != atom);
     let id = run.next_attempt(&atom);
     let epoch = run.epoch;
     run.in_flight.push(Intent {
@@ -248,12 +249,19 @@ fn ready(transaction: &Transaction, last: Option<Ix>, most: usize) -> Vec<Ix> {
 }
 
 fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
-    let waits = &transaction.session.waits_until_ms;
-    if waits.is_empty() {
-        return true;
-    }
-    let until_ms = waits.get(&(id.clone(), context.clone()));
-    until_ms.is_none_or(|until_ms| *until_ms <= transaction.session.active_ms)
+    let session = &transaction.session;
+    let is_over = |until_ms: &u64| *until_ms <= session.active_ms;
+    let (waits, of_agents) = (&session.waits_until_ms, &session.agents_wait_until_ms);
+    let is_due = waits.is_empty()
+        || waits
+            .get(&(id.clone(), context.clone()))
+            .is_none_or(is_over);
+    let agent_is_due = || {
+        let (_, agent) = usage::agent_of(transaction, id);
+        let until_ms = agent.and_then(|agent| of_agents.get(&agent));
+        until_ms.is_none_or(is_over)
+    };
+    is_due && (of_agents.is_empty() || agent_is_due())
 }
 
 /// Atoms that are live, pending and not in flight, with all prerequisites resolved. A planning step with fragments to

@@ -6,7 +6,9 @@ use super::{patterns, transaction::Transaction};
 use crate::{
     doc::{self, Node},
     event::{AgentReport, Event, FILES_MAX, Outcome},
-    fingerprint, search,
+    fingerprint,
+    id::Digest,
+    search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
         record::{FailureEntry, InDoubtEntry, ToolCall},
@@ -66,13 +68,13 @@ impl Failure {
     }
 }
 
-/// Writes a failure into the trail.
+/// Writes a failure into the trail; gives its fingerprint.
 pub(super) fn record(
     transaction: &mut Transaction,
     intent: &Intent,
     failure: &Failure,
     has_ended: bool,
-) {
+) -> Option<Digest> {
     let conflict = transaction
         .ix(&intent.atom)
         .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
@@ -102,7 +104,9 @@ pub(super) fn record(
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
     patterns::count(transaction, &entry);
+    let fingerprint = entry.fingerprint.clone();
     transaction.record(EntryKind::Failure(Box::new(entry)));
+    fingerprint
 }
 
 /// A large value of an attempt that failed is of no use to the next.

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{counts, transaction::Transaction};
+use super::{counts, transaction::Transaction, unusable};
 use crate::{
     event::{Event, Merge, Outcome},
     graph::active::ActiveGraph,
@@ -51,6 +51,7 @@ pub(super) fn integrate(
         forget_conflict(transaction, &intent);
     }
     let attempts = counts::count_success(transaction, &intent);
+    unusable::has_worked(transaction, &intent);
     let speculation = speculation_of(transaction, &intent);
     let active = speculation.as_ref().unwrap_or(&transaction.active);
     let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);

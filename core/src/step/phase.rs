@@ -26,6 +26,15 @@ use crate::{
 
 /// Counts an ended attempt in each fragment around its atom.
 pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
+    recount(transaction, atom, |attempts| attempts.saturating_add(1));
+}
+
+/// Takes such a count back.
+pub(super) fn give_back(transaction: &mut Transaction, atom: &AtomId) {
+    recount(transaction, atom, |attempts| attempts.saturating_sub(1));
+}
+
+fn recount(transaction: &mut Transaction, atom: &AtomId, count: fn(u32) -> u32) {
     let graph = Arc::clone(&transaction.graph);
     let Some(x) = graph.ix(atom) else { return };
     for (plan, phase, _) in graph.phases_above(x) {
@@ -34,7 +43,7 @@ pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
         if has_budget {
             transaction.change_plan(plan, |plan| {
                 if let Some(fragment) = plan.fragment_mut(first) {
-                    fragment.attempts = fragment.attempts.saturating_add(1);
+                    fragment.attempts = count(fragment.attempts);
                 }
             });
         }

@@ -45,6 +45,7 @@ pub(super) fn finish(
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
+    run.waits.clear();
     run.last_result = Some(FinalResult::new(result));
     if status == RunStatus::Stopped {
         transaction.clear_requests();

@@ -8,7 +8,7 @@ use alloc::{
 
 use super::{Refusal, agent_end, attempt_end, lost_commits, redirect, transaction::Transaction};
 use crate::{
-    event::{Event, Leftovers, Outcome},
+    event::{AgentEnd, Event, Leftovers, Outcome},
     id::{AtomId, AttemptId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
@@ -33,6 +33,7 @@ pub(super) fn started(
     transaction.session.left_open = left_open(transaction);
     let notebook = transaction.run();
     notebook.delivered = None;
+    notebook.waits.clear();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
     let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);
@@ -96,6 +97,14 @@ fn land_all(
             }
             continue;
         };
+        // A person may have helped since, and a limit may be over: the agent is asked again.
+        if matches!(
+            outcome.agent_end,
+            Some(AgentEnd::Unavailable { .. } | AgentEnd::Limited { .. })
+        ) {
+            attempt_end::cut_off(transaction, &id, "its agent could not be used");
+            continue;
+        }
         let atom = intent.atom;
         transaction.announce(Event::Adopted {
             attempt: id.clone(),

@@ -78,6 +78,7 @@ pub(super) struct Transaction {
     speculations: OnceCell<Arc<Vec<Speculation>>>,
     is_line_settled: OnceCell<bool>,
     at: String,
+    now: UnixMillis,
 }
 
 /// The state of a transaction, and the values derived from it.
@@ -104,7 +105,9 @@ impl Transaction {
         let mut session = session.clone();
         session.begin_at(start_of(&state));
         session.active_ms += active_ms;
-        session.unwritten_ms += active_ms;
+        if !session.only_waits {
+            session.unwritten_ms += active_ms;
+        }
         Self {
             facts: Facts {
                 state,
@@ -126,6 +129,7 @@ impl Transaction {
             speculations: OnceCell::from(Arc::clone(&world.speculations)),
             is_line_settled: OnceCell::new(),
             at: now.rfc3339(),
+            now,
         }
     }
 
@@ -143,6 +147,11 @@ impl Transaction {
     pub(super) fn begin(&mut self) {
         self.counts_anew = true;
         self.facts.state.version = self.state.version.max(VERSION);
+    }
+
+    /// The measure counts anew: attempts are given back, and the run ends in this commit.
+    pub(super) fn count_anew(&mut self) {
+        self.counts_anew = true;
     }
 
     pub(super) fn is_settled(&self) -> bool {
@@ -414,6 +423,7 @@ impl Transaction {
             Arc::make_mut(&mut self.dirty_tasks).extend(touched);
         }
         self.session.start = start_of(&self.facts.state).cloned();
+        self.session.only_waits = self.only_waits();
         let speculations = self.speculations();
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {

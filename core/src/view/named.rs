@@ -131,6 +131,7 @@ fn of_event(event: &Event) -> Option<KnownAttempt> {
         (attempt, atom, AttemptEnd::InDoubt)
     } else if let Event::AttemptStarted { attempt, atom, .. }
     | Event::Transient { attempt, atom, .. }
+    | Event::Limited { attempt, atom, .. }
     | Event::Interrupted { attempt, atom, .. }
     | Event::Planned { attempt, atom, .. } = event
     {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     doc::Node,
-    id::AgentName,
-    state::{AgentSpent, State, Usage, UsageLimit, fields::Findings},
+    id::{AgentName, AtomId},
+    state::{AgentSpent, AgentWait, State, Usage, UsageLimit, fields::Findings},
 };
 
 /// The part of a limit from which on agents are told, in percent.
@@ -79,6 +79,24 @@ impl TokensView {
         let read = self.input.saturating_add(self.cached);
         read.saturating_add(self.output)
     }
+}
+
+/// An atom that waits until the provider of its agent takes more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitView {
+    pub atom: AtomId,
+    pub agent: AgentName,
+    pub until: String,
+}
+
+pub fn waits(state: &State) -> Vec<WaitView> {
+    let view = |wait: &AgentWait| WaitView {
+        atom: wait.atom.clone(),
+        agent: wait.agent.clone(),
+        until: wait.until.clone(),
+    };
+    state.run.waits.iter().map(view).collect()
 }
 
 /// Agents in the order of their names, each with all its roles.

@@ -5,7 +5,10 @@
 use alloc::{format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-use super::{attempts_of, usage::UsageView};
+use super::{
+    attempts_of,
+    usage::{UsageView, WaitView, waits},
+};
 use crate::{
     desired::{DesiredWork, Work},
     event::Scope,
@@ -37,6 +40,9 @@ pub struct WorkView {
     /// Spent by all runs; absent if no agent reported any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
+    /// Atoms that wait until a provider takes more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +142,7 @@ impl WorkView {
             },
             time_budget_ms: budget.map(|budget| budget.ms),
             usage: UsageView::of(&run.spent.usage),
+            waits: waits(&world.state),
         }
     }
 

@@ -11,8 +11,8 @@ use super::agents::AgentTable;
 use super::trail_limits::{TrailLimits, Watch};
 use crate::{
     event::{Merge, Outcome},
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::{ResultCommit, Usage, VerdictRecord},
+    id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
+    state::{Intent, ResultCommit, Usage, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -50,6 +50,12 @@ pub struct Session {
     /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
+    /// The ends of waits for a provider's limit, by agent.
+    pub(crate) agents_wait_until_ms: BTreeMap<AgentName, u64>,
+    /// Whether nothing happens but such a wait.
+    pub(crate) only_waits: bool,
+    /// Failures that may be those of an agent that cannot work at all.
+    pub(crate) quick_failures: Vec<QuickFailure>,
     pub(crate) checks_wait_until_ms: BTreeMap<AttemptId, u64>,
     /// The lineage's attempts when this run began.
     pub(crate) started_with: u64,
@@ -104,6 +110,13 @@ impl Session {
             needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
         });
     }
+}
+
+/// A failure of an agent that ended at once and did nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct QuickFailure {
+    pub(crate) intent: Intent,
+    pub(crate) fingerprint: Digest,
 }
 
 /// The progress of an attempt that succeeded.

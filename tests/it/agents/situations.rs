@@ -157,7 +157,8 @@ fn after_a_timeout_alone_nobody_is_told_to_go_another_way() {
 
 #[test]
 fn with_a_persons_guidance_and_a_cause_that_several_atoms_share() {
-    let world = world("echo 'registry.example: connection refused' >&2; exit 1");
+    let script = "touch half.txt; echo 'registry.example: connection refused' >&2; exit 1";
+    let world = world(script);
     let atom = |words: &str| with(json!({"description": words}), json!({}));
     let atoms =
         json!({"a": atom("Read the file"), "b": atom("Write the table"), "c": atom("Tell users")});

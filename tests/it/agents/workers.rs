@@ -115,6 +115,25 @@ esac"#,
 }
 
 #[test]
+fn a_worker_that_ends_at_once_in_three_atoms_stops_the_run_and_costs_no_attempt() {
+    let world = world("[ -e OUT/login ] || { echo please log in; exit 1; }; touch $DESCENT_ATOM");
+    let atoms = json!({"A1": by_worker("a"), "A2": by_worker("b"), "A3": by_worker("c")});
+    let check = "test -f A1 && test -f A2 && test -f A3";
+    world.align(&plan(&[check], json!({"max_attempts": 1}), atoms));
+    let result = world.run().expect(69).result();
+    assert_eq!(result["reason"], "unavailable");
+    let summary = result["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("the agent worker fails at once"),
+        "{summary}"
+    );
+    assert!(summary.contains("please log in"), "{summary}");
+    assert_eq!(result["spent"]["attempts"], 0);
+    world.touch("login");
+    assert_eq!(world.run().expect(0).result()["spent"]["attempts"], 3);
+}
+
+#[test]
 fn without_a_result_file_the_summary_says_how_it_ended_what_changed_and_its_last_line() {
     let world = world("touch done; echo first; echo all is well; echo");
     world.align(&plan(

@@ -8,7 +8,7 @@ use crate::{
         AtomVec, Ix,
         active::{self, Selection},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
     search::rounds,
     state::{Intent, PlanningStep, Task},
     verdict::{Basis, CheckProgress, Evaluator},
@@ -28,6 +28,20 @@ impl Transaction {
     pub(crate) fn spent_ms(&self) -> u64 {
         let written_ms = self.state.run.spent.active_ms;
         written_ms.saturating_add(self.session.unwritten_ms)
+    }
+
+    pub(crate) fn now(&self) -> UnixMillis {
+        self.now
+    }
+
+    /// Whether nothing happens until a provider takes more: then no active time passes.
+    pub(crate) fn only_waits(&self) -> bool {
+        let waits = self.session.agents_wait_until_ms.values();
+        let mut open = waits.filter(|until_ms| **until_ms > self.session.active_ms);
+        open.next().is_some()
+            && self.state.run.in_flight.is_empty()
+            && self.session.base_target.is_none()
+            && self.is_line_settled()
     }
 
     pub(crate) fn at(&self) -> &str {

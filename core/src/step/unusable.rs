@@ -1,0 +1,105 @@
+//! An agent that cannot be used: it tells so itself, or it fails at once and alike in three atoms.
+//!
+//! Invariant: the attempts that showed it cost nothing. Not here: ends that are failures of the attempt (`attempt_end`).
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::{counts, failure::Failure, transaction::Transaction};
+use crate::{
+    event::AgentLack,
+    id::Digest,
+    state::{AtomStatus, Intent, Role, TryEnd},
+    world::QuickFailure,
+};
+
+/// Failures within that time are those of an agent that did not begin.
+const QUICK_MS: u64 = 10_000;
+/// In so many atoms an agent must have failed at once.
+const ATOMS_MIN: usize = 3;
+
+/// The lack of an agent, in words.
+pub(super) fn lack(
+    intent: &Intent,
+    kind: AgentLack,
+    words: &str,
+    variable: Option<&str>,
+) -> String {
+    let agent = intent.payer();
+    let lack = match kind {
+        AgentLack::Login => format!("the agent {agent} is not logged in"),
+        AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
+        AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
+        AgentLack::Missing => format!("the agent {agent} is not installed"),
+    };
+    let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
+    let variable = variable.map(withheld);
+    let words = match words.trim() {
+        "" => String::new(),
+        words => format!(": {}", crate::event::short(words)),
+    };
+    format!("{lack}{}{words}", variable.unwrap_or_default())
+}
+
+/// Forgets quick failures of an agent that has worked.
+pub(super) fn has_worked(transaction: &mut Transaction, intent: &Intent) {
+    let quick = &mut transaction.session.quick_failures;
+    quick.retain(|one| one.intent.agent != intent.agent);
+}
+
+/// Notes a failure that may be one of the agent. If it is alike in three atoms, the run ends, and these attempts are given
+/// back.
+pub(super) fn note(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    failure: &Failure,
+    fingerprint: &Digest,
+) {
+    let (Role::Worker, Some(agent)) = (intent.role, &intent.agent) else {
+        return;
+    };
+    let is_quick =
+        failure.duration_ms < QUICK_MS && failure.changed.is_empty() && failure.usage.calls == 0;
+    if !is_quick {
+        return has_worked(transaction, intent);
+    }
+    let quick = &mut transaction.session.quick_failures;
+    quick.push(QuickFailure {
+        intent: intent.clone(),
+        fingerprint: fingerprint.clone(),
+    });
+    let is_alike = |one: &&QuickFailure| {
+        one.intent.agent.as_ref() == Some(agent) && one.fingerprint == *fingerprint
+    };
+    let alike = quick.iter().filter(is_alike).map(|one| one.intent.clone());
+    let alike: Vec<Intent> = alike.collect();
+    let mut atoms: Vec<_> = alike.iter().map(|one| &one.atom).collect();
+    atoms.sort();
+    atoms.dedup();
+    if atoms.len() < ATOMS_MIN {
+        return;
+    }
+    alike.iter().for_each(|one| give_back(transaction, one));
+    let attempts = alike.len();
+    transaction.session.unavailable = Some(format!(
+        "the agent {agent} fails at once, and does nothing: {attempts} attempts ended alike ({})",
+        crate::event::short(&failure.reason)
+    ));
+}
+
+/// The attempt counts no more.
+fn give_back(transaction: &mut Transaction, intent: &Intent) {
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return;
+    };
+    tried.attempts = tried.attempts.saturating_sub(1);
+    if matches!(tried.ended, Some(TryEnd::Failed(_))) {
+        tried.ended = None;
+    }
+    if let Some(task) = transaction.task(&intent.atom)
+        && matches!(task.status, AtomStatus::Failed | AtomStatus::NeedsGuidance)
+    {
+        task.status = AtomStatus::Pending;
+    }
+    counts::give_back(transaction, intent);
+    transaction.count_anew();
+}
