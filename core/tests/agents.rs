@@ -5,9 +5,11 @@ use std::sync::Arc;
 use descent_core::{
     desired::{Work, desired_work},
     event::{AgentEnd, AgentLack, Event, Input, Leftovers, Observation, Outcome},
-    id::{AgentName, Lineage, RunId, UnixMillis},
+    id::{AgentName, Lineage, RequestId, RunId, UnixMillis},
     plan,
-    state::{FailureClass, Intent, Reason, Role, RunStatus},
+    state::{
+        FailureClass, Intent, Reason, Request, Role, RunStatus, State, objective::RequestKind,
+    },
     step::{self, Transition},
     verdict::{CommandEnd, Measurement, MeasurementKind},
     world::{AgentTable, Session, World},
@@ -276,6 +278,71 @@ fn while_an_agent_is_limited_no_other_atom_of_it_starts() {
     assert!(run.flying().is_empty());
     run.pass(300_000);
     assert_eq!(run.flying().len(), 1);
+}
+
+#[test]
+fn a_time_that_has_passed_is_waited_for_twice_as_long_each_time() {
+    let mut run = alone();
+    for wait in 0..10 {
+        let past = Some(UnixMillis(1));
+        run.end_one(AgentEnd::Limited { until: past });
+        let wake = desired_work(&run.world, &run.session, 0).wake_in_ms;
+        assert_eq!(wake, Some((1_000 << wait).min(300_000)));
+        run.pass(300_000);
+    }
+}
+
+#[test]
+fn of_two_waits_of_one_agent_the_later_end_holds_for_both_atoms() {
+    let atoms = json!({"A": task(json!({})), "B": task(json!({}))});
+    for [first, second] in [[7_200_000, 60_000], [60_000, 7_200_000]] {
+        let mut run = Loop::new(&json!({}), &atoms);
+        let flying = run.flying();
+        let begun_ms = run.now_ms;
+        for (intent, ms) in flying.iter().zip([first, second]) {
+            let until = Some(UnixMillis(begun_ms + ms));
+            run.end(intent, Loop::outcome(AgentEnd::Limited { until }));
+        }
+        let later = UnixMillis(begun_ms + 7_200_000).rfc3339();
+        let waits = &run.world.state.run.waits;
+        assert_eq!(waits.len(), 2);
+        assert!(waits.iter().all(|wait| wait.until == later));
+        run.pass(7_199_000);
+        assert!(run.flying().is_empty());
+        run.pass(1_000);
+        assert_eq!(run.flying().len(), 2);
+    }
+}
+
+#[test]
+fn a_stop_now_is_obeyed_while_an_attempt_has_to_finish_and_an_agent_cannot_be_used() {
+    let atoms = json!({"A": task(json!({})), "B": task(json!({"interruptible": false}))});
+    let mut run = Loop::new(&json!({}), &atoms);
+    let [a, _] = run.flying().try_into().expect("two");
+    let end = AgentEnd::Unavailable {
+        kind: AgentLack::Login,
+        words: String::new(),
+        variable: None,
+    };
+    run.end(&a, Loop::outcome(end));
+    assert_eq!((run.flying().len(), run.reason()), (1, None));
+    let mut asked = State::clone(&run.world.state);
+    let asks = Request {
+        id: RequestId::new("q"),
+        run: asked.run.id.clone(),
+        by: "ada".into(),
+        at: "then".into(),
+        kind: RequestKind::StopNow,
+        extra: Default::default(),
+    };
+    let control = Arc::make_mut(&mut asked.control);
+    (control.stop_requested, control.request) = (true, Some(asks));
+    run.world = World::new(asked);
+    run.observe(Input::Tick);
+    assert_eq!(
+        (run.flying().len(), run.reason()),
+        (0, Some(Reason::Stopped))
+    );
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn rows_at_work(view: &WorkView, now: UnixMillis, columns: usize) -> Vec<Line> {
         }
         lines.push(attempt_row(attempt, now, columns));
     }
-    lines.extend(view.waits.iter().map(wait_row));
+    lines.extend(view.waits.iter().map(|wait| wait_row(wait, now)));
     lines.extend(view.other.iter().map(|other| other_row(other, now)));
     lines
 }
@@ -85,12 +85,14 @@ fn stage(stage: Stage) -> &'static str {
     }
 }
 
-fn wait_row(wait: &WaitView) -> Line {
+fn wait_row(wait: &WaitView, now: UnixMillis) -> Line {
+    let until = moment(&wait.until).unwrap_or(now);
+    let left = age(until.0.saturating_sub(now.0));
     let row = Line::new()
         .put(Meaning::Unknown, "◦ ")
         .strong(wait.atom.as_str());
     row.dim(format!(
-        "  waits for {} until {}",
+        "  waits {left} for {} (until {})",
         wait.agent,
         line(&wait.until)
     ))

@@ -30,9 +30,6 @@ pub(super) fn advance(transaction: &mut Transaction) {
         return;
     }
     candidate::decide_all(transaction);
-    if transaction.session.unavailable.is_some() {
-        return end_unavailable(transaction);
-    }
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     let head = transaction.state.run.head.clone();
     transaction.session.forget_trees(head.as_ref());
@@ -54,6 +51,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
         Judgement::Stop => stop(transaction),
         Judgement::AwaitChange => {}
         Judgement::BaseCaseHolds => end_with_result(transaction),
+        Judgement::Unavailable => end_unavailable(transaction),
         Judgement::HardBudget(reason) => {
             interrupt_at_limit(transaction, reason);
             end(transaction, reason);
@@ -119,6 +117,7 @@ fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
     RunFacts {
         base_case_holds: delivery::base_verdict(transaction) == Some(Verdict::Pass)
             && delivery::may_complete(transaction),
+        unavailable: transaction.session.unavailable.is_some(),
         hard_budget: hard_budget(transaction),
         nothing_left: if is_blocked {
             None
@@ -244,23 +243,13 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
 
 /// An agent cannot be used: the run stops in order.
 fn end_unavailable(transaction: &mut Transaction) {
-    interrupt(
-        transaction,
-        |_, must_finish| !must_finish,
-        "an agent cannot be used",
-    );
-    if transaction.state.run.in_flight.is_empty() {
+    if ends_work(transaction, "an agent cannot be used") {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
     }
 }
 
 fn end_with_result(transaction: &mut Transaction) {
-    interrupt(
-        transaction,
-        |_, must_finish| !must_finish,
-        "the base case holds",
-    );
-    if transaction.state.run.in_flight.is_empty() {
+    if ends_work(transaction, "the base case holds") {
         let has_worked = transaction.state.run.attempts_started > transaction.session.started_with;
         let reason = if has_worked {
             Reason::BaseCase
@@ -303,6 +292,12 @@ fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     let landing: Vec<AttemptId> = landing.map(|intent| intent.id.clone()).collect();
     let which = |intent: &Intent, must_finish: bool| !must_finish && !landing.contains(&intent.id);
     interrupt(transaction, which, "the budget is over");
+}
+
+/// Ends all attempts but those that must finish; true if none is left.
+fn ends_work(transaction: &mut Transaction, why: &'static str) -> bool {
+    interrupt(transaction, |_, must_finish| !must_finish, why);
+    transaction.state.run.in_flight.is_empty()
 }
 
 /// Ends attempts without counting them.

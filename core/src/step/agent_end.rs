@@ -2,17 +2,20 @@
 //!
 //! Invariant: a provider's limit, and an agent that cannot be used, cost no attempt.
 
+use alloc::string::String;
+
 use super::{attempt_end, transaction::Transaction, unusable, usage};
 use crate::{
     event::{AgentEnd, Event, Outcome},
-    id::{AttemptId, Epoch, UnixMillis},
+    id::{AgentName, AtomId, AttemptId, Epoch, UnixMillis},
     state::{AgentWait, FailureClass, Intent},
 };
 
 /// Waits at most in one attempt.
 const WAITS_MAX: u32 = 24;
-/// A wait whose end is not told.
+/// A wait whose end is not told, and the most that a told end in the past is put off by.
 const WAIT_MS: u64 = 300_000;
+/// The least first wait; each further one of the attempt is at least twice as long.
 const WAIT_MIN_MS: u64 = 1_000;
 const WAIT_MAX_MS: u64 = 86_400_000;
 
@@ -34,7 +37,8 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
     let id = &intent.id;
     // Nobody knows whether its effect outside happened.
     if intent.effect.is_once_only() {
-        return attempt_end::lost(transaction, id);
+        let failure = attempt_end::by_outcome(outcome, FailureClass::Environmental);
+        return attempt_end::refused(transaction, id, failure);
     }
     match end {
         AgentEnd::Done => {}
@@ -63,7 +67,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
 }
 
 /// Lets the atom wait until the provider takes more. False if it waited too often: then the end is a transient failure.
-fn wait(transaction: &mut Transaction, intent: &Intent, until: Option<UnixMillis>) -> bool {
+fn wait(transaction: &mut Transaction, intent: &Intent, told: Option<UnixMillis>) -> bool {
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return true;
     };
@@ -72,29 +76,50 @@ fn wait(transaction: &mut Transaction, intent: &Intent, until: Option<UnixMillis
     }
     tried.limited += 1;
     let wait = tried.limited;
-    let now = transaction.now();
-    let wait_ms = until.map_or(WAIT_MS, |until| until.0.saturating_sub(now.0));
-    let wait_ms = wait_ms.clamp(WAIT_MIN_MS, WAIT_MAX_MS);
+    let wait_ms = wait_ms(transaction.now(), told, wait);
     let agent = intent.payer();
-    let until = UnixMillis(now.0.saturating_add(wait_ms)).rfc3339();
     transaction.land(&intent.id);
-    let until_ms = transaction.active_in(wait_ms);
-    let waits = &mut transaction.session.agents_wait_until_ms;
-    waits.insert(agent.clone(), until_ms);
-    let atom = intent.atom.clone();
-    transaction.run().waits.push(AgentWait {
-        agent: agent.clone(),
-        atom: atom.clone(),
-        until: until.clone(),
-        extra: Default::default(),
-    });
+    let until = wait_for(transaction, &intent.atom, &agent, wait_ms);
     transaction.announce(Event::Limited {
         attempt: intent.id.clone(),
-        atom,
+        atom: intent.atom.clone(),
         agent,
         until,
         wait,
         of: WAITS_MAX,
     });
     true
+}
+
+/// The length of a wait. An agent that keeps telling a time in the past is asked less and less often.
+fn wait_ms(now: UnixMillis, told: Option<UnixMillis>, wait: u32) -> u64 {
+    let least = WAIT_MIN_MS << wait.saturating_sub(1).min(16);
+    let told = told.map_or(WAIT_MS, |until| until.0.saturating_sub(now.0));
+    told.clamp(least.min(WAIT_MS), WAIT_MAX_MS)
+}
+
+/// Notes the wait of an agent. Its latest end holds for all of its atoms, and is given.
+fn wait_for(transaction: &mut Transaction, atom: &AtomId, agent: &AgentName, ms: u64) -> String {
+    let until_ms = transaction.active_in(ms);
+    let ends = &mut transaction.session.agents_wait_until_ms;
+    let before = ends.get(agent).copied().unwrap_or(0);
+    let is_latest = until_ms >= before;
+    ends.insert(agent.clone(), until_ms.max(before));
+    let told = UnixMillis(transaction.now().0.saturating_add(ms)).rfc3339();
+    let waits = &mut transaction.run().waits;
+    let mut of_agent = waits.iter_mut().filter(|wait| wait.agent == *agent);
+    let until = match is_latest {
+        true => {
+            of_agent.for_each(|wait| wait.until.clone_from(&told));
+            told
+        }
+        false => of_agent.next().map_or(told, |wait| wait.until.clone()),
+    };
+    waits.push(AgentWait {
+        agent: agent.clone(),
+        atom: atom.clone(),
+        until: until.clone(),
+        extra: Default::default(),
+    });
+    until
 }

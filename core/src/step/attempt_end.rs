@@ -11,7 +11,7 @@ use super::{
     unusable, usage,
 };
 use crate::{
-    event::{AgentEnd, AgentReport, Clarity, Event, Outcome},
+    event::{AgentReport, Clarity, Event, Outcome},
     id::{AttemptId, Epoch},
     measure,
     state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
@@ -31,21 +31,20 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     usage::ended(transaction, id, &outcome.usage);
-    match &outcome.agent_end {
-        Some(AgentEnd::Done) => finished(transaction, &intent, outcome),
-        None | Some(_) => by_exit(transaction, &intent, outcome),
+    match outcome.is_success() {
+        true => finished(transaction, &intent, outcome),
+        false => by_exit(transaction, &intent, &outcome),
     }
 }
 
-fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
+fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
     let id = &intent.id;
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
             lost(transaction, id)
         }
-        CommandEnd::Exit(0) => finished(transaction, intent, outcome),
-        CommandEnd::Exit(75) => passing(transaction, id, &outcome),
+        CommandEnd::Exit(75) => passing(transaction, id, outcome),
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
         | CommandEnd::TimedOut
@@ -56,7 +55,7 @@ fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
             } else {
                 FailureClass::Environmental
             };
-            failed(transaction, id, by_outcome(&outcome, class));
+            failed(transaction, id, by_outcome(outcome, class));
         }
     }
 }

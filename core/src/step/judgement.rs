@@ -1,5 +1,5 @@
-//! The order of judgement at every observation: redirect > stop > base case holds > hard budget > nothing left to
-//! try > go on. A loop that waits for the change of a redirect heeds a stop alone.
+//! The order of judgement at every observation, see [`judge`]. A loop that waits for the change of a redirect heeds a stop
+//! alone.
 
 use crate::event::Reason;
 
@@ -12,6 +12,8 @@ pub struct RunFacts {
     /// The loop waits for the change of a redirect.
     pub awaits_change: bool,
     pub base_case_holds: bool,
+    /// An agent cannot be used until a person does something.
+    pub unavailable: bool,
     pub hard_budget: Option<Reason>,
     pub nothing_left: Option<Reason>,
 }
@@ -22,11 +24,13 @@ pub enum Judgement {
     Stop,
     AwaitChange,
     BaseCaseHolds,
+    Unavailable,
     HardBudget(Reason),
     NothingLeft(Reason),
     GoOn,
 }
 
+/// Redirect > stop > base case holds > an agent cannot be used > hard budget > nothing left to try > go on.
 pub fn judge(facts: &RunFacts) -> Judgement {
     match facts {
         RunFacts { redirect: true, .. } => Judgement::Redirect,
@@ -39,6 +43,9 @@ pub fn judge(facts: &RunFacts) -> Judgement {
             base_case_holds: true,
             ..
         } => Judgement::BaseCaseHolds,
+        RunFacts {
+            unavailable: true, ..
+        } => Judgement::Unavailable,
         RunFacts {
             hard_budget: Some(reason),
             ..
@@ -62,6 +69,7 @@ mod tests {
             stop: true,
             awaits_change: true,
             base_case_holds: true,
+            unavailable: true,
             hard_budget: Some(Reason::Time),
             nothing_left: Some(Reason::NoChoice),
         };
@@ -73,6 +81,8 @@ mod tests {
         facts.awaits_change = false;
         assert_eq!(judge(&facts), Judgement::BaseCaseHolds);
         facts.base_case_holds = false;
+        assert_eq!(judge(&facts), Judgement::Unavailable);
+        facts.unavailable = false;
         assert_eq!(judge(&facts), Judgement::HardBudget(Reason::Time));
         facts.hard_budget = None;
         assert_eq!(judge(&facts), Judgement::NothingLeft(Reason::NoChoice));

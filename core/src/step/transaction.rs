@@ -149,7 +149,7 @@ impl Transaction {
         self.facts.state.version = self.state.version.max(VERSION);
     }
 
-    /// The measure counts anew: attempts are given back, and the run ends in this commit.
+    /// The measure counts anew from this commit: attempts are given back, and nothing starts any more.
     pub(super) fn count_anew(&mut self) {
         self.counts_anew = true;
     }

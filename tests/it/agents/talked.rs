@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::agents,
-    world::{Ran, World, long_nap, plan, processes, task, with},
+    world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
 };
 
 /// The protocols that the fixture agents speak.
@@ -166,6 +166,36 @@ fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_
             assert!(why.contains(words), "{protocol:?} {behaviour}\n{why}");
             assert!(processes(&nap).is_empty(), "{protocol:?} {behaviour}");
         }
+    }
+}
+
+#[test]
+fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
+    for protocol in ALL {
+        let nap = long_nap();
+        let settings = [
+            ("FIXTURE_RESETS", "4000000000"),
+            ("FIXTURE_NAP", nap.as_str()),
+        ];
+        let world = world(protocol, "limited", &settings);
+        let mut run = world.start(&["run"]);
+        wait_for("the wait", || !world.state()["run"]["waits"].is_null());
+        let status = world.descent(&["status"]).expect(0).stdout;
+        assert!(
+            status.contains("A1 for fixture until"),
+            "{protocol:?}\n{status}"
+        );
+        world.descent(&["stop"]).expect(0);
+        let ran = run.wait();
+        assert!(
+            ran.stdout.contains("wait 1 of 24"),
+            "{protocol:?}\n{}",
+            ran.stdout
+        );
+        let run = &world.state()["run"];
+        assert_eq!(run["last_result"]["reason"], "stopped", "{protocol:?}");
+        assert_eq!(run["spent"]["attempts"], 0, "{protocol:?}");
+        assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
 }
 
