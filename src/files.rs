@@ -147,6 +147,21 @@ pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Writes a whole file at once, like [`write_whole`], where one process alone writes it. The fresh bytes have a fixed name until they are whole
+/// ([`half_of`]): killed writers leave one file at most.
+pub fn write_whole_alone(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let half = half_of(path);
+    write_anew(&half, bytes)?;
+    fs::rename(half, path)
+}
+
+/// The path at which [`write_whole_alone`] writes first.
+pub fn half_of(path: &Path) -> PathBuf {
+    let mut name = OsString::from(HALF);
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
+
 /// Writes a file at a path at which nothing is.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_new(path)?.write_all(bytes)

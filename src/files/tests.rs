@@ -101,6 +101,16 @@ fn what_is_made_is_for_its_owner_alone() {
 }
 
 #[test]
+fn a_half_file_of_a_killed_writer_is_replaced_by_the_next() {
+    let world = World::new();
+    let path = world.at("work");
+    fs::write(half_of(&path), "torn").unwrap();
+    write_whole_alone(&path, b"whole").unwrap();
+    assert_eq!(read(&path, 9).unwrap(), b"whole");
+    assert!(!half_of(&path).exists());
+}
+
+#[test]
 fn a_link_to_a_directory_is_none_and_nothing_is_found_in_it() {
     let world = World::new();
     symlink(world.0.path(), world.at("linked")).unwrap();

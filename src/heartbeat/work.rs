@@ -105,6 +105,8 @@ impl Drop for WorkBoard {
         }
         // Anything else there is not ours.
         let _ = files::remove_file(&self.path);
+        // A killed loop may have left it.
+        let _ = files::remove_file(&files::half_of(&self.path));
     }
 }
 
@@ -159,7 +161,7 @@ fn keep_writing(shared: &WorkShared, path: &Path, run: &str) {
 
 fn write(path: &Path, record: &WorkRecord) {
     let text = serde_json::to_vec(record).unwrap_or_default();
-    if let Err(error) = files::write_whole(path, &text) {
+    if let Err(error) = files::write_whole_alone(path, &text) {
         tracing::debug!(%error, "what goes on is not written down");
     }
 }

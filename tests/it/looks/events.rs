@@ -135,7 +135,10 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
 #[test]
 fn the_events_file_of_a_run_has_the_lines_of_run_json_and_may_be_deleted() {
     let world = agreed();
+    let half = world.repo().join(".descent/.new-work.json");
+    fs::write(&half, "a killed loop left it").expect("written");
     let run = world.descent(&["run", "--json"]).expect(0);
+    assert!(!half.exists(), "an unfinished file is removed");
     let dir = world.repo().join(".descent/events");
     let mut files = fs::read_dir(&dir).expect("the events").flatten();
     let file = files.next().expect("a file").path();
