@@ -13,6 +13,7 @@ mod headless;
 mod heard;
 mod inputs;
 mod keys;
+mod live_usage;
 mod outcome;
 mod repair;
 mod report;
@@ -51,8 +52,8 @@ use crate::{
     process::{Capture, Programs, SpawnError, environment::Environment},
 };
 
+pub use live_usage::LiveUsage;
 pub use outcome::{finished, record};
-pub use report::usage_so_far;
 pub use session::{SessionRecord, session};
 
 use inputs::Inputs;
@@ -96,6 +97,8 @@ pub struct AttemptJob<'a> {
     pub setup: Option<String>,
     /// The session of the same attempt, cut off by a kill of the loop, in the same workspace.
     pub session: Option<SessionRecord>,
+    /// Shows the usage while the attempt goes on.
+    pub usage: LiveUsage,
     /// Keeps an output that is longer than its excerpt.
     pub keep: Option<EvidenceKeeper<'a>>,
     /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.

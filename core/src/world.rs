@@ -3,6 +3,7 @@
 //! Not here: changes of a state (`step`), the desired work (`desired`).
 
 mod agents;
+mod budget_left;
 pub(crate) mod candidate;
 pub(crate) mod counted;
 pub mod doubts;
@@ -17,7 +18,11 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 pub(crate) use self::session::{AttemptProgress, QuickFailure, SpeculativeTree};
 use self::speculation::{LandingContext, Speculation};
-pub use self::{agents::AgentTable, session::Session};
+pub use self::{
+    agents::AgentTable,
+    budget_left::{BudgetLeft, budget_left},
+    session::Session,
+};
 use crate::{
     graph::{
         AtomVec, Graph, Ix,

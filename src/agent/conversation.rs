@@ -4,7 +4,6 @@
 
 use descent_core::{
     event::{AgentEnd, Clarity, Outcome},
-    state::Usage,
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -16,6 +15,7 @@ use super::{
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{Heard, HeardSoFar},
     inputs::Inputs,
+    live_usage::priced,
     read_result,
     repair::{self, AnswerKind, Repairs},
     session::SessionRecord,
@@ -23,10 +23,7 @@ use super::{
     with_whole,
 };
 use crate::{
-    config::{
-        agent::ResolvedAgent,
-        transport::{Acp, Dialect, Headless},
-    },
+    config::transport::{Acp, Dialect, Headless},
     process::{Capture, JobRecord, SpawnError, Timer},
 };
 
@@ -53,6 +50,7 @@ pub(super) async fn made(
         path: log.clone(),
         source,
     })?;
+    attempt.usage.follow(&heard, agent.agent.price);
     let result = inputs.result();
     let wanted = match attempt.budget.is_some() {
         true => AnswerKind::Fragment,
@@ -293,7 +291,10 @@ async fn outcome(
     cancel: &CancellationToken,
 ) -> Outcome {
     let given = read_result(&inputs.result(), cancel).await;
+    let written = given.as_ref().ok().and_then(Option::as_ref);
+    let written = written.map(|file| file.usage.clone());
     let heard = heard.clone().into_inner();
+    let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
     let is_done = heard.end == Some(AgentEnd::Done) && !talked.is_timed_out;
     let (report, report_fault) = match given {
         Ok(Some(file)) => (Some(file.report), None),
@@ -322,7 +323,7 @@ async fn outcome(
             .map(|_| answer::last_object(heard.answer_text())),
         report,
         report_fault,
-        usage: priced(&agent.agent, heard.usage.clone()),
+        usage: priced(agent.agent.price, usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
         agent_end: heard
             .end
@@ -354,17 +355,6 @@ fn with_withheld(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
         words,
         variable,
     }
-}
-
-/// The cost of tokens, where the agent reports no money and its price is configured.
-fn priced(agent: &ResolvedAgent, mut usage: Usage) -> Usage {
-    let Some(price) = agent.price.filter(|_| usage.cost.is_none()) else {
-        return usage;
-    };
-    let tokens = &usage.tokens;
-    usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
-    usage.is_estimated = true;
-    usage
 }
 
 fn how(heard: &HeardSoFar, talked: &Talked) -> CommandEnd {

@@ -31,6 +31,8 @@ const MESSAGE_BYTES_MAX: usize = 256 << 10;
 const OPEN_MAX: usize = 1_000;
 /// Bytes of a session's id at most.
 const SESSION_BYTES_MAX: usize = 200;
+/// Messages at most of a turn whose tokens are kept apart.
+const MESSAGES_MAX: usize = 10_000;
 /// Dollars of an attempt at most; what is more is no cost.
 const DOLLARS_MAX: f64 = 1e9;
 /// Characters at most of a tool's target in the log.
@@ -51,7 +53,9 @@ pub(super) struct HeardSoFar {
     pub(super) message: String,
     /// The answer as JSON, if the agent gives it apart from its messages.
     pub(super) structured: Option<String>,
-    pub(super) usage: Usage,
+    usage: Usage,
+    /// The tokens of the messages of this turn, until the turn tells its sum.
+    of_turn: Vec<MessageTokens>,
     pub(super) tried: Vec<ToolCall>,
     pub(super) end: Option<AgentEnd>,
     /// The message that the last part belongs to.
@@ -61,6 +65,13 @@ pub(super) struct HeardSoFar {
     last: Option<Timer>,
     /// Readable lines.
     sink: Option<Sink>,
+}
+
+/// The tokens of one message; a later event of it tells more.
+#[derive(Debug)]
+struct MessageTokens {
+    id: String,
+    tokens: Tokens,
 }
 
 impl Heard {
@@ -231,11 +242,32 @@ impl HeardSoFar {
 
     /// The tokens of one more turn.
     pub(super) fn add_tokens(&mut self, tokens: Tokens) {
-        let more = Usage {
-            tokens,
-            ..Usage::default()
-        };
-        self.usage.add(&more);
+        self.of_turn.clear();
+        self.usage.add(&used(tokens));
+    }
+
+    /// An event of a model's message, with its tokens so far. A message may have several; it is one call.
+    pub(super) fn model_message(&mut self, id: &str, tokens: Tokens) {
+        let last = self.of_turn.last_mut();
+        match last.filter(|last| !id.is_empty() && last.id == id) {
+            Some(last) => last.tokens = tokens,
+            None => {
+                self.call();
+                // The tokens of more messages are counted at the end of the turn.
+                if self.of_turn.len() < MESSAGES_MAX {
+                    let id = id.to_owned();
+                    self.of_turn.push(MessageTokens { id, tokens });
+                }
+            }
+        }
+    }
+
+    /// All usage so far.
+    pub(super) fn usage(&self) -> Usage {
+        let mut usage = self.usage.clone();
+        let of_turn = self.of_turn.iter();
+        of_turn.for_each(|message| usage.add(&used(message.tokens.clone())));
+        usage
     }
 
     /// The cost of this process so far, in dollars.
@@ -262,6 +294,7 @@ impl HeardSoFar {
     pub(super) fn forget_history(&mut self) {
         self.next_turn();
         self.usage = Usage::default();
+        self.of_turn.clear();
         self.tried.clear();
         self.open.clear();
     }
@@ -271,6 +304,13 @@ impl HeardSoFar {
         self.message.clear();
         self.structured = None;
         self.end = None;
+    }
+}
+
+fn used(tokens: Tokens) -> Usage {
+    Usage {
+        tokens,
+        ..Usage::default()
     }
 }
 

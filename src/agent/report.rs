@@ -65,7 +65,7 @@ pub(super) fn read(path: &Path) -> Result<Option<ResultFile>, ReportFault> {
 }
 
 /// Usage told by a result file that is still being written; any fault counts as nothing told.
-pub fn usage_so_far(dir: &Path) -> Option<Usage> {
+pub(super) fn usage_so_far(dir: &Path) -> Option<Usage> {
     let file = read(&dir.join(super::inputs::RESULT)).ok().flatten();
     file.map(|file| file.usage)
 }

@@ -39,6 +39,7 @@ impl World {
 
     fn attempt(&self, command: &str) -> AttemptJob<'_> {
         AttemptJob {
+            usage: LiveUsage::default(),
             budget: None,
             keep: None,
             intent: &self.intent,

@@ -67,6 +67,19 @@ impl ResolvedAgent {
         argv.first().map_or("", String::as_str)
     }
 
+    /// Whether its cost can be known: it tells it, or it has a price. `None` where only its work will show.
+    pub fn tells_cost(&self) -> Option<bool> {
+        let by_protocol = || match &self.transport {
+            Transport::Headless(headless) => headless.dialect.tells_cost(),
+            Transport::Acp(_) | Transport::Shell(_) => None,
+        };
+        match (self.price, self.preset) {
+            (Some(_), _) => Some(true),
+            (None, Some(preset)) => Some(preset.tells_cost),
+            (None, None) => by_protocol(),
+        }
+    }
+
     /// It in a line for people: its command, or its name and its program.
     pub fn line(&self) -> String {
         match (&self.transport, self.preset) {

@@ -33,6 +33,8 @@ pub struct Preset {
     pub set: BTreeMap<String, String>,
     /// Whether it can go on with a session.
     pub can_resume: bool,
+    /// Whether it tells the cost of its work.
+    pub tells_cost: bool,
     /// How it is cancelled.
     pub cancel: Cancel,
 }

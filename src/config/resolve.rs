@@ -82,6 +82,12 @@ impl Config {
                 table.set(role, agent.name);
             }
         }
+        for name in self.names() {
+            let agent = self.by_name(&name, "the configuration").ok();
+            if let Some(tells) = agent.and_then(|agent| agent.tells_cost()) {
+                table.set_tells_cost(name, tells);
+            }
+        }
         table
     }
 

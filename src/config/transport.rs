@@ -30,6 +30,16 @@ pub enum Dialect {
     Text,
 }
 
+impl Dialect {
+    /// Whether its events tell a cost. `None`: it depends on the program.
+    pub fn tells_cost(self) -> Option<bool> {
+        match self {
+            Self::CodexExecJson => Some(false),
+            Self::ClaudeStreamJson | Self::Text => None,
+        }
+    }
+}
+
 /// Whether a role changes files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -28,7 +28,7 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, Maker, SessionRecord},
+    agent::{self, AgentError, LiveUsage, Maker, SessionRecord},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
@@ -258,13 +258,15 @@ async fn make(
         programs: &*a.programs,
         mark: a.mark.clone(),
         setup,
+        usage: LiveUsage::default(),
     };
+    let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
     let made = tokio::select! {
         made = agent::make(attempt, cancel) => made,
-        never = follow_usage(a) => match never {},
+        never = follow_usage(a, &usage) => match never {},
     };
     let outcome = match made {
         Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
@@ -314,12 +316,12 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
     told.await
 }
 
-/// Hands on what an attempt under way writes of its usage: a limit may be set at any time.
-async fn follow_usage(a: &Attempting) -> Infallible {
+/// Hands on the usage of an attempt under way: a limit may be set at any time.
+async fn follow_usage(a: &Attempting, usage: &LiveUsage) -> Infallible {
     let mut last = Usage::default();
     loop {
         a.clock.sleep(USAGE_POLL).await;
-        if let Some(usage) = agent::usage_so_far(&a.dir).filter(|usage| *usage != last) {
+        if let Some(usage) = usage.so_far(&a.dir).filter(|usage| *usage != last) {
             a.usage.report(&a.intent, usage.clone());
             last = usage;
         }

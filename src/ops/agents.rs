@@ -80,6 +80,7 @@ impl AgentLook<'_> {
             }
             if seen.insert(agent.name.clone()) {
                 self.look_at(&agent)?;
+                limited(state, &agent)?;
             }
         }
         Ok(())
@@ -213,6 +214,20 @@ fn lines_for(preset: &Preset) -> [String; 2] {
         format!("agents.{name}.preset = \"{name}\""),
         format!("roles.worker = \"{name}\""),
     ]
+}
+
+/// A limit of money holds only for an agent whose cost can be known.
+fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
+    if state.objective.constraints.cost_usd.is_none() || agent.tells_cost() != Some(false) {
+        return Ok(());
+    }
+    let name = &agent.name;
+    let message = format!("the agent `{name}` tells no cost, so `cost_usd` cannot limit it");
+    let hint = format!(
+        "give it a price in descent.toml: agents.{name}.price = {{input = \"3\", output = \"15\"}} (dollars a million \
+         tokens), or limit tokens instead: descent run --set cost_usd=null --set tokens=2000000"
+    );
+    Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
 }
 
 fn missing(agent: &ResolvedAgent, program: &str) -> Failure {

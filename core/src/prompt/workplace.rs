@@ -3,7 +3,10 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{section::PromptSection, subject::PromptSubject};
-use crate::state::{SideEffect, Workspace};
+use crate::{
+    state::{SideEffect, Workspace},
+    world,
+};
 
 const PLACE_BYTES_MAX: usize = 1 << 10;
 const ENDING_BYTES_MAX: usize = 2 << 10;
@@ -38,6 +41,13 @@ pub(super) fn place(subject: &PromptSubject<'_>) -> PromptSection {
             .to_owned(),
     );
     lines.push(time(subject));
+    let state = &subject.world.state;
+    for left in world::budget_left(state, subject.intent) {
+        let left = left.text();
+        lines.push(format!(
+            "{left} for all that is still to do. Spend them with care."
+        ));
+    }
     let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
     section.with(lines)
 }

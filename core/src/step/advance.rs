@@ -65,7 +65,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     false
 }
 
-/// True if the selection changed, or a phase came to its end.
+/// True if the selection changed, a phase came to its end, or an agent cannot be used.
 fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     if phase::end_over(transaction) {
         return true;
@@ -81,7 +81,8 @@ fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
         },
         None => dispatch::go_on(transaction),
     }
-    false
+    // Something that was to start cannot: that is judged at once.
+    transaction.session.unavailable.is_some()
 }
 
 /// No selection is left. If a person must be asked, the run ends for that; else attempts that are ready come to their

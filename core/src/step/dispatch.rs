@@ -7,6 +7,7 @@ use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 use super::{
     delivery, phase,
     transaction::Transaction,
+    unusable,
     usage::{self, Reservation},
 };
 use crate::{
@@ -174,6 +175,13 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         None => (SideEffect::Tree, n),
     };
     let (role, agent) = usage::agent_of(transaction, &atom);
+    if let Some(agent) = agent
+        .as_ref()
+        .filter(|agent| usage::is_unlimited(transaction, agent))
+    {
+        transaction.session.unavailable = Some(unusable::without_cost(agent));
+        return;
+    }
     let reserved = Reservation::of(transaction, &atom).usage;
     let at = transaction.at().into();
     transaction

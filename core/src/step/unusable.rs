@@ -7,7 +7,7 @@ use alloc::{format, string::String, vec::Vec};
 use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
     event::AgentLack,
-    id::Digest,
+    id::{AgentName, Digest},
     state::{AtomStatus, Intent, Role, TryEnd},
     world::QuickFailure,
 };
@@ -38,6 +38,14 @@ pub(super) fn lack(
         words => format!(": {}", crate::event::short(words)),
     };
     format!("{lack}{}{words}", variable.unwrap_or_default())
+}
+
+/// A limit of money is set, and this agent tells no cost.
+pub(super) fn without_cost(agent: &AgentName) -> String {
+    format!(
+        "the agent {agent} tells no cost and has no price, so `cost_usd` cannot limit it: name agents.{agent}.price in \
+         descent.toml, or run --set cost_usd=null"
+    )
 }
 
 /// Forgets quick failures of an agent that has worked.

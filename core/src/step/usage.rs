@@ -4,7 +4,7 @@
 
 use crate::{
     id::{AgentName, AtomId, AttemptId, Epoch},
-    state::{Intent, Role, Usage, UsageLimit},
+    state::{AgentSpent, Intent, Role, Usage, UsageLimit},
 };
 
 use super::transaction::Transaction;
@@ -55,6 +55,25 @@ pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageL
         let most = constraints.usage(*limit);
         most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
     })
+}
+
+/// Whether a limit of money is set that cannot hold for this agent. It tells no cost by its configuration, or nothing is
+/// known of it, and its attempts so far called models and told none.
+pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool {
+    if transaction.state.objective.constraints.cost_usd.is_none() {
+        return false;
+    }
+    let has_told_none = || {
+        let is_silent = |row: &AgentSpent| {
+            let used = row.usage.calls > 0 || row.usage.tokens.total() > 0;
+            row.agent == *agent && used && row.usage.cost.is_none()
+        };
+        transaction.state.run.spent_by_agent.iter().any(is_silent)
+    };
+    match transaction.session.agents.tells_cost(agent) {
+        Some(tells) => !tells,
+        None => has_told_none(),
+    }
 }
 
 /// The role of an attempt, and its agent; none where an action does it.

@@ -12,6 +12,8 @@ use crate::{
 pub struct AgentTable {
     by_role: BTreeMap<Role, AgentName>,
     by_atom: BTreeMap<AtomId, AgentName>,
+    /// Whether an agent tells its cost, as far as that is known.
+    tells_cost: BTreeMap<AgentName, bool>,
 }
 
 impl AgentTable {
@@ -22,6 +24,16 @@ impl AgentTable {
     /// An agent for one atom alone.
     pub fn set_for(&mut self, atom: AtomId, agent: AgentName) {
         self.by_atom.insert(atom, agent);
+    }
+
+    /// Whether this agent tells its cost, or has a price by which it can be known.
+    pub fn set_tells_cost(&mut self, agent: AgentName, tells: bool) {
+        self.tells_cost.insert(agent, tells);
+    }
+
+    /// `None` where nobody knows before it has worked.
+    pub fn tells_cost(&self, agent: &AgentName) -> Option<bool> {
+        self.tells_cost.get(agent).copied()
     }
 
     /// The agent that does an atom in that role.

@@ -86,7 +86,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 fn assistant(event: &Value, heard: &mut HeardSoFar) {
     // A message of its own, such as an error, is no call of a model.
     if text(event, "/message/model") != "<synthetic>" {
-        heard.call();
+        heard.model_message(text(event, "/message/id"), tokens(event, "/message/usage"));
     }
     for block in blocks(event) {
         match text(block, "/type") {
@@ -133,12 +133,7 @@ fn reset_time(event: &Value) -> Option<u64> {
 fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
     heard.no_tool_is_open();
     // Tokens are of this turn alone; money is of all turns of the process.
-    let written = count(event, "/usage/cache_creation_input_tokens");
-    heard.add_tokens(Tokens::new(
-        count(event, "/usage/input_tokens").saturating_add(written),
-        count(event, "/usage/output_tokens"),
-        count(event, "/usage/cache_read_input_tokens"),
-    ));
+    heard.add_tokens(tokens(event, "/usage"));
     if let Some(cost) = event.get("total_cost_usd").and_then(Value::as_f64) {
         heard.cost(cost);
     }
@@ -168,6 +163,16 @@ fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
         _ => AgentEnd::Done,
     };
     heard.end = Some(end);
+}
+
+fn tokens(event: &Value, pointer: &str) -> Tokens {
+    let usage = event.pointer(pointer).unwrap_or(&Value::Null);
+    let written = count(usage, "/cache_creation_input_tokens");
+    Tokens::new(
+        count(usage, "/input_tokens").saturating_add(written),
+        count(usage, "/output_tokens"),
+        count(usage, "/cache_read_input_tokens"),
+    )
 }
 
 fn error_words(event: &Value, words: &str) -> String {

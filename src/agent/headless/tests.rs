@@ -6,7 +6,9 @@ use std::{fs, path::Path};
 use descent_core::{
     event::{AgentEnd, AgentLack},
     id::UnixMillis,
+    state::Tokens,
 };
+use serde_json::json;
 
 use super::*;
 
@@ -99,7 +101,8 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
     for (name, input, output, cached) in [("claude-tool", 130, 40, 80), ("codex-tool", 120, 40, 80)]
     {
         read(name).with(|heard| {
-            let tokens = &heard.usage.tokens;
+            let usage = heard.usage();
+            let tokens = &usage.tokens;
             assert_eq!(
                 (tokens.input, tokens.output, tokens.cached),
                 (input, output, cached),
@@ -115,6 +118,31 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
         let answer = heard.structured.as_deref().unwrap_or_default();
         assert!(answer.contains("made proof.txt"), "{answer}");
     });
+}
+
+#[test]
+fn tokens_are_known_while_a_turn_goes_on_and_a_message_of_two_events_is_one_call() {
+    let heard = Heard::new(&tempfile::tempdir().unwrap().path().join("log")).unwrap();
+    let mut dialect = ClaudeStreamJson::default();
+    let mut event = |id: &str, output: u64| {
+        let usage = json!({"input_tokens": 10, "output_tokens": output,
+                           "cache_creation_input_tokens": 5, "cache_read_input_tokens": 40});
+        let message = json!({"id": id, "model": "m", "content": [], "usage": usage});
+        let event = json!({"type": "assistant", "message": message});
+        dialect.line(&event.to_string(), &heard);
+    };
+    event("one", 1);
+    event("one", 20);
+    event("two", 3);
+    let usage = heard.with(|heard| heard.usage());
+    assert_eq!(usage.calls, 2);
+    assert_eq!(usage.tokens, Tokens::new(30, 23, 80));
+    let sum = json!({"type": "result", "subtype": "success", "usage": {"input_tokens": 7}});
+    dialect.line(&sum.to_string(), &heard);
+    assert_eq!(
+        heard.with(|heard| heard.usage()).tokens,
+        Tokens::new(7, 0, 0)
+    );
 }
 
 #[test]

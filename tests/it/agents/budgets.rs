@@ -335,3 +335,35 @@ fn a_failed_attempt_keeps_its_usage_and_its_agent() {
     assert_eq!(failure["usage"]["calls"], 2);
     wait_for("the usage", || world.state()["run"]["spent"]["calls"] == 2);
 }
+
+#[test]
+fn a_worker_that_calls_models_and_tells_no_cost_is_not_started_again_under_a_limit_of_money() {
+    let world = world("echo $DESCENT_ATOM >> OUT/made; touch $DESCENT_ATOM; uses '{\"calls\": 1}'");
+    world.align(&plan(&[CHECK], json!({"cost_usd": "5"}), chain()));
+    let result = ends(&world, 69, "unavailable");
+    let summary = result["summary"].to_string();
+    assert!(summary.contains("agents.worker.price"), "{summary}");
+    assert_eq!(world.left("made"), "A1\n");
+}
+
+#[test]
+fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
+    let world = world(
+        "cp $DESCENT_PROMPT OUT/prompt.$DESCENT_ATOM; touch $DESCENT_ATOM; uses '{\"calls\": 1}'",
+    );
+    let atom = |n: u32| match n {
+        1 => by_worker(),
+        _ => with(by_worker(), json!({"depends_on": [format!("A{}", n - 1)]})),
+    };
+    let atoms: serde_json::Map<String, Value> =
+        (1..=5).map(|n| (format!("A{n}"), atom(n))).collect();
+    world.align(&plan(
+        &["test -f A5"],
+        json!({"model_calls": 5}),
+        json!(atoms),
+    ));
+    ends(&world, 0, "base_case");
+    assert!(!world.left("prompt.A4").contains("model calls are left"));
+    let last = world.left("prompt.A5");
+    assert!(last.contains("1 of 5 model calls are left"), "{last}");
+}

@@ -11,7 +11,7 @@ use crate::{
 
 /// The protocols that the fixture agents speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+pub(super) enum Protocol {
     Claude,
     Codex,
     Acp,
@@ -23,7 +23,7 @@ const ALL: [Protocol; 3] = [Claude, Codex, Acp];
 
 impl Protocol {
     /// The agent of that behaviour, as a table of `descent.toml`.
-    fn agent(self, world: &World, behaviour: &str, settings: &[(&str, &str)]) -> String {
+    pub(super) fn agent(self, world: &World, behaviour: &str, settings: &[(&str, &str)]) -> String {
         let program = match self {
             Acp => agents::acp(),
             Claude | Codex => agents::headless(),
@@ -59,7 +59,7 @@ impl Protocol {
 }
 
 /// A world whose worker is the fixture agent of that behaviour, with one task to do.
-fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str)]) -> World {
+pub(super) fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str)]) -> World {
     let world = World::new();
     let agent = protocol.agent(&world, behaviour, settings);
     world.write(
