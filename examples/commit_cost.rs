@@ -14,9 +14,10 @@
 mod shell {
     pub mod failure;
     pub mod files;
+    pub mod shape;
     pub mod store;
 }
-use shell::{failure, files};
+use shell::{failure, files, shape};
 
 use std::fs::{self, File};
 use std::io::Write;

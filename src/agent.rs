@@ -50,6 +50,7 @@ use crate::{
     failure::{Failure, lack_of},
     files,
     process::{Capture, Programs, SpawnError, environment::Environment},
+    shape::Shape,
 };
 
 pub use live_usage::LiveUsage;
@@ -101,6 +102,8 @@ pub struct AttemptJob<'a> {
     pub usage: LiveUsage,
     /// Keeps an output that is longer than its excerpt.
     pub keep: Option<EvidenceKeeper<'a>>,
+    /// The schema of the value that it shall give.
+    pub shape: Option<Shape>,
     /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.
     pub budget: Option<String>,
 }
@@ -279,10 +282,15 @@ fn environment(
     vars
 }
 
-/// Adds the whole output of a failed attempt, if the excerpt is shorter.
-fn with_whole(mut outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
+/// Compares the value with its schema, and adds the whole output of a failed attempt if the excerpt is shorter.
+fn completed(mut outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
+    if let (Some(shape), true, None) = (&attempt.shape, outcome.is_success(), &outcome.report_fault)
+    {
+        outcome.misfits = shape.misfits_of(outcome.report.as_ref());
+    }
     let has_failed = outcome.how != CommandEnd::Exit(0)
         || outcome.report_fault.is_some()
+        || !outcome.misfits.is_empty()
         || outcome
             .report
             .as_ref()

@@ -16,6 +16,7 @@ mod plan_file;
 mod process;
 mod render;
 mod runs;
+mod shape;
 mod signal;
 mod space;
 mod store;

@@ -42,7 +42,7 @@ use swap::{OldFile, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
+pub use load::{BAD_SCHEMA, LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
 pub use locks::{FileLock, Lease, exclusive};
 pub use mode::Mode;
 pub use place::StatePlace;

@@ -1,6 +1,7 @@
 //! The inputs of a run, and the events that it reports, as data.
 
 mod agent_end;
+mod misfit;
 mod outcome;
 pub mod record;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use agent_end::short;
 pub use agent_end::{AgentEnd, AgentLack};
+pub use misfit::{MISFITS_MAX, Misfit};
 pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};

@@ -177,6 +177,7 @@ fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeM
         if let Some(checks) = member.node.get("checks") {
             check::patterns(checks, &doc::pointer_push(&at, "checks"), patterns);
         }
+        patterns.extend(check::schema(&member.node, &at));
         if let Some(atom) = Atom::read(&member.node, &at, graph.found) {
             atoms.insert(AtomId::new(member.key.as_str()), atom);
         }

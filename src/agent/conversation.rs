@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
     acp::AcpTalk,
-    answer, environment,
+    answer, completed, environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{Heard, HeardSoFar},
     inputs::Inputs,
@@ -20,7 +20,6 @@ use super::{
     repair::{self, AnswerKind, Repairs},
     session::SessionRecord,
     talk::{AgentProcess, TalkDoors, TalkLimits, Talked, talk},
-    with_whole,
 };
 use crate::{
     config::transport::{Acp, Dialect, Headless},
@@ -56,7 +55,7 @@ pub(super) async fn made(
         true => AnswerKind::Fragment,
         false => AnswerKind::Report,
     };
-    let mut repairs = Repairs::new(wanted, move || result.exists());
+    let mut repairs = Repairs::new(wanted, attempt.shape.clone(), move || result.exists());
     let mut turn = first_turn(attempt, agent);
     let mut is_going_on = turn.resume.is_some();
     loop {
@@ -332,7 +331,7 @@ async fn outcome(
             .map(|end| with_withheld(end, agent)),
         ..Outcome::ended(how(&heard, talked), ms)
     };
-    with_whole(outcome, attempt, Some(output))
+    completed(outcome, attempt, Some(output))
 }
 
 /// Names the variable that holds a key for this agent and was withheld from it.

@@ -2,12 +2,13 @@
 //!
 //! Invariant: at most [`TURNS_MAX`] more turns an attempt, however often its process is started.
 
-use descent_core::event::AgentReport;
+use descent_core::event::{AgentReport, Misfit};
 
 use super::{
     answer,
     heard::{Heard, HeardSoFar},
 };
+use crate::shape::Shape;
 
 /// Further turns in which an answer is mended.
 const TURNS_MAX: u32 = 2;
@@ -16,6 +17,8 @@ const TURNS_MAX: u32 = 2;
 pub(super) struct Repairs {
     turns: u32,
     wanted: AnswerKind,
+    /// The schema of the value in it.
+    shape: Option<Shape>,
     /// Whether an answer is read from messages: a result file wins.
     is_given: Box<dyn Fn() -> bool + Send + Sync>,
 }
@@ -23,11 +26,13 @@ pub(super) struct Repairs {
 impl Repairs {
     pub(super) fn new(
         wanted: AnswerKind,
+        shape: Option<Shape>,
         is_given: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
         Self {
             turns: 0,
             wanted,
+            shape,
             is_given: Box::new(is_given),
         }
     }
@@ -38,15 +43,38 @@ impl Repairs {
             return None;
         }
         let fault = heard.with(|heard| match heard.has_ended_well() {
-            true => self.wanted.fault(heard),
+            true => self.fault(heard),
             false => None,
         })?;
         self.turns += 1;
         heard.with(HeardSoFar::next_turn);
-        let shape = self.wanted.shape();
+        let form = self.wanted.form();
+        let schema = match &self.shape {
+            Some(_) => ". Its `value` fits the JSON Schema of the task",
+            None => "",
+        };
         Some(format!(
-            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{shape}"
+            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{form}{schema}"
         ))
+    }
+
+    fn fault(&self, heard: &HeardSoFar) -> Option<String> {
+        match self.wanted {
+            AnswerKind::Report => match report(heard) {
+                Ok(report) => self.misfit(&report),
+                Err(fault) => Some(fault),
+            },
+            AnswerKind::Fragment => {
+                let object = answer::last_object(heard.answer_text());
+                let is_object = object.trim_start().starts_with('{');
+                (!is_object).then(|| "it holds no JSON object".to_owned())
+            }
+        }
+    }
+
+    fn misfit(&self, report: &AgentReport) -> Option<String> {
+        let misfits = self.shape.as_ref()?.misfits_of(Some(report));
+        (!misfits.is_empty()).then(|| Misfit::reason(&misfits))
     }
 }
 
@@ -59,18 +87,7 @@ pub(super) enum AnswerKind {
 }
 
 impl AnswerKind {
-    fn fault(self, heard: &HeardSoFar) -> Option<String> {
-        match self {
-            Self::Report => report(heard).err(),
-            Self::Fragment => {
-                let object = answer::last_object(heard.answer_text());
-                let is_object = object.trim_start().starts_with('{');
-                (!is_object).then(|| "it holds no JSON object".to_owned())
-            }
-        }
-    }
-
-    fn shape(self) -> &'static str {
+    fn form(self) -> &'static str {
         match self {
             Self::Report => {
                 ": {\"success\": true, \"summary\": \"what was done\", \"value\": null, \

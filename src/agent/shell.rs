@@ -6,7 +6,7 @@ use descent_core::{event::Outcome, fragment, verdict::CommandEnd};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, environment, inputs::Inputs, read_result, with_whole,
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, completed, environment, inputs::Inputs, read_result,
 };
 use crate::process::{
     self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
@@ -36,7 +36,7 @@ pub(super) async fn set_up(
         CommandOutcome::Ended(CommandEnd::Exit(0), _) => SetUp::Done,
         CommandOutcome::Ended(how, ended) => {
             let output = ended.as_ref().map(|ended| &ended.output);
-            SetUp::Failed(Box::new(with_whole(
+            SetUp::Failed(Box::new(completed(
                 setup_failed(&how, ended.as_ref()),
                 attempt,
                 output,
@@ -76,7 +76,7 @@ pub(super) async fn made(
                 ..outcome(how, ended.as_ref())
             };
             let output = ended.as_ref().map(|ended| &ended.output);
-            Some(with_whole(outcome, attempt, output))
+            Some(completed(outcome, attempt, output))
         }
     })
 }

@@ -65,6 +65,7 @@ impl World {
             programs: &process::programs::RealPrograms,
             mark: format!("test-agent-{}", self.dir.path().display()),
             setup: None,
+            shape: None,
         }
     }
 

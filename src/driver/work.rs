@@ -3,6 +3,7 @@
 
 mod judging;
 mod kept;
+mod shaped;
 mod told;
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
@@ -217,6 +218,10 @@ async fn make(
     session: Option<SessionRecord>,
     cancel: &CancellationToken,
 ) -> Result<MadeAttempt, Failure> {
+    let shape = match shaped::shape(a).await? {
+        Ok(shape) => shape,
+        Err(outcome) => return Ok(MadeAttempt::Ended(outcome)),
+    };
     let maker = a.maker()?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
@@ -259,6 +264,7 @@ async fn make(
         mark: a.mark.clone(),
         setup,
         usage: LiveUsage::default(),
+        shape,
     };
     let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());

@@ -6,7 +6,7 @@ use descent_core::{
     doc::{Fault, Node},
     graph::validate as rules,
     id::Lineage,
-    state::{decode, fields::NEAR_MISS},
+    state::{check::schemas, decode, fields::NEAR_MISS},
 };
 
 use crate::{
@@ -35,7 +35,12 @@ pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
     if !found.faults.is_empty()
         && let Ok(loaded) = store.examine(&path, found.bytes.clone())
     {
-        found.faults = loaded.gate().to_vec();
+        // A schema that cannot be used leaves the state readable too, and is a fault.
+        let bad = found
+            .faults
+            .into_iter()
+            .filter(|fault| fault.rule == store::BAD_SCHEMA);
+        found.faults = loaded.gate().iter().cloned().chain(bad).collect();
     }
     Ok(found)
 }
@@ -117,6 +122,7 @@ fn look_at_state(path: PathBuf, bytes: Vec<u8>) -> ValidateReport {
         faults.extend(rules::check(state, root));
         faults.extend(rules::unmeasured(state, root));
         faults.extend(rules::gate(state, root));
+        faults.extend(store::pattern_faults(&schemas(root)));
     }
     ValidateReport {
         path,

@@ -17,6 +17,10 @@ use descent_core::state::{State, VERSION};
 use super::StoreError;
 use super::disk::dangling;
 use super::placed_fault::PlacedFault;
+use crate::shape::Shape;
+
+/// The rule of a schema that cannot be used.
+pub const BAD_SCHEMA: &str = "bad-schema";
 
 /// A state with the bytes of its file.
 #[derive(Debug)]
@@ -197,6 +201,7 @@ fn bad_pattern(pattern: &Pattern) -> Option<Fault> {
     let (rule, message) = match pattern.kind {
         PatternKind::Glob => ("bad-glob", bad_glob(&pattern.text)?),
         PatternKind::Regex => ("bad-regex", bad_regex(&pattern.text, None)?),
+        PatternKind::Schema => (BAD_SCHEMA, Shape::fault(&pattern.text)?),
         PatternKind::RegexWithGroup => ("bad-regex", bad_regex(&pattern.text, Some(1))?),
     };
     Some(Fault {

@@ -11,6 +11,7 @@ pub(crate) mod limits;
 pub(crate) mod model;
 pub(crate) mod prompts;
 pub(crate) mod retry_from;
+pub(crate) mod shape;
 pub(crate) mod situations;
 pub(crate) mod talked;
 pub(crate) mod work;

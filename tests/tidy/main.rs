@@ -45,7 +45,7 @@ const MIGRATE_FLOORS: &[&[&str]] = &[
     &["lib"],
 ];
 const SHELL_FLOORS: &[&[&str]] = &[
-    &["failure", "files"],
+    &["failure", "files", "shape"],
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
         "space",

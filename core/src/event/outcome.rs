@@ -4,7 +4,7 @@
 
 use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
-use super::AgentEnd;
+use super::{AgentEnd, Misfit};
 use crate::{
     id::{AttemptId, CommitId},
     state::{FreeValue, SideFile, Usage, record::ToolCall},
@@ -28,6 +28,8 @@ pub struct Outcome {
     pub report: Option<AgentReport>,
     /// The fault of a report that cannot be used.
     pub report_fault: Option<String>,
+    /// The faults of the value by the schema of its atom, the first few.
+    pub misfits: Vec<Misfit>,
     /// The content of its workspace at the end; `None` if it failed, or has no tree of its own.
     pub made: Option<Product>,
     /// The files that it changed, also if it failed; as many as are named at most.
@@ -60,6 +62,7 @@ impl Outcome {
             shell_faults: Vec::new(),
             report: None,
             report_fault: None,
+            misfits: Vec::new(),
             made: None,
             changed: Arc::default(),
             usage: Usage::default(),

@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{AgentEnd, AgentReport, Clarity, Outcome, Product};
+use super::{AgentEnd, AgentReport, Clarity, Misfit, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
@@ -133,6 +133,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     }
     to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
+    Misfit::write_all(&outcome.misfits, to);
     to.texts_unless_empty("changed", &outcome.changed);
     if !outcome.usage.is_none() {
         to.put("usage", outcome.usage.node());
@@ -198,6 +199,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         report: report.and_then(|node| report_of(node, fields.found)),
         usage: Usage::take(&mut fields, "usage").unwrap_or_default(),
         tried: Vec::take(&mut fields, "tried").unwrap_or_default(),
+        misfits: Misfit::read_all(&mut fields),
         agent_end: agent_end.and_then(|node| AgentEnd::read(node, fields.found)),
     })
 }
@@ -301,6 +303,10 @@ mod tests {
                 handoff: None,
             }),
             report_fault: None,
+            misfits: Vec::from([Misfit {
+                at: "/n".into(),
+                message: "it is not \"one\"".into(),
+            }]),
             made,
             changed: Arc::new(Vec::from(["src/a.rs".into()])),
             usage: Usage {

@@ -81,7 +81,7 @@ record! {
         part effect: SideEffect,
         /// The conditions that solve it
         optional(kids::own_checks) checks: Check,
-        /// The shape of its result's value
+        /// A JSON Schema that the value of its result must fit
         optional output_schema: FreeValue,
         optional timeout: DurationText,
         /// The agent that does it, by its name in the configuration

@@ -6,7 +6,7 @@ mod number;
 mod pattern;
 
 pub use number::{BASELINE, NumberRule, number_node};
-pub use pattern::{Pattern, PatternKind, patterns};
+pub use pattern::{Pattern, PatternKind, patterns, schema, schemas};
 
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
 

@@ -11,7 +11,7 @@ use super::{
     unusable, usage,
 };
 use crate::{
-    event::{AgentReport, Clarity, Event, Outcome},
+    event::{AgentReport, Clarity, Event, Misfit, Outcome},
     id::{AttemptId, Epoch},
     measure,
     state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
@@ -94,6 +94,13 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
             ..by_outcome(&outcome, FailureClass::Logical)
         };
         return failed(transaction, id, failure);
+    }
+    if !outcome.misfits.is_empty() {
+        let failure = Failure {
+            reason: Misfit::reason(&outcome.misfits),
+            ..by_outcome(&outcome, FailureClass::Logical)
+        };
+        return refused(transaction, id, failure);
     }
     if transaction.plan_of(&intent.atom).is_some() {
         return match planning::finished(transaction, id, &outcome) {

@@ -2,7 +2,9 @@
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
-use crate::doc::{self, Node};
+use crate::doc::{self, Member, Node};
+
+const SCHEMA_KEY: &str = "output_schema";
 
 /// A pattern of a person, for the shell to compile: the core knows no regular expressions and no globs.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +21,30 @@ pub enum PatternKind {
     /// A regular expression with exactly one group.
     RegexWithGroup,
     Glob,
+    /// A JSON Schema, as its text.
+    Schema,
+}
+
+/// The schema of an atom's value.
+pub fn schema(atom: &Node, pointer: &str) -> Option<Pattern> {
+    let schema = atom.get(SCHEMA_KEY)?;
+    Some(Pattern {
+        pointer: doc::pointer_push(pointer, SCHEMA_KEY),
+        span: schema.span,
+        text: doc::write_compact(schema),
+        kind: PatternKind::Schema,
+    })
+}
+
+/// The schemas of the open atoms of a state. One that does not compile leaves the state readable.
+pub fn schemas(root: &Node) -> Vec<Pattern> {
+    let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
+    let members = atoms.and_then(Node::as_object).unwrap_or_default().iter();
+    let of = |member: &Member| {
+        let at = doc::pointer_push("/work_graph/atoms", &member.key);
+        schema(&member.node, &at)
+    };
+    members.filter_map(of).collect()
 }
 
 /// Collects the patterns under `node`, read as a check at `pointer`.
