@@ -11,19 +11,19 @@ use crate::{
 
 /// The protocols that the fixture agents speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     Claude,
     Codex,
     Acp,
 }
 
-use Protocol::{Acp, Claude, Codex};
+pub(crate) use Protocol::{Acp, Claude, Codex};
 
-const ALL: [Protocol; 3] = [Claude, Codex, Acp];
+pub(crate) const ALL: [Protocol; 3] = [Claude, Codex, Acp];
 
 impl Protocol {
     /// The agent of that behaviour, as a table of `descent.toml`.
-    pub(super) fn agent(self, world: &World, behaviour: &str, settings: &[(&str, &str)]) -> String {
+    pub(crate) fn agent(self, world: &World, behaviour: &str, settings: &[(&str, &str)]) -> String {
         let program = match self {
             Acp => agents::acp(),
             Claude | Codex => agents::headless(),
@@ -59,7 +59,7 @@ impl Protocol {
 }
 
 /// A world whose worker is the fixture agent of that behaviour, with one task to do.
-pub(super) fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str)]) -> World {
+pub(crate) fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str)]) -> World {
     let world = World::new();
     let agent = protocol.agent(&world, behaviour, settings);
     world.write(
@@ -74,14 +74,14 @@ pub(super) fn world(protocol: Protocol, behaviour: &str, settings: &[(&str, &str
     world
 }
 
-fn by_worker(words: &str) -> Value {
+pub(crate) fn by_worker(words: &str) -> Value {
     let mut atom = task("");
     atom.as_object_mut().unwrap().remove("action");
     let checks = json!({"checks": {"all": [{"command": "test -f done"}]}});
     with(with(atom, json!({"description": words})), checks)
 }
 
-fn why(world: &World) -> String {
+pub(crate) fn why(world: &World) -> String {
     let Ran { stdout, .. } = world.descent(&["why", "A1"]);
     stdout
 }

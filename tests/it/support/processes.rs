@@ -1,6 +1,6 @@
 //! The processes of this machine, as far as a test may tell its own apart.
 
-use std::fs;
+use std::{fs, path::Path};
 
 /// Processes whose command line holds `words`.
 pub fn processes(words: &str) -> Vec<String> {
@@ -14,6 +14,19 @@ pub fn processes(words: &str) -> Vec<String> {
         ))
     });
     lines.filter(|line| line.contains(words)).collect()
+}
+
+/// Processes that work below that directory.
+pub fn processes_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let here = entries.filter_map(|entry| {
+        let cwd = fs::read_link(entry.path().join("cwd")).ok()?;
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        cwd.starts_with(dir).then(|| format!("{pid} {line}"))
+    });
+    here.collect()
 }
 
 /// A number of seconds that no other process sleeps for.
