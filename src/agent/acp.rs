@@ -249,6 +249,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
                 heard.part(message.as_deref(), &text.text);
             }
         }
+        SessionUpdate::AgentThoughtChunk(_) => heard.thought(),
         SessionUpdate::ToolCall(call) => tool(&call, heard),
         SessionUpdate::ToolCallUpdate(update) => tool_update(&update, heard),
         SessionUpdate::UsageUpdate(usage) => {
@@ -338,7 +339,16 @@ fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissio
 }
 
 fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
-    heard.call();
+    // A turn that ended well without anything in it asked no model.
+    let is_of_no_model = response.stop_reason == StopReason::EndTurn
+        && response
+            .usage
+            .as_ref()
+            .is_none_or(|usage| usage.total_tokens == 0)
+        && heard.is_turn_empty();
+    if !is_of_no_model {
+        heard.call();
+    }
     heard.no_tool_is_open();
     if let Some(usage) = &response.usage {
         let written = usage.cached_write_tokens.unwrap_or_default();

@@ -60,6 +60,8 @@ pub(super) struct HeardSoFar {
     pub(super) end: Option<AgentEnd>,
     /// The message that the last part belongs to.
     part_of: Option<String>,
+    /// Whether anything was said, thought or tried in this turn.
+    is_turn_begun: bool,
     /// The tool calls that go on.
     open: BTreeSet<String>,
     last: Option<Timer>,
@@ -166,7 +168,17 @@ impl HeardSoFar {
         self.log(text);
     }
 
+    /// A thought is not kept.
+    pub(super) fn thought(&mut self) {
+        self.is_turn_begun = true;
+    }
+
+    pub(super) fn is_turn_empty(&self) -> bool {
+        !self.is_turn_begun
+    }
+
     fn add_to_message(&mut self, text: &str) {
+        self.is_turn_begun = true;
         self.message.push_str(text);
         // The answer is at the end.
         let over = self.message.len().saturating_sub(MESSAGE_BYTES_MAX);
@@ -177,6 +189,7 @@ impl HeardSoFar {
     }
 
     pub(super) fn tool(&mut self, id: &str, tool: &str, target: &str) {
+        self.is_turn_begun = true;
         if self.open.len() < OPEN_MAX {
             self.open.insert(id.to_owned());
         }
@@ -304,6 +317,7 @@ impl HeardSoFar {
         self.message.clear();
         self.structured = None;
         self.end = None;
+        self.is_turn_begun = false;
     }
 }
 

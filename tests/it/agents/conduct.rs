@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    agents::talked::{ALL, Acp, Claude, by_worker, why, world},
+    agents::talked::{ALL, Acp, Claude, Codex, by_worker, why, world},
     processes::processes_in,
     world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
 };
@@ -113,6 +113,31 @@ fn a_tool_that_an_agent_leaves_behind_in_a_session_of_its_own_ends_with_the_atte
         let ran = world.run();
         failed_with(&world, ran, "logical", "test -f done");
         assert!(processes(&nap).is_empty(), "{protocol:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_ends_its_turn_at_once_has_failed_and_in_three_atoms_it_cannot_be_used() {
+    for (protocol, words) in [
+        (Acp, "it holds no JSON object"),
+        (Claude, "it holds no JSON object"),
+        (Codex, "without a message"),
+    ] {
+        let one = world(protocol, "no-turn", &[]);
+        let ran = one.run();
+        failed_with(&one, ran, "logical", words);
+        let three = World::new();
+        let agent = protocol.agent(&three, "no-turn", &[]);
+        configured(&three, &[("fixture", &agent)], "worker = \"fixture\"");
+        let atoms = json!({"A1": by_worker("a"), "A2": by_worker("b"), "A3": by_worker("c")});
+        three.align(&plan(&["test -f done"], json!({"max_attempts": 1}), atoms));
+        let result = three.run().expect(69).result();
+        assert_eq!(result["reason"], "unavailable", "{protocol:?}");
+        let summary = result["summary"].as_str().unwrap();
+        let told = "the agent fixture fails at once";
+        assert!(summary.contains(told), "{protocol:?}: {summary}");
+        assert_eq!(result["spent"]["attempts"], 0, "{protocol:?}");
+        nothing_is_left(&three);
     }
 }
 
@@ -251,4 +276,21 @@ fn an_agent_that_is_talked_with_plans_and_the_parts_of_its_plan_are_done() {
         );
         nothing_is_left(&world);
     }
+}
+
+#[test]
+fn every_behaviour_of_the_fixture_agents_is_met_in_a_whole_run() {
+    let readme = include_str!("../../../fixtures/agents/README.md");
+    let runs = [include_str!("talked.rs"), include_str!("conduct.rs")].concat();
+    let words = readme.lines().filter_map(|line| line.strip_prefix("| `"));
+    let words = words.filter_map(|line| line.split_once('`'));
+    let behaviours: Vec<&str> = words
+        .map(|(word, _)| word)
+        .skip_while(|word| *word != "works")
+        .take_while(|word| !word.starts_with('-'))
+        .collect();
+    assert!(behaviours.contains(&"hangs-in-tool"), "{behaviours:?}");
+    let met = |word: &&&str| runs.contains(&format!("\"{word}\""));
+    let unmet: Vec<_> = behaviours.iter().filter(|word| !met(word)).collect();
+    assert!(unmet.is_empty(), "{unmet:?}");
 }
