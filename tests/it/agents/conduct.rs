@@ -281,7 +281,12 @@ fn an_agent_that_is_talked_with_plans_and_the_parts_of_its_plan_are_done() {
 #[test]
 fn every_behaviour_of_the_fixture_agents_is_met_in_a_whole_run() {
     let readme = include_str!("../../../fixtures/agents/README.md");
-    let runs = [include_str!("talked.rs"), include_str!("conduct.rs")].concat();
+    let runs = [
+        include_str!("talked.rs"),
+        include_str!("conduct.rs"),
+        include_str!("shape.rs"),
+    ]
+    .concat();
     let words = readme.lines().filter_map(|line| line.strip_prefix("| `"));
     let words = words.filter_map(|line| line.split_once('`'));
     let behaviours: Vec<&str> = words
