@@ -15,7 +15,7 @@ use super::{
 use crate::{
     doc, fingerprint,
     id::AttemptId,
-    state::{FailureClass, FailureEntry, Workspace, atom::MergeConflict},
+    state::{FailureClass, FailureEntry, Workspace, atom::MergeConflict, record::ToolCall},
     world::earlier::{self, EarlierFailure},
 };
 
@@ -33,6 +33,8 @@ const WHOLE_MAX: usize = 1;
 const HALF_MAX: usize = 2;
 /// Attempts that are named on one line.
 const NAMES_MAX: usize = 5;
+const TOOLS_BYTES_MAX: usize = 1_500;
+const TOOL_BYTES_MAX: usize = 160;
 const CHECK_BYTES_MAX: usize = 200;
 const CHECKS_MAX: usize = 8;
 const FILES_MAX: usize = 20;
@@ -227,6 +229,7 @@ fn failure(
         text.push_str(&changed(subject, failure));
     }
     text.push_str(&patch(&failure.attempt, files));
+    text.push_str(&tools(failure, detail));
     text.push_str(&checks(failure));
     text.push_str(&printed(failure, detail));
     if let Some(path) = failure.whole.as_ref().and_then(files.lies_at) {
@@ -245,6 +248,33 @@ fn changed(subject: &PromptSubject<'_>, failure: &FailureEntry) -> String {
     match names(paths, FILES_MAX) {
         none if none.is_empty() => "    (it changed no file)\n".to_string(),
         paths => format!("    (it changed {paths})\n"),
+    }
+}
+
+/// The last tool calls, as many as have room, in their order.
+fn tools(failure: &FailureEntry, detail: Detail) -> String {
+    let mut left = detail.bytes(TOOLS_BYTES_MAX);
+    let line = |call: &ToolCall| {
+        let call = in_a_line(&format!("{}: {}", call.tool, call.target), TOOL_BYTES_MAX);
+        indented(call.trim_end_matches(": "))
+    };
+    let fits = |line: &String| {
+        let rest = left.checked_sub(line.len());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let mut lines: Vec<String> = failure
+        .tried
+        .iter()
+        .rev()
+        .map(line)
+        .take_while(fits)
+        .collect();
+    lines.reverse();
+    match (lines.len(), failure.tried.len()) {
+        (0, _) => String::new(),
+        (some, all) if some < all => format!("    (its last tool calls:)\n{}", lines.concat()),
+        _ => format!("    (its tool calls:)\n{}", lines.concat()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::talked;
 use crate::world::{World, plan};
 
 /// A world whose worker keeps its prompt, and then does what `script` says. `OUT` is the place outside.
@@ -71,4 +72,22 @@ fn a_change_that_is_too_large_is_no_patch_and_one_that_is_none_is_told() {
     let third = world.left("prompt.3");
     assert!(third.contains("(it changed no file)"), "{third}");
     assert!(!third.contains(".patch"), "{third}");
+}
+
+#[test]
+fn the_next_attempt_is_told_the_tool_calls_of_an_agent_that_failed() {
+    for protocol in talked::ALL {
+        let world = talked::world(protocol, "works", &[("FIXTURE_DO", "echo wrong > other")]);
+        world.descent(&["run", "--set", "max_attempts=2"]).expect(5);
+        let second = world.repo().join(".descent/attempts/A1.2/prompt.md");
+        let second = std::fs::read_to_string(second).expect("a prompt");
+        let (_, told) = second
+            .split_once("    (its tool calls:)\n")
+            .unwrap_or_else(|| panic!("{protocol:?}\n{second}"));
+        let call = told.lines().next().unwrap_or_default();
+        assert!(
+            call.contains("echo wrong > other"),
+            "{protocol:?}\n{second}"
+        );
+    }
 }
