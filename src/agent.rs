@@ -15,6 +15,8 @@ mod inputs;
 mod keys;
 mod live_usage;
 mod outcome;
+#[cfg(test)]
+mod recorded;
 mod repair;
 mod report;
 mod session;

@@ -4,6 +4,9 @@
 //! agent is answered, at most [`PERMISSIONS_MAX`] for permission. No file and no terminal is offered.
 //! Not here: the process (`talk`).
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     io,
     path::PathBuf,
@@ -258,17 +261,14 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
             }
         }
         SessionUpdate::SessionInfoUpdate(info) => {
-            // codex-acp ends the turn of a failed request as if it had been done.
             let status = info.meta.as_ref().and_then(|meta| {
                 let status = meta.get("codex")?.pointer("/threadStatus/type")?;
                 status.as_str()
             });
-            if status == Some("systemError") {
-                let words = heard
-                    .output()
-                    .and_then(Capture::last_line)
-                    .unwrap_or_default();
-                heard.end.get_or_insert(trouble::of_error(None, &words));
+            match status {
+                Some("systemError") => heard.has_failed = true,
+                Some("active") => heard.has_failed = false,
+                Some(_) | None => {}
             }
         }
         // Anything else is for a person who looks on.
@@ -350,15 +350,15 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
         heard.call();
     }
     heard.no_tool_is_open();
-    if let Some(usage) = &response.usage {
-        let written = usage.cached_write_tokens.unwrap_or_default();
-        heard.add_tokens(Tokens::new(
-            usage.input_tokens.saturating_add(written),
-            usage.output_tokens,
-            usage.cached_read_tokens.unwrap_or_default(),
-        ));
+    if let Some(tokens) = tokens(response) {
+        heard.add_tokens(tokens);
     }
-    heard.end.get_or_insert(match response.stop_reason {
+    let end = match response.stop_reason {
+        // codex-acp ends the turn of a failed request as if it had been done. Its last words tell why.
+        StopReason::EndTurn if heard.has_failed => {
+            let words = heard.output().and_then(Capture::last_line);
+            trouble::of_error(None, &words.unwrap_or_default())
+        }
         StopReason::EndTurn => AgentEnd::Done,
         StopReason::MaxTokens => {
             AgentEnd::OutOfTurns("its answer was cut at the limit of tokens".into())
@@ -367,7 +367,27 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
         StopReason::Refusal => AgentEnd::Refused("the model refused".into()),
         StopReason::Cancelled => AgentEnd::Protocol("it was cancelled by somebody else".into()),
         _ => AgentEnd::Protocol("it ended for a reason that is not known here".into()),
-    });
+    };
+    heard.end.get_or_insert(end);
+}
+
+/// The tokens of a turn. Gemini tells them in a place of its own.
+fn tokens(response: &PromptResponse) -> Option<Tokens> {
+    if let Some(usage) = &response.usage {
+        let written = usage.cached_write_tokens.unwrap_or_default();
+        return Some(Tokens::new(
+            usage.input_tokens.saturating_add(written),
+            usage.output_tokens,
+            usage.cached_read_tokens.unwrap_or_default(),
+        ));
+    }
+    let counts = response.meta.as_ref()?.get("quota")?.get("token_count")?;
+    let count = |key| counts.get(key).and_then(Value::as_u64);
+    Some(Tokens::new(
+        count("input_tokens")?,
+        count("output_tokens")?,
+        0,
+    ))
 }
 
 fn end_of_error(error: &Error) -> AgentEnd {
@@ -378,8 +398,11 @@ fn end_of_error(error: &Error) -> AgentEnd {
             .map_or_else(|| data.to_string(), str::to_owned);
         words = format!("{words}: {data}");
     }
-    match i32::from(error.code) == AUTH_REQUIRED {
+    // Gemini gives the status of its server as the code.
+    let code = i32::from(error.code);
+    let status = u64::try_from(code).ok().filter(|code| *code < 600);
+    match code == AUTH_REQUIRED {
         true => trouble::login(&words),
-        false => trouble::of_error(None, &words),
+        false => trouble::of_error(status, &words),
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct HeardSoFar {
     of_turn: Vec<MessageTokens>,
     pub(super) tried: Vec<ToolCall>,
     pub(super) end: Option<AgentEnd>,
+    /// Whether a request of this turn failed for good, though the turn may seem to have gone well.
+    pub(super) has_failed: bool,
     /// The message that the last part belongs to.
     part_of: Option<String>,
     /// Whether anything was said, thought or tried in this turn.
@@ -317,6 +319,7 @@ impl HeardSoFar {
         self.message.clear();
         self.structured = None;
         self.end = None;
+        self.has_failed = false;
         self.is_turn_begun = false;
     }
 }

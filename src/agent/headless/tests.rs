@@ -1,21 +1,13 @@
 //! The readers on recorded sessions of real agents: fixtures/agents/recorded.
-#![allow(clippy::disallowed_methods)] // door: reads what was recorded
-
-use std::{fs, path::Path};
-
-use descent_core::{
-    event::{AgentEnd, AgentLack},
-    id::UnixMillis,
-    state::Tokens,
-};
+use descent_core::{event::AgentEnd, id::UnixMillis, state::Tokens};
 use serde_json::json;
 
 use super::*;
+use crate::agent::recorded;
 
 /// All that is heard of a recorded session, up to the end of its turn.
 fn read(name: &str) -> Heard {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/agents/recorded");
-    let text = fs::read_to_string(folder.join(format!("{name}.ndjson"))).expect(name);
+    let text = recorded::text(name);
     let log = tempfile::NamedTempFile::new().expect("a log");
     let heard = Heard::new(log.path()).expect("a log");
     let mut claude = ClaudeStreamJson::default();
@@ -38,21 +30,7 @@ fn end(name: &str) -> Option<AgentEnd> {
 }
 
 fn kind(name: &str) -> &'static str {
-    match end(name) {
-        None => "none",
-        Some(AgentEnd::Done) => "done",
-        Some(AgentEnd::Refused(_)) => "refused",
-        Some(AgentEnd::OutOfTurns(_)) => "turns",
-        Some(AgentEnd::Silent { .. }) => "silent",
-        Some(AgentEnd::Protocol(_)) => "protocol",
-        Some(AgentEnd::Limited { .. }) => "limited",
-        Some(AgentEnd::Unavailable { kind, .. }) => match kind {
-            AgentLack::Login => "login",
-            AgentLack::Credit => "credit",
-            AgentLack::Key => "key",
-            AgentLack::Missing => "missing",
-        },
-    }
+    recorded::kind(end(name).as_ref())
 }
 
 #[test]
