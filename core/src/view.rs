@@ -5,6 +5,7 @@
 
 pub mod bound;
 mod budget;
+pub mod confidence;
 pub mod graph;
 mod leaves;
 pub mod liveness;

@@ -2,7 +2,7 @@
 
 use descent_core::{
     doc::Node,
-    event::Event,
+    event::{Clarity, Event},
     id::{AtomId, UnixMillis},
     state::{SideFile, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
@@ -102,6 +102,10 @@ fn about(page: &mut Page, why: &Why) {
     if !why.checks.is_empty() {
         page.push(label("checks").plain(line(&why.checks.join("; "))));
     }
+    if let Some(one) = &why.confidence {
+        let share = format!("{} of {} held when it was last judged", one.held, one.of);
+        page.push(label("").dim(share));
+    }
     if !why.depends_on.is_empty() {
         page.push(label("after").plain(names(&why.depends_on)));
     }
@@ -145,6 +149,9 @@ fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
         let short = commit.get(..12).unwrap_or(commit);
         page.whole(Line::label("commit").plain(format!("{of}{short}")));
     }
+    if binding.get("unclear").and_then(Node::as_bool) == Some(true) {
+        page.push(Line::label("").put(Meaning::Unknown, Clarity::PARTIAL_WORDS));
+    }
     let handoff = field(binding, "handoff");
     if !handoff.is_empty() {
         page.wrapped(Line::label("handoff"), Meaning::Plain, handoff, 3);
@@ -169,6 +176,9 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         // Its result is shown above already.
         let is_told = attempt.ended == "solved" && why.binding.is_some();
         one_attempt(page, attempt, is_told, now);
+        if attempt.unclear && !is_told {
+            page.push(Line::indent(4).put(Meaning::Unknown, Clarity::PARTIAL_WORDS));
+        }
         reported(page, attempt);
         proofs(page, &attempt.evidence, lies_at);
         output(page, &attempt.output);

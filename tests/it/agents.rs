@@ -2,6 +2,7 @@
 
 pub(crate) mod apart;
 pub(crate) mod budgets;
+pub(crate) mod clarity;
 pub(crate) mod conduct;
 pub(crate) mod configured;
 pub(crate) mod earlier;

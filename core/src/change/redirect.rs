@@ -395,6 +395,7 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
         value,
         by: "person".to_owned(),
         at: at.to_owned(),
+        unclear: false,
         ..earlier.unwrap_or_else(|| Binding {
             summary: String::new(),
             value: None,
@@ -410,6 +411,7 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
             of: atom,
             handoff: None,
             partial: false,
+            unclear: false,
             extra: Extra::default(),
         })
     })

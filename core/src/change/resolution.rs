@@ -116,6 +116,7 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
         of: Arc::new(nothing()),
         handoff: None,
         partial: false,
+        unclear: false,
         extra: Extra::default(),
     };
     let run = Arc::make_mut(&mut state.run);

@@ -104,11 +104,18 @@ pub enum Clarity {
 }
 
 impl Clarity {
+    /// A partly clear task, in words.
+    pub const PARTIAL_WORDS: &str = "it was only partly clear to its agent";
+
     pub const WORDS: &[(&str, Clarity)] = &[
         ("CLEAR", Clarity::Clear),
         ("PARTIALLY_CLEAR", Clarity::Partial),
         ("BLOCKED", Clarity::Blocked),
     ];
+
+    pub fn is_partial(self) -> bool {
+        self == Clarity::Partial
+    }
 
     pub fn word(self) -> &'static str {
         match self {

@@ -34,6 +34,7 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         summary: String::new(),
         value: None,
         handoff: None,
+        unclear: false,
         agent: None,
         tried: Vec::new(),
         usage: Default::default(),

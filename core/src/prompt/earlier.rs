@@ -13,7 +13,9 @@ use super::{
     text::{cut, in_a_line, indented, last_lines, names},
 };
 use crate::{
-    doc, fingerprint,
+    doc,
+    event::Clarity,
+    fingerprint,
     id::AttemptId,
     state::{FailureClass, FailureEntry, Workspace, atom::MergeConflict, record::ToolCall},
     world::earlier::{self, EarlierFailure},
@@ -313,7 +315,12 @@ fn reports(failure: &FailureEntry, detail: Detail) -> String {
     );
     let handoff = failure.handoff.as_deref().unwrap_or_default();
     let value = failure.value.as_ref().map(doc::write_compact);
+    let unclear = match failure.unclear {
+        true => format!("    ({})\n", Clarity::PARTIAL_WORDS),
+        false => String::new(),
+    };
     let parts = [
+        unclear,
         reported("what it reported", &failure.summary, words_max),
         reported("what it left for the next", handoff, words_max),
         reported("its value", &value.unwrap_or_default(), value_max),

@@ -203,6 +203,7 @@ pub(super) fn binding_node(binding: &Binding) -> Node {
     to.text("summary", &binding.summary)
         .some("value", binding.value.clone());
     to.texts_unless_empty("artifacts", &binding.artifacts);
-    to.some("handoff", binding.handoff.as_deref().map(Node::string));
+    to.some("handoff", binding.handoff.as_deref().map(Node::string))
+        .some("unclear", binding.unclear.then(|| Node::bool(true)));
     to.finish(&Extra::default())
 }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
+    event::Clarity,
     graph::{Ix, NodeKind},
     id::AtomId,
     state::{
@@ -94,6 +95,9 @@ fn told(one: &KnownResult<'_>) -> String {
     if let Some(handoff) = &binding.handoff {
         let handoff = indented(&cut(handoff, HANDOFF_BYTES_MAX));
         text.push_str(&format!("    (what it hands on:)\n{handoff}"));
+    }
+    if binding.unclear {
+        text.push_str(&format!("    ({})\n", Clarity::PARTIAL_WORDS));
     }
     if let Some(value) = &binding.value {
         let value = cut(&doc::write_compact(value), VALUE_BYTES_MAX);

@@ -105,6 +105,8 @@ record! {
         /// The value that it reported, up to 4 KiB
         optional value: FreeValue,
         optional handoff: String,
+        /// Its agent says that it was only partly clear
+        filled unclear: bool,
         optional agent: AgentName,
         /// Tools that it called
         filled tried: Vec<ToolCall>,

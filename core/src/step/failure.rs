@@ -98,6 +98,7 @@ pub(super) fn record(
         summary: report.map_or_else(String::new, |report| report.summary.clone()),
         value: report.and_then(|report| small(report.value.as_ref()?)),
         handoff: report.and_then(|report| report.handoff.clone()),
+        unclear: report.is_some_and(|report| report.clarity.is_partial()),
         agent: intent.agent.clone(),
         tried: failure.tried.clone(),
         usage: failure.usage.clone(),

@@ -90,6 +90,7 @@ pub(super) fn integrate(
         of,
         handoff: report.handoff,
         partial: false,
+        unclear: report.clarity.is_partial(),
         extra: Extra::default(),
     };
     if speculation.is_some() {

@@ -18,7 +18,13 @@ pub use attempts::SideFileView;
 
 use attempts::attempts;
 
-use super::{ChoiceView, Surroundings, choice_view, log::event_of, next::after_why, status_word};
+use super::{
+    ChoiceView, Surroundings, choice_view,
+    confidence::{ConfidenceView, confidence},
+    log::event_of,
+    next::after_why,
+    status_word,
+};
 use crate::{
     doc::Node,
     event::Event,
@@ -51,6 +57,9 @@ pub struct Why {
     pub guidance: Vec<String>,
     /// Its own checks.
     pub checks: Vec<String>,
+    /// The number of them that held when it was last judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<ConfidenceView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_branch: Option<BranchView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,6 +143,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(|task| task.spec.guidance.clone())
             .unwrap_or_default(),
         checks: checks(atom.task()),
+        confidence: confidence(&world.state, id),
         in_branch: branch(world, x),
         binding,
         choice: (kind == NodeKind::Any).then(|| choice_view(world, x)),

@@ -47,6 +47,8 @@ record! {
         always of: Arc<Atom> = Arc::new(nothing()),
         optional[program] handoff: String,
         filled[program] partial: bool,
+        /// Its agent says that it was only partly clear
+        filled[program] unclear: bool,
     }
     check is_small;
 }

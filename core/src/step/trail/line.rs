@@ -26,6 +26,7 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         summary: String::new(),
         value: None,
         handoff: None,
+        unclear: false,
         changed: Vec::new(),
         tried: Vec::new(),
         // An older version gave none to a failure in full.
@@ -48,6 +49,7 @@ pub(super) fn is_line(failure: &FailureEntry) -> bool {
         && failure.summary.is_empty()
         && failure.value.is_none()
         && failure.handoff.is_none()
+        && !failure.unclear
         && failure.changed.is_empty()
         && failure.tried.is_empty()
         && failure.reason == first_line(&failure.reason)

@@ -6,7 +6,10 @@ use alloc::{
 };
 use serde::Serialize;
 
-use super::super::graph::{NodeView, graph};
+use super::super::{
+    confidence::{ConfidenceView, confidence},
+    graph::{NodeView, graph},
+};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, CommitId},
@@ -22,6 +25,9 @@ pub struct AtomReport {
     pub node: NodeView,
     /// Its own checks.
     pub checks: Vec<String>,
+    /// The number of them that held when it was last judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<ConfidenceView>,
     /// A person's words on it.
     pub guidance: Vec<String>,
     /// Attempts that were counted, in all contexts.
@@ -56,6 +62,10 @@ pub struct SolvedReport {
     pub skipped: bool,
     /// False for a result that is kept until its choices come back.
     pub in_force: bool,
+    /// Whether its agent says that it was only partly clear.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub unclear: bool,
     pub evidence: Vec<EvidenceReport>,
 }
 
@@ -66,6 +76,10 @@ pub struct NewestFailure {
     pub class: FailureClass,
     pub reason: String,
     pub at: String,
+    /// Whether its agent says that it was only partly clear.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub unclear: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
@@ -100,6 +114,7 @@ fn atom(state: &State, node: NodeView) -> AtomReport {
     let is_solved = solved.as_ref().is_some_and(|one| one.in_force);
     AtomReport {
         checks: checks.map(titles).unwrap_or_default(),
+        confidence: confidence(state, &node.id),
         guidance: task
             .map(|task| task.spec.guidance.clone())
             .unwrap_or_default(),
@@ -149,6 +164,7 @@ fn result(binding: &Binding, in_force: bool) -> SolvedReport {
         value: binding.value.clone(),
         skipped: binding.is_skip(),
         in_force,
+        unclear: binding.unclear,
         evidence: binding.evidence.iter().map(evidence).collect(),
     }
 }
@@ -178,6 +194,7 @@ fn failed(state: &State, id: &AtomId) -> Option<NewestFailure> {
         class: failure.class,
         reason: failure.reason.clone(),
         at: entry.at.clone(),
+        unclear: failure.unclear,
         output: failure.output.clone(),
     })
 }

@@ -54,6 +54,10 @@ pub struct AttemptView {
     pub value: Option<FreeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<String>,
+    /// Whether its agent says that it was only partly clear.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub unclear: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The side file with the whole output.
@@ -137,6 +141,7 @@ fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
         summary: failure.summary.clone(),
         value: failure.value.clone(),
         handoff: failure.handoff.clone(),
+        unclear: failure.unclear,
         changed: failure.changed.clone(),
         output: failure.output.clone(),
         whole: failure.whole.clone(),
@@ -164,6 +169,7 @@ fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &st
         summary: String::new(),
         value: None,
         handoff: None,
+        unclear: false,
         output: String::new(),
         whole: None,
     }
@@ -215,6 +221,7 @@ fn solved(
         evidence: result.evidence.clone(),
         files: result.artifacts.clone(),
         commit: result.commit.clone(),
+        unclear: result.unclear,
         ..ended(atom, None, how, &result.at)
     }
 }

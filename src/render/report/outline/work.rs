@@ -1,6 +1,9 @@
 //! Each atom: how it stands, who solved it in which attempt, and with which evidence.
 
-use descent_core::view::report::{AtomReport, EvidenceReport, SolvedReport};
+use descent_core::{
+    event::Clarity,
+    view::report::{AtomReport, EvidenceReport, SolvedReport},
+};
 
 use super::{Item, ended::short};
 use crate::render::time;
@@ -21,7 +24,7 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
         items.push(Item::at(depth + 1).text("Guidance: ").text(words));
     }
     if let Some(solved) = &atom.solved {
-        items.push(result(solved, depth + 1));
+        items.push(with_clarity(result(solved, depth + 1), solved.unclear));
         let evidence = solved.evidence.iter();
         items.extend(
             evidence
@@ -33,16 +36,28 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
             items.push(Item::at(depth + 1).text(format!("… and {more} more checks")));
         }
     }
+    if let Some(one) = &atom.confidence {
+        let share = format!("{} of {} of its checks held", one.held, one.of);
+        items.push(Item::at(depth + 1).text(share));
+    }
     if let Some(failed) = &atom.failed {
         let item = Item::at(depth + 1)
             .text("Newest failure: ")
             .text(&failed.reason);
-        items.push(item.text(format!(" ({})", failed.class.word())));
+        let item = item.text(format!(" ({})", failed.class.word()));
+        items.push(with_clarity(item, failed.unclear));
     }
     if let Some(words) = &atom.invalid {
         items.push(Item::at(depth + 1).text("It cannot be done: ").text(words));
     }
     items
+}
+
+fn with_clarity(item: Item, unclear: bool) -> Item {
+    match unclear {
+        true => item.text("; ").text(Clarity::PARTIAL_WORDS),
+        false => item,
+    }
 }
 
 fn head(atom: &AtomReport, depth: usize) -> Item {
