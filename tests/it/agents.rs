@@ -9,6 +9,7 @@ pub(crate) mod earlier;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod fixtures;
+pub(crate) mod killed;
 pub(crate) mod limits;
 pub(crate) mod model;
 pub(crate) mod prompts;

@@ -97,7 +97,7 @@ fn run_outside(world: &World, agent: &str) -> Ran {
 }
 
 /// These agents, and the roles that they have.
-fn configured(world: &World, agents: &[(&str, &str)], roles: &str) {
+pub(crate) fn configured(world: &World, agents: &[(&str, &str)], roles: &str) {
     let agents = agents.iter().map(|(name, agent)| {
         format!("[agents.{name}]\n{agent}\nfirst_event = \"5s\"\nidle = \"5s\"\n")
     });
@@ -142,7 +142,7 @@ fn an_agent_that_ends_its_turn_at_once_has_failed_and_in_three_atoms_it_cannot_b
 }
 
 /// A task for that agent, done when its own file is there.
-fn by(agent: &str, deps: &[&str]) -> Value {
+pub(crate) fn by(agent: &str, deps: &[&str]) -> Value {
     let mut atom = task("");
     atom.as_object_mut().unwrap().remove("action");
     let own = json!({"description": "make your file", "agent": agent, "depends_on": deps});

@@ -68,7 +68,7 @@ fn integrating_plan(world: &World) -> Value {
 }
 
 /// The loop alone, or it and all that came of it.
-fn kill(run: Running, with_all: bool) {
+pub(crate) fn kill(run: Running, with_all: bool) {
     let below = if with_all {
         descendants(run.pid())
     } else {
