@@ -340,3 +340,14 @@ fn a_mode_is_set_by_list_or_by_option_and_one_that_is_not_offered_is_an_error() 
         }
     }
 }
+
+#[test]
+fn leave_is_given_by_the_kind_of_an_option_and_for_once() {
+    let told = tempfile::NamedTempFile::new().unwrap();
+    let log = told.path().display().to_string();
+    let world = world(Acp, "permission-loop", &[("FIXTURE_LOG", log.as_str())]);
+    world.run().expect(5);
+    let told = std::fs::read_to_string(&log).unwrap();
+    assert!(told.contains(r#""optionId":"yes""#), "{told}");
+    assert!(!told.contains(r#""optionId":"always""#), "{told}");
+}
