@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     agents::talked::{ALL, Acp, Claude, Codex, by_worker, why, world},
     processes::processes_in,
-    world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
+    world::{Ran, Running, World, listing, long_nap, plan, processes, task, wait_for, with},
 };
 
 /// The one failure that the trail holds.
@@ -275,6 +275,61 @@ fn an_agent_that_is_talked_with_plans_and_the_parts_of_its_plan_are_done() {
             json!(["N-1", "N-2"])
         );
         nothing_is_left(&world);
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_asked_for_twice_more_in_the_same_session() {
+    for protocol in ALL {
+        let settings = [
+            ("FIXTURE_DO", "echo made > done"),
+            ("FIXTURE_ANSWER", "all done!"),
+        ];
+        let world = world(protocol, "works", &settings);
+        let ran = world.run();
+        failed_with(&world, ran, "logical", "it holds no JSON object");
+        let sessions: Vec<_> = listing(&world.out("sessions")).into_values().collect();
+        let [session] = sessions.as_slice() else {
+            panic!("{protocol:?}: {} sessions", sessions.len());
+        };
+        let told = String::from_utf8_lossy(session);
+        assert_eq!(told.lines().count(), 3, "{protocol:?}\n{told}");
+    }
+}
+
+#[test]
+fn an_agent_that_says_that_it_failed_has_failed_although_its_checks_hold() {
+    for protocol in ALL {
+        let settings = [
+            ("FIXTURE_DO", "echo made > done"),
+            (
+                "FIXTURE_ANSWER",
+                r#"{"success": false, "summary": "the port is taken"}"#,
+            ),
+        ];
+        let world = world(protocol, "works", &settings);
+        let ran = world.run();
+        failed_with(&world, ran, "logical", "the port is taken");
+    }
+}
+
+#[test]
+fn an_agent_that_is_talked_with_gets_no_variable_that_is_not_named() {
+    for protocol in ALL {
+        for (named, key) in [("[]", "none"), ("[\"THE_API_KEY\"]", "sesame")] {
+            let world = World::new();
+            let out = world.out("seen").display().to_string();
+            let tool = format!("echo ${{THE_API_KEY:-none}} > {out}; echo made > done");
+            let agent = protocol.agent(&world, "works", &[("FIXTURE_DO", tool.as_str())]);
+            let agent = format!("{agent}\nenv = {named}");
+            configured(&world, &[("fixture", &agent)], "worker = \"fixture\"");
+            let atoms = json!({"A1": by_worker("make it")});
+            world.align(&plan(&["test -f done"], json!({}), atoms));
+            let mut command = world.command(&["run"]);
+            command.env("THE_API_KEY", "sesame");
+            Running::of(command).wait().expect(0);
+            assert_eq!(world.left("seen").trim(), key, "{protocol:?} {named}");
+        }
     }
 }
 
