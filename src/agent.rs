@@ -46,6 +46,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::{
         agent::ResolvedAgent,
+        price::Price,
         transport::{Access, Acp, Headless},
     },
     evidence::EvidenceKeeper,
@@ -114,9 +115,22 @@ pub struct AttemptJob<'a> {
 #[derive(Debug, Clone)]
 pub enum Maker {
     /// The atom's action, or the command of a worker.
-    Shell { command: String, env: Environment },
+    Shell {
+        command: String,
+        env: Environment,
+        price: Option<Price>,
+    },
     /// An agent that is talked with.
     Agent(Box<TalkingAgent>),
+}
+
+impl Maker {
+    pub fn price(&self) -> Option<Price> {
+        match self {
+            Self::Shell { price, .. } => *price,
+            Self::Agent(agent) => agent.agent.price,
+        }
+    }
 }
 
 /// How an agent is talked with.
@@ -227,7 +241,9 @@ pub async fn make(
         }
     }
     match &attempt.maker {
-        Maker::Shell { command, env } => shell::made(&attempt, &inputs, command, env, cancel).await,
+        Maker::Shell { command, env, .. } => {
+            shell::made(&attempt, &inputs, command, env, cancel).await
+        }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
     }
 }

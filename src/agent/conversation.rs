@@ -15,7 +15,6 @@ use super::{
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{Heard, HeardSoFar},
     inputs::Inputs,
-    live_usage::priced,
     read_result,
     repair::{self, AnswerKind, Repairs},
     session::SessionRecord,
@@ -49,7 +48,7 @@ pub(super) async fn made(
         path: log.clone(),
         source,
     })?;
-    attempt.usage.follow(&heard, agent.agent.price);
+    attempt.usage.follow(&heard);
     let result = inputs.result();
     let wanted = match attempt.budget.is_some() {
         true => AnswerKind::Fragment,
@@ -322,7 +321,7 @@ async fn outcome(
             .map(|_| answer::last_object(heard.answer_text())),
         report,
         report_fault,
-        usage: priced(agent.agent.price, usage.or(written).unwrap_or_default()),
+        usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
         agent_end: heard
             .end

@@ -1,8 +1,11 @@
-//! The usage of an attempt while it goes on, for whoever looks on.
+//! The usage of an attempt while it goes on, for whoever looks on, and the cost of tokens by a price.
 //!
 //! Invariant: it is read and never written here. Not here: how often it is looked at (`driver`), limits (the core).
 
-use std::{path::Path, sync::Arc, sync::OnceLock};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use descent_core::state::Usage;
 
@@ -11,40 +14,41 @@ use crate::config::price::Price;
 
 /// The usage of one attempt. Clones show the same.
 #[derive(Debug, Clone, Default)]
-pub struct LiveUsage(Arc<OnceLock<TalkingUsage>>);
-
-/// The usage of an agent that is talked with.
-#[derive(Debug)]
-struct TalkingUsage {
-    heard: Heard,
+pub struct LiveUsage {
     price: Option<Price>,
+    /// The talk of an agent; none for a command.
+    heard: Arc<OnceLock<Heard>>,
 }
 
 impl LiveUsage {
+    pub fn new(price: Option<Price>) -> Self {
+        Self {
+            price,
+            heard: Arc::default(),
+        }
+    }
+
     /// The usage is what this agent tells from now on.
-    pub(super) fn follow(&self, heard: &Heard, price: Option<Price>) {
-        let heard = heard.clone();
-        let _ = self.0.set(TalkingUsage { heard, price });
+    pub(super) fn follow(&self, heard: &Heard) {
+        let _ = self.heard.set(heard.clone());
     }
 
     /// All usage so far; `None` if nothing is known. A command tells it in the result file of its directory.
     pub fn so_far(&self, dir: &Path) -> Option<Usage> {
-        match self.0.get() {
-            Some(TalkingUsage { heard, price }) => {
-                Some(priced(*price, heard.with(|heard| heard.usage())))
-            }
-            None => report::usage_so_far(dir),
-        }
+        let usage = match self.heard.get() {
+            Some(heard) => heard.with(|heard| heard.usage()),
+            None => report::usage_so_far(dir)?,
+        };
+        Some(self.priced(usage))
     }
-}
 
-/// The cost of tokens, where the agent reports no money and its price is configured.
-pub(super) fn priced(price: Option<Price>, mut usage: Usage) -> Usage {
-    let Some(price) = price.filter(|_| usage.cost.is_none()) else {
-        return usage;
-    };
-    let tokens = &usage.tokens;
-    usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
-    usage.is_estimated = true;
-    usage
+    /// Adds the cost of the tokens, where none was told and there is a price.
+    pub(super) fn priced(&self, mut usage: Usage) -> Usage {
+        let tokens = &usage.tokens;
+        if let (Some(price), None, 1..) = (self.price, usage.cost, tokens.total()) {
+            usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
+            usage.is_estimated = true;
+        }
+        usage
+    }
 }

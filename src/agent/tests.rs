@@ -47,6 +47,7 @@ impl World {
             files: Vec::new(),
             bindings: "{}\n".into(),
             maker: Maker::Shell {
+                price: None,
                 command: command.into(),
                 env: Environment {
                     vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],

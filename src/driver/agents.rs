@@ -61,7 +61,14 @@ impl Agents {
         let var = |name: &str| std::env::var_os(name);
         let env = environment.for_agent(&agent.env, &agent.set, var);
         let way = match agent.transport.clone() {
-            Transport::Shell(command) => return Ok(Maker::Shell { command, env }),
+            Transport::Shell(command) => {
+                let price = agent.price;
+                return Ok(Maker::Shell {
+                    command,
+                    env,
+                    price,
+                });
+            }
             Transport::Headless(headless) => TalkWay::Headless(headless),
             Transport::Acp(acp) => TalkWay::Acp(acp),
         };

@@ -178,6 +178,7 @@ impl Attempting {
             return Ok(Maker::Shell {
                 command: action.clone(),
                 env: self.environment.clone(),
+                price: None,
             });
         }
         let intent = &self.intent;
@@ -253,6 +254,7 @@ async fn make(
         prompt: told.prompt.text(),
         files: told.files(),
         bindings: prompt::bindings(&a.world, &a.intent),
+        usage: LiveUsage::new(maker.price()),
         maker,
         session,
         cwd: dir.path,
@@ -263,7 +265,6 @@ async fn make(
         programs: &*a.programs,
         mark: a.mark.clone(),
         setup,
-        usage: LiveUsage::default(),
         shape,
     };
     let usage = attempt.usage.clone();

@@ -161,6 +161,14 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
     let Some(context) = active.context(x).cloned() else {
         return;
     };
+    let (role, agent) = usage::agent_of(transaction, &atom);
+    if let Some(agent) = agent
+        .as_ref()
+        .filter(|agent| usage::is_unlimited(transaction, agent))
+    {
+        transaction.session.unavailable = Some(unusable::without_cost(agent));
+        return;
+    }
     let choices = active.choices(&graph, x);
     let because = because(transaction, &atom, &context, active);
     let Some(tried) = transaction.tried(&atom, &context, &choices) else {
@@ -174,14 +182,6 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         ),
         None => (SideEffect::Tree, n),
     };
-    let (role, agent) = usage::agent_of(transaction, &atom);
-    if let Some(agent) = agent
-        .as_ref()
-        .filter(|agent| usage::is_unlimited(transaction, agent))
-    {
-        transaction.session.unavailable = Some(unusable::without_cost(agent));
-        return;
-    }
     let reserved = Reservation::of(transaction, &atom).usage;
     let at = transaction.at().into();
     transaction

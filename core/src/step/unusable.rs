@@ -43,8 +43,8 @@ pub(super) fn lack(
 /// A limit of money is set, and this agent tells no cost.
 pub(super) fn without_cost(agent: &AgentName) -> String {
     format!(
-        "the agent {agent} tells no cost and has no price, so `cost_usd` cannot limit it: name agents.{agent}.price in \
-         descent.toml, or run --set cost_usd=null"
+        "the agent {agent} tells no cost, so `cost_usd` cannot limit it: give it a `price` in descent.toml, or take the \
+         limit back with `descent run --set cost_usd=null`"
     )
 }
 

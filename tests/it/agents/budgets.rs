@@ -342,7 +342,10 @@ fn a_worker_that_calls_models_and_tells_no_cost_is_not_started_again_under_a_lim
     world.align(&plan(&[CHECK], json!({"cost_usd": "5"}), chain()));
     let result = ends(&world, 69, "unavailable");
     let summary = result["summary"].to_string();
-    assert!(summary.contains("agents.worker.price"), "{summary}");
+    assert!(
+        summary.contains("give it a `price` in descent.toml"),
+        "{summary}"
+    );
     assert_eq!(world.left("made"), "A1\n");
 }
 
@@ -366,4 +369,27 @@ fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
     assert!(!world.left("prompt.A4").contains("model calls are left"));
     let last = world.left("prompt.A5");
     assert!(last.contains("1 of 5 model calls are left"), "{last}");
+}
+
+#[test]
+fn the_price_of_a_command_counts_its_tokens() {
+    let world = world("touch $DESCENT_ATOM; uses '{\"calls\": 1, \"input_tokens\": 500000}'");
+    let text = world.read("descent.toml");
+    let run = text
+        .trim()
+        .trim_start_matches("worker = {run = ")
+        .trim_end_matches('}');
+    world.write(
+        "descent.toml",
+        &format!(
+            "[agents.me]\nrun = {run}\nprice = {{input = \"3\", output = \"15\"}}\n[roles]\nworker = \"me\"\n"
+        ),
+    );
+    world.align(&plan(&[CHECK], json!({"cost_usd": "2"}), chain()));
+    ends(&world, 5, "cost");
+    let spent = &world.state()["run"]["spent"];
+    assert_eq!(
+        (&spent["cost_usd"], &spent["estimated"]),
+        (&json!("1.50"), &json!(true))
+    );
 }

@@ -2,33 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::workers::{by_worker, world};
 use crate::{
     support::agents,
     world::{Running, World, plan, task, with},
 };
 
-/// A world whose worker is this shell script; `OUT` is a place of the test.
-fn world(script: &str) -> World {
-    let world = World::new();
-    let path = world.program(
-        "worker",
-        &format!("#!/bin/sh\n{script}\n")
-            .replace("OUT", &world.root().join("out").display().to_string()),
-    );
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
-    world
-}
-
 fn shaped(schema: &Value) -> Value {
-    let mut atom = task("");
-    atom.as_object_mut().unwrap().remove("action");
-    with(
-        atom,
-        json!({"description": "find the port", "output_schema": schema}),
-    )
+    with(by_worker("find the port"), json!({"output_schema": schema}))
 }
 
 fn port() -> Value {
