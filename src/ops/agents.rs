@@ -225,7 +225,7 @@ fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
     let message = format!("the agent `{name}` tells no cost, so `cost_usd` cannot limit it");
     let hint = format!(
         "give it a price in descent.toml: agents.{name}.price = {{input = \"3\", output = \"15\"}} (dollars a million \
-         tokens), or limit tokens instead: descent run --set cost_usd=null --set tokens=2000000"
+         tokens), or limit tokens in place of money: --set cost_usd=null --set tokens=2000000"
     );
     Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
 }

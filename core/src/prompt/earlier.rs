@@ -253,8 +253,11 @@ fn changed(subject: &PromptSubject<'_>, failure: &FailureEntry) -> String {
     }
 }
 
-/// The last tool calls, as many as have room, in their order.
+/// The last tool calls, as many as have room, in their order; they stand in what an agent printed too.
 fn tools(failure: &FailureEntry, detail: Detail) -> String {
+    if failure.criteria.is_empty() && !failure.output.is_empty() {
+        return String::new();
+    }
     let mut left = detail.bytes(TOOLS_BYTES_MAX);
     let line = |call: &ToolCall| {
         let call = in_a_line(&format!("{}: {}", call.tool, call.target), TOOL_BYTES_MAX);
