@@ -19,6 +19,7 @@ mod outcome;
 mod recorded;
 mod repair;
 mod report;
+mod reset_time;
 mod session;
 mod shell;
 mod talk;

@@ -63,6 +63,11 @@ pub fn now() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// The time of day in the zone of this machine.
+pub fn local() -> jiff::Zoned {
+    jiff::Zoned::now()
+}
+
 /// Milliseconds since the machine started, which every process of it reads alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SinceBoot {

@@ -293,6 +293,17 @@ fn a_time_that_has_passed_is_waited_for_twice_as_long_each_time() {
 }
 
 #[test]
+fn a_limit_without_a_told_end_is_waited_for_twice_as_long_each_time_up_to_an_hour() {
+    let mut run = alone();
+    for wait_ms in [300_000, 600_000, 1_200_000, 2_400_000, 3_600_000, 3_600_000] {
+        run.end_one(AgentEnd::Limited { until: None });
+        let wake = desired_work(&run.world, &run.session, 0).wake_in_ms;
+        assert_eq!(wake, Some(wait_ms));
+        run.pass(wait_ms);
+    }
+}
+
+#[test]
 fn of_two_waits_of_one_agent_the_later_end_holds_for_both_atoms() {
     let atoms = json!({"A": task(json!({})), "B": task(json!({}))});
     for [first, second] in [[7_200_000, 60_000], [60_000, 7_200_000]] {
@@ -350,7 +361,7 @@ fn after_24_waits_of_an_attempt_a_limit_is_a_passing_failure() {
     let mut run = alone();
     for _ in 0..24 {
         run.end_one(AgentEnd::Limited { until: None });
-        run.pass(300_000);
+        run.pass(3_600_000);
     }
     assert_eq!(run.world.state.run.spent.transient, 0);
     run.end_one(AgentEnd::Limited { until: None });

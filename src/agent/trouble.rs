@@ -3,15 +3,14 @@
 //! Facts: agents tell the HTTP status of their server, its error type or its words, and no two tell
 //! them alike. So words are looked for, after the status.
 
-use descent_core::{
-    event::{AgentEnd, AgentLack},
-    id::UnixMillis,
-};
+use descent_core::event::{AgentEnd, AgentLack};
 
-use super::talk::LINE_BYTES_MAX;
+use super::{reset_time, talk::LINE_BYTES_MAX};
+use crate::clock;
 
 /// Characters of an error that are kept.
 const WORDS_CHARS_MAX: usize = 500;
+const DAY_MS: i128 = 86_400_000;
 
 const LOGIN: &[&str] = &[
     "not logged in",
@@ -60,7 +59,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
     let says = |any: &[&str]| any.iter().any(|part| small.contains(part));
     match status {
         Some(402) => credit(words),
-        _ if says(CREDIT) => credit(words),
+        _ if says(CREDIT) => soon_over(words).unwrap_or_else(|| credit(words)),
         Some(401 | 403) => login(words),
         _ if says(LOGIN) => login(words),
         Some(429) => limited(words),
@@ -87,23 +86,16 @@ fn unavailable(kind: AgentLack, words: &str) -> AgentEnd {
 
 fn limited(words: &str) -> AgentEnd {
     AgentEnd::Limited {
-        until: reset_time(words),
+        until: reset_time::told_in(words, &clock::local()),
     }
 }
 
-/// A reset time in seconds since 1970, as `limit reached|1764000000`.
-fn reset_time(words: &str) -> Option<UnixMillis> {
-    let (_, after) = words.rsplit_once('|')?;
-    let digits: String = after
-        .trim()
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    let seconds: u64 = digits
-        .parse()
-        .ok()
-        .filter(|seconds| (1_000_000_000..10_000_000_000).contains(seconds))?;
-    Some(UnixMillis(seconds * 1000))
+/// A quota that is there again within a day is a limit: Gemini tells both in the words of a lack of credit.
+fn soon_over(words: &str) -> Option<AgentEnd> {
+    let now = clock::local();
+    let until = reset_time::told_in(words, &now)?;
+    let left_ms = i128::from(until.0) - i128::from(now.timestamp().as_millisecond());
+    (left_ms <= DAY_MS).then_some(AgentEnd::Limited { until: Some(until) })
 }
 
 fn cut(words: &str) -> String {

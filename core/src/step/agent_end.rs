@@ -13,10 +13,12 @@ use crate::{
 
 /// Waits at most in one attempt.
 const WAITS_MAX: u32 = 24;
-/// A wait whose end is not told, and the most that a told end in the past is put off by.
-const WAIT_MS: u64 = 300_000;
-/// The least first wait; each further one of the attempt is at least twice as long.
-const WAIT_MIN_MS: u64 = 1_000;
+/// The first wait of an attempt whose end is not told; each further one is twice as long.
+const UNTOLD_MS: u64 = 300_000;
+const UNTOLD_MAX_MS: u64 = 3_600_000;
+/// The first wait for an end that has passed; each further one of the attempt is at least twice as long.
+const PASSED_MS: u64 = 1_000;
+const PASSED_MAX_MS: u64 = 300_000;
 const WAIT_MAX_MS: u64 = 86_400_000;
 
 /// Takes the end of an attempt. Anything but an agent that is done, or a command, is judged here.
@@ -91,11 +93,17 @@ fn wait(transaction: &mut Transaction, intent: &Intent, told: Option<UnixMillis>
     true
 }
 
-/// The length of a wait. An agent that keeps telling a time in the past is asked less and less often.
+/// The length of a wait. An agent that tells no time, or keeps telling a time in the past, is asked less and less often.
 fn wait_ms(now: UnixMillis, told: Option<UnixMillis>, wait: u32) -> u64 {
-    let least = WAIT_MIN_MS << wait.saturating_sub(1).min(16);
-    let told = told.map_or(WAIT_MS, |until| until.0.saturating_sub(now.0));
-    told.clamp(least.min(WAIT_MS), WAIT_MAX_MS)
+    let doubled = |first: u64| first << wait.saturating_sub(1).min(16);
+    match told {
+        None => doubled(UNTOLD_MS).min(UNTOLD_MAX_MS),
+        Some(until) => {
+            let least = doubled(PASSED_MS).min(PASSED_MAX_MS);
+            let left = until.0.saturating_sub(now.0);
+            left.clamp(least, WAIT_MAX_MS)
+        }
+    }
 }
 
 /// Notes the wait of an agent. Its latest end holds for all of its atoms, and is given.

@@ -154,8 +154,11 @@ fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
         _ if is_error == Some(true) => {
             let status = event.get("api_error_status").and_then(Value::as_u64);
             match trouble::of_error(status, &error_words(event, words)) {
-                AgentEnd::Limited { until: None } => AgentEnd::Limited {
-                    until: resets_at.map(|seconds| UnixMillis(seconds.saturating_mul(1000))),
+                // The words tell it to the minute alone.
+                AgentEnd::Limited { until } => AgentEnd::Limited {
+                    until: resets_at
+                        .map(|seconds| UnixMillis(seconds.saturating_mul(1000)))
+                        .or(until),
                 },
                 end => end,
             }

@@ -171,7 +171,11 @@ fn an_acp_agent_ends_each_turn_as_its_word_says() {
         ),
         ("login-at-prompt", "/error/code", json!(-32000)),
         ("credit", "/error/data/errorKind", json!("billing_error")),
-        ("limited", "/error/data/resetsAt", json!(1_900_000_000_u64)),
+        (
+            "limited",
+            "/error/message",
+            json!("Internal error: You've hit your 5-hour limit · resets 5:46pm (UTC)"),
+        ),
     ];
     for (word, at, wanted) in table {
         let bench = Bench::new();

@@ -9,6 +9,12 @@ use crate::{
     world::{Ran, World, long_nap, plan, processes, task, wait_for, with},
 };
 
+/// That many seconds from now, in seconds since 1970.
+pub(crate) fn seconds_from_now(seconds: u64) -> String {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    (now.as_secs() + seconds).to_string()
+}
+
 /// The protocols that the fixture agents speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
@@ -173,8 +179,9 @@ fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_
 fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
     for protocol in ALL {
         let nap = long_nap();
+        let in_three_hours = seconds_from_now(3 * 3_600);
         let settings = [
-            ("FIXTURE_RESETS", "4000000000"),
+            ("FIXTURE_RESETS", in_three_hours.as_str()),
             ("FIXTURE_NAP", nap.as_str()),
         ];
         let world = world(protocol, "limited", &settings);
@@ -185,6 +192,11 @@ fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
             status.contains("A1 for fixture until"),
             "{protocol:?}\n{status}"
         );
+        let until = world.state()["run"]["waits"][0]["until"].clone();
+        let until: jiff::Timestamp = until.as_str().unwrap().parse().unwrap();
+        let left = until.duration_since(jiff::Timestamp::now()).as_secs();
+        // Some protocols tell it to the minute.
+        assert!((10_600..=10_800).contains(&left), "{protocol:?}: {left} s");
         world.descent(&["stop"]).expect(0);
         let ran = run.wait();
         assert!(
