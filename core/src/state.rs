@@ -42,7 +42,7 @@ pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
 pub use records::Records;
 pub use role::Role;
-pub use run::final_result::{self, FinalResult, Reason};
+pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
 pub use run::{
     AgentSpent, AgentWait, Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent,
     StartedFrom,

@@ -13,15 +13,19 @@ pub(crate) mod results;
 mod session;
 pub(crate) mod speculation;
 pub mod trail_limits;
+mod unavailable;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-pub(crate) use self::session::{AttemptProgress, QuickFailure, SpeculativeTree};
 use self::speculation::{LandingContext, Speculation};
 pub use self::{
     agents::AgentTable,
     budget_left::{BudgetLeft, budget_left},
     session::Session,
+};
+pub(crate) use self::{
+    session::{AttemptProgress, QuickFailure, SpeculativeTree},
+    unavailable::Unavailable,
 };
 use crate::{
     graph::{

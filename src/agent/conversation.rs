@@ -3,7 +3,7 @@
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
 use descent_core::{
-    event::{AgentEnd, Clarity, Outcome},
+    event::{AgentEnd, AgentLack, Clarity, Outcome},
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,10 @@ use super::{
     talk::{AgentProcess, TalkDoors, TalkLimits, Talked, talk},
 };
 use crate::{
-    config::transport::{Acp, Dialect, Headless},
+    config::{
+        program::{ProgramLook, find_program},
+        transport::{Acp, Dialect, Headless},
+    },
     process::{Capture, JobRecord, SpawnError, Timer},
 };
 
@@ -42,6 +45,9 @@ pub(super) async fn made(
     agent: &TalkingAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
+    if let Some(missing) = agent.missing() {
+        return Ok(Some(missing));
+    }
     let since = Timer::start();
     let log = attempt.dir.join("output.log");
     let heard = Heard::new(&log).map_err(|source| AgentError::Unwritable {
@@ -113,6 +119,26 @@ fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
 }
 
 impl TalkingAgent {
+    /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
+    fn missing(&self) -> Option<Outcome> {
+        let program = self.agent.program();
+        let path = self.env.vars.iter().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, path)| path.as_os_str()).unwrap_or_default();
+        if find_program(program, path) != ProgramLook::Missing {
+            return None;
+        }
+        let install = self.agent.preset.map(|preset| preset.install.clone());
+        let how = CommandEnd::NotRun(format!("`{program}` is not installed"));
+        Some(Outcome {
+            agent_end: Some(AgentEnd::Unavailable {
+                kind: AgentLack::Missing,
+                words: install.unwrap_or_else(|| format!("`{program}` is not on the PATH")),
+                variable: None,
+            }),
+            ..Outcome::ended(how, 0)
+        })
+    }
+
     /// Whether a session can go on in another process.
     pub fn goes_on(&self) -> bool {
         match &self.way {

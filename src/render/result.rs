@@ -40,6 +40,11 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     let mut page = Page::new(width);
     let head = Line::new().word(field(result, "result")).plain(": ");
     page.wrapped(head, Meaning::Strong, field(result, "summary"), 3);
+    let code = field(result, "code");
+    if !code.is_empty() {
+        let head = Line::indent(2).then(Line::new().word("error").pad(8));
+        page.push(head.plain(code));
+    }
     for proof in items(result, "evidence") {
         evidence(&mut page, proof);
         // `why` shows the excerpt of a choice's check; a check without a choice is explained nowhere else.

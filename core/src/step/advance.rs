@@ -20,6 +20,7 @@ use crate::{
     id::AttemptId,
     state::{AtomStatus, Intent, OnStuck, RunStatus, objective::RequestKind},
     verdict::{self, Verdict},
+    world::Unavailable,
 };
 
 /// Selections tried in one step at most; if there are more, the next step goes on.
@@ -238,7 +239,7 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     for id in transaction.all_in_flight() {
         attempt_end::lost(transaction, &id);
     }
-    transaction.session.unavailable = Some(why);
+    transaction.session.unavailable = Some(Unavailable::outside(why));
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 

@@ -4,11 +4,12 @@
 
 use alloc::string::String;
 
-use super::{attempt_end, transaction::Transaction, unusable, usage};
+use super::{attempt_end, transaction::Transaction, usage};
 use crate::{
     event::{AgentEnd, Event, Outcome},
     id::{AgentName, AtomId, AttemptId, Epoch, UnixMillis},
     state::{AgentWait, FailureClass, Intent},
+    world::Unavailable,
 };
 
 /// Waits at most in one attempt.
@@ -61,9 +62,10 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
             words,
             variable,
         } => {
-            let why = unusable::lack(intent, *kind, words, variable.as_deref());
-            attempt_end::cut_off(transaction, id, &why);
-            transaction.session.unavailable = Some(why);
+            let agent = intent.payer();
+            let cause = Unavailable::lack(&agent, *kind, words, variable.as_deref());
+            attempt_end::cut_off(transaction, id, &cause.why);
+            transaction.session.unavailable = Some(cause);
         }
     }
 }

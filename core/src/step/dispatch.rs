@@ -7,7 +7,6 @@ use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 use super::{
     delivery, phase,
     transaction::Transaction,
-    unusable,
     usage::{self, Reservation},
 };
 use crate::{
@@ -16,7 +15,7 @@ use crate::{
     id::{AtomId, CommitId, Digest},
     measure,
     state::{AtomStatus, Intent, SideEffect, Try, UsageLimit},
-    world::{self, speculation::Speculation},
+    world::{self, Unavailable, speculation::Speculation},
 };
 
 /// After so many interruptions an atom runs alone: it may be the cause.
@@ -166,7 +165,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         .as_ref()
         .filter(|agent| usage::is_unlimited(transaction, agent))
     {
-        transaction.session.unavailable = Some(unusable::without_cost(agent));
+        transaction.session.unavailable = Some(Unavailable::without_cost(agent));
         return;
     }
     let choices = active.choices(&graph, x);

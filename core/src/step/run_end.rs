@@ -138,6 +138,12 @@ fn result(
         reason: Some(reason),
         lineage: Some(state.lineage.clone()),
         at: Some(transaction.at().into()),
+        code: transaction
+            .session
+            .unavailable
+            .as_ref()
+            .filter(|_| reason == Reason::Unavailable)
+            .and_then(|cause| cause.trouble),
         summary: summary.into(),
         iterations: run.iteration,
         evidence: evidence(transaction),
@@ -190,7 +196,8 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
         }
         (RunStatus::Completed, _) => format!("the base case holds; {work}"),
         (_, Reason::Unavailable) => {
-            let why = transaction.session.unavailable.as_deref().unwrap_or("");
+            let cause = transaction.session.unavailable.as_ref();
+            let why = cause.map_or("", |cause| cause.why.as_str());
             format!("{why}; {work}")
         }
         (RunStatus::Stopped, _) => {

@@ -2,51 +2,19 @@
 //!
 //! Invariant: the attempts that showed it cost nothing. Not here: ends that are failures of the attempt (`attempt_end`).
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
-    event::AgentLack,
-    id::{AgentName, Digest},
+    id::Digest,
     state::{AtomStatus, Intent, Role, TryEnd},
-    world::QuickFailure,
+    world::{QuickFailure, Unavailable},
 };
 
 /// Failures within that time are those of an agent that did not begin.
 const QUICK_MS: u64 = 10_000;
 /// In so many atoms an agent must have failed at once.
 const ATOMS_MIN: usize = 3;
-
-/// The lack of an agent, in words.
-pub(super) fn lack(
-    intent: &Intent,
-    kind: AgentLack,
-    words: &str,
-    variable: Option<&str>,
-) -> String {
-    let agent = intent.payer();
-    let lack = match kind {
-        AgentLack::Login => format!("the agent {agent} is not logged in"),
-        AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
-        AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
-        AgentLack::Missing => format!("the agent {agent} is not installed"),
-    };
-    let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
-    let variable = variable.map(withheld);
-    let words = match words.trim() {
-        "" => String::new(),
-        words => format!(": {}", crate::event::short(words)),
-    };
-    format!("{lack}{}{words}", variable.unwrap_or_default())
-}
-
-/// A limit of money is set, and this agent tells no cost.
-pub(super) fn without_cost(agent: &AgentName) -> String {
-    format!(
-        "the agent {agent} tells no cost, so `cost_usd` cannot limit it: give it a `price` in descent.toml, or take the \
-         limit back with `descent run --set cost_usd=null`"
-    )
-}
 
 /// Forgets quick failures of an agent that has worked.
 pub(super) fn has_worked(transaction: &mut Transaction, intent: &Intent) {
@@ -88,10 +56,8 @@ pub(super) fn note(
     }
     alike.iter().for_each(|one| give_back(transaction, one));
     let attempts = alike.len();
-    transaction.session.unavailable = Some(format!(
-        "the agent {agent} fails at once, and does nothing: {attempts} attempts ended alike ({})",
-        crate::event::short(&failure.reason)
-    ));
+    let cause = Unavailable::ends_at_once(agent, attempts, &intent.atom, &failure.reason);
+    transaction.session.unavailable = Some(cause);
 }
 
 /// The attempt counts no more.

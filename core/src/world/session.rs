@@ -9,6 +9,7 @@ use alloc::{
 
 use super::agents::AgentTable;
 use super::trail_limits::{TrailLimits, Watch};
+use super::unavailable::Unavailable;
 use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
@@ -42,7 +43,7 @@ pub struct Session {
     /// Checks that failed at `align` and hold on the same tree now.
     pub(crate) unsteady: Vec<String>,
     /// Why the run had to stop.
-    pub(crate) unavailable: Option<String>,
+    pub(crate) unavailable: Option<Unavailable>,
     /// The basis on which the base case is being evaluated.
     pub(crate) base_target: Option<Basis>,
     /// The beginning of that evaluation, in active time.

@@ -84,4 +84,5 @@ fn a_limit_of_money_that_is_set_in_mid_run_starts_no_agent_that_tells_no_cost() 
         result["summary"].to_string().contains("tells no cost"),
         "{result}"
     );
+    assert_eq!(result["code"], "E-AGENT-COST", "{result}");
 }

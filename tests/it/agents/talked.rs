@@ -289,10 +289,10 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
 #[test]
 fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
     for protocol in ALL {
-        for (behaviour, words) in [
-            ("login", "not logged in"),
-            ("login-at-prompt", "not logged in"),
-            ("credit", "no credit"),
+        for (behaviour, words, code) in [
+            ("login", "not logged in", "E-AGENT-LOGIN"),
+            ("login-at-prompt", "not logged in", "E-AGENT-LOGIN"),
+            ("credit", "no credit", "E-AGENT-CREDIT"),
         ] {
             let world = world(protocol, behaviour, &[]);
             let ran = world.run();
@@ -305,6 +305,8 @@ fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
             let state = world.state();
             let result = &state["run"]["last_result"];
             assert_eq!(result["reason"], "unavailable", "{protocol:?} {behaviour}");
+            assert_eq!(result["code"], code, "{protocol:?} {behaviour}");
+            assert!(ran.stdout.contains(code), "{}", ran.stdout);
             let summary = result["summary"].as_str().unwrap();
             assert!(
                 summary.contains(words),
@@ -315,6 +317,39 @@ fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
                 "{protocol:?} {behaviour}"
             );
         }
+    }
+}
+
+#[test]
+fn an_agent_that_an_edit_names_in_mid_run_and_that_is_not_installed_costs_no_attempt() {
+    for protocol in ALL {
+        let world = World::new();
+        let go = world.out("go").display().to_string();
+        let first = protocol.agent(&world, "works", &[("FIXTURE_DO", "echo made > A1")]);
+        let gone = first.replacen("[\"env\"", "[\"no-such-agent\"", 1);
+        let text = format!("[agents.gone]\n{gone}\n");
+        world.write("descent.toml", &text);
+        let wait = format!("until [ -e {go} ]; do sleep 0.05; done; echo made > A1");
+        let later = with(task("true"), json!({"depends_on": ["A1"]}));
+        let atoms = json!({"A1": task(&wait), "B1": later});
+        world.align(&plan(&["test -f A1 && test -f B1"], json!({}), atoms));
+        let mut run = world.start(&["run"]);
+        wait_for("it works", || world.state()["run"]["attempts_started"] == 1);
+        let mut state = world.state();
+        let atom = state["work_graph"]["atoms"]["B1"].as_object_mut().unwrap();
+        atom.remove("action");
+        atom.insert("agent".to_owned(), json!("gone"));
+        world.save(&serde_json::to_string_pretty(&state).unwrap());
+        world.touch("go");
+        let ran = run.wait().expect(69);
+        let result = &world.state()["run"]["last_result"];
+        assert_eq!(result["code"], "E-AGENT-MISSING", "{protocol:?} {result}");
+        assert_eq!(result["spent"]["attempts"], 1, "{protocol:?} {result}");
+        let told = &ran.stdout;
+        assert!(
+            told.contains("`no-such-agent` is not on the PATH"),
+            "{told}"
+        );
     }
 }
 

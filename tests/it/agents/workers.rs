@@ -122,6 +122,7 @@ fn a_worker_that_ends_at_once_in_three_atoms_stops_the_run_and_costs_no_attempt(
     world.align(&plan(&[check], json!({"max_attempts": 1}), atoms));
     let result = world.run().expect(69).result();
     assert_eq!(result["reason"], "unavailable");
+    assert_eq!(result["code"], "E-AGENT-PROTOCOL");
     let summary = result["summary"].as_str().unwrap();
     assert!(
         summary.contains("the agent worker fails at once"),

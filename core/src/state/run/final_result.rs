@@ -33,6 +33,8 @@ record! {
         optional reason: Reason,
         optional lineage: Lineage,
         optional at: String,
+        /// The stable code of an agent's trouble
+        optional code: AgentTrouble,
         always summary: String,
         always iterations: u64,
         /// Each leaf of the base case, as it was measured last
@@ -64,6 +66,22 @@ record! {
         always processes: u64,
         /// From the moment when the loop noticed the request
         always ms: u64,
+    }
+}
+
+words! {
+    /// The trouble of an agent that ended a run
+    pub enum AgentTrouble {
+        /// It is not logged in, or its key is missing or wrong
+        Login = "E-AGENT-LOGIN",
+        /// Its account has no credit left
+        Credit = "E-AGENT-CREDIT",
+        /// Its program is not installed
+        Missing = "E-AGENT-MISSING",
+        /// It tells no cost, and `cost_usd` is set
+        Cost = "E-AGENT-COST",
+        /// It ends at once and does nothing, in three atoms alike
+        Protocol = "E-AGENT-PROTOCOL",
     }
 }
 

@@ -1,0 +1,98 @@
+//! The reason that nothing more can start in a run, with its stable code and the next moves of a person.
+
+use alloc::{format, string::String, vec, vec::Vec};
+
+use crate::{
+    event::AgentLack,
+    id::{AgentName, AtomId},
+    state::AgentTrouble,
+};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Unavailable {
+    pub why: String,
+    /// None if no agent is to blame.
+    pub trouble: Option<AgentTrouble>,
+    pub moves: Vec<String>,
+}
+
+impl Unavailable {
+    /// The setup or the place of checks is to blame.
+    pub fn outside(why: String) -> Self {
+        Self {
+            why,
+            trouble: None,
+            moves: vec![MEND.into()],
+        }
+    }
+
+    /// An agent told what it lacks; a variable that was withheld from it may be the cause.
+    pub fn lack(agent: &AgentName, lack: AgentLack, words: &str, variable: Option<&str>) -> Self {
+        let what = match lack {
+            AgentLack::Login => format!("the agent {agent} is not logged in"),
+            AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
+            AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
+            AgentLack::Missing => format!("the agent {agent} is not installed"),
+        };
+        let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
+        let words = match words.trim() {
+            "" => String::new(),
+            words => format!(": {}", crate::event::short(words)),
+        };
+        let why = format!(
+            "{what}{}{words}",
+            variable.map(withheld).unwrap_or_default()
+        );
+        let name_it = variable.map(|name| {
+            format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
+        });
+        let (trouble, mend) = match lack {
+            AgentLack::Login | AgentLack::Key => (
+                AgentTrouble::Login,
+                format!("log in with the program of {agent}, then descent run"),
+            ),
+            AgentLack::Credit => (
+                AgentTrouble::Credit,
+                format!(
+                    "give the account of {agent} credit, or name another agent, then descent run"
+                ),
+            ),
+            AgentLack::Missing => (AgentTrouble::Missing, MEND.into()),
+        };
+        let mut moves: Vec<String> = name_it.into_iter().collect();
+        moves.push(mend);
+        moves.push(TRY.into());
+        Self {
+            why,
+            trouble: Some(trouble),
+            moves,
+        }
+    }
+
+    /// A limit of money is set, and this agent tells no cost.
+    pub fn without_cost(agent: &AgentName) -> Self {
+        Self {
+            why: format!("the agent {agent} tells no cost, so `cost_usd` cannot limit it"),
+            trouble: Some(AgentTrouble::Cost),
+            moves: vec![
+                format!("give it a price in descent.toml (agents.{agent}.price), then descent run"),
+                "descent run --set cost_usd=null".into(),
+            ],
+        }
+    }
+
+    /// So many attempts of an agent ended at once and alike.
+    pub fn ends_at_once(agent: &AgentName, attempts: usize, atom: &AtomId, reason: &str) -> Self {
+        Self {
+            why: format!(
+                "the agent {agent} fails at once, and does nothing: {attempts} attempts ended alike ({})",
+                crate::event::short(reason)
+            ),
+            trouble: Some(AgentTrouble::Protocol),
+            moves: vec![MEND.into(), TRY.into(), format!("descent why {atom}")],
+        }
+    }
+}
+
+const MEND: &str = "mend what it says, then descent run";
+const TRY: &str = "descent doctor";
