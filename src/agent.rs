@@ -27,6 +27,7 @@ mod talk;
 mod tests;
 mod trouble;
 mod usage;
+mod used;
 
 use std::{
     collections::BTreeSet,
@@ -60,6 +61,7 @@ use crate::{
 pub use live_usage::LiveUsage;
 pub use outcome::{finished, record};
 pub use session::{SessionRecord, session};
+pub use used::{keep_usage, kept_usage, told_so_far};
 
 use inputs::Inputs;
 use report::{ReportFault, ResultFile};

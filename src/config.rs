@@ -70,6 +70,15 @@ impl Config {
         [&self.project, &self.own]
     }
 
+    /// Whether an agent asks for a variable of the environment.
+    pub fn passes_on(&self, variable: &str) -> bool {
+        let mut agents = self
+            .layers()
+            .into_iter()
+            .flat_map(|layer| layer.agents.values());
+        agents.any(|agent| agent.env.iter().any(|name| name == variable))
+    }
+
     /// The shell command that tells a person.
     pub fn notify(&self) -> Option<&str> {
         let mut layers = self.layers().into_iter();

@@ -211,6 +211,8 @@ pub enum Event {
         retry: u32,
         of: u32,
         wait_ms: u64,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
     },
     /// The provider of its agent takes no more until then: it waits, at no cost.
     Limited {

@@ -49,7 +49,7 @@ pub use run::{
 };
 pub use shared::Shared;
 pub use side::SideFile;
-pub use usage::{Tokens, Usage, UsageLimit};
+pub use usage::{ReportedUsage, Tokens, Usage, UsageLimit};
 pub use verdicts::{Agreed, VerdictRecord};
 
 use crate::id::{AtomId, Digest, Lineage, Serial};

@@ -1,5 +1,7 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
+mod spent;
+
 use std::sync::Arc;
 
 use descent_core::{

@@ -347,7 +347,7 @@ async fn outcome(
             .map(|_| answer::last_object(heard.answer_text())),
         report,
         report_fault,
-        usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
+        usage: attempt.usage.in_all(usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
         agent_end: heard
             .end

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use descent_core::state::Usage;
+use descent_core::state::{Micros, Usage};
 
 use super::{heard::Heard, report};
 use crate::config::price::Price;
@@ -16,14 +16,17 @@ use crate::config::price::Price;
 #[derive(Debug, Clone, Default)]
 pub struct LiveUsage {
     price: Option<Price>,
+    /// The usage before a kill of the loop, of an attempt that goes on.
+    before: Usage,
     /// The talk of an agent; none for a command.
     heard: Arc<OnceLock<Heard>>,
 }
 
 impl LiveUsage {
-    pub fn new(price: Option<Price>) -> Self {
+    pub fn new(price: Option<Price>, before: Usage) -> Self {
         Self {
             price,
+            before,
             heard: Arc::default(),
         }
     }
@@ -39,16 +42,18 @@ impl LiveUsage {
             Some(heard) => heard.with(|heard| heard.usage()),
             None => report::usage_so_far(dir)?,
         };
-        Some(self.priced(usage))
+        Some(self.in_all(usage))
     }
 
-    /// Adds the cost of the tokens, where none was told and there is a price.
-    pub(super) fn priced(&self, mut usage: Usage) -> Usage {
+    /// The usage of the attempt, with the cost of its tokens, where none was told and there is a price.
+    pub(super) fn in_all(&self, mut usage: Usage) -> Usage {
         let tokens = &usage.tokens;
-        if let (Some(price), None, 1..) = (self.price, usage.cost, tokens.total()) {
+        let is_told = usage.cost.is_some_and(|cost| cost != Micros::default());
+        if let (Some(price), false, 1..) = (self.price, is_told, tokens.total()) {
             usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
             usage.is_estimated = true;
         }
+        usage.add(&self.before);
         usage
     }
 }

@@ -35,7 +35,7 @@ const STANDS: &str = "unchanged: all of it stands already";
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. What is in flight ends at no cost and its results are discarded; what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
+    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. What is in flight ends without costing an attempt, and its results are discarded; what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
 )]
 pub struct RedirectArgs {
     /// Why, in your own words

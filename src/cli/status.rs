@@ -95,7 +95,7 @@ fn show(
     if flags.constraints {
         return constraints::show(context, &state);
     }
-    let world = World::new(state);
+    let world = World::new(ops::with_usage_counted(store.place(), state));
     let observed = observe(store, world.state.run.status);
     let mut notes = notes(&observed, is_edited);
     notes.extend(stop_under_way(&world.state).filter(|_| observed.holder.is_some()));

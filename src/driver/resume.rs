@@ -69,6 +69,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let left = Leftovers {
             finished,
             continued: went_on.keys().cloned().collect(),
+            used: agent::told_so_far(&attempts, &state.run.in_flight),
             gone,
         };
         let slots = went_on

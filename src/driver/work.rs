@@ -5,8 +5,9 @@ mod judging;
 mod kept;
 mod shaped;
 mod told;
+mod used;
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use descent_core::{
     desired::Work,
@@ -14,7 +15,7 @@ use descent_core::{
     fragment,
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
-    state::{Intent, ResultCommit, Usage},
+    state::{Intent, ResultCommit},
     world::{Session, World, earlier},
 };
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,7 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, LiveUsage, Maker, SessionRecord},
+    agent::{self, AgentError, Maker, SessionRecord},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
@@ -37,9 +38,6 @@ use crate::{
     store::{self, StatePlace},
     workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
-
-/// How often the usage of an attempt under way is looked for.
-const USAGE_POLL: Duration = Duration::from_secs(1);
 
 pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
@@ -254,7 +252,7 @@ async fn make(
         prompt: told.prompt.text(),
         files: told.files(),
         bindings: prompt::bindings(&a.world, &a.intent),
-        usage: LiveUsage::new(maker.price()),
+        usage: used::live_usage(a, &maker),
         maker,
         session,
         cwd: dir.path,
@@ -273,7 +271,7 @@ async fn make(
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
     let made = tokio::select! {
         made = agent::make(attempt, cancel) => made,
-        never = follow_usage(a, &usage) => match never {},
+        never = used::follow(a, &usage) => match never {},
     };
     let outcome = match made {
         Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
@@ -321,18 +319,6 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
         })
     });
     told.await
-}
-
-/// Hands on the usage of an attempt under way: a limit may be set at any time.
-async fn follow_usage(a: &Attempting, usage: &LiveUsage) -> Infallible {
-    let mut last = Usage::default();
-    loop {
-        a.clock.sleep(USAGE_POLL).await;
-        if let Some(usage) = usage.so_far(&a.dir).filter(|usage| *usage != last) {
-            a.usage.report(&a.intent, usage.clone());
-            last = usage;
-        }
-    }
 }
 
 /// Faults of a plan that the core cannot see.

@@ -5,13 +5,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use descent_core::state::RunStatus;
+use descent_core::state::{RunStatus, State};
 
 use super::{Client, Progress, announce, liveness, trust};
 use crate::{
+    agent,
     driver::adopt::{self, AdoptionRefusal},
     failure::Failure,
-    store::{LoadedState, Store, StoreError, show_faults},
+    store::{LoadedState, StatePlace, Store, StoreError, show_faults},
 };
 
 /// Between two tries, while the loop adopts an edit or commits.
@@ -125,4 +126,23 @@ pub fn warnings(store: &Store, loaded: &LoadedState) -> Vec<String> {
     });
     let all = lines.chain(rescued);
     all.map(|line| format!("warning: {line}")).collect()
+}
+
+/// The state with the usage that its attempts in flight have told counted as spent, for whoever looks on.
+pub fn with_usage_counted(place: &StatePlace, mut state: State) -> State {
+    let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);
+    if !used.is_empty() {
+        Arc::make_mut(&mut state.run).count_told(&used);
+    }
+    state
+}
+
+/// The state with the usage that its attempts in flight have told, for a change that ends them.
+pub(super) fn with_usage(place: &StatePlace, state: &State) -> State {
+    let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);
+    let mut state = state.clone();
+    if !used.is_empty() {
+        Arc::make_mut(&mut state.run).reserve_told(&used);
+    }
+    state
 }

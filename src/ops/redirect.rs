@@ -15,7 +15,7 @@ use super::{
     ChangeError, Client,
     commit::faulty,
     commit_change,
-    current::{basis, restless, wait_for_loop},
+    current::{basis, restless, wait_for_loop, with_usage},
     liveness::LoopObservation,
     request::{self, Patience},
     start,
@@ -210,7 +210,7 @@ fn commit(
     order: &RedirectOrder,
     open: Option<&OpenRedirect>,
 ) -> Result<RedirectOutcome, Failure> {
-    let lineage = loaded.state.lineage.clone();
+    let (place, lineage) = (store.place().clone(), loaded.state.lineage.clone());
     let mut known = Some(loaded);
     let mut before = None;
     let committed = commit_change(
@@ -231,7 +231,7 @@ fn commit(
                 return Err(ChangeError::Failed(taken_back()));
             }
             before = Some(fresh.state.clone());
-            adopt(client, &fresh.state, order)
+            adopt(client, &with_usage(&place, &fresh.state), order)
                 .map_err(|refusal| ChangeError::Refused(Refused::Change(refusal)))
         },
     )?;

@@ -135,8 +135,13 @@ pub fn run<'a>(
         Notifier::new(command, store.place(), &run, &environment, programs).map(Arc::new)
     });
     let notifier = notifier.transpose()?;
-    if !environment.withheld.is_empty() {
-        client.tell(&Progress::Withheld(environment.withheld.clone()));
+    let withheld = environment.withheld.iter();
+    let withheld: Vec<String> = withheld
+        .filter(|name| !config.passes_on(name))
+        .cloned()
+        .collect();
+    if !withheld.is_empty() {
+        client.tell(&Progress::Withheld(withheld));
     }
     let workspaces = open(client, &store, &loaded.state)?;
     let from = options

@@ -11,7 +11,7 @@ use descent_core::{
 
 use super::{
     ChangeError, Client, Progress, commit_change,
-    current::{basis, restless},
+    current::{basis, restless, with_usage},
 };
 use crate::{
     failure::Failure,
@@ -61,7 +61,7 @@ pub fn undo(
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
-    let mut known = Some(loaded);
+    let (place, mut known) = (store.place().clone(), Some(loaded));
     let committed = commit_change(
         store,
         |store| Ok(basis(&mut known, client, store)?),
@@ -69,7 +69,8 @@ pub fn undo(
             if fresh.state.lineage != then.lineage {
                 return Err(ChangeError::Stale);
             }
-            adopt(client, &workspaces, &fresh.state, then)
+            let fresh = with_usage(&place, &fresh.state);
+            adopt(client, &workspaces, &fresh, then)
         },
     )?;
     let committed = match committed {

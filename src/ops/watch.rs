@@ -12,7 +12,7 @@ use std::{
 
 use descent_core::{
     id::{AtomId, AttemptId},
-    state::State,
+    state::{State, Usage},
     view::work::WorkView,
 };
 
@@ -21,6 +21,7 @@ use super::{
     run::RunReport,
 };
 use crate::{
+    agent,
     events::{EventReader, HappenedEvent},
     failure::Failure,
     files, heartbeat,
@@ -73,6 +74,8 @@ pub struct WatchReport {
     pub trouble: Option<String>,
     pub observed: LoopObservation,
     pub work: Option<WorkView>,
+    /// The usage that attempts in flight have told.
+    pub used: Vec<(AttemptId, Usage)>,
     /// The events since the last look; after a new run began, all of that run.
     pub events: Vec<HappenedEvent>,
 }
@@ -126,7 +129,9 @@ impl Lookout {
         let run = run.unwrap_or_default();
         let is_live = observed.holder.is_some();
         let work = is_live.then(|| heartbeat::work::read(self.store.place(), &run));
+        let attempts = self.store.place().attempts();
         WatchReport {
+            used: agent::told_so_far(&attempts, &self.loaded.state.run.in_flight),
             loaded: Arc::clone(&self.loaded),
             is_news,
             trouble: self.trouble.clone(),

@@ -98,14 +98,21 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             retry,
             of,
             wait_ms,
+            reason,
             ..
-        } => (
-            "transient",
-            format!(
-                "{atom}: a passing failure, costs no attempt; retry {retry} of {of} in {}",
-                time(*wait_ms)
-            ),
-        ),
+        } => {
+            let why = match reason.as_str() {
+                "" => String::new(),
+                why => format!(" ({})", line(why)),
+            };
+            (
+                "transient",
+                format!(
+                    "{atom}: costs no attempt; retry {retry} of {of} in {}{why}",
+                    time(*wait_ms)
+                ),
+            )
+        }
         Event::Limited {
             atom,
             agent,

@@ -91,10 +91,12 @@ fn about(page: &mut Page, why: &Why) {
     }
     if let Some(action) = &why.action {
         page.push(label("does").plain(line(action)));
+    } else if let Some(agent) = &why.agent {
+        page.push(label("does").dim(format!("what the agent {agent} makes of it")));
     } else if why.kind == "plan" {
         page.push(label("does").dim("what the worker of descent.toml plans"));
     } else if why.kind == "task" {
-        page.push(label("does").dim("whatever the worker of descent.toml makes of it"));
+        page.push(label("does").dim("what the worker of descent.toml makes of it"));
     }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));

@@ -72,7 +72,7 @@ impl Consequence {
                 return (words, ids);
             }
             Self::Guided(ids) => return ("tried anew with these words", ids),
-            Self::FlightEnds(ids) => return ("what is in flight ends, at no cost", ids),
+            Self::FlightEnds(ids) => return ("what is in flight ends, and costs no attempt", ids),
             Self::OutsideStays(ids) => {
                 return ("what these did outside of the tree is not taken back", ids);
             }

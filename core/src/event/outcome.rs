@@ -50,6 +50,15 @@ impl Outcome {
         }
     }
 
+    /// Whether it ended before its agent could tell all that it used.
+    pub fn was_cut_off(&self) -> bool {
+        let is_broken = matches!(
+            self.agent_end,
+            Some(AgentEnd::Silent { .. } | AgentEnd::Protocol(_))
+        );
+        is_broken || matches!(self.how, CommandEnd::TimedOut | CommandEnd::Signal(_))
+    }
+
     /// An outcome with nothing but the end.
     pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
         Self {
@@ -133,6 +142,8 @@ pub struct Leftovers {
     pub finished: Vec<(AttemptId, Outcome)>,
     /// Attempts whose agent can go on in its session, in a workspace that is as it left it.
     pub continued: BTreeSet<AttemptId>,
+    /// The usage that attempts in flight had told.
+    pub used: Vec<(AttemptId, Usage)>,
     /// Commits that the state names and the repository has lost.
     pub gone: BTreeSet<CommitId>,
 }

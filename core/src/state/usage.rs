@@ -41,6 +41,14 @@ record! {
     }
 }
 
+/// The usage that an attempt told.
+#[derive(Debug, Clone, Default)]
+pub struct ReportedUsage {
+    pub usage: Usage,
+    /// The attempt came to its end, so nothing is left to tell.
+    pub is_whole: bool,
+}
+
 impl Tokens {
     pub fn new(input: u64, output: u64, cached: u64) -> Self {
         Self {
@@ -55,6 +63,12 @@ impl Tokens {
     pub fn total(&self) -> u64 {
         let read = self.input.saturating_add(self.cached);
         read.saturating_add(self.output)
+    }
+
+    fn raise_to(&mut self, other: &Self) {
+        self.input = self.input.max(other.input);
+        self.output = self.output.max(other.output);
+        self.cached = self.cached.max(other.cached);
     }
 
     fn add(&mut self, other: &Self) {
@@ -77,6 +91,27 @@ impl Usage {
             UsageLimit::Tokens => self.tokens.total(),
             UsageLimit::Cost => self.cost.map_or(0, |cost| cost.0),
         }
+    }
+
+    /// Takes a later report of the same attempt, which says as much at least.
+    pub fn raise_to(&mut self, later: &Self) {
+        self.calls = self.calls.max(later.calls);
+        self.tokens.raise_to(&later.tokens);
+        self.cost = self.cost.max(later.cost);
+        self.is_estimated |= later.is_estimated;
+    }
+
+    /// Takes from an estimate what was not told.
+    pub fn fill_from(&mut self, estimate: &Self) {
+        let told = self.clone();
+        if self.calls == 0 {
+            self.calls = estimate.calls;
+        }
+        if self.tokens.total() == 0 {
+            self.tokens = estimate.tokens.clone();
+        }
+        self.cost = self.cost.or(estimate.cost);
+        self.is_estimated |= *self != told;
     }
 
     /// The share of one of so many attempts, rounded up.

@@ -29,7 +29,7 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
     let end = outcome.agent_end.clone();
     match (intent, end.filter(|end| *end != AgentEnd::Done)) {
         (Some(intent), Some(end)) => {
-            usage::ended(transaction, id, &outcome.usage);
+            usage::ended(transaction, id, &outcome);
             judge(transaction, &intent, &outcome, &end);
         }
         _ => attempt_end::ended(transaction, id, epoch, outcome),

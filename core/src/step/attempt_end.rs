@@ -30,7 +30,7 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         });
         return;
     };
-    usage::ended(transaction, id, &outcome.usage);
+    usage::ended(transaction, id, &outcome);
     match outcome.is_success() {
         true => finished(transaction, &intent, outcome),
         false => by_exit(transaction, &intent, &outcome),
@@ -160,8 +160,8 @@ pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &O
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
+    let mut failure = by_outcome(outcome, FailureClass::Environmental);
     if tried.transient >= most {
-        let mut failure = by_outcome(outcome, FailureClass::Environmental);
         if most > 0 {
             failure.reason = format!("still transient after {most} retries ({})", failure.reason);
         }
@@ -185,6 +185,7 @@ pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &O
         retry,
         of: most,
         wait_ms,
+        reason: failure.reason,
     });
 }
 

@@ -6,7 +6,9 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Refusal, agent_end, attempt_end, lost_commits, redirect, transaction::Transaction};
+use super::{
+    Refusal, agent_end, attempt_end, lost_commits, redirect, transaction::Transaction, usage,
+};
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
     id::{AtomId, AttemptId, Epoch, RunId},
@@ -28,6 +30,9 @@ pub(super) fn started(
     transaction.begin();
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
+    for (id, used) in &left.used {
+        usage::told_before(transaction, id, used);
+    }
     land_all(transaction, left.finished, &left.continued);
     lost_commits::mend(transaction, &left.gone);
     transaction.session.left_open = left_open(transaction);

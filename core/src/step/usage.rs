@@ -3,8 +3,10 @@
 //! Invariant: the usage of an attempt is reserved by its intent and settled once, when it lands (`transaction/settle`).
 
 use crate::{
+    event::Outcome,
     id::{AgentName, AtomId, AttemptId, Epoch},
     state::{AgentSpent, Intent, Role, Usage, UsageLimit},
+    verdict::CommandEnd,
 };
 
 use super::transaction::Transaction;
@@ -13,17 +15,26 @@ use super::transaction::Transaction;
 pub(super) fn reported(transaction: &mut Transaction, id: AttemptId, epoch: Epoch, usage: Usage) {
     let is_it = |intent: &Intent| intent.epoch == epoch;
     if transaction.in_flight(&id).is_some_and(is_it) && !has_ended(transaction, &id) {
-        transaction.session.reported.insert(id, usage);
+        let reported = transaction.session.reported.entry(id).or_default();
+        reported.usage.raise_to(&usage);
     }
 }
 
-/// Takes the report of an attempt that is over; without one its last counts.
-pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, usage: &Usage) {
-    let reported = transaction.session.reported.entry(id.clone());
-    let known = reported.or_default();
-    if !usage.is_none() {
-        known.clone_from(usage);
+/// Takes the usage that an attempt in flight had told before this run.
+pub(super) fn told_before(transaction: &mut Transaction, id: &AttemptId, usage: &Usage) {
+    if transaction.in_flight(id).is_some() {
+        let reported = transaction.session.reported.entry(id.clone()).or_default();
+        reported.usage.raise_to(usage);
     }
+}
+
+/// Takes the last report of an attempt that is over.
+pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+    let reported = transaction.session.reported.entry(id.clone()).or_default();
+    reported.usage.raise_to(&outcome.usage);
+    // An agent that called no model before it was cut off used nothing.
+    let is_cut = outcome.was_cut_off() && reported.usage.calls > 0;
+    reported.is_whole = !is_cut && outcome.how != CommandEnd::TimedOut;
 }
 
 /// The first limit that is reached: by attempts that are over, or passed by those under way.
@@ -64,10 +75,7 @@ pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool
         return false;
     }
     let has_told_none = || {
-        let is_silent = |row: &AgentSpent| {
-            let used = row.usage.calls > 0 || row.usage.tokens.total() > 0;
-            row.agent == *agent && used && row.usage.cost.is_none()
-        };
+        let is_silent = |row: &AgentSpent| row.agent == *agent && row.is_cost_untold;
         transaction.state.run.spent_by_agent.iter().any(is_silent)
     };
     match transaction.session.agents.tells_cost(agent) {
@@ -130,9 +138,10 @@ impl Sums {
             running: Usage::default(),
         };
         for intent in in_flight {
-            let Some(usage) = transaction.session.reported.get(&intent.id) else {
+            let Some(reported) = transaction.session.reported.get(&intent.id) else {
                 continue;
             };
+            let usage = &reported.usage;
             match has_ended(transaction, &intent.id) {
                 true => sums.over.add(usage),
                 false => sums.running.add(usage),
@@ -163,7 +172,7 @@ pub(super) fn claimed<'i>(
         let reported = transaction.session.reported.get(&intent.id);
         for (limit, sum) in UsageLimit::ALL.into_iter().zip(&mut claims.0) {
             let reserved = intent.reserved.of(limit);
-            let known = reported.map_or(0, |usage| usage.of(limit));
+            let known = reported.map_or(0, |reported| reported.usage.of(limit));
             *sum = sum.saturating_add(reserved.max(known));
         }
     }

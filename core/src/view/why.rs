@@ -29,7 +29,7 @@ use crate::{
     doc::Node,
     event::Event,
     graph::{Ix, NodeKind},
-    id::{AtomId, AttemptId, Digest},
+    id::{AgentName, AtomId, AttemptId, Digest},
     state::{AtomStatus, Check, Entry, EntryKind, FreeValue, Task, TryEnd},
     world::World,
 };
@@ -52,6 +52,9 @@ pub struct Why {
     /// The shell action; without one the worker does the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The agent that the atom names for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -138,6 +141,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .task()
             .and_then(|task| task.spec.action.as_ref())
             .map(|action| action.run.clone()),
+        agent: atom.task().and_then(|task| task.spec.agent.clone()),
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())

@@ -13,7 +13,7 @@ use super::unavailable::Unavailable;
 use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::{Intent, ResultCommit, Usage, VerdictRecord},
+    state::{Intent, ReportedUsage, ResultCommit, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -29,7 +29,7 @@ pub struct Session {
     pub(crate) start: Option<CommitId>,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Usage that attempts in flight have reported so far, or at their end.
-    pub(crate) reported: BTreeMap<AttemptId, Usage>,
+    pub(crate) reported: BTreeMap<AttemptId, ReportedUsage>,
     /// Trees by commit, as far as the host has reported them.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
     /// The trees of speculations, by group and choice.

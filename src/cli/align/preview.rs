@@ -407,7 +407,10 @@ fn from(start: &StartedFrom, uncommitted: usize) -> String {
 
 fn needs_worker(world: &World) -> bool {
     let mut atoms = world.state.atoms.values();
-    atoms.any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()))
+    atoms.any(|atom| {
+        let task = atom.task();
+        task.is_some_and(|task| task.spec.action.is_none() && task.spec.agent.is_none())
+    })
 }
 
 /// Pairs at most of atoms that may conflict in the files that they touch.

@@ -1,10 +1,11 @@
 //! The scene of the overview, from what was seen last.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use descent_core::{
     event::Event,
-    id::{AtomId, UnixMillis},
+    id::{AtomId, AttemptId, UnixMillis},
+    state::Usage,
     view::{self, graph::GraphView, liveness::Activity, usage::UsageView, work::WorkView},
     world::World,
 };
@@ -35,6 +36,7 @@ pub(super) struct WatchHistory {
     bound: VecDeque<u64>,
     failing: VecDeque<u64>,
     pub(super) work: Option<WorkView>,
+    used: Vec<(AttemptId, Usage)>,
     status: Line,
 }
 
@@ -48,8 +50,11 @@ impl WatchHistory {
             (self.bound, self.failing) = Default::default();
             self.events.clear();
         }
-        if look.is_news || self.graph.is_none() {
-            self.see_state(World::new(state.clone()));
+        if look.is_news || self.graph.is_none() || self.used != look.used {
+            self.used.clone_from(&look.used);
+            let mut state = state.clone();
+            Arc::make_mut(&mut state.run).count_told(&look.used);
+            self.see_state(World::new(state));
         }
         look.events
             .iter()

@@ -341,10 +341,10 @@ fn a_worker_that_calls_models_and_tells_no_cost_is_not_started_again_under_a_lim
     let world = world("echo $DESCENT_ATOM >> OUT/made; touch $DESCENT_ATOM; uses '{\"calls\": 1}'");
     world.align(&plan(&[CHECK], json!({"cost_usd": "5"}), chain()));
     let result = ends(&world, 69, "unavailable");
-    let summary = result["summary"].to_string();
+    let moves = result["next_moves"].to_string();
     assert!(
-        summary.contains("give it a `price` in descent.toml"),
-        "{summary}"
+        moves.contains("give it a price in descent.toml (agents.worker.price)"),
+        "{moves}"
     );
     assert_eq!(world.left("made"), "A1\n");
 }

@@ -86,3 +86,26 @@ fn a_limit_of_money_that_is_set_in_mid_run_starts_no_agent_that_tells_no_cost() 
     );
     assert_eq!(result["code"], "E-AGENT-COST", "{result}");
 }
+
+#[test]
+fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redirect() {
+    for protocol in [Claude, Acp] {
+        let nap = long_nap();
+        let world = world(protocol, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
+        let shown = || world.status()["spent"]["calls"].as_u64().unwrap_or(0);
+        let mut run = world.start(&["run"]);
+        wait_for("its first call is shown", || shown() > 0);
+        let first = shown();
+        run.kill();
+        let mut run = world.start(&["run"]);
+        wait_for("a call after the kill is shown", || shown() > first);
+        let second = shown();
+        let redirect = ["redirect", "--set", "model_calls=1000", "-y"];
+        world.descent(&redirect).expect(0);
+        let spent = world.state()["run"]["spent"]["calls"].as_u64().unwrap();
+        assert!(spent >= second, "{protocol:?}: {spent} of {second}");
+        world.descent(&["stop"]).expect(0);
+        run.wait().expect(3);
+        assert!(processes(&nap).is_empty(), "{protocol:?}");
+    }
+}

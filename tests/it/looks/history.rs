@@ -235,7 +235,7 @@ fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
     world.wait_for_file("at");
     let first = world.state()["run"]["epoch"].as_u64();
     let done = world.descent(&["undo", "1", "-y"]).expect(0);
-    done.shows("what is in flight ends, at no cost: A2");
+    done.shows("what is in flight ends, and costs no attempt: A2");
     wait_for("the second attempt", || {
         world.left("at").lines().count() == 2
     });

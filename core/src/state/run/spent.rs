@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use super::{Intent, Run};
 use crate::{
-    id::AgentName,
-    state::{Role, Usage, table::record},
+    id::{AgentName, AttemptId},
+    state::{ReportedUsage, Role, Usage, table::record},
 };
 
 /// Agents that are told apart; the usage of further ones counts in all.
@@ -37,6 +37,8 @@ record! {
         filled[program] role: Role = Role::Worker,
         /// Attempts from the first one on whose usage is known
         always[program] attempts: u64,
+        /// Whether an attempt called models to its end and told no cost
+        filled[program] is_cost_untold as "cost_untold": bool,
         part[program] usage: Usage,
     }
 }
@@ -62,13 +64,33 @@ impl Run {
     }
 
     /// Takes the usage of an attempt that is over into what is spent.
-    pub fn settle(&mut self, intent: &Intent, usage: &Usage) {
+    pub(crate) fn settle(&mut self, intent: &Intent, reported: &ReportedUsage) {
+        let usage = &reported.usage;
+        if let Some(row) = self.count(intent, usage) {
+            row.attempts += 1;
+            let has_used = usage.calls > 0 || usage.tokens.total() > 0;
+            row.is_cost_untold |= reported.is_whole && has_used && usage.cost.is_none();
+        }
+    }
+
+    /// Counts the usage that attempts in flight have told, for whoever looks on.
+    pub fn count_told(&mut self, used: &[(AttemptId, Usage)]) {
+        for (id, told) in used {
+            let mut in_flight = self.in_flight.iter();
+            if let Some(intent) = in_flight.find(|intent| intent.id == *id).cloned() {
+                self.count(&intent, told);
+            }
+        }
+    }
+
+    /// Counts usage in all and with its agent; the agent's row, if it has one.
+    fn count(&mut self, intent: &Intent, usage: &Usage) -> Option<&mut AgentSpent> {
         self.spent.usage.add(usage);
         let agent = intent.payer();
         let is_it = |row: &AgentSpent| row.agent == agent && row.role == intent.role;
         let is_known = self.spent_by_agent.iter().any(is_it);
         if !is_known && (usage.is_none() || !self.has_room_for(&agent)) {
-            return;
+            return None;
         }
         let rows: &mut Vec<AgentSpent> = &mut self.spent_by_agent;
         if !is_known {
@@ -76,19 +98,36 @@ impl Run {
                 agent: agent.clone(),
                 role: intent.role,
                 attempts: 0,
+                is_cost_untold: false,
                 usage: Usage::default(),
                 extra: Default::default(),
             });
         }
-        if let Some(row) = rows.iter_mut().find(|row| is_it(row)) {
-            row.attempts += 1;
-            row.usage.add(usage);
+        let row = rows.iter_mut().find(|row| is_it(row))?;
+        row.usage.add(usage);
+        Some(row)
+    }
+
+    /// Takes the usage that attempts in flight have told into what is reserved for them: it is settled if nobody sees
+    /// their end.
+    pub fn reserve_told(&mut self, used: &[(AttemptId, Usage)]) {
+        for (id, told) in used {
+            let mut in_flight = self.in_flight.iter_mut();
+            if let Some(intent) = in_flight.find(|intent| intent.id == *id) {
+                let mut told = told.clone();
+                told.fill_from(&intent.reserved);
+                intent.reserved = told;
+            }
         }
     }
 
     /// The usage of an attempt whose end nobody saw is what was reserved for it.
     pub fn settle_unseen(&mut self, intent: &Intent) {
-        self.settle(intent, &intent.reserved);
+        let reserved = ReportedUsage {
+            usage: intent.reserved.clone(),
+            is_whole: false,
+        };
+        self.settle(intent, &reserved);
     }
 
     fn has_room_for(&self, agent: &AgentName) -> bool {

@@ -8,11 +8,15 @@ use super::Transaction;
 use crate::state::{Intent, Usage};
 
 impl Transaction {
-    /// An attempt counts as it reported; one that was cut off without a report as what was reserved for it.
+    /// An attempt counts as it reported; of one that was cut off, what it did not tell counts as was reserved for it.
     pub(super) fn settle(&mut self, intent: &Intent) {
         let reported = self.session.reported.remove(&intent.id);
-        let usage = reported.unwrap_or_else(|| intent.reserved.clone());
-        self.run().settle(intent, &usage);
+        let mut reported = reported.unwrap_or_default();
+        if !reported.is_whole {
+            reported.usage.fill_from(&intent.reserved);
+        }
+        self.run().settle(intent, &reported);
+        let usage = reported.usage;
         if !usage.is_none() {
             self.settle_with_phases(intent, &usage);
         }

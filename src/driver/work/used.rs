@@ -1,0 +1,34 @@
+//! The usage of an attempt while it goes on: handed on to the loop, and kept for other processes and the next run.
+
+use std::{convert::Infallible, time::Duration};
+
+use descent_core::state::Usage;
+
+use super::Attempting;
+use crate::agent::{self, LiveUsage, Maker};
+
+/// How often the usage of an attempt under way is looked for.
+const USAGE_POLL: Duration = Duration::from_secs(1);
+
+/// The usage of an attempt that begins, or that goes on after a kill of the loop.
+pub(super) fn live_usage(a: &Attempting, maker: &Maker) -> LiveUsage {
+    let before = agent::kept_usage(&a.place.attempts(), &a.intent);
+    LiveUsage::new(maker.price(), before.unwrap_or_default())
+}
+
+/// Hands on the usage of an attempt under way: a limit may be set at any time.
+pub(super) async fn follow(a: &Attempting, usage: &LiveUsage) -> Infallible {
+    let mut last = Usage::default();
+    loop {
+        a.clock.sleep(USAGE_POLL).await;
+        let so_far = usage.so_far(&a.dir);
+        let Some(usage) = so_far.filter(|usage| !usage.is_none() && *usage != last) else {
+            continue;
+        };
+        a.usage.report(&a.intent, usage.clone());
+        if let Err(error) = agent::keep_usage(&a.dir, &a.intent, &usage) {
+            tracing::debug!(%error, "the usage of an attempt is not kept");
+        }
+        last = usage;
+    }
+}
