@@ -25,6 +25,8 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Shape {
     validator: Arc<Validator>,
+    /// Its JSON.
+    text: Arc<str>,
 }
 
 /// Why a schema cannot be used.
@@ -87,7 +89,13 @@ impl Shape {
         })?;
         Ok(Self {
             validator: Arc::new(validator),
+            text: text.into(),
         })
+    }
+
+    /// The schema as JSON, if it is no longer than that.
+    pub fn text(&self, bytes_max: usize) -> Option<&str> {
+        (self.text.len() <= bytes_max).then_some(&*self.text)
     }
 
     /// The faults in the report of an attempt that says that it succeeded, the first few.

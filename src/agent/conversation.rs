@@ -331,7 +331,7 @@ async fn outcome(
         }
         Ok(None) => match repair::report(&heard) {
             Ok(report) => (Some(report), None),
-            Err(fault) if is_done => (None, Some(format!("its answer cannot be used: {fault}"))),
+            Err(fault) if is_done => (None, Some(fault)),
             Err(_) => (None, None),
         },
     };

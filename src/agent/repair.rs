@@ -13,6 +13,9 @@ use crate::shape::Shape;
 /// Further turns in which an answer is mended.
 const TURNS_MAX: u32 = 2;
 
+/// Bytes at most of a schema that is told again.
+const SCHEMA_BYTES_MAX: usize = 4 << 10;
+
 /// Looks at each answer, and asks again for one that is no use.
 pub(super) struct Repairs {
     turns: u32,
@@ -49,12 +52,12 @@ impl Repairs {
         self.turns += 1;
         heard.with(HeardSoFar::next_turn);
         let form = self.wanted.form();
-        let schema = match &self.shape {
-            Some(_) => ". Its `value` fits the JSON Schema of the task",
-            None => "",
+        let shaped = match &self.shape {
+            Some(shape) => shaped(form, shape),
+            None => form.to_owned(),
         };
         Some(format!(
-            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{form}{schema}"
+            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{shaped}"
         ))
     }
 
@@ -95,6 +98,15 @@ impl AnswerKind {
             }
             Self::Fragment => ", as it was asked for.",
         }
+    }
+}
+
+/// The form with a place for the value, and the schema that it fits.
+fn shaped(form: &str, shape: &Shape) -> String {
+    let form = form.replace("\"value\": null", "\"value\": VALUE");
+    match shape.text(SCHEMA_BYTES_MAX) {
+        Some(schema) => format!("{form}\nVALUE fits this JSON Schema: {schema}"),
+        None => format!("{form}\nVALUE fits the JSON Schema of the task."),
     }
 }
 

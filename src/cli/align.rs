@@ -35,7 +35,7 @@ use crate::{
     failure::{Failure, quoted},
     ops::{
         self,
-        agents::{AgentLook, AgentUse},
+        agents::{self, AgentLook, AgentUse},
         align::{existing, is_same, isolation, refuse_unfinished},
         compare::CheckoutComparison,
     },
@@ -124,10 +124,10 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         }
         read => read,
     };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_agent = config.worker_line().is_some() || !agents::installed(&path).is_empty();
     let (mut state, carried) = state.map_err(|refusal| match refusal {
-        AlignRefusal::Incomplete(missing) => {
-            proposals::complete(&missing, &flags, &top, config.worker_line().is_some())
-        }
+        AlignRefusal::Incomplete(missing) => proposals::complete(&missing, &flags, &top, has_agent),
         AlignRefusal::Failed(failure) => failure,
     })?;
     let existing = existing(context.place()?)?;

@@ -27,7 +27,7 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
     let change = |pair: &String| {
         let (limit, value) = read(pair)?;
         ConstraintChange::new(&limit, value).map_err(|fault| {
-            let hint = fault.hint.unwrap_or_else(|| example(&limit));
+            let hint = fault.hint.unwrap_or_else(|| example(&limit, pair));
             let message = format!("--set {pair}: {}", fault.message);
             Failure::usage(message, hint)
         })
@@ -81,16 +81,35 @@ fn value_of(form: ValueForm, value: &str) -> Node {
     }
 }
 
-fn example(limit: &ConstraintRule) -> String {
+fn example(limit: &ConstraintRule, pair: &str) -> String {
+    if let Some(count) = abbreviated(pair).filter(|_| limit.form == ValueForm::Count) {
+        return format!("--set {}={count}", limit.key);
+    }
     let value = match (limit.key, limit.form) {
         ("time_budget" | "attempt_timeout", _) => "30m",
         ("cost_usd", _) => "2.50",
+        ("tokens", _) => "2000000",
+        ("model_calls", _) => "200",
         (_, ValueForm::Count) => "2",
         (_, ValueForm::List) => "one,two",
         (_, ValueForm::Text) => "TEXT",
         (_, ValueForm::Flag) => "true",
     };
     format!("--set {}={value}", limit.key)
+}
+
+/// The number that a person meant by `2M`, `200k`, `2,000,000` or `2_000_000`.
+fn abbreviated(pair: &str) -> Option<u64> {
+    let (_, value) = pair.split_once('=')?;
+    let value = value.trim().replace([',', '_', '\''], "");
+    let (digits, times) = match value.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => match value.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1_000_000),
+            None => (value.as_str(), 1),
+        },
+    };
+    digits.parse::<u64>().ok()?.checked_mul(times)
 }
 
 /// The constraints in force: `descent status --constraints --json`

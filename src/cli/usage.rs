@@ -7,7 +7,7 @@ use clap::{
 use descent_core::doc::suggest;
 
 use super::help;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 
 /// Other programs' names for the commands here.
 const MEANT: [(&[&str], &str); 16] = [
@@ -84,6 +84,9 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     let of_text = TEXTS.iter();
     let mut of_text = of_text.filter(|(name, _)| command.is_some_and(|command| command == name));
     if let Some((name, text)) = of_text.next().filter(|_| !argument.starts_with('-')) {
+        if let Some(hint) = guidance_for(name, &argument, typed) {
+            return Failure::usage(what, hint);
+        }
         let what = format!("{what}: a {text} of several words stands in quotes");
         return Failure::usage(what, format!("descent {name} \"{}\"", words(typed, name)));
     }
@@ -99,6 +102,18 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
         None => help_of(command),
     };
     Failure::usage(what, hint)
+}
+
+/// `guide S1 "some words"` means the atom first.
+fn guidance_for(command: &str, argument: &str, typed: &[String]) -> Option<String> {
+    let mut words = typed.iter().skip_while(|word| *word != command).skip(1);
+    let (atom, text) = (words.next()?, words.next()?);
+    let is_meant = command == "guide"
+        && text == argument
+        && text.contains(' ')
+        && !atom.contains(' ')
+        && !atom.starts_with('-');
+    is_meant.then(|| format!("descent guide {} --for {atom}", quoted(text)))
 }
 
 /// The bare words after the command, up to the first option.

@@ -26,7 +26,7 @@ pub struct Preset {
     pub log_in: String,
     /// Variables that hold a key for it; none is passed on by itself.
     pub variables: Vec<String>,
-    /// Variables that say where its login lies; they are passed on.
+    /// Variables that say where its login, its configuration or its server lies; they are passed on.
     pub env: Vec<String>,
     /// Variables that are set for it.
     #[serde(default)]

@@ -42,6 +42,14 @@ impl<'a> PromptSubject<'a> {
         self.atom().is_some_and(|atom| atom.plan().is_some())
     }
 
+    /// Whether it shall give a value that fits a schema.
+    pub(super) fn is_shaped(&self) -> bool {
+        let has_schema = self
+            .task()
+            .is_some_and(|task| task.spec.output_schema.is_some());
+        has_schema && !self.is_plan()
+    }
+
     /// The result of a task that this attempt may build on.
     pub(super) fn result(&self, x: Ix) -> Option<&'a Binding> {
         let state = &self.world.state;

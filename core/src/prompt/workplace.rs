@@ -124,14 +124,21 @@ pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSecti
             "If it cannot be planned, answer with {\"clarity\": \"BLOCKED\", \"summary\": \"why\"}",
         ],
     };
+    let is_shaped = subject.is_shaped();
     let line = |line: &&str| match line.starts_with('{') {
+        true if is_shaped => format!("  {}\n", line.replace(NO_VALUE, "\"value\": VALUE")),
         true => format!("  {line}\n"),
         false => format!("- {line}\n"),
     };
-    let lines: String = lines.iter().map(line).collect();
+    let mut lines: String = lines.iter().map(line).collect();
+    if is_shaped {
+        lines.push_str("- VALUE fits the JSON Schema of the task.\n");
+    }
     PromptSection::new("ending", "How to end", ENDING_BYTES_MAX).with(lines)
 }
 
+/// The value in the form of an answer.
+const NO_VALUE: &str = "\"value\": null";
 const REPORT: &str = "{\"summary\": \"...\", \"value\": null, \"artifacts\": [\"path\"], \"clarity\": \"CLEAR\", \"handoff\": \"...\"}";
 const ANSWER: &str = "{\"success\": true, \"summary\": \"...\", \"value\": null, \"artifacts\": [\"path\"], \"clarity\": \"CLEAR\", \"handoff\": \"...\"}";
 const FRAGMENT: &str = "{\"reasoning\": \"why so\", \"atoms\": {\"parse\": {\"description\": \"write the parser\", \"action\": {\"run\": \"make parser\"}}, \"test\": {\"description\": \"test it\", \"depends_on\": [\"parse\"]}}}";

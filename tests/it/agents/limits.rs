@@ -93,7 +93,7 @@ fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redir
         let nap = long_nap();
         let world = world(protocol, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
         let shown = || world.status()["spent"]["calls"].as_u64().unwrap_or(0);
-        let mut run = world.start(&["run"]);
+        let run = world.start(&["run"]);
         wait_for("its first call is shown", || shown() > 0);
         let first = shown();
         run.kill();

@@ -1,6 +1,8 @@
 //! Command lines that cannot be read: a code, what is wrong, and the command that was probably meant.
 
-use crate::world::World;
+use serde_json::json;
+
+use crate::world::{World, plan, task};
 
 #[track_caller]
 fn check(args: &[&str], message: &str, next: &str) {
@@ -79,4 +81,33 @@ fn a_program_gets_the_same_as_one_value() {
     assert_eq!(error["code"], "E-USAGE");
     assert_eq!(error["message"], "there is no command `list`");
     assert_eq!(error["hint"], "descent status");
+}
+
+#[test]
+fn guidance_with_the_atom_first_is_shown_with_its_flag() {
+    check(
+        &["guide", "S1", "write done-1"],
+        "unexpected argument `write done-1`",
+        "descent guide 'write done-1' --for S1",
+    );
+}
+
+#[test]
+fn an_abbreviated_number_is_shown_in_full() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f f"],
+        json!({}),
+        json!({"S1": task("touch f")}),
+    ));
+    for (typed, whole) in [
+        ("tokens=2M", "tokens=2000000"),
+        ("tokens=1,500,000", "tokens=1500000"),
+        ("model_calls=1k", "model_calls=1000"),
+        ("tokens=many", "tokens=2000000"),
+    ] {
+        let ran = world.descent(&["run", "--set", typed]).expect(2);
+        let next = format!("next: --set {whole}");
+        assert!(ran.stderr.contains(&next), "{typed}: {}", ran.stderr);
+    }
 }
