@@ -28,6 +28,7 @@ mod history;
 mod host;
 mod ignored;
 mod index;
+mod kept;
 mod lay;
 mod lineage;
 mod listing;
@@ -60,6 +61,7 @@ pub use snapshot::SnapshotNote;
 use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};
 use host::{Env, GitHost};
+use kept::KeptFiles;
 use std::{
     collections::HashMap,
     ffi::OsStr,
@@ -80,6 +82,8 @@ struct Repository {
     common_dir: PathBuf,
     /// The repository whose objects ours borrows; `None` if it borrows from nobody.
     person: Option<Git>,
+    /// The files that decide about bytes; `None` in the person's repository.
+    kept: Option<KeptFiles>,
     /// The person's environment, under which repositories inside this one are opened.
     theirs: Env,
     /// Trees of commits, which never change; cleared when there are too many.
@@ -117,6 +121,7 @@ impl Git {
             git_dir,
             common_dir,
             person: None,
+            kept: None,
             theirs: theirs.clone(),
             trees: Mutex::default(),
         }))))

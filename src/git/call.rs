@@ -35,15 +35,20 @@ impl Git {
     }
 
     pub(super) fn call_in(&self, verb: &'static str, git_dir: &Path, tree: &Path) -> Call<'_> {
+        let mut env: Env = vec![
+            ("GIT_DIR".into(), git_dir.into()),
+            ("GIT_WORK_TREE".into(), tree.into()),
+        ];
+        if self.0.kept.is_some() {
+            // No file names another directory for settings.
+            env.push(("GIT_COMMON_DIR".into(), self.common_dir().into()));
+        }
         Call {
             git: self,
             verb,
             before: vec!["--no-pager".into()],
             args: Vec::new(),
-            env: vec![
-                ("GIT_DIR".into(), git_dir.into()),
-                ("GIT_WORK_TREE".into(), tree.into()),
-            ],
+            env,
             cwd: tree.to_owned(),
             stdin: None,
             bad_id: None,
@@ -131,6 +136,7 @@ impl Call<'_> {
         if let Some(text) = self.bad_id {
             return Err(GitError::BadId { text });
         }
+        self.git.put_back()?;
         let mut args = self.before;
         args.push(self.verb.into());
         args.extend(self.args);

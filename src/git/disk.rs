@@ -2,13 +2,19 @@
 #![allow(clippy::disallowed_methods)] // door: files beside git's own work
 
 use super::GitError;
-use crate::{failure::lack_of, files};
+use crate::{
+    failure::lack_of,
+    files::{self, PathKind},
+};
 use std::{
-    fs::{self, File, FileTimes, Permissions},
+    fs::{self, File, FileTimes, Metadata, Permissions},
     io::{self, Write},
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// Copies an index with its modification time. Git takes an entry for clean only if the file is
@@ -109,14 +115,54 @@ pub(super) fn borrow_repository(
     Ok(())
 }
 
+pub(super) fn has_bytes(path: &Path, bytes: &[u8]) -> bool {
+    files::read(path, bytes.len() as u64).is_ok_and(|found| found == bytes)
+}
+
 /// Writes a file of ours only if its bytes differ, and then completely or not at all.
 pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
-    if files::read(path, bytes.len() as u64).is_ok_and(|found| found == bytes) {
+    if has_bytes(path, bytes) {
         return Ok(());
     }
     make_dirs(path.parent().unwrap_or(path))?;
     files::write_whole(path, bytes).map_err(GitError::io(path))
 }
+
+/// The same, whatever is in its place; its directory exists.
+pub(super) fn hold_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
+    if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        remove_tree(path)?;
+    }
+    keep_bytes(path, bytes)
+}
+
+/// It differs after any change of the file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+/// The stamp of a file that did not change in the last second: a later change gets another time,
+/// however coarse the clock of the file system is. Nobody but the system sets this time.
+pub(super) fn settled_stamp(path: &Path) -> Option<FileStamp> {
+    let meta = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    let changed = Duration::from_secs(u64::try_from(meta.ctime()).ok()?);
+    let since = (SystemTime::UNIX_EPOCH + changed).elapsed().ok()?;
+    (since > SETTLED).then(|| FileStamp {
+        device: meta.dev(),
+        inode: meta.ino(),
+        size: meta.size(),
+        changed_s: meta.ctime(),
+        changed_ns: meta.ctime_nsec(),
+    })
+}
+
+/// More than a second, of which the fraction is not counted.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// Writes a file that cannot exist yet.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
@@ -193,10 +239,13 @@ pub(super) fn is_older_than(path: &Path, age: Duration) -> bool {
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > age))
 }
 
-/// Whether the path is neither file nor directory nor symlink: a pipe, a socket, a device.
-pub(super) fn is_special(top: &Path, path: &Path) -> bool {
-    let meta = top.join(path).symlink_metadata();
-    meta.is_ok_and(|meta| !meta.is_file() && !meta.is_dir() && !meta.is_symlink())
+/// The kind of a path that is neither file nor directory nor symlink: a pipe, a socket, a device.
+pub(super) fn special(top: &Path, path: &Path) -> Option<PathKind> {
+    let meta = top.join(path).symlink_metadata().ok()?;
+    match PathKind::of(meta.file_type())? {
+        PathKind::Directory | PathKind::Link => None,
+        what => Some(what),
+    }
 }
 
 /// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.

@@ -11,6 +11,7 @@ use super::{
     call::{Call, as_id},
     disk,
     durable::sync_all_at,
+    kept::KeptFiles,
     settings,
 };
 use crate::files::{self, PathKind};
@@ -39,7 +40,7 @@ const EXCLUDES: &str = "descent-excludes";
 const MODULE_DEPTH: usize = 3;
 
 /// Maximum of bytes of each copied file of settings.
-const BYTES_MAX: u64 = 64 << 20;
+pub(super) const BYTES_MAX: u64 = 64 << 20;
 
 impl Git {
     /// Our repository at `repository`, made if missing. It borrows from this one, the person's.
@@ -108,6 +109,7 @@ impl Git {
             git_dir,
             theirs: self.0.theirs.clone(),
             person: Some(self.clone()),
+            kept: Some(KeptFiles::read(repository)?),
             trees: Mutex::default(),
         })))
     }
@@ -200,14 +202,22 @@ impl Git {
         for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
             let from = other.common_dir().join(name);
             if let Ok(bytes) = files::read(&from, BYTES_MAX) {
-                disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
+                self.write_own(name, bytes)?;
             }
         }
         for name in ["info/attributes", "info/exclude"] {
             let bytes = files::read(&other.common_dir().join(name), BYTES_MAX);
-            disk::keep_bytes(&self.common_dir().join(name), &bytes.unwrap_or_default())?;
+            self.write_own(name, bytes.unwrap_or_default())?;
         }
         self.share_objects_of(other)
+    }
+
+    fn write_own(&self, name: &'static str, bytes: Vec<u8>) -> Result<(), GitError> {
+        disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
+        if let Some(kept) = &self.0.kept {
+            kept.replace(name, bytes);
+        }
+        Ok(())
     }
 
     /// The person's repository, which may be this one.

@@ -12,6 +12,7 @@ use super::{
     disk,
     host::{Env, GitHost, NOBODY},
     index::PrivateIndex,
+    kept::KeptFiles,
     lineage::{self, SLOT_CONFIG},
     settings,
     snapshot::{Snapshot, SnapshotNote, TOLD_BYTES},
@@ -80,6 +81,7 @@ impl Git {
             common_dir: git_dir.clone(),
             git_dir,
             person: None,
+            kept: Some(KeptFiles::read(repository)?),
             theirs: theirs.clone(),
             trees: Mutex::default(),
         })))

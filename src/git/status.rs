@@ -180,7 +180,7 @@ impl IndexUpdates {
             self.remove.push(path);
         } else if disk::is_beyond_symlink(tree, as_path(&path)) {
             self.remove.push(path);
-        } else if disk::is_special(tree, as_path(&path)) {
+        } else if disk::special(tree, as_path(&path)).is_some() {
             self.no_file.push(shown(&path));
             self.remove.push(path);
         } else {

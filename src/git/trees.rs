@@ -191,6 +191,7 @@ impl<'g> Tree<'g> {
         for dir in ["objects/info", "refs", "info"] {
             disk::make_dirs(&to.join(dir))?;
         }
+        self.git.put_back()?;
         let alternates = borrowed(&self.git.objects())?;
         let head = format!("{commit}\n").into_bytes();
         disk::write_new(&to.join("HEAD"), &head)?;

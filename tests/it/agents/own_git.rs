@@ -1,0 +1,98 @@
+//! The loop's own git: no attempt decides what it reads, by what is written into the repository of the run.
+
+use serde_json::{Value, json};
+
+use crate::world::{World, after, plan, task};
+
+/// What each attack has: the repositories of the runs here, and a filter that hides the difference.
+fn act(world: &World, act: &str) -> String {
+    format!(
+        "filter() {{ printf '[filter \"sw\"]\\n\\tsmudge = \"touch {ran}; sed s/EVIL/yes/\"\\n\
+         \\tclean = \"touch {ran}; sed s/yes/EVIL/\"\\n'; }}
+         for d in {project}/.descent/repository/*; do {act}; done
+         echo yes >> a.txt",
+        ran = world.out("ran").display(),
+        project = world.repo().display(),
+    )
+}
+
+const ACTS: &[&str] = &[
+    "filter >> $d/config; echo 'a.txt filter=sw' > $d/info/attributes",
+    "filter >> $d/config; echo 'a.txt filter=sw' > .gitattributes",
+    "filter >> $d/config; echo 'a.txt filter=sw' > $d/descent-attributes",
+    "filter > $d/config.worktree; printf '[extensions]\\n\\tworktreeConfig = true\\n' >> $d/config
+     for t in $d/trees/*; do filter > $t/config.worktree; done; echo 'a.txt filter=sw' > $d/info/attributes",
+    "own=$d/../../own; mkdir -p $own/info; { cat $d/config; filter; } > $own/config
+     echo 'a.txt filter=sw' > $own/info/attributes; cp $d/HEAD $own; ln -s $d/objects $d/refs $own
+     echo $own > $d/commondir; for t in $d/trees/*; do echo $own > $t/commondir; done",
+    "rm $d/config; mkfifo $d/config",
+    "rm -f $d/info/attributes; mkdir -p $d/info/attributes/x",
+    "rm -rf $d/info; mkdir $d/../../info; filter >> $d/config; ln -s ../../info $d/info; echo 'a.txt filter=sw' > $d/info/attributes",
+];
+
+fn delivers_what_was_checked(limits: Value) {
+    for attack in ACTS {
+        let world = World::new();
+        world.align(&plan(
+            &["grep -q yes a.txt"],
+            limits.clone(),
+            json!({"A1": task(&act(&world, attack))}),
+        ));
+        world.run().expect(0);
+        world.descent(&["apply"]).expect(0);
+        assert_eq!(world.read("a.txt"), "hello\nyes\n", "{attack}");
+        assert!(!world.out("ran").exists(), "{attack}");
+    }
+}
+
+#[test]
+fn no_filter_that_an_attempt_wrote_for_the_loops_git_comes_between_check_and_result() {
+    delivers_what_was_checked(json!({}));
+}
+
+#[test]
+fn nor_one_in_a_repository_that_borrows_nothing() {
+    delivers_what_was_checked(json!({"workspace": "shadow"}));
+}
+
+#[test]
+fn no_merge_driver_that_an_attempt_wrote_runs() {
+    let world = World::new();
+    world.write("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    world.git(&["add", "f"]);
+    let driver = format!(
+        "printf '[merge \"x\"]\\n\\tdriver = \"touch {}; exit 1\"\\n' >> $d/config; echo 'f merge=x' > $d/info/attributes",
+        world.out("ran").display()
+    );
+    // It is written when the other change has landed.
+    let second = format!("sleep 0.6; {}; sed -i s/9/nine/ f", act(&world, &driver));
+    let atoms = json!({
+        "A1": task("sed -i s/1/one/ f"),
+        "A2": task(&second),
+        "A3": after(&["A1", "A2"], "sed -i s/5/five/ f"),
+    });
+    world.align(&plan(&["grep -q five f"], json!({}), atoms));
+    world.run().expect(0);
+    assert_eq!(
+        world.result_file("f"),
+        "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n"
+    );
+    assert!(!world.out("ran").exists());
+}
+
+#[test]
+fn a_repository_that_became_a_link_is_refused_by_name() {
+    let world = World::new();
+    let swap = format!(
+        "(cd {}/.descent/repository; for d in *; do mv $d ../moved; ln -s ../moved $d; done); echo yes > yes",
+        world.repo().display()
+    );
+    world.align(&plan(
+        &["test -f yes"],
+        json!({}),
+        json!({"A1": task(&swap)}),
+    ));
+    let ran = world.run();
+    assert_ne!(ran.code, Some(0), "{}", ran.stderr);
+    ran.says("is no directory, so that it cannot be the repository of a run");
+}
