@@ -34,6 +34,7 @@ mod lineage;
 mod listing;
 mod look;
 mod modules;
+mod odd_files;
 mod place;
 mod private;
 mod query;

@@ -75,9 +75,13 @@ impl Git {
         let index = PrivateIndex::new(tree.admin())?;
         fill_from_base(&index, tree, c.base, &|verb| index.of(tree.call(verb)))?;
         let call = |verb| index.of(tree.call(verb));
-        let entries = self.status(call("status"), true)?.entries;
+        let status = self.status_of_left(c.workspace, || call("status"), true)?;
         self.refuse_changed_modules(tree, &index)?;
-        let taking = IndexUpdates::of(&entries, c.workspace, &spared(c.workspace, c.exclude));
+        let taking = IndexUpdates::of(
+            &status.entries,
+            c.workspace,
+            &spared(c.workspace, c.exclude),
+        );
         if taking.is_empty() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Trees of our own, outside the project, each with exactly the files of a commit.
 
 use super::{
-    Git, GitError, disk,
+    Git, GitError, disk, odd_files,
     trees::{SAVED_DIR, Tree},
 };
 use descent_core::id::CommitId;
@@ -99,6 +99,9 @@ impl Git {
             clean = clean.arg("-e").arg(as_pattern(path));
         }
         clean.ok()?;
+        if leftovers == Leftovers::RemoveAll {
+            odd_files::remove_below(tree.at())?;
+        }
         self.end_checkout(tree, commit, leftovers)
     }
 

@@ -7,6 +7,7 @@ use crate::{
     files::{self, PathKind},
 };
 use std::{
+    ffi::OsString,
     fs::{self, File, FileTimes, Metadata, Permissions},
     io::{self, Write},
     os::unix::{
@@ -246,6 +247,13 @@ pub(super) fn special(top: &Path, path: &Path) -> Option<PathKind> {
         PathKind::Directory | PathKind::Link => None,
         what => Some(what),
     }
+}
+
+/// The names of the directories in `dir`; links are none.
+pub(super) fn dirs_in(dir: &Path) -> Vec<OsString> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.map(|entry| entry.file_name()).collect()
 }
 
 /// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.

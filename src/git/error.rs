@@ -63,6 +63,8 @@ pub enum GitError {
     ModuleCommit { path: PathBuf, commit: String },
     #[error("changes in a submodule cannot be part of the result: {}", paths.join(", "))]
     ModuleChanged { paths: Vec<String> },
+    #[error("`{path}` {what}, and git would wait for it")]
+    WaitedFor { path: String, what: PathKind },
     #[error("untracked files of {megabytes} MB would be copied into the repository, the largest is {}", largest.display())]
     UntrackedLarge {
         megabytes: u64,
@@ -136,6 +138,9 @@ impl GitError {
                 format!("git -C {parent} submodule update --init {name}")
             }
             Self::ModuleChanged { .. } => "commit such work in the submodule yourself".into(),
+            Self::WaitedFor { path, .. } => {
+                format!("leave a file under that name, or nothing: {path}")
+            }
             Self::UntrackedLarge {
                 exclude, pattern, ..
             } => format!(

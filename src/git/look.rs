@@ -89,8 +89,8 @@ impl Git {
         };
         let call = |verb| own.of(tree.call(verb).index(&at));
         fill_from_base(&own._index, tree, base, &call)?;
-        let entries = self.status(call("status"), true)?.entries;
-        let taking = IndexUpdates::of(&entries, workspace, &spared(workspace, exclude));
+        let status = self.status_of_left(workspace, || call("status"), true)?;
+        let taking = IndexUpdates::of(&status.entries, workspace, &spared(workspace, exclude));
         self.take(&taking, call)?;
         let now = TreeId::new(call("write-tree").ok_id()?);
         Ok(Some(Change {

@@ -217,7 +217,8 @@ impl Git {
             }
             let private = PrivateIndex::new(&saved)?;
             private.fill_from(&saved.join("index"))?;
-            let status = own.status(own.call_on("status", &dir).index(private.path()), false)?;
+            let call = || own.call_on("status", &dir).index(private.path());
+            let status = own.status_of_left(&dir, call, false)?;
             let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
             let below = own.changed_in_modules(&dir, private.path(), &saved)?;
             let names = worked.map(|entry| shown(&entry.path)).chain(below);

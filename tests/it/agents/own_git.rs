@@ -1,4 +1,5 @@
-//! The loop's own git: no attempt decides what it reads, by what is written into the repository of the run.
+//! The loop's own git: no attempt decides what it reads, by what is written into the repository of the run, and none
+//! makes it wait.
 
 use serde_json::{Value, json};
 
@@ -95,4 +96,53 @@ fn a_repository_that_became_a_link_is_refused_by_name() {
     let ran = world.run();
     assert_ne!(ran.code, Some(0), "{}", ran.stderr);
     ran.says("is no directory, so that it cannot be the repository of a run");
+}
+
+/// The second attempt succeeds in the same workspace.
+#[track_caller]
+fn fails_by_name(leave: &str, path: &str) {
+    let world = World::new();
+    let again = world.out("again").display().to_string();
+    let step = format!("echo 1 > one; [ -e {again} ] && exit 0; touch {again}; {leave}");
+    let plan = plan(
+        &["test -f one"],
+        json!({"max_attempts": 2}),
+        json!({"A1": task(&step)}),
+    );
+    world.align(&plan);
+    world.run().expect(0);
+    let events = world.descent(&["log", "--json"]).expect(0).stdout;
+    let named = format!("`{path}` is a named pipe, and git would wait for it");
+    assert!(events.contains(&named), "{events}");
+    assert_eq!(world.result_file("one"), "1\n");
+}
+
+#[test]
+fn a_pipe_that_git_would_wait_for_fails_its_attempt_by_name() {
+    fails_by_name("mkfifo .gitignore", ".gitignore");
+    fails_by_name("mkfifo .gitmodules", ".gitmodules");
+    fails_by_name(
+        "mkdir d; echo 1 > d/x; mkfifo d/.gitattributes",
+        "d/.gitattributes",
+    );
+}
+
+#[test]
+fn a_pipe_that_git_waits_for_in_a_directory_is_found_while_it_waits() {
+    fails_by_name(
+        "mkdir -p a/b; echo 1 > a/b/x; mkfifo a/b/.gitignore",
+        "a/b/.gitignore",
+    );
+}
+
+#[test]
+fn a_link_under_a_name_that_git_reads_is_an_ordinary_part_of_the_work() {
+    let world = World::new();
+    let step = "mkfifo pipe; ln -s pipe .gitignore; echo 1 > one";
+    world.align(&plan(
+        &["test -f one"],
+        json!({}),
+        json!({"A1": task(step)}),
+    ));
+    world.run().expect(0);
 }
