@@ -141,7 +141,16 @@ impl Call<'_> {
         args.push(self.verb.into());
         args.extend(self.args);
         let host = self.git.host();
-        host.run_within(self.wait_max, &self.cwd, args, self.env, self.stdin)
+        // It may wait for what an attempt left.
+        let ends_with_us = self.cwd != self.git.top();
+        host.run_within(
+            self.wait_max,
+            ends_with_us,
+            &self.cwd,
+            args,
+            self.env,
+            self.stdin,
+        )
     }
 
     /// The standard output of a run that must exit with 0.

@@ -212,12 +212,13 @@ impl GitHost {
         more: Env,
         stdin: Option<Vec<u8>>,
     ) -> Result<ToolOutput, GitError> {
-        self.run_within(TOOL_MAX, cwd, args, more, stdin)
+        self.run_within(TOOL_MAX, false, cwd, args, more, stdin)
     }
 
     pub(super) fn run_within(
         &self,
         wait_max: Duration,
+        ends_with_us: bool,
         cwd: &Path,
         args: Vec<OsString>,
         more: Env,
@@ -232,6 +233,7 @@ impl GitHost {
             cwd: cwd.to_owned(),
             stdin,
             wait_max,
+            ends_with_us,
         })?)
     }
 }
@@ -319,6 +321,7 @@ impl PersonGit<'_> {
             cwd: self.dir.to_owned(),
             stdin: None,
             wait_max: TOOL_MAX,
+            ends_with_us: false,
         })?;
         if ran.status.success() {
             return Ok(ran.stdout);

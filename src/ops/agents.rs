@@ -151,6 +151,7 @@ impl AgentLook<'_> {
             cwd: self.dir.to_owned(),
             stdin: None,
             wait_max: timeouts::ASK_MAX,
+            ends_with_us: false,
         };
         let told = self.programs.run_tool(&tool);
         told.map_err(|error| error.to_string())

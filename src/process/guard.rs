@@ -31,7 +31,7 @@ use super::{SHELL, guard_report::GuardReport, orphans, timeouts};
 pub(crate) mod fork_server;
 pub(crate) mod forked;
 pub(crate) mod input;
-mod kernel;
+pub(super) mod kernel;
 mod namespace;
 
 use namespace::Namespace;

@@ -2,8 +2,8 @@
 //!
 //! Not here: agents and checks, which are watched, limited and ended as trees of processes.
 //! Invariant: when `run_tool` returns, the tool itself has ended and been waited for. Its
-//! environment held only what the caller gave. Processes that a tool leaves behind (a server that a
-//! filter started) have the loop's tag, and end with the loop.
+//! environment held only what the caller gave. Processes that a tool leaves behind (a server that a filter started) have the
+//! loop's tag, and end with the loop.
 #![allow(clippy::disallowed_methods)] // door: helper programs, and how long they take
 
 use std::{
@@ -22,6 +22,8 @@ use rustix::{
     io::Errno,
 };
 
+#[cfg(target_os = "linux")]
+use super::guard;
 use super::{
     orphans,
     registry::{self, RegistryEntry},
@@ -49,6 +51,9 @@ pub struct Tool {
     /// With `None` standard input is empty.
     pub stdin: Option<Vec<u8>>,
     pub wait_max: Duration,
+    /// Whether it is killed when this process ends, however that ends (Linux). Its start copies the
+    /// page tables of this process, so it takes longer.
+    pub ends_with_us: bool,
 }
 
 /// How a tool ended, whatever its status.
@@ -141,6 +146,11 @@ fn spawn(tool: &Tool) -> io::Result<Child> {
     let mut command = Command::new(&tool.program);
     if TAKES_SIGNALS.load(Ordering::Relaxed) {
         command.process_group(0);
+    }
+    // This thread waits for the tool, so it does not end before.
+    #[cfg(target_os = "linux")]
+    if tool.ends_with_us {
+        guard::kernel::end_with_thread(&mut command);
     }
     command
         .args(&tool.args)
@@ -286,6 +296,7 @@ mod tests {
             cwd: PathBuf::from("/"),
             stdin: None,
             wait_max: Duration::from_secs(30),
+            ends_with_us: false,
         }
     }
 

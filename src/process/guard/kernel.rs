@@ -3,13 +3,16 @@
 //!
 //! Invariant: only the guard, the fork server and a detached run before its first act call this,
 //! and they have one thread. So a fork copies the whole process, and no other thread holds a lock
-//! or a descriptor that the copy would miss.
-#![allow(unsafe_code)] // door: fork, clone3, unshare, signal, close_range
+//! or a descriptor that the copy would miss. `end_with_thread` alone is for any process.
+#![allow(unsafe_code)] // door: fork, clone3, unshare, signal, close_range, a call before exec
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use rustix::process::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// The first flag beyond 32 bits, which `libc` names in a type too small for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -49,6 +52,21 @@ pub(super) fn fork_sibling() -> io::Result<Option<Pid>> {
     args.flags = libc::CLONE_PARENT.cast_unsigned().into();
     // SAFETY: as `fork_into`; its parent gets the same signal at its end as at ours.
     child_pid(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
+}
+
+/// The program is killed when the thread that starts it ends, and so when this process does.
+pub(in crate::process) fn end_with_thread(command: &mut Command) {
+    let us = getpid();
+    let tie = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // This process may have ended before.
+        match getppid() == Some(us) {
+            true => Ok(()),
+            false => Err(Errno::SRCH.into()),
+        }
+    };
+    // SAFETY: in the copy it makes two system calls. It takes no lock and no memory.
+    unsafe { command.pre_exec(tie) };
 }
 
 pub(super) fn unshare(flags: i32) -> io::Result<()> {

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, after, plan, task};
+use crate::{
+    processes::processes_in,
+    world::{World, after, plan, task, wait_for, wait_for_or},
+};
 
 /// What each attack has: the repositories of the runs here, and a filter that hides the difference.
 fn act(world: &World, act: &str) -> String {
@@ -145,4 +148,28 @@ fn a_link_under_a_name_that_git_reads_is_an_ordinary_part_of_the_work() {
         json!({"A1": task(step)}),
     ));
     world.run().expect(0);
+}
+
+#[test]
+fn git_itself_ends_with_a_killed_loop() {
+    let world = World::new();
+    let step = "mkdir -p a/b; echo 1 > a/b/x; mkfifo a/b/.gitignore";
+    world.align(&plan(
+        &["test -f one"],
+        json!({}),
+        json!({"A1": task(step)}),
+    ));
+    let run = world.start(&["run"]);
+    let gits = || {
+        let mut all = processes_in(&world.cache());
+        all.retain(|line| line.contains("git") && line.contains("status"));
+        all
+    };
+    wait_for("git to wait", || !gits().is_empty());
+    run.kill();
+    wait_for_or(
+        "git's end",
+        || gits().is_empty(),
+        || format!("{:?}", gits()),
+    );
 }
