@@ -39,7 +39,7 @@ use crate::{
 pub const FILE_NAME: &str = "descent.toml";
 /// The person's own, in `descent` of their directory of configurations.
 pub const OWN_FILE_NAME: &str = "config.toml";
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The configuration: choices of a command line and of variables, then the project's file, then the person's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -179,6 +179,14 @@ pub fn load(project: &Path) -> Result<Config, ConfigError> {
         project: layer(&project.join(FILE_NAME))?,
         own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
     })
+}
+
+/// A configuration of the text of a project's file.
+///
+/// # Errors
+/// If the text has a fault.
+pub fn of_text(text: &str) -> Result<ConfigLayer, ConfigError> {
+    parse(Path::new(FILE_NAME), text)
 }
 
 fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {

@@ -48,6 +48,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod trees;
+mod written;
 
 pub use apply::ApplyOutcome;
 pub use candidate::{Candidate, LandingSpec, MadeCommit, Merge};
@@ -58,6 +59,7 @@ pub use ignored::Stamps;
 pub use lay::LaySpec;
 pub use look::Change;
 pub use snapshot::SnapshotNote;
+pub use written::Written;
 
 use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};

@@ -97,6 +97,8 @@ pub enum Progress {
     NotNotified { why: String },
     /// These files of the person changed since the start, and not by what was brought home.
     TreeMoved(Vec<String>),
+    /// Attempts of the run wrote other commands or settings into these configurations.
+    Configures(Vec<String>),
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }

@@ -34,7 +34,7 @@ pub use graph::{graph, lines as graph_lines};
 pub use log::{LogTime, describe as describe_entry, log};
 pub use patch::patch;
 pub use report::{html, junit, markdown};
-pub use result::{judged, next_moves, result};
+pub use result::{configures, judged, next_moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};

@@ -29,7 +29,7 @@ const RECORD_BYTES_MAX: u64 = 16 * 1024;
 /// Characters that a record repeats for people at most.
 const WORDS_CHARS_MAX: usize = 200;
 
-/// One thing that was consented to or made here.
+/// One thing that was consented to or made here, or that an attempt made here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
     /// The state of that lineage: its owner's edits need no consent.
@@ -40,6 +40,8 @@ pub enum Fact {
     Worker(Lineage, Digest),
     /// A plan or a worker, wherever it comes from.
     Content(Digest),
+    /// Commands of a configuration that an attempt wrote: no consent, but a doubt.
+    ByAttempt(Digest),
 }
 
 impl Fact {
@@ -49,6 +51,7 @@ impl Fact {
             Fact::State(lineage, digest) => ["state", lineage.as_str(), digest.as_str()],
             Fact::Worker(lineage, digest) => ["worker", lineage.as_str(), digest.as_str()],
             Fact::Content(digest) => ["content", "", digest.as_str()],
+            Fact::ByAttempt(digest) => ["by-attempt", "", digest.as_str()],
         }
     }
 

@@ -43,6 +43,9 @@ pub(super) struct ApplyOutput<'a> {
     partial: bool,
     files: Vec<&'a str>,
     changes: Vec<ChangedFile<'a>>,
+    /// Files among them that say which program works next; what they start is asked about first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    configures: Vec<&'a str>,
     #[serde(flatten)]
     place: ApplyPlace,
 }
@@ -107,7 +110,8 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         (None, None) => ApplyTarget::Tree,
     };
     let mut store = context.store()?;
-    let Some((result, report)) = result::apply(&mut store, &to, flags.dry_run)? else {
+    let client = context.client(None);
+    let Some((result, report)) = result::apply(&client, &mut store, &to, flags.dry_run)? else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
         nothing(context, flags, words);
@@ -337,7 +341,13 @@ fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, rep
         | ApplyWord::Patch
         | ApplyWord::Refused => listed(&result.lines),
     };
-    let text = format!("{files}{}\nnext: {}", report.words, report.next);
+    let configures = match report.how {
+        ApplyWord::Nothing | ApplyWord::Refused => String::new(),
+        ApplyWord::FastForward | ApplyWord::Files | ApplyWord::Branch | ApplyWord::Patch => {
+            configures(&result.configures)
+        }
+    };
+    let text = format!("{files}{configures}{}\nnext: {}", report.words, report.next);
     context.out.data(&render::clean(&text));
 }
 
@@ -356,6 +366,10 @@ fn output(
         partial: result.is_partial(),
         files: lines.iter().map(|lines| lines.path.as_str()).collect(),
         changes: lines.iter().map(changed_file).collect(),
+        configures: match is_nothing {
+            true => Vec::new(),
+            false => result.configures.iter().map(String::as_str).collect(),
+        },
         place,
     }
 }
@@ -367,6 +381,12 @@ pub(super) fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
         added,
         removed,
     }
+}
+
+/// Tells of configurations that attempts wrote.
+fn configures(paths: &[String]) -> String {
+    let one = |path: &String| format!("{}\n", render::configures(path));
+    paths.iter().map(one).collect()
 }
 
 /// A line a file: its added and removed lines, and its name.

@@ -94,6 +94,10 @@ impl Client for CommandClient<'_> {
                 "your files changed since the start of this run: {} (descent redirect --from . takes them in)",
                 render::line(&ops::start::named(paths))
             ),
+            Progress::Configures(paths) => {
+                let lines = paths.iter().map(|path| render::configures(path));
+                lines.collect::<Vec<_>>().join("\n")
+            }
             Progress::ResultNotUpdated { error } => {
                 format!("the result's files do not follow yet ({error}); the next run does it")
             }

@@ -7,6 +7,7 @@ use descent_core::{
     state::{Run, RunStatus, State, Workspace},
 };
 
+use super::{Client, trust::Attempted};
 use crate::{
     failure::{Failure, exit},
     git::{ApplyOutcome, BranchOutcome, Change, FileLines},
@@ -25,6 +26,8 @@ pub struct ResultSource {
     pub status: RunStatus,
     /// Added and removed lines of each file.
     pub lines: Vec<FileLines>,
+    /// Files among them that say what works next: configurations with other commands or settings.
+    pub configures: Vec<String>,
 }
 
 /// The target of an apply.
@@ -70,6 +73,7 @@ pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSou
     let base = base(run, &trees)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
+        configures: Vec::new(),
         start: start.commit.clone(),
         base,
         head: head.clone(),
@@ -130,7 +134,10 @@ impl ResultSource {
 }
 
 /// Applies the result of the last run; a dry run only checks. `None` if there is none.
+///
+/// What attempts wrote into a configuration is remembered before: it starts nothing unasked.
 pub fn apply(
+    client: &dyn Client,
     store: &mut Store,
     to: &ApplyTarget<'_>,
     is_dry: bool,
@@ -141,9 +148,16 @@ pub fn apply(
     let writes = !is_dry && matches!(to, ApplyTarget::Tree);
     let _lease = writes.then(|| store.lease("apply")).transpose()?;
     let loaded = store.read()?;
-    let Some(result) = open(&loaded.state, store.place())? else {
+    let Some(mut result) = open(&loaded.state, store.place())? else {
         return Ok(None);
     };
+    let attempted = Attempted {
+        git: result.trees.git(),
+        start: &result.start,
+        head: &result.head,
+        project: &store.place().project,
+    };
+    result.configures = attempted.note(Some(client).filter(|_| !is_dry))?;
     let report = result.bring(to, is_dry)?;
     if !is_dry && report.is_home() {
         workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);

@@ -2,7 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use descent_core::{change::ConstraintChange, id::RunId, state::State, world::World};
+use descent_core::{
+    change::ConstraintChange,
+    id::RunId,
+    state::{Run, State},
+    world::World,
+};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -224,6 +229,7 @@ pub fn run<'a>(
         }
     })?;
     let state = &ending.world.state.run;
+    note_configurations(client, &place, state, &workspaces);
     // A signal may have come before this very run had begun.
     let has_ended = state.id.as_ref() == Some(&options.run) && !state.status.is_active();
     Ok(RunReport {
@@ -240,6 +246,32 @@ fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<
     let record = RunRecord::new(&state.lineage, &store.place().state, at, log);
     if let Err(error) = RunRecords::find().note(&record) {
         tracing::info!(%error, "`descent ps` does not list this run");
+    }
+}
+
+/// Remembers what attempts wrote into a configuration, whoever brings it home, and tells of it.
+fn note_configurations(
+    client: &dyn Client,
+    place: &StatePlace,
+    run: &Run,
+    workspaces: &Workspaces,
+) {
+    let (Some(start), Some(head), Some(trees)) =
+        (&run.started_from, run.result(), workspaces.trees())
+    else {
+        return;
+    };
+    let attempted = trust::Attempted {
+        git: trees.git(),
+        start: &start.commit,
+        head,
+        project: &place.project,
+    };
+    match attempted.note(Some(client)) {
+        Ok(paths) if paths.is_empty() => {}
+        Ok(paths) => client.tell(&Progress::Configures(paths)),
+        // `apply` says it as an error, and brings nothing home.
+        Err(failure) => client.tell(&Progress::Note(format!("warning: {}", failure.message))),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Not here: the rule of whose file it is (the core), the records (`trust`), and the question in words (`cli`).
 
 mod aside;
+mod by_attempt;
 mod configured;
 mod origin;
 mod subject;
@@ -25,7 +26,11 @@ use crate::{
 };
 
 pub use aside::AsideReason;
+pub use by_attempt::Attempted;
 pub use subject::{Doubts, TrustQuestion};
+
+/// Why a person is asked about a configuration of their own.
+const BY_ATTEMPT: &str = "has commands or settings that an attempt of a run wrote";
 
 /// The thing that is asked about.
 #[derive(Debug)]
@@ -52,7 +57,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     let committed = origin::committed(store);
     let why = committed.state.as_deref();
     let records = Records::find();
-    let subject = TrustQuestion::of_state(store, &loaded.state, client.config(), why);
+    let subject = TrustQuestion::of_state(store, &loaded.state, client.config(), why, &records);
     let doubts = subject.doubts(&records);
     if doubts.is_empty() {
         aside::came_with_commits(client, store, &committed.sidecars)?;
@@ -64,7 +69,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
         // Shown with the worker, as `descent trust` shows it: one state has one digest.
         None => {
             let config = config::load(&store.place().project)?;
-            TrustQuestion::of_state(store, &loaded.state, Some(&config), why)
+            TrustQuestion::of_state(store, &loaded.state, Some(&config), why, &records)
         }
     };
     client.authorize(&subject, &doubts)?;
@@ -81,8 +86,9 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
 
 /// Checks a state from the journal, a late save or an edit against what was allowed: it is what runs.
 pub fn gate_adopted(client: &dyn Client, store: &Store, state: &State) -> Result<(), Failure> {
-    let subject = TrustQuestion::of_state(store, state, client.config(), None);
-    let doubts = subject.doubts(&Records::find());
+    let records = Records::find();
+    let subject = TrustQuestion::of_state(store, state, client.config(), None, &records);
+    let doubts = subject.doubts(&records);
     match doubts.is_empty() {
         true => Ok(()),
         false => client.authorize(&subject, &doubts),
@@ -118,12 +124,17 @@ pub fn gate_plan(
     );
     let worker = configured::of_project(Some(config));
     let file = project.join(config::FILE_NAME);
-    if let Some(worker) = &worker
-        && let Origin::Another(why) = origin::origin_of(project, &file)
-    {
-        doubted.push((config::FILE_NAME.to_owned(), why, worker.digest()));
-    }
     let records = Records::find();
+    if let Some(worker) = &worker {
+        let doubt = match origin::origin_of(project, &file) {
+            Origin::Another(why) => Some(why),
+            Origin::Own => {
+                by_attempt::has_written(project, worker, &records).then(|| BY_ATTEMPT.to_owned())
+            }
+        };
+        let name = || config::FILE_NAME.to_owned();
+        doubted.extend(doubt.map(|why| (name(), why, worker.digest())));
+    }
     let mut doubts = Doubts::default();
     for (name, why, digest) in doubted {
         match records.holds(&Fact::Content(digest)) {
@@ -173,12 +184,14 @@ pub fn taken_from(
 
 /// The question about a thing, with the doubts that speak against it.
 pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts), Failure> {
+    let records = Records::find();
     let question = match target {
         TrustTarget::State(store) => {
             let loaded = store.read()?;
             let config = config::load(&store.place().project)?;
             let committed = origin::committed(store).state;
-            TrustQuestion::of_state(store, &loaded.state, Some(&config), committed.as_deref())
+            let why = committed.as_deref();
+            TrustQuestion::of_state(store, &loaded.state, Some(&config), why, &records)
         }
         TrustTarget::Plan { dir, path, top } => {
             let carried = subject::read_plan(dir, path)?;
@@ -194,7 +207,7 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts),
             TrustQuestion::of_worker(worker)
         }
     };
-    let doubts = question.doubts(&Records::find());
+    let doubts = question.doubts(&records);
     Ok((question, doubts))
 }
 

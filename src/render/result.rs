@@ -105,6 +105,14 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     page
 }
 
+/// Tells of a configuration that attempts wrote.
+pub fn configures(path: &str) -> String {
+    format!(
+        "attempts changed {}, which says what works next: nothing that it starts runs before `descent trust` shows it",
+        line(path)
+    )
+}
+
 /// Lines at most of a failed check's output.
 const OUTPUT_LINES_MAX: usize = 5;
 

@@ -41,7 +41,8 @@ fn what_is_remembered_is_held_and_nothing_else() {
         Fact::Worker(l(), other),
         Fact::Worker(Lineage::new("m"), digest.clone()),
         Fact::State(l(), digest.clone()),
-        Fact::Content(digest),
+        Fact::Content(digest.clone()),
+        Fact::ByAttempt(digest),
         Fact::Lineage(l()),
     ] {
         assert_eq!(records.holds(&near), RecordState::No, "{near:?}");

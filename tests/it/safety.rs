@@ -1,6 +1,7 @@
 //! Files of another hand: shown, refused, moved aside.
 
 pub(crate) mod aside;
+pub(crate) mod by_attempt;
 pub(crate) mod sidecars;
 pub(crate) mod strangers;
 pub(crate) mod trust;

@@ -24,7 +24,7 @@ pub(super) fn of_person(config: Option<&Config>) -> TrustList {
     config.map_or_else(TrustList::default, |config| of_layer(&config.own))
 }
 
-fn of_layer(layer: &ConfigLayer) -> TrustList {
+pub(super) fn of_layer(layer: &ConfigLayer) -> TrustList {
     let mut items = Vec::new();
     let mut add = |group, at: String, text: String| items.push(TrustItem { group, at, text });
     if let Some(worker) = &layer.worker {

@@ -8,7 +8,7 @@ use descent_core::{
     trust::{Hand, Origin, TrustList, is_another_hand},
 };
 
-use super::{configured, origin};
+use super::{BY_ATTEMPT, by_attempt, configured, origin};
 use crate::{
     config::{self, Config},
     failure::{Failure, quoted},
@@ -65,6 +65,7 @@ impl TrustQuestion {
         state: &State,
         config: Option<&Config>,
         committed: Option<&str>,
+        records: &Records,
     ) -> Self {
         let (lineage, path) = (state.lineage.clone(), store.place().state.display());
         let (carried, worker) = (TrustList::of_state(state), configured::of_project(config));
@@ -85,6 +86,12 @@ impl TrustQuestion {
             if let Origin::Another(whose) = origin::origin_of(&store.place().project, &file) {
                 let why = format!("descent.toml {whose}, and what it starts was not agreed on");
                 needs.push((fact, why));
+            }
+            // Agreed on as it stands, wherever: a lineage that was made with it earlier says nothing of this text.
+            let as_it_is = Fact::Content(worker.digest());
+            if by_attempt::has_written(&store.place().project, worker, records) {
+                facts.push(as_it_is.clone());
+                needs.push((as_it_is, format!("descent.toml {BY_ATTEMPT}")));
             }
         }
         let goal = render::visible(&render::line(&state.objective.goal));
