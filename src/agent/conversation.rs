@@ -275,6 +275,9 @@ impl Started<'_> {
 
     /// Without that file the attempt is made again after a kill, and not gone on with.
     fn keep_session(&self, heard: &Heard, session: &str) {
+        if !super::session::is_fit(session) {
+            return;
+        }
         heard.with(|heard| heard.session(session));
         let name = self.agent.agent.name.as_str();
         let record = SessionRecord::new(self.attempt.intent, self.agent.slot, name, session);

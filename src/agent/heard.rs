@@ -20,6 +20,7 @@ use descent_core::{
 };
 use tokio::sync::Notify;
 
+use super::session;
 use crate::process::{
     Capture, Timer,
     capture::{OutputLog, Sink},
@@ -29,8 +30,6 @@ use crate::process::{
 const MESSAGE_BYTES_MAX: usize = 256 << 10;
 /// Tool calls that may be open at the same time.
 const OPEN_MAX: usize = 1_000;
-/// Bytes of a session's id at most.
-const SESSION_BYTES_MAX: usize = 200;
 /// Messages at most of a turn whose tokens are kept apart.
 const MESSAGES_MAX: usize = 10_000;
 /// Dollars of an attempt at most; what is more is no cost.
@@ -141,8 +140,7 @@ impl Heard {
 
 impl HeardSoFar {
     pub(super) fn session(&mut self, id: &str) {
-        let is_fit = !id.is_empty() && id.len() <= SESSION_BYTES_MAX;
-        if is_fit && !id.chars().any(char::is_control) {
+        if session::is_fit(id) {
             self.session = Some(id.to_owned());
         }
     }

@@ -1,7 +1,8 @@
 //! The session of an agent, on disk before its first prompt is sent. After a kill of the loop the
 //! agent goes on with it.
 //!
-//! Invariant: a record counts as missing unless it is whole, and of this attempt in this context.
+//! Invariant: a record counts as missing unless it is whole, and of this attempt in this context. An
+//! id that could be read as an option is neither kept nor taken up.
 
 use std::{io, path::Path};
 
@@ -12,6 +13,14 @@ use crate::files;
 
 pub(super) const NAME: &str = "session.json";
 const BYTES_MAX: u64 = 4096;
+/// Bytes of an id at most.
+const ID_BYTES_MAX: usize = 200;
+
+/// Whether an agent may be given this id again. It becomes an argument of some, so it must not look like an option.
+pub(super) fn is_fit(id: &str) -> bool {
+    let is_length = !id.is_empty() && id.len() <= ID_BYTES_MAX;
+    is_length && !id.starts_with('-') && !id.chars().any(char::is_control)
+}
 
 /// A session that an attempt began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,5 +61,53 @@ pub fn session(attempts: &Path, intent: &Intent) -> Option<SessionRecord> {
     let record: SessionRecord = serde_json::from_slice(&bytes).ok()?;
     let is_its_own =
         record.attempt == intent.id.as_str() && record.context == intent.context.as_str();
-    is_its_own.then_some(record)
+    (is_its_own && is_fit(&record.session)).then_some(record)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // door: tests
+mod tests {
+    use super::*;
+    use descent_core::{
+        id::{AtomId, AttemptId, Digest, Epoch},
+        state::{Extra, Role, SideEffect},
+    };
+
+    fn intent() -> Intent {
+        Intent {
+            id: AttemptId::new("A1.7"),
+            atom: AtomId::new("A1"),
+            context: Digest::of(b"c"),
+            choices: Default::default(),
+            epoch: Epoch(0),
+            n: 1,
+            effect: SideEffect::Tree,
+            base: None,
+            role: Role::Worker,
+            agent: None,
+            reserved: Default::default(),
+            at: String::new(),
+            extra: Extra::default(),
+        }
+    }
+
+    #[test]
+    fn a_record_with_an_id_that_looks_like_an_option_is_none() {
+        let attempts = tempfile::tempdir().unwrap();
+        let (intent, dir) = (intent(), attempts.path().join("A1.7"));
+        std::fs::create_dir(&dir).unwrap();
+        for (id, is_fit) in [
+            ("0-1", true),
+            ("ses_-a", true),
+            ("-c", false),
+            ("--dangerously-skip-permissions", false),
+            ("", false),
+            ("a\nb", false),
+            (&"a".repeat(201), false),
+        ] {
+            SessionRecord::new(&intent, 0, "a", id).write(&dir).unwrap();
+            let found = session(attempts.path(), &intent);
+            assert_eq!(found.is_some(), is_fit, "{id:?}");
+        }
+    }
 }
