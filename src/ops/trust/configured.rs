@@ -2,12 +2,15 @@
 //!
 //! Not here: whose file it is (`origin`), and what was allowed (`subject`).
 
+use std::time::Duration;
+
 use descent_core::trust::{TrustGroup, TrustItem, TrustList};
 
 use crate::{
     config::{
         Config, ConfigLayer,
         agent::{AgentConfig, AgentSource, Headless, Modes, SESSION},
+        price::Price,
         transport::Access,
     },
     failure::quoted,
@@ -44,8 +47,8 @@ pub(super) fn of_layer(layer: &ConfigLayer) -> TrustList {
                 variable.clone(),
             );
         }
-        if let Some(text) = modes(&agent.modes) {
-            add(TrustGroup::Setting, format!("modes of {name}"), text);
+        for (what, text) in settings(agent) {
+            add(TrustGroup::Setting, format!("{what} of {name}"), text);
         }
     }
     for choice in &layer.roles {
@@ -88,6 +91,37 @@ fn of_headless(headless: &Headless) -> Vec<(&'static str, String)> {
 
 fn line(words: impl Iterator<Item = String>) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Settings that widen what it may do, how long it may go on in silence, and what it may cost.
+fn settings(agent: &AgentConfig) -> Vec<(&'static str, String)> {
+    let events = match &agent.source {
+        AgentSource::Headless(headless) => Some(headless.dialect.word().to_owned()),
+        AgentSource::Preset(_) | AgentSource::Acp(_) | AgentSource::Shell(_) => None,
+    };
+    let length =
+        |length: Option<Duration>| length.map(|length| format!("{} s", length.as_secs_f64()));
+    let found = [
+        ("events", events),
+        ("modes", modes(&agent.modes)),
+        ("first_event", length(agent.first_event)),
+        ("idle", length(agent.idle)),
+        ("price", agent.price.as_ref().map(price)),
+    ];
+    let found = found.into_iter();
+    found
+        .filter_map(|(what, text)| Some((what, text?)))
+        .collect()
+}
+
+fn price(price: &Price) -> String {
+    format!(
+        "input = {}, output = {}, cache_read = {}, cache_write = {} (dollars a million tokens)",
+        price.input.text(),
+        price.output.text(),
+        price.cache_read.text(),
+        price.cache_write.text()
+    )
 }
 
 fn modes(modes: &Modes) -> Option<String> {

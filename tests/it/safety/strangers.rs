@@ -69,7 +69,7 @@ fn all_that_a_configuration_starts_is_shown_and_a_persons_own_file_asks_nothing(
     world.align(&for_worker());
     world.write(
         "descent.toml",
-        "[agents.a]\npreset = \"claude\"\nargs = [\"--model\", \"x y\"]\nenv = [\"KEY\"]\nprice = {input = \"1\", output = \"2\"}\n[agents.b]\nacp = [\"bee\", \"--acp\"]\nmodes = {write = \"w\"}\n[agents.c]\nheadless = {argv = [\"cee\"], events = \"text\", resume = [\"-r\", \"{session}\"]}\n[roles]\nworker = \"own\"\n",
+        "[agents.a]\npreset = \"claude\"\nargs = [\"--model\", \"x y\"]\nenv = [\"KEY\"]\nprice = {input = \"1\", output = \"2\"}\n[agents.b]\nacp = [\"bee\", \"--acp\"]\nmodes = {write = \"w\"}\nfirst_event = \"20m\"\nidle = \"90s\"\n[agents.c]\nheadless = {argv = [\"cee\"], events = \"text\", resume = [\"-r\", \"{session}\"]}\n[roles]\nworker = \"own\"\n",
     );
     commit_as(&world, "eve@example.org");
     let ran = world.descent(&["trust", "--json"]).expect(77);
@@ -89,13 +89,16 @@ fn all_that_a_configuration_starts_is_shown_and_a_persons_own_file_asks_nothing(
         "setting env of a KEY",
         "setting modes of b write = w",
         "setting role worker own",
+        "setting price of a input = 1.00, output = 2.00, cache_read = 1.00, cache_write = 1.00 (dollars a million tokens)",
+        "setting first_event of b 1200 s",
+        "setting idle of b 90 s",
+        "setting events of c text",
     ] {
         assert!(
             shown.iter().any(|one| one == line),
             "no `{line}` in {shown:#?}"
         );
     }
-    assert!(!shown.iter().any(|one| one.contains("price")));
     trust(&world);
     // Another role of that file is another thing to allow; the person's own file is not.
     fs::write(
