@@ -62,12 +62,16 @@ impl Context {
     }
 
     /// The place of the state. A state found in a directory above must not be another account's: whoever made that
-    /// `.descent` would decide what is read and written here.
+    /// `.descent` would decide what is read and written here. A link that a clone brought would decide the same.
     pub(super) fn place(&self) -> Result<Option<StatePlace>, Failure> {
         let Some(place) = StatePlace::find(&self.dir, self.state.as_deref()) else {
             return Ok(None);
         };
-        let hand = place.hand().filter(|_| self.state.is_none());
+        if self.state.is_some() {
+            return Ok(Some(place));
+        }
+        ops::trust::refuse_link(&place)?;
+        let hand = place.hand();
         match hand.filter(|hand| is_another_hand(*hand, trust::me())) {
             Some(hand) => Err(of_another(&place, hand.uid)),
             None => Ok(Some(place)),

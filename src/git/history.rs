@@ -57,6 +57,40 @@ impl Git {
             .collect()
     }
 
+    /// Whether HEAD or the index has one of these paths of the working tree as a symbolic link. If git cannot tell, it may.
+    pub fn tracks_link(&self, paths: &[PathBuf]) -> bool {
+        const LINK: &[u8] = b"120000 ";
+        let Ok(top) = self.top().canonicalize() else {
+            return true;
+        };
+        let inside: Vec<&Path> = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(&top).ok())
+            .collect();
+        if inside.is_empty() {
+            return false;
+        }
+        let listed = |verb, args: &[&str]| {
+            let mut call = self.call(verb).within(TOOL_MAX);
+            call = call.env("GIT_LITERAL_PATHSPECS", "1");
+            for arg in args {
+                call = call.arg(arg);
+            }
+            for path in &inside {
+                call = call.arg(path);
+            }
+            call.ok()
+        };
+        let has_link = |output: Vec<u8>| {
+            let mut records = output.split(|byte| *byte == 0);
+            records.any(|record| record.starts_with(LINK))
+        };
+        let in_index = listed("ls-files", &["-s", "-z", "--"]).map_or(true, has_link);
+        // Without a commit HEAD has nothing.
+        let in_head = listed("ls-tree", &["-z", "--full-tree", "HEAD", "--"]);
+        in_index || in_head.is_ok_and(has_link)
+    }
+
     /// Who committed a file or a directory last; whether it changed since is not checked.
     pub fn history_of(&self, path: &Path) -> History {
         let top = self.top().canonicalize().ok();

@@ -7,6 +7,7 @@ mod aside;
 mod by_attempt;
 mod configured;
 mod origin;
+mod place;
 mod subject;
 
 use std::{path::Path, sync::Arc};
@@ -27,6 +28,7 @@ use crate::{
 
 pub use aside::AsideReason;
 pub use by_attempt::Attempted;
+pub use place::refuse_link;
 pub use subject::{Doubts, TrustQuestion};
 
 /// Why a person is asked about a configuration of their own.

@@ -78,6 +78,21 @@ impl StatePlace {
         self.state == self.project.join(DIR).join(FILE)
     }
 
+    /// The directory and the file by which commands find a state in the project.
+    #[must_use]
+    pub fn usual_path(&self) -> [PathBuf; 2] {
+        let dir = self.project.join(DIR);
+        [dir.clone(), dir.join(FILE)]
+    }
+
+    /// The project whose usual place the state file is in, after all links.
+    #[must_use]
+    pub fn project_of_state(&self) -> Option<&Path> {
+        let parent = self.parent();
+        let is_usual = parent.file_name().is_some_and(|name| name == DIR);
+        is_usual.then(|| parent.parent()).flatten()
+    }
+
     /// Fails if a file already has the name of the state.
     ///
     /// # Errors
