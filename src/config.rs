@@ -11,6 +11,7 @@ pub mod price;
 pub mod program;
 mod read;
 mod resolve;
+mod shapes;
 #[cfg(test)]
 mod tests;
 pub mod transport;
@@ -107,7 +108,7 @@ pub enum ConfigError {
         line: usize,
         column: usize,
         message: String,
-        hint: Option<String>,
+        hint: String,
     },
     #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
@@ -145,14 +146,7 @@ impl ConfigError {
 
     pub fn hint(&self) -> String {
         match self {
-            Self::Fault {
-                hint: Some(hint), ..
-            } => hint.clone(),
-            Self::Fault { hint: None, .. } => {
-                r#"it looks like this: worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#
-                    .to_owned()
-            }
-            Self::Choice { hint, .. } => hint.clone(),
+            Self::Fault { hint, .. } | Self::Choice { hint, .. } => hint.clone(),
             Self::NoAgent {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
@@ -223,7 +217,9 @@ fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
         line,
         column,
         message: fault.message,
-        hint: fault.hint,
+        hint: fault
+            .hint
+            .unwrap_or_else(|| shapes::hint(text, fault.span.start)),
     }
 }
 

@@ -15,8 +15,9 @@ use super::{
     ConfigLayer, Worker,
     agent::{AgentConfig, AgentSource, Headless, Modes, SESSION, WORKER},
     choices::{self, RoleChoice, meant},
-    preset,
+    preset::{self, PresetTransport},
     price::{self, Price},
+    shapes,
 };
 
 const AGENTS_MAX: usize = 50;
@@ -65,6 +66,15 @@ impl ConfigFault {
             };
             return Self::new(span, format!("expected {expected}, found {found}"));
         }
+        if message == "duplicate key" {
+            let hint = match shapes::is_agent(text, span.start) {
+                true => {
+                    "an agent of that name stands above: take one of them out, or give it another name"
+                }
+                false => "that key stands above already: take one of them out",
+            };
+            return Self::new(span, message).hint(hint);
+        }
         Self::new(span, message)
     }
 
@@ -80,7 +90,11 @@ impl ConfigFault {
         };
         let known: Vec<&str> = names.collect();
         let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
-        fault.hint(meant(named, &known))
+        // A worker is a command, and has nothing else.
+        match known == ["run"] && shapes::is_of_agent(named) {
+            true => fault.hint(shapes::of_worker()),
+            false => fault.hint(meant(named, &known)),
+        }
     }
 }
 
@@ -110,7 +124,7 @@ struct AgentText {
     run: Option<Spanned<String>>,
     args: Option<Spanned<Vec<String>>>,
     env: Option<Spanned<Vec<String>>>,
-    modes: Option<Modes>,
+    modes: Option<Spanned<Modes>>,
     first_event: Option<Spanned<String>>,
     idle: Option<Spanned<String>>,
     price: Option<PriceText>,
@@ -228,18 +242,46 @@ fn agent(name: &str, text: Spanned<AgentText>) -> Result<AgentConfig, ConfigFaul
         let fault = ConfigFault::new(args.span(), "`args` goes with a program, not with `run`");
         return Err(fault.hint("write them into the command of `run`"));
     }
+    let unused = unused(&source, &text);
     let optional = |key, value: Option<Spanned<Vec<String>>>| {
         value.map_or(Ok(Vec::new()), |value| arguments(key, &value))
     };
-    Ok(AgentConfig {
+    let agent = AgentConfig {
         source,
         args: optional("args", text.args)?,
         env: text.env.map_or(Ok(Vec::new()), |names| variables(&names))?,
-        modes: text.modes.unwrap_or_default(),
+        modes: text.modes.map(Spanned::into_inner).unwrap_or_default(),
         first_event: text.first_event.map(silence).transpose()?,
         idle: text.idle.map(silence).transpose()?,
         price: text.price.map(price).transpose()?,
-    })
+    };
+    unused.map_or(Ok(agent), Err)
+}
+
+/// The fault of a setting that this kind of agent has no use for: it would be believed to hold.
+fn unused(source: &AgentSource, text: &AgentText) -> Option<ConfigFault> {
+    let is_acp = match source {
+        AgentSource::Acp(_) => true,
+        AgentSource::Preset(preset) => match preset.transport {
+            PresetTransport::Acp(_) => true,
+            PresetTransport::Headless(_) => false,
+        },
+        AgentSource::Headless(_) | AgentSource::Shell(_) => false,
+    };
+    let is_shell = matches!(source, AgentSource::Shell(_));
+    let modes = text.modes.as_ref().filter(|_| !is_acp).map(Spanned::span);
+    if let Some(span) = modes {
+        let fault = ConfigFault::new(span, "`modes` goes with an agent of the protocol alone");
+        return Some(
+            fault.hint("take it out; `acp = […]`, or a preset such as `claude-acp`, has modes"),
+        );
+    }
+    let limits = [("first_event", &text.first_event), ("idle", &text.idle)];
+    let mut limits = limits.into_iter().filter(|_| is_shell);
+    let (key, span) = limits.find_map(|(key, text)| Some((key, text.as_ref()?.span())))?;
+    let message = format!("`{key}` goes with an agent that prints events, not with `run`");
+    let hint = "take it out; `attempt_timeout` limits a command";
+    Some(ConfigFault::new(span, message).hint(hint))
 }
 
 fn source(name: &str, span: Range<usize>, text: &AgentText) -> Result<AgentSource, ConfigFault> {

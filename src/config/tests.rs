@@ -213,7 +213,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
         (
             "[agents.a]\nrun = \"x\"\n[agents.a]\nrun = \"y\"\n",
             ":3:9: duplicate key",
-            "",
+            "an agent of that name stands above",
         ),
         (
             "worker = {run = \"x\"}\n[agents.worker]\nrun = \"y\"\n",
@@ -261,6 +261,100 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
         assert!(found.starts_with(message), "{text}\n{found}\n{message}");
         assert!(told.contains(hint), "{text}\n{told}");
     }
+}
+
+#[test]
+fn a_fault_shows_the_shape_of_the_setting_that_it_is_in() {
+    let worker = "a known program takes two lines: agents.claude.preset = \"claude\" and roles.worker = \"claude\"";
+    let price = "it looks like this: price = {input = \"3\", output = \"15\"}";
+    let args = "it looks like this: args = [\"--model\", \"opus\"]";
+    for (text, hint) in [
+        ("worker = \"claude\"\n", worker),
+        ("worker = claude\n", worker),
+        ("worker = {preset = \"claude\"}\n", worker),
+        ("[worker]\nargs = [\"x\"]\n", worker),
+        (
+            "worker = {run = 3}\n",
+            "a command takes one: worker = {run =",
+        ),
+        ("notify = [\"mail\"]\n", "notify = \"mail -s descent ada\""),
+        ("roles = \"claude\"\n", "roles.worker = \"claude\""),
+        ("[roles]\nworker = 3\n", "roles.worker = \"claude\""),
+        (
+            "agents = 3\n",
+            "agents.claude.preset = \"claude\" and roles",
+        ),
+        (
+            "agents.claude = \"claude\"\n",
+            "agents.claude.preset = \"claude\" and roles",
+        ),
+        ("[agents.a]\nprice = {input = 3, output = 15}\n", price),
+        ("agents.a.price = {input = \"3\"}\n", price),
+        (
+            "[agents.a]\nrun = \"x\"\n[agents.a.price]\ninput = \"3\"\n",
+            price,
+        ),
+        ("[agents.a]\nprice = \"3\"\n", price),
+        (
+            "[agents.a]\npreset = \"claude\"\nargs = \"--model\"\n",
+            args,
+        ),
+        ("[agents.a]\nargs = [\n  \"--model\",\n  3,\n]\n", args),
+        ("agents.a.args = --model\n", args),
+        (
+            "[agents.env]\nacp = \"x\"\n",
+            "acp = [\"my-agent\", \"--acp\"]",
+        ),
+        (
+            "[agents.a]\nrun = \"x\"\nenv = \"KEY\"\n",
+            "env = [\"NAME\"]",
+        ),
+        ("[agents.a]\nidle = 10\n", "idle = \"10m\""),
+        ("[agents.a]\nfirst_event = 10m\n", "first_event = \"2m\""),
+        ("[agents.a]\npreset = claude\n", "this: preset = \"claude\""),
+        ("[agents.a]\nmodes = \"x\"\n", "modes = {write = \"code\""),
+        (
+            "[agents.a]\nheadless = {argv = \"x\"}\n",
+            "headless = {argv = [\"my-agent\"",
+        ),
+        (
+            "notify = 'x'\nnotify = 'y'\n",
+            "that key stands above already",
+        ),
+    ] {
+        let (message, told) = fault(text);
+        assert!(told.contains(hint), "{text}\n{message}\n{told}");
+    }
+}
+
+#[test]
+fn a_setting_that_an_agent_has_no_use_for_is_refused_where_it_stands() {
+    for (text, message) in [
+        (
+            "preset = \"claude\"\nmodes = {write = \"w\"}\n",
+            ":3:9: `modes` goes with",
+        ),
+        (
+            "headless = {argv = [\"x\"], events = \"text\"}\nmodes = {read = \"r\"}\n",
+            ":3:9: `modes` goes with",
+        ),
+        (
+            "run = \"x\"\nmodes = {read = \"r\"}\n",
+            ":3:9: `modes` goes with",
+        ),
+        ("run = \"x\"\nidle = \"5m\"\n", ":3:8: `idle` goes with"),
+        (
+            "run = \"x\"\nfirst_event = \"5m\"\n",
+            ":3:15: `first_event` goes with",
+        ),
+    ] {
+        let (found, hint) = fault(&format!("[agents.a]\n{text}"));
+        assert!(found.starts_with(message), "{text}\n{found}");
+        assert!(hint.starts_with("take it out"), "{hint}");
+    }
+    layer_of("[agents.a]\npreset = \"claude-acp\"\nmodes = {write = \"w\"}\nidle = \"5m\"\n");
+    layer_of("[agents.a]\npreset = \"claude\"\nidle = \"5m\"\nfirst_event = \"1m\"\n");
+    layer_of("[agents.a]\nrun = \"x\"\nenv = [\"A\"]\nprice = {input = \"3\", output = \"15\"}\n");
 }
 
 #[test]
