@@ -21,7 +21,7 @@ const NAME_WIDTH: usize = 15;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct DoctorOutput {
     schema: &'static str,
-    /// Nothing is missing that a run needs.
+    /// Nothing is missing or unusable that a run needs.
     can_run: bool,
     place: String,
     findings: Vec<Finding>,
@@ -34,7 +34,8 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
         .unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
     let findings = diagnose(&place, &*programs::real());
     let worst = |health| findings.iter().filter(|one| one.health == health).count();
-    let (missing, degraded) = (worst(Health::Missing), worst(Health::Degraded));
+    let missing = worst(Health::Missing) + worst(Health::Unusable);
+    let degraded = worst(Health::Degraded);
     let next = if missing > 0 {
         "descent doctor"
     } else if place.state.exists() {
@@ -81,6 +82,7 @@ fn row(page: &mut Page, finding: &Finding) {
     let (meaning, mark) = match finding.health {
         Health::Ok => (Meaning::Pass, "ok"),
         Health::Degraded => (Meaning::Unknown, "degraded"),
+        Health::Unusable => (Meaning::Fail, "unusable"),
         Health::Missing => (Meaning::Fail, "missing"),
     };
     let head = Line::new()

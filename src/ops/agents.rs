@@ -51,15 +51,16 @@ pub enum AgentUse {
 }
 
 impl AgentLook<'_> {
-    /// Looks for all agents that the open work of a state can need; each is started once at most, for its version.
+    /// Looks for all agents that the open work of a state can need, and gives them; each is started once at most, for
+    /// its version.
     ///
     /// # Errors
     /// The first that is not configured, not there or too old.
-    pub fn ready(&self, state: &State, reason: AgentUse) -> Result<(), Failure> {
+    pub fn ready(&self, state: &State, reason: AgentUse) -> Result<Vec<ResolvedAgent>, Failure> {
         for choice in self.config.roles() {
             self.config.by_name(&choice.agent, &choice.said_in)?;
         }
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         for (id, atom) in state.atoms.iter() {
             let Some(named) = needs(atom) else {
                 continue;
@@ -81,9 +82,10 @@ impl AgentLook<'_> {
             if seen.insert(agent.name.clone()) {
                 self.look_at(&agent)?;
                 limited(state, &agent)?;
+                found.push(agent);
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     fn look_at(&self, agent: &ResolvedAgent) -> Result<(), Failure> {
@@ -178,6 +180,23 @@ fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
     let task = atom.task()?;
     let by_agent = task.spec.action.is_none();
     by_agent.then_some(task.spec.agent.as_ref())
+}
+
+/// The variables that a person's `env` of an agent names, and that have no value here.
+pub fn unset_variables(agent: &ResolvedAgent) -> Vec<&str> {
+    let by_preset = |name: &str| {
+        agent
+            .preset
+            .is_some_and(|preset| preset.env.iter().any(|one| one == name))
+    };
+    let named = agent.env.iter().map(String::as_str);
+    named
+        .filter(|name| !by_preset(name) && std::env::var_os(name).is_none())
+        .collect()
+}
+
+pub fn not_set(variable: &str) -> String {
+    format!("`{variable}`, which its `env` names, is not set")
 }
 
 /// The known programs that are installed.

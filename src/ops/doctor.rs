@@ -21,6 +21,8 @@ pub enum Health {
     Ok,
     /// A run works without it, or with a part of it.
     Degraded,
+    /// It is there, and no run works with it as it is.
+    Unusable,
     /// No run works without it.
     Missing,
 }
@@ -60,6 +62,17 @@ impl Finding {
             health: Health::Degraded,
             means: Some(means),
             ..Self::ok(name, found)
+        }
+    }
+
+    fn unusable(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
+        Self {
+            health: Health::Unusable,
+            ..Self::degraded(name, found, means)
         }
     }
 

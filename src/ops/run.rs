@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     Client, Progress,
-    agents::{AgentLook, AgentUse},
+    agents::{AgentLook, AgentUse, not_set, unset_variables},
     environment, keep_superseded, limits, liveness, newer,
     notify::{Notifier, WaitNotices},
     result::commit_missing,
@@ -131,7 +131,12 @@ pub fn run<'a>(
         programs: &*options.programs,
         dir: &store.place().project,
     };
-    look.ready(&loaded.state, AgentUse::Run)?;
+    for agent in look.ready(&loaded.state, AgentUse::Run)? {
+        for variable in unset_variables(&agent) {
+            let words = format!("the agent `{}`: {}", agent.name, not_set(variable));
+            client.tell(&Progress::Note(words));
+        }
+    }
     if limits_unknown_money(&loaded.state, &config) {
         client.tell(&Progress::Note(MONEY_IS_REPORTED.to_owned()));
     }

@@ -5,7 +5,7 @@
 
 use descent_core::id::AgentName;
 
-use super::Finding;
+use super::{Finding, Health};
 use crate::{
     config::{
         self, Config,
@@ -14,7 +14,7 @@ use crate::{
         program::{ProgramLook, find_program, missing_program},
     },
     failure::Failure,
-    ops::agents::{AgentLook, example, installed},
+    ops::agents::{AgentLook, example, installed, not_set, unset_variables},
     process::{Programs, environment},
     store::StatePlace,
 };
@@ -39,7 +39,10 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
     };
     let mut findings = match config.names() {
         names if names.is_empty() => of_machine(&look),
-        names => names.iter().map(|name| of_name(&look, name)).collect(),
+        names => {
+            let each = names.iter().flat_map(|name| of_name(&look, name));
+            each.collect()
+        }
     };
     findings.extend(unknown_roles(&config));
     let walls = "none for agents: they have your files and your network";
@@ -79,12 +82,22 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
     findings
 }
 
-fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Finding {
+fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Vec<Finding> {
     let roles = look.config.roles();
     let is_needed = roles.iter().any(|choice| choice.agent == *name);
     match look.config.by_name(name, "the configuration") {
-        Ok(agent) => AgentFinding::of(look, agent, is_needed).finding(),
-        Err(error) => Finding::missing(label(name), error.to_string(), NO_WORK),
+        Ok(agent) => {
+            let unset = unset_variables(&agent);
+            let unset = unset.iter().map(|variable| {
+                let (name, found) = (format!("{} env", label(name)), not_set(variable));
+                let mend = format!("export {variable}, or take it out of `env`");
+                Finding::degraded(name, found, "the agent starts without it").mend(mend)
+            });
+            let unset: Vec<Finding> = unset.collect();
+            let of_agent = AgentFinding::of(look, agent, is_needed).finding();
+            std::iter::once(of_agent).chain(unset).collect()
+        }
+        Err(error) => vec![Finding::missing(label(name), error.to_string(), NO_WORK)],
     }
 }
 
@@ -114,9 +127,7 @@ impl<'a> AgentFinding<'a> {
         if let Transport::Shell(command) = &self.agent.transport {
             return match missing_program(command, &path) {
                 None => self.ok(format!("`{command}`, by the shell")),
-                Some(program) => {
-                    self.bad(&program, "is not installed", format!("install {program}"))
-                }
+                Some(program) => self.not_installed(&program, format!("install {program}")),
             };
         }
         let program = self.agent.program();
@@ -126,7 +137,7 @@ impl<'a> AgentFinding<'a> {
                     || format!("install {program}"),
                     |preset| preset.install.clone(),
                 );
-                self.bad(program, "is not installed", mend)
+                self.not_installed(program, mend)
             }
             (ProgramLook::Found(found), Some(preset)) => self.of_preset(preset, &found),
             (ProgramLook::Found(_) | ProgramLook::Unknown, None) => {
@@ -149,13 +160,23 @@ impl<'a> AgentFinding<'a> {
             Login::In => "logged in",
             Login::ByKey => "with a key in the environment",
             Login::Unknown => "whether you are logged in shows when it works",
-            Login::Out => {
-                let what = format!("is {version}, and you are not logged in");
-                return self.bad(preset.program(), &what, preset.log_in.clone());
-            }
+            Login::Out => return self.logged_out(preset, &version),
         };
         let abilities = self.abilities(Some(preset));
         self.ok(format!("{} {version}, {login}; {abilities}", preset.title))
+    }
+
+    fn logged_out(&self, preset: &Preset, version: &str) -> Finding {
+        let what = format!("is {version}, and you are not logged in");
+        let withheld = &self.look.environment.withheld;
+        let is_withheld =
+            |name: &&String| withheld.contains(name) && !self.agent.env.contains(name);
+        let Some(key) = preset.variables.iter().find(is_withheld) else {
+            return self.bad(preset.program(), &what, preset.log_in.clone());
+        };
+        let what = format!("{what}; {key} is withheld");
+        let mend = format!("name {key} in the agent's `env`, or: {}", preset.log_in);
+        self.bad(preset.program(), &what, mend)
     }
 
     fn login(&self, preset: &Preset, program: &std::path::Path) -> Login {
@@ -205,13 +226,25 @@ impl<'a> AgentFinding<'a> {
         self.worse(format!("`{program}` {what}"), mend)
     }
 
-    /// An agent that no role names is no lack of the machine.
+    fn not_installed(&self, program: &str, mend: String) -> Finding {
+        let found = format!("`{program}` is not installed");
+        self.lack(Finding::missing(self.label(), found, NO_WORK), mend)
+    }
+
     fn worse(&self, found: String, mend: String) -> Finding {
-        let finding = match self.is_needed {
-            true => Finding::missing(label(&self.agent.name), found, NO_WORK),
-            false => Finding::degraded(label(&self.agent.name), found, NO_WORK),
-        };
+        self.lack(Finding::unusable(self.label(), found, NO_WORK), mend)
+    }
+
+    /// An agent that no role names is no lack of the machine.
+    fn lack(&self, mut finding: Finding, mend: String) -> Finding {
+        if !self.is_needed {
+            finding.health = Health::Degraded;
+        }
         finding.mend(mend)
+    }
+
+    fn label(&self) -> String {
+        label(&self.agent.name)
     }
 }
 

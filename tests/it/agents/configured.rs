@@ -120,6 +120,27 @@ fn an_agent_gets_the_variables_that_its_configuration_names_and_a_check_does_not
     );
 }
 
+#[test]
+fn a_variable_that_is_named_and_not_set_is_told_by_run_and_doctor() {
+    let world = world(
+        "agents.a = {run = \"touch done\", env = [\"THE_KEY\", \"HOME\"]}\nroles.worker = \"a\"\n",
+    );
+    let one = finding(&world, "agent a env", 0);
+    let words = "`THE_KEY`, which its `env` names, is not set";
+    assert_eq!(
+        (&one["health"], &one["found"]),
+        (&json!("degraded"), &json!(words))
+    );
+    let told = world.descent(&["run"]).expect(0);
+    assert_eq!(
+        told.stderr.matches("is not set").count(),
+        1,
+        "{}",
+        told.stderr
+    );
+    told.says(&format!("the agent `a`: {words}"));
+}
+
 /// Refused by `run`, with nothing begun.
 #[track_caller]
 fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
@@ -330,7 +351,21 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
     let one = finding(&world, "agent me", 69);
     assert_eq!(
         (&one["health"], &one["mend"]),
-        (&json!("missing"), &json!("claude auth login"))
+        (&json!("unusable"), &json!("claude auth login"))
+    );
+    // Installed, with a key that is there and that the agent does not get.
+    let mut command = with_own_programs(&world, &["doctor", "--json"]);
+    command.env("ANTHROPIC_API_KEY", "sesame");
+    let found = Running::of(command).wait().expect(69).json();
+    let mut all = found["findings"].as_array().unwrap().iter();
+    let one = all.find(|one| one["name"] == "agent me").unwrap();
+    assert_eq!(
+        one["found"],
+        "`claude` is 2.9.0, and you are not logged in; ANTHROPIC_API_KEY is withheld"
+    );
+    assert_eq!(
+        one["mend"],
+        "name ANTHROPIC_API_KEY in the agent's `env`, or: claude auth login"
     );
     world.write("descent.toml", "agents.me.preset = \"claude\"\n");
     assert_eq!(finding(&world, "agent me", 0)["health"], "degraded");
