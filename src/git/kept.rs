@@ -7,7 +7,6 @@
 use super::{
     Git, GitError,
     disk::{self, FileStamp},
-    lineage::BYTES_MAX,
 };
 use crate::files;
 use std::{
@@ -36,6 +35,9 @@ const DIRS: &[&str] = &["info", "objects/info"];
 
 /// Other files that git opens in each run; it would wait for a pipe.
 const OPENED: &[&str] = &["HEAD", "packed-refs"];
+
+/// Maximum of bytes of each copied file of settings.
+pub(super) const BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(super) struct KeptFiles(Mutex<BTreeMap<&'static str, KeptFile>>);

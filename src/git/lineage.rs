@@ -11,7 +11,7 @@ use super::{
     call::{Call, as_id},
     disk,
     durable::sync_all_at,
-    kept::KeptFiles,
+    kept::{BYTES_MAX, KeptFiles},
     settings,
 };
 use crate::files::{self, PathKind};
@@ -38,9 +38,6 @@ const EXCLUDES: &str = "descent-excludes";
 
 /// `.descent/repository/<lineage>`: each of these may be a submodule.
 const MODULE_DEPTH: usize = 3;
-
-/// Maximum of bytes of each copied file of settings.
-pub(super) const BYTES_MAX: u64 = 64 << 20;
 
 impl Git {
     /// Our repository at `repository`, made if missing. It borrows from this one, the person's.

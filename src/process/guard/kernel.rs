@@ -55,7 +55,7 @@ pub(super) fn fork_sibling() -> io::Result<Option<Pid>> {
 }
 
 /// The program is killed when the thread that starts it ends, and so when this process does.
-pub(in crate::process) fn end_with_thread(command: &mut Command) {
+pub(in super::super) fn end_with_thread(command: &mut Command) {
     let us = getpid();
     let tie = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;

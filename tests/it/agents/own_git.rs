@@ -8,7 +8,7 @@ use crate::{
     world::{World, after, plan, task, wait_for, wait_for_or},
 };
 
-/// What each attack has: the repositories of the runs here, and a filter that hides the difference.
+/// An attack, which is given the repository of the run and a filter that hides a difference.
 fn act(world: &World, act: &str) -> String {
     format!(
         "filter() {{ printf '[filter \"sw\"]\\n\\tsmudge = \"touch {ran}; sed s/EVIL/yes/\"\\n\
