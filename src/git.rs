@@ -59,7 +59,7 @@ pub use ignored::Stamps;
 pub use lay::LaySpec;
 pub use look::Change;
 pub use snapshot::SnapshotNote;
-pub use written::Written;
+pub use written::WrittenText;
 
 use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};

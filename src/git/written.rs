@@ -15,13 +15,13 @@ const LINK: &[u8] = b"120000";
 pub struct WrittenFile {
     /// Relative to the top of the tree.
     pub path: PathBuf,
-    pub old: Written,
-    pub new: Written,
+    pub old: WrittenText,
+    pub new: WrittenText,
 }
 
 /// A path as it stands in a written tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenText {
     /// Nothing, or what is no file.
     Absent,
     File(Vec<u8>),
@@ -62,24 +62,24 @@ impl Git {
         change: &PathChange,
         side: &Side,
         most: u64,
-    ) -> Result<Written, GitError> {
+    ) -> Result<WrittenText, GitError> {
         if side.is_absent() || change.has_gitlink() {
-            return Ok(Written::Absent);
+            return Ok(WrittenText::Absent);
         }
         let id = String::from_utf8_lossy(&side.id).into_owned();
         let size = self.call("cat-file").arg("-s").id("", &id, "").ok()?;
         let size = String::from_utf8_lossy(&size).trim().parse::<u64>();
         if size.is_ok_and(|size| size > most) {
-            return Ok(Written::Absent);
+            return Ok(WrittenText::Absent);
         }
         if side.mode == LINK {
             let call = self.call("cat-file").arg("blob").id("", &id, "");
-            return Ok(Written::Link(call.ok()?));
+            return Ok(WrittenText::Link(call.ok()?));
         }
         let mut path = std::ffi::OsString::from("--path=");
         path.push(as_path(&change.path));
         let call = self.at_home("cat-file").attributes_of(commit.as_str());
         let call = call.arg("--filters").arg(path).id("", &id, "");
-        Ok(Written::File(call.ok()?))
+        Ok(WrittenText::File(call.ok()?))
     }
 }

@@ -135,7 +135,7 @@ impl ResultSource {
 
 /// Applies the result of the last run; a dry run only checks. `None` if there is none.
 ///
-/// What attempts wrote into a configuration is remembered before: it starts nothing unasked.
+/// A configuration that attempts wrote is remembered before: it starts nothing unasked.
 pub fn apply(
     client: &dyn Client,
     store: &mut Store,

@@ -15,7 +15,7 @@ use super::{super::Client, configured, remember};
 use crate::{
     config::{self, FILE_BYTES_MAX, FILE_NAME},
     failure::{Failure, exit},
-    git::{Git, Written},
+    git::{Git, WrittenText},
     trust::{Fact, RecordState, Records},
 };
 
@@ -85,11 +85,11 @@ pub(super) fn has_written(project: &Path, carried: &TrustList, records: &Records
     asked.any(|fact| records.holds(&fact) != RecordState::No)
 }
 
-fn digests(written: &Written) -> BTreeSet<Digest> {
+fn digests(written: &WrittenText) -> BTreeSet<Digest> {
     match written {
-        Written::Absent => BTreeSet::new(),
-        Written::Link(target) => BTreeSet::from([of_link(target)]),
-        Written::File(bytes) => {
+        WrittenText::Absent => BTreeSet::new(),
+        WrittenText::Link(target) => BTreeSet::from([of_link(target)]),
+        WrittenText::File(bytes) => {
             // A text with a fault starts nothing.
             let text = String::from_utf8_lossy(bytes);
             let layer = config::of_text(&text).unwrap_or_default();

@@ -16,7 +16,11 @@ use crate::{
 /// # Errors
 /// `E-PLACE-LINK`.
 pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
-    let links: Vec<PathBuf> = place.usual_path().into_iter().filter(is_link).collect();
+    let links: Vec<PathBuf> = place
+        .usual_path()
+        .into_iter()
+        .filter(|path| is_link(path))
+        .collect();
     let Some(link) = links.first() else {
         return Ok(());
     };
@@ -35,7 +39,7 @@ pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
     }
 }
 
-fn is_link(path: &PathBuf) -> bool {
+fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
 }
 
