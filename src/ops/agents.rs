@@ -136,7 +136,8 @@ impl AgentLook<'_> {
             .ok_or_else(|| old(agent, preset, "tells no version"))
     }
 
-    /// Starts a program to ask it about itself; it gets ten seconds, and the environment of its attempts.
+    /// Starts a program to ask it about itself, with the environment of its attempts. It gets half a minute: Node starts
+    /// slowly on a busy machine.
     pub(super) fn ask(
         &self,
         agent: &ResolvedAgent,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The longest that a tool may take, unless its caller allows less.
 pub const TOOL_MAX: Duration = Duration::from_secs(600);
 /// The longest that a program may take to tell its version, or whether a person is logged in.
-pub const ASK_MAX: Duration = Duration::from_secs(10);
+pub const ASK_MAX: Duration = Duration::from_secs(30);
 /// The longest that a command may take which tells a person of a run.
 pub const NOTIFY_MAX: Duration = Duration::from_secs(30);
 /// How long a tool may go on after nobody waits for its result any more.
