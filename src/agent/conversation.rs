@@ -300,12 +300,19 @@ fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
     if heard.end.is_some() || talked.is_timed_out {
         return;
     }
-    let words = talked.result.output.last_line().unwrap_or_default();
-    let words = format!("it ended without a result: {words}");
+    let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
+    let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {
         AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
         trouble => trouble,
     });
+}
+
+/// The last line that speaks of an error: advice may follow it.
+fn telling_line(text: &str) -> Option<String> {
+    let mut lines = text.lines().rev().map(str::trim);
+    let line = lines.find(|line| line.to_lowercase().contains("error"))?;
+    Some(line.to_owned())
 }
 
 async fn outcome(
@@ -356,30 +363,32 @@ async fn outcome(
             .end
             .clone()
             .filter(|_| !talked.is_timed_out)
-            .map(|end| with_withheld(end, agent)),
+            .map(|end| with_mend(end, agent)),
         ..Outcome::ended(how(&heard, talked), ms)
     };
     completed(outcome, attempt, Some(output))
 }
 
-/// Names the variable that holds a key for this agent and was withheld from it.
-fn with_withheld(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
+/// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
+fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
     let AgentEnd::Unavailable { kind, words, .. } = end else {
         return end;
     };
-    let known = agent
-        .agent
-        .preset
-        .iter()
-        .flat_map(|preset| &preset.variables);
+    let preset = agent.agent.preset;
+    let known = preset.iter().flat_map(|preset| &preset.variables);
     let is_withheld = |name: &&String| {
         let passed = agent.env.vars.iter();
         agent.env.withheld.contains(name) && passed.clone().all(|(other, _)| other != name.as_str())
     };
     let variable = known.filter(|name| is_withheld(name)).min().cloned();
+    let log_in = preset.filter(|_| kind == AgentLack::Login && variable.is_none());
+    let words = match log_in {
+        Some(preset) => format!("{} (log in: {})", words.trim(), preset.log_in),
+        None => words,
+    };
     AgentEnd::Unavailable {
         kind,
-        words,
+        words: words.trim().to_owned(),
         variable,
     }
 }

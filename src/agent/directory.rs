@@ -8,6 +8,8 @@ use crate::files;
 /// does not make the directory beside the state. If that is gone, so is the state, and a new
 /// directory would keep it from being put back.
 pub(super) fn make(dir: &Path) -> io::Result<bool> {
+    // An attempt can write there, and may have put a link in its place.
+    dir.parent().map_or(Ok(()), files::no_link)?;
     match files::make_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             dir.parent().map_or(Ok(false), files::make_dir)?;

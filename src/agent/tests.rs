@@ -283,6 +283,18 @@ async fn a_directory_that_cannot_be_made_is_an_error() {
     assert_eq!((error.code(), error.exit()), ("E-ATTEMPT-DIR", 74));
 }
 
+#[tokio::test]
+async fn nothing_is_written_through_a_link_in_place_of_the_directory_of_attempts() {
+    let world = World::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), world.dir.path().join("attempts")).unwrap();
+    let error = make(world.attempt("true"), &CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), "E-ATTEMPT-DIR");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn what_is_in_flight_is_kept_however_old_it_looks() {
     let world = World::new();

@@ -19,15 +19,17 @@ const LOGIN: &[&str] = &[
     "authentication required",
     "authentication_error",
     "authentication_failed",
+    "unauthorized",
+    "missing environment variable",
+];
+const KEY: &[&str] = &[
     "invalid api key",
     "invalid x-api-key",
     "incorrect api key",
     "invalid_api_key",
-    "unauthorized",
     "api key not valid",
     "no api key",
     "missing api key",
-    "missing environment variable",
 ];
 const CREDIT: &[&str] = &[
     "credit balance",
@@ -60,6 +62,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
     match status {
         Some(402) => credit(words),
         _ if says(CREDIT) => soon_over(words).unwrap_or_else(|| credit(words)),
+        _ if says(KEY) => unavailable(AgentLack::Key, words),
         Some(401 | 403) => login(words),
         _ if says(LOGIN) => login(words),
         Some(429) => limited(words),

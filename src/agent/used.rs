@@ -41,6 +41,7 @@ pub fn keep_usage(dir: &Path, intent: &Intent, usage: &Usage) -> io::Result<()> 
         cost_micro_usd: usage.cost.map(|cost| cost.0),
         estimated: usage.is_estimated,
     };
+    files::plain_dir(dir)?;
     files::write_whole_alone(&dir.join(NAME), &serde_json::to_vec(&record)?)
 }
 

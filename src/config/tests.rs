@@ -117,7 +117,7 @@ fn two_lines_make_a_known_program_the_worker() {
     let agent = agent_of(text, Role::Worker).unwrap();
     assert_eq!(agent.name.as_str(), "ada");
     assert_eq!(agent.program(), "claude");
-    assert_eq!(agent.env, ["CLAUDE_CONFIG_DIR"]);
+    assert_eq!(agent.env, ["ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"]);
     let Transport::Headless(headless) = agent.transport else {
         panic!("not headless");
     };

@@ -47,9 +47,13 @@ impl Unavailable {
             format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
         });
         let (trouble, mend) = match lack {
-            AgentLack::Login | AgentLack::Key => (
+            AgentLack::Login => (
                 AgentTrouble::Login,
                 format!("log in with the program of {agent}, then descent run"),
+            ),
+            AgentLack::Key => (
+                AgentTrouble::Login,
+                format!("give {agent} a key that works, then descent run"),
             ),
             AgentLack::Credit => (
                 AgentTrouble::Credit,

@@ -61,7 +61,7 @@ fn each_recorded_session_ends_as_it_did() {
         ("gemini-cancel", "protocol"),
         ("gemini-limit", "limited"),
         ("gemini-login-none", "login"),
-        ("gemini-login-refused", "login"),
+        ("gemini-login-refused", "key"),
         ("gemini-load-unknown", "protocol"),
         ("opencode-tool", "done"),
         ("opencode-resume", "done"),
@@ -69,7 +69,7 @@ fn each_recorded_session_ends_as_it_did() {
         ("opencode-cancel", "protocol"),
         ("opencode-refusal", "refused"),
         ("opencode-rate", "limited"),
-        ("opencode-login-refused", "login"),
+        ("opencode-login-refused", "key"),
     ];
     let wrong: Vec<String> = table
         .iter()
