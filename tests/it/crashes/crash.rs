@@ -200,7 +200,8 @@ fn napping() -> (World, String, Running) {
         json!({"A1": task(&run)}),
     ));
     let run = world.start(&["run"]);
-    world.wait_for_file("at");
+    // The shell makes the file before it writes the line.
+    wait_for("the attempt", || world.left("at").ends_with('\n'));
     (world, nap, run)
 }
 
@@ -293,7 +294,7 @@ fn an_effect_outside_that_a_crash_cut_off_is_in_doubt_and_a_person_is_asked() {
     );
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     let run = world.start(&["run"]);
-    world.wait_for_file("at");
+    wait_for("the attempt", || world.left("at").ends_with('\n'));
     run.kill();
     let result = world.run().expect(6).result();
     assert_eq!(result["reason"], "in_doubt");
