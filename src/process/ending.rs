@@ -38,6 +38,8 @@ const METHOD_VARIABLE: &str = "DESCENT_ENDING";
 const TRIAL: &str = "sleep 600 & exit 42";
 const TRIAL_STATUS: i32 = 42 << 8;
 const TRIAL_MARK: &str = "trial";
+/// Tags that are tried until one is free.
+const TRIAL_TAGS_MAX: u32 = 8;
 const TRIAL_MAX: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_micros(500);
 
@@ -275,12 +277,21 @@ impl JobEnding {
 
     /// Runs a job that leaves something behind, and checks that it is gone.
     fn try_out(&self) -> io::Result<()> {
-        let tag = Tag::new(TRIAL_MARK);
-        let leaf = self
-            .below
-            .as_ref()
-            .map(|below| Leaf::make(below, tag))
-            .transpose()?;
+        let mut tag = Tag::new(TRIAL_MARK);
+        let make = |tag| self.below.as_ref().map(|below| Leaf::make(below, tag));
+        let mut leaf = make(tag).transpose();
+        // A killed process of the same id may have left its group behind.
+        for _ in 1..TRIAL_TAGS_MAX {
+            if !leaf
+                .as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+            {
+                break;
+            }
+            tag = Tag::new(TRIAL_MARK);
+            leaf = make(tag).transpose();
+        }
+        let leaf = leaf?;
         let tried = self.run_trial(tag, leaf.as_ref());
         if let Some(leaf) = &leaf {
             leaf.end();
