@@ -13,7 +13,7 @@ use super::{
     acp::AcpTalk,
     answer, completed, environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
-    heard::{Heard, HeardSoFar},
+    heard::{EarlierUsage, Heard, HeardSoFar},
     inputs::Inputs,
     read_result,
     repair::{self, AnswerKind, Repairs},
@@ -50,7 +50,13 @@ pub(super) async fn made(
     }
     let since = Timer::start();
     let log = attempt.dir.join("output.log");
-    let heard = Heard::new(&log).map_err(|source| AgentError::Unwritable {
+    let mut turn = first_turn(attempt, agent);
+    let mut is_going_on = turn.resume.is_some();
+    let earlier = match is_going_on {
+        true => EarlierUsage::OfThisSession(attempt.usage.before()),
+        false => EarlierUsage::OfOtherSessions(attempt.usage.before()),
+    };
+    let heard = Heard::new(&log, earlier).map_err(|source| AgentError::Unwritable {
         path: log.clone(),
         source,
     })?;
@@ -61,8 +67,6 @@ pub(super) async fn made(
         false => AnswerKind::Report,
     };
     let mut repairs = Repairs::new(wanted, attempt.shape.clone(), move || result.exists());
-    let mut turn = first_turn(attempt, agent);
-    let mut is_going_on = turn.resume.is_some();
     loop {
         let started = Started {
             attempt,
@@ -132,7 +136,10 @@ impl TalkingAgent {
         Some(Outcome {
             agent_end: Some(AgentEnd::Unavailable {
                 kind: AgentLack::Missing,
-                words: install.unwrap_or_else(|| format!("`{program}` is not on the PATH")),
+                words: install.unwrap_or_else(|| match program.contains('/') {
+                    true => format!("`{program}` is not there"),
+                    false => format!("`{program}` is not on the PATH"),
+                }),
                 variable: None,
             }),
             ..Outcome::ended(how, 0)
@@ -300,6 +307,11 @@ fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
     if heard.end.is_some() || talked.is_timed_out {
         return;
     }
+    if heard.was_left_unmended() {
+        // It is asked again in another process, else its answer is the fault.
+        heard.end = Some(AgentEnd::Done);
+        return;
+    }
     let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
     let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {
@@ -357,7 +369,7 @@ async fn outcome(
             .map(|_| answer::last_object(heard.answer_text())),
         report,
         report_fault,
-        usage: attempt.usage.in_all(usage.or(written).unwrap_or_default()),
+        usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
         agent_end: heard
             .end

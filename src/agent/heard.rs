@@ -53,6 +53,10 @@ pub(super) struct HeardSoFar {
     /// The answer as JSON, if the agent gives it apart from its messages.
     pub(super) structured: Option<String>,
     usage: Usage,
+    /// Usage of the attempt before this talk; it is a part of `usage`.
+    before: Usage,
+    /// Tokens of the attempt's earlier sessions, for an agent that tells those of its session.
+    of_other_sessions: Tokens,
     /// The tokens of the messages of this turn, until the turn tells its sum.
     of_turn: Vec<MessageTokens>,
     pub(super) tried: Vec<ToolCall>,
@@ -63,11 +67,28 @@ pub(super) struct HeardSoFar {
     part_of: Option<String>,
     /// Whether anything was said, thought or tried in this turn.
     is_turn_begun: bool,
+    /// Whether this turn is to mend an answer.
+    is_mending: bool,
     /// The tool calls that go on.
     open: BTreeSet<String>,
     last: Option<Timer>,
     /// Readable lines.
     sink: Option<Sink>,
+}
+
+/// The usage of an attempt before a talk with its agent began.
+#[derive(Debug)]
+pub(super) enum EarlierUsage {
+    /// The talk goes on in the session that it was used in.
+    OfThisSession(Usage),
+    OfOtherSessions(Usage),
+}
+
+#[cfg(test)]
+impl EarlierUsage {
+    pub(super) fn none() -> Self {
+        Self::OfOtherSessions(Usage::default())
+    }
 }
 
 /// The tokens of one message; a later event of it tells more.
@@ -79,8 +100,15 @@ struct MessageTokens {
 
 impl Heard {
     /// Readable lines go to a log at that path.
-    pub(super) fn new(log: &Path) -> std::io::Result<Self> {
+    pub(super) fn new(log: &Path, earlier: EarlierUsage) -> std::io::Result<Self> {
+        let (before, of_other_sessions) = match earlier {
+            EarlierUsage::OfThisSession(used) => (used, Tokens::default()),
+            EarlierUsage::OfOtherSessions(used) => (used.clone(), used.tokens),
+        };
         let heard = HeardSoFar {
+            usage: before.clone(),
+            before,
+            of_other_sessions,
             sink: Some(Sink::new(0, Some(OutputLog::new(log)?))),
             ..HeardSoFar::default()
         };
@@ -248,9 +276,11 @@ impl HeardSoFar {
         self.usage.calls += 1;
     }
 
-    /// The tokens of this process so far.
-    pub(super) fn tokens(&mut self, tokens: Tokens) {
-        self.usage.tokens = tokens;
+    /// The tokens of this session so far.
+    pub(super) fn tokens_of_session(&mut self, tokens: Tokens) {
+        let mut all = used(tokens);
+        all.add(&used(self.of_other_sessions.clone()));
+        self.usage.tokens = all.tokens;
     }
 
     /// The tokens of one more turn.
@@ -289,7 +319,8 @@ impl HeardSoFar {
             // In range, so nothing is lost but the fraction of a micro-dollar.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let micros = (dollars * 1_000_000.0).ceil() as u64;
-            self.usage.cost = Some(Micros(micros));
+            let before = self.before.cost.map_or(0, |cost| cost.0);
+            self.usage.cost = Some(Micros(before.saturating_add(micros)));
         }
     }
 
@@ -300,13 +331,13 @@ impl HeardSoFar {
 
     /// Whether nothing came of a session that was to go on.
     pub(super) fn is_session_unknown(&self) -> bool {
-        self.usage.calls == 0 && matches!(self.end, Some(AgentEnd::Protocol(_)))
+        self.usage.calls == self.before.calls && matches!(self.end, Some(AgentEnd::Protocol(_)))
     }
 
     /// The history of a session was told again: none of it belongs to what is made now.
     pub(super) fn forget_history(&mut self) {
         self.next_turn();
-        self.usage = Usage::default();
+        self.usage = self.before.clone();
         self.of_turn.clear();
         self.tried.clear();
         self.open.clear();
@@ -319,6 +350,18 @@ impl HeardSoFar {
         self.end = None;
         self.has_failed = false;
         self.is_turn_begun = false;
+        self.is_mending = false;
+    }
+
+    /// Another turn begins, in which the answer is to be mended.
+    pub(super) fn mending_turn(&mut self) {
+        self.next_turn();
+        self.is_mending = true;
+    }
+
+    /// Whether its process ended before it did anything about its answer. Its turn before had ended well.
+    pub(super) fn was_left_unmended(&self) -> bool {
+        self.is_mending && self.is_turn_empty()
     }
 }
 

@@ -36,24 +36,32 @@ impl LiveUsage {
         let _ = self.heard.set(heard.clone());
     }
 
+    /// The usage before a kill of the loop. An estimate by the price is made anew, with what follows.
+    pub(super) fn before(&self) -> Usage {
+        let mut before = self.before.clone();
+        if self.price.is_some() && before.is_estimated {
+            (before.cost, before.is_estimated) = (None, false);
+        }
+        before
+    }
+
     /// All usage so far; `None` if nothing is known. A command tells it in the result file of its directory.
     pub fn so_far(&self, dir: &Path) -> Option<Usage> {
         let usage = match self.heard.get() {
             Some(heard) => heard.with(|heard| heard.usage()),
             None => report::usage_so_far(dir)?,
         };
-        Some(self.in_all(usage))
+        Some(self.priced(usage))
     }
 
-    /// The usage of the attempt, with the cost of its tokens, where none was told and there is a price.
-    pub(super) fn in_all(&self, mut usage: Usage) -> Usage {
+    /// Adds the cost of the tokens, where none was told and there is a price.
+    pub(super) fn priced(&self, mut usage: Usage) -> Usage {
         let tokens = &usage.tokens;
         let is_told = usage.cost.is_some_and(|cost| cost != Micros::default());
         if let (Some(price), false, 1..) = (self.price, is_told, tokens.total()) {
             usage.cost = Some(price.cost(tokens.input, tokens.output, tokens.cached, 0));
             usage.is_estimated = true;
         }
-        usage.add(&self.before);
         usage
     }
 }

@@ -50,7 +50,7 @@ impl Repairs {
             false => None,
         })?;
         self.turns += 1;
-        heard.with(HeardSoFar::next_turn);
+        heard.with(HeardSoFar::mending_turn);
         let form = self.wanted.form();
         let shaped = match &self.shape {
             Some(shape) => shaped(form, shape),

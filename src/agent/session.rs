@@ -68,28 +68,7 @@ pub fn session(attempts: &Path, intent: &Intent) -> Option<SessionRecord> {
 #[allow(clippy::disallowed_methods)] // door: tests
 mod tests {
     use super::*;
-    use descent_core::{
-        id::{AtomId, AttemptId, Digest, Epoch},
-        state::{Extra, Role, SideEffect},
-    };
-
-    fn intent() -> Intent {
-        Intent {
-            id: AttemptId::new("A1.7"),
-            atom: AtomId::new("A1"),
-            context: Digest::of(b"c"),
-            choices: Default::default(),
-            epoch: Epoch(0),
-            n: 1,
-            effect: SideEffect::Tree,
-            base: None,
-            role: Role::Worker,
-            agent: None,
-            reserved: Default::default(),
-            at: String::new(),
-            extra: Extra::default(),
-        }
-    }
+    use crate::agent::tests::intent;
 
     #[test]
     fn a_record_with_an_id_that_looks_like_an_option_is_none() {

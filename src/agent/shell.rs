@@ -70,7 +70,7 @@ pub(super) async fn made(
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
             let outcome = Outcome {
                 report,
-                usage: attempt.usage.in_all(usage.unwrap_or_default()),
+                usage: attempt.usage.priced(usage.unwrap_or_default()),
                 report_fault: report_fault.or(stdout.and_then(too_long)),
                 stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
                 ..outcome(how, ended.as_ref())

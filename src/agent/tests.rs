@@ -15,26 +15,33 @@ struct World {
     intent: Intent,
 }
 
+/// The second attempt at an atom.
+pub(super) fn intent() -> Intent {
+    Intent {
+        id: AttemptId::new("A1.7"),
+        atom: AtomId::new("A1"),
+        context: Digest::of(b"c"),
+        choices: Default::default(),
+        epoch: Epoch(0),
+        n: 2,
+        effect: SideEffect::Tree,
+        base: None,
+        role: Role::Worker,
+        agent: None,
+        reserved: Default::default(),
+        at: String::new(),
+        extra: Extra::default(),
+    }
+}
+
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
-        let intent = Intent {
-            id: AttemptId::new("A1.7"),
-            atom: AtomId::new("A1"),
-            context: Digest::of(b"c"),
-            choices: Default::default(),
-            epoch: Epoch(0),
-            n: 2,
-            effect: SideEffect::Tree,
-            base: None,
-            role: Role::Worker,
-            agent: None,
-            reserved: Default::default(),
-            at: String::new(),
-            extra: Extra::default(),
-        };
-        Self { dir, intent }
+        Self {
+            dir,
+            intent: intent(),
+        }
     }
 
     fn attempt(&self, command: &str) -> AttemptJob<'_> {

@@ -108,7 +108,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
 /// Tells of a configuration that attempts wrote.
 pub fn configures(path: &str) -> String {
     format!(
-        "attempts changed {}, which says what works next: nothing that it starts runs before `descent trust` shows it",
+        "attempts changed {}, which says what works next: what they wrote there is asked about before it starts (descent trust)",
         line(path)
     )
 }

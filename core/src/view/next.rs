@@ -106,6 +106,10 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
         // The next run would end like the last one, unless a person changes something.
         RunStatus::Exhausted | RunStatus::NeedsGuidance if !is_changed => dead_end(world),
         RunStatus::Exhausted | RunStatus::NeedsGuidance => RUN.to_owned(),
+        // An agent cannot work before a person has done something.
+        RunStatus::Stopped if !is_changed && ended_by(world, Reason::Unavailable) => {
+            next_moves(world).next().unwrap_or(RUN).to_owned()
+        }
         RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
             RUN.to_owned()
         }

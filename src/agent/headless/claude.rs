@@ -145,6 +145,10 @@ fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
     }
     let words = text(event, "/result");
     let is_error = event.get("is_error").and_then(Value::as_bool);
+    // A program of this dialect may tell its answer here alone.
+    if heard.message.is_empty() && !words.is_empty() && is_error != Some(true) {
+        heard.message(words);
+    }
     let end = match text(event, "/subtype") {
         "error_max_turns" => AgentEnd::OutOfTurns("it used all its turns".into()),
         "error_max_budget_usd" => AgentEnd::OutOfTurns("it used all its own budget".into()),

@@ -88,7 +88,7 @@ fn changed_paths(event: &Value) -> String {
 fn usage(event: &Value, heard: &mut HeardSoFar) {
     heard.no_tool_is_open();
     let cached = count(event, "/usage/cached_input_tokens");
-    heard.tokens(Tokens::new(
+    heard.tokens_of_session(Tokens::new(
         count(event, "/usage/input_tokens").saturating_sub(cached),
         count(event, "/usage/output_tokens"),
         cached,

@@ -1,15 +1,19 @@
 //! The readers on recorded sessions of real agents: fixtures/agents/recorded.
-use descent_core::{event::AgentEnd, id::UnixMillis, state::Tokens};
+use descent_core::{
+    event::AgentEnd,
+    id::UnixMillis,
+    state::{Micros, Tokens, Usage},
+};
 use serde_json::json;
 
 use super::*;
-use crate::agent::recorded;
+use crate::agent::{heard::EarlierUsage, recorded};
 
 /// All that is heard of a recorded session, up to the end of its turn.
 fn read(name: &str) -> Heard {
     let text = recorded::text(name);
     let log = tempfile::NamedTempFile::new().expect("a log");
-    let heard = Heard::new(log.path()).expect("a log");
+    let heard = Heard::new(log.path(), EarlierUsage::none()).expect("a log");
     let mut claude = ClaudeStreamJson::default();
     let mut codex = CodexExecJson;
     for line in text.lines() {
@@ -100,7 +104,11 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
 
 #[test]
 fn tokens_are_known_while_a_turn_goes_on_and_a_message_of_two_events_is_one_call() {
-    let heard = Heard::new(&tempfile::tempdir().unwrap().path().join("log")).unwrap();
+    let heard = Heard::new(
+        &tempfile::tempdir().unwrap().path().join("log"),
+        EarlierUsage::none(),
+    )
+    .unwrap();
     let mut dialect = ClaudeStreamJson::default();
     let mut event = |id: &str, output: u64| {
         let usage = json!({"input_tokens": 10, "output_tokens": output,
@@ -131,4 +139,51 @@ fn a_plans_limit_is_known_with_its_end() {
             until: Some(UnixMillis(1_795_579_907_000))
         })
     );
+}
+
+#[test]
+fn what_an_agent_tells_of_its_whole_session_is_not_added_to_what_it_had_told_before() {
+    let before = Usage {
+        calls: 2,
+        tokens: Tokens::new(100, 10, 0),
+        ..Usage::default()
+    };
+    let done =
+        json!({"type": "turn.completed", "usage": {"input_tokens": 200, "output_tokens": 20}});
+    for (earlier, tokens) in [
+        (
+            EarlierUsage::OfThisSession(before.clone()),
+            Tokens::new(200, 20, 0),
+        ),
+        (
+            EarlierUsage::OfOtherSessions(before.clone()),
+            Tokens::new(300, 30, 0),
+        ),
+    ] {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let heard = Heard::new(log.path(), earlier).unwrap();
+        CodexExecJson.line(&done.to_string(), &heard);
+        let usage = heard.with(|heard| heard.usage());
+        assert_eq!((usage.calls, usage.tokens), (2, tokens));
+    }
+}
+
+#[test]
+fn what_an_agent_tells_of_its_process_is_added_to_what_it_had_told_before() {
+    let before = Usage {
+        calls: 1,
+        tokens: Tokens::new(100, 10, 0),
+        cost: Some(Micros(200_000)),
+        is_estimated: false,
+    };
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let heard = Heard::new(log.path(), EarlierUsage::OfThisSession(before)).unwrap();
+    let done = json!({"type": "result", "subtype": "success", "usage": {"input_tokens": 7},
+                      "total_cost_usd": 0.3, "result": "{\"summary\": \"told here alone\"}"});
+    ClaudeStreamJson::default().line(&done.to_string(), &heard);
+    heard.with(|heard| {
+        assert_eq!(heard.usage().tokens, Tokens::new(107, 10, 0));
+        assert_eq!(heard.usage().cost, Some(Micros(500_000)));
+        assert!(heard.answer_text().contains("told here alone"));
+    });
 }

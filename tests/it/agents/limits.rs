@@ -1,7 +1,9 @@
 //! Limits of calls, tokens and money for agents that are talked with: in mid-turn, and for those that tell no cost.
 
-use super::talked::{Protocol, world};
-use crate::world::{World, long_nap, processes, wait_for};
+use serde_json::json;
+
+use super::talked::{Protocol, by_worker, world};
+use crate::world::{World, long_nap, plan, processes, wait_for};
 
 use Protocol::{Acp, Claude, Codex};
 
@@ -108,4 +110,73 @@ fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redir
         run.wait().expect(3);
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
+}
+
+/// A world whose worker is that shell script, in a dialect of events.
+fn scripted(dialect: &str, script: &str) -> World {
+    let world = World::new();
+    world.write(
+        "agent.sh",
+        &script.replace("OUT", &world.out("").display().to_string()),
+    );
+    let argv = json!(["sh", world.repo().join("agent.sh")]).to_string();
+    world.write(
+        "descent.toml",
+        &format!(
+            "[agents.script]\nheadless = {{argv = {argv}, events = \"{dialect}\", \
+             resume = [\"resume\", \"{{session}}\"]}}\n[roles]\nworker = \"script\"\n"
+        ),
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker("make it")}),
+    ));
+    world
+}
+
+#[test]
+fn tokens_that_an_agent_tells_by_session_are_counted_once_after_a_kill_in_a_repair() {
+    let world = scripted(
+        "codex-exec-json",
+        r#"
+cat > /dev/null
+echo '{"type":"thread.started","thread_id":"one"}'
+echo "$1" >> OUT/turns
+case $(wc -l < OUT/turns) in
+1) text='no object'; sum=100 ;;
+2) echo > OUT/hung; sleep 600 ;;
+*) touch done; text='{\"success\": true, \"summary\": \"made\"}'; sum=200 ;;
+esac
+echo "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"agent_message\",\"text\":\"$text\"}}"
+echo "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":$sum,\"output_tokens\":0}}"
+sleep 2
+"#,
+    );
+    let run = world.start(&["run"]);
+    world.wait_for_file("hung");
+    run.kill();
+    let result = world.run().expect(0).result();
+    assert_eq!(result["spent"]["tokens"]["input"], 200, "{result}");
+    assert_eq!(world.left("turns"), "\nresume\nresume\n");
+}
+
+#[test]
+fn an_agent_that_is_gone_before_it_mends_its_answer_is_asked_in_its_session_again() {
+    let world = scripted(
+        "claude-stream-json",
+        r#"
+echo "$1" >> OUT/turns
+read -r prompt
+case $1 in
+resume) touch done; text='{\"success\": true, \"summary\": \"made\"}' ;;
+*) text='no object' ;;
+esac
+echo "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"one\"}"
+echo "{\"type\":\"result\",\"subtype\":\"success\",\"session_id\":\"one\",\"usage\":{},\"result\":\"$text\"}"
+"#,
+    );
+    let result = world.run().expect(0).result();
+    assert_eq!(world.left("turns"), "\nresume\n");
+    assert_eq!(result["spent"]["attempts"], 1, "{result}");
 }
