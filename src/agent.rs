@@ -32,15 +32,16 @@ mod used;
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use descent_core::{
     event::{Clarity, Outcome},
+    fragment,
     id::AtomId,
-    state::Intent,
+    state::{Intent, Role},
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -58,8 +59,10 @@ use crate::{
     shape::Shape,
 };
 
+pub use answer::last_object;
 pub use live_usage::LiveUsage;
 pub use outcome::{finished, record};
+pub use repair::ObjectJudge;
 pub use session::{SessionRecord, session};
 pub use used::{keep_usage, kept_usage, told_so_far};
 
@@ -112,6 +115,46 @@ pub struct AttemptJob<'a> {
     pub shape: Option<Shape>,
     /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.
     pub budget: Option<String>,
+    /// For a role that only answers, the form of its answer. Its standard output is then kept whole.
+    pub question: Option<QuestionForm>,
+}
+
+/// The form of an answer: one JSON object.
+#[derive(Clone)]
+pub struct QuestionForm {
+    pub role: Role,
+    /// The JSON Schema of the object.
+    pub schema: String,
+    /// Says how an object is wrong, in words that its author can mend it by.
+    pub fault: ObjectJudge,
+}
+
+impl fmt::Debug for QuestionForm {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("QuestionForm")
+            .field("role", &self.role)
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes at most of the answer of a role that only answers.
+pub const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+impl AttemptJob<'_> {
+    /// Whether its answer is an object that is judged elsewhere, and no report.
+    fn prints_object(&self) -> bool {
+        self.budget.is_some() || self.question.is_some()
+    }
+
+    /// Bytes at most of the standard output that are kept whole.
+    fn stdout_bytes_max(&self) -> usize {
+        match (&self.question, &self.budget) {
+            (Some(_), _) => ANSWER_BYTES_MAX,
+            (None, Some(_)) => fragment::BYTES_MAX,
+            (None, None) => 0,
+        }
+    }
 }
 
 /// By which an attempt is made.
@@ -295,8 +338,15 @@ fn environment(
     env: &Environment,
 ) -> Vec<(OsString, OsString)> {
     let mut vars = env.vars.clone();
-    let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
-    vars.extend(ours.map(|(name, value)| (name.into(), value)));
+    let role = attempt.intent.role.word();
+    vars.push(("DESCENT_ROLE".into(), role.into()));
+    if attempt.question.is_some() {
+        vars.push(("DESCENT_PROMPT".into(), inputs.prompt().into()));
+        vars.push(("DESCENT_SCHEMA".into(), inputs.schema().into()));
+    } else {
+        let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
+        vars.extend(ours.map(|(name, value)| (name.into(), value)));
+    }
     vars.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();
     vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));

@@ -297,12 +297,14 @@ pub fn count(n: impl std::fmt::Display, word: &str) -> String {
 }
 
 /// The work that is left at most.
-pub fn bound(attempts: &str, verdicts: &str, starts: &str) -> String {
+pub fn bound(attempts: &str, verdicts: &str, starts: &str, consults: Option<&str>) -> String {
+    let judges = consults.map(|consults| format!(", {} to judges", count(consults, "question")));
     format!(
-        "ends after at most {} and {} ({} with retries)",
+        "ends after at most {} and {} ({} with retries{})",
         count(attempts, "attempt"),
         count(verdicts, "verdict"),
-        count(starts, "start")
+        count(starts, "start"),
+        judges.unwrap_or_default()
     )
 }
 
@@ -310,7 +312,8 @@ pub fn bound(attempts: &str, verdicts: &str, starts: &str) -> String {
 pub fn bound_of(bound: &BoundView) -> String {
     let counts = [&bound.attempts, &bound.verdicts, &bound.starts];
     let [attempts, verdicts, starts] = counts.map(limits::plain);
-    self::bound(&attempts, &verdicts, &starts)
+    let consults = bound.consults.as_ref().map(limits::plain);
+    self::bound(&attempts, &verdicts, &starts, consults.as_deref())
 }
 
 /// Names in a row, and the number of further ones.

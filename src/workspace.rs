@@ -63,6 +63,8 @@ pub enum Checkout {
     Candidate,
     /// Like the pristine tree, for any commit that a person asks about, also while a loop uses the others.
     Judging,
+    /// Like the pristine tree, for an agent that only reads; nobody looks at what it leaves.
+    Consult,
     /// Made anew each time: the commit alone. No ignored file is left from before but those that `keep` names.
     Pristine,
 }

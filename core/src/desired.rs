@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use crate::{
     event::{Merge, Outcome, Product, Scope},
-    id::{AtomId, AttemptId, CommitId, Epoch},
-    state::{Check, Intent, ResultCommit, RunStatus},
+    id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
+    state::{Check, Consult, Intent, ResultCommit, RunStatus},
     verdict::{Basis, CheckProgress as Verdicts, Evaluator},
     world::{AttemptProgress, Session, World, candidate},
 };
@@ -21,6 +21,7 @@ pub enum WorkKey {
     Stage((AtomId, AtomId), CommitId, Vec<(AtomId, CommitId)>),
     Judge(Scope, Basis),
     Learn(CommitId),
+    Consult(ConsultId),
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +60,8 @@ pub enum Work {
     },
     /// Look up the tree of this commit.
     Learn(CommitId),
+    /// Ask a judging role.
+    Consult(Consult),
 }
 
 /// All desired work, and the latest time of the next look.
@@ -85,6 +88,7 @@ pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> Desired
     stage(world, session, &mut desired);
     attempts(world, session, now_ms, &mut desired);
     base_case(world, session, &mut desired);
+    consult(world, &mut desired);
     wake(world, session, now_ms, &mut desired);
     desired
 }
@@ -273,6 +277,10 @@ fn base_case(world: &World, session: &Session, desired: &mut DesiredWork) {
     else {
         return;
     };
+    if next_leaf(session, world, check, basis).is_none() {
+        // A judge rates the rest.
+        return;
+    }
     let effect = Work::Judge {
         scope: Scope::BaseCase,
         basis: basis.clone(),
@@ -283,6 +291,13 @@ fn base_case(world: &World, session: &Session, desired: &mut DesiredWork) {
     desired
         .effects
         .push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
+}
+
+fn consult(world: &World, desired: &mut DesiredWork) {
+    if let Some(consult) = &world.state.run.consult {
+        let key = WorkKey::Consult(consult.id.clone());
+        desired.effects.push((key, Work::Consult(consult.clone())));
+    }
 }
 
 /// The commit to check out for a basis: the head if it has that tree, else any known one.
@@ -346,6 +361,7 @@ pub fn next_leaf<'c>(
         cache: &session.evidence,
         basis,
         corrections: &world.state.corrections,
+        ratings: &world.state.run.ratings,
         again_max,
     };
     evaluator.next_leaf(check)

@@ -1,6 +1,7 @@
 //! The inputs of a run, and the events that it reports, as data.
 
 mod agent_end;
+mod consult;
 mod misfit;
 mod outcome;
 pub mod record;
@@ -13,15 +14,18 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use agent_end::short;
 pub use agent_end::{AgentEnd, AgentLack};
+pub use consult::{ConsultAnswer, ConsultEnd};
 pub use misfit::{MISFITS_MAX, Misfit};
 pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
 use crate::{
-    id::{AgentName, AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
+    id::{
+        AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, RunId, TreeId, UnixMillis,
+    },
     state::{
-        FailureClass, Request, ResultCommit, RunStatus, StartedFrom, Usage,
+        FailureClass, Request, ResultCommit, Role, RunStatus, StartedFrom, Usage,
         atom::PhaseLimit,
         final_result::EndedProcesses,
         objective::RequestKind,
@@ -72,6 +76,11 @@ pub enum Input {
         attempt: AttemptId,
         epoch: Epoch,
         usage: Usage,
+    },
+    /// A question to a judging role ended.
+    Consulted {
+        consult: ConsultId,
+        end: Box<ConsultEnd>,
     },
     /// Its change was merged onto `onto`, no ref moved.
     Tried {
@@ -145,6 +154,31 @@ pub enum Event {
         verdicts_left: String,
         /// Includes every transient retry, repair and interruption.
         starts_left: String,
+        /// Questions to judging roles at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        consults_left: Option<String>,
+    },
+    /// A judging role is asked.
+    Consulting {
+        consult: ConsultId,
+        role: Role,
+        agent: AgentName,
+        about: String,
+    },
+    /// It answered, or did not.
+    Consulted {
+        consult: ConsultId,
+        role: Role,
+        agent: AgentName,
+        about: String,
+        ms: u64,
+        /// A share of the highest score; none without a usable answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        score: Option<String>,
+        /// Whether the score reaches the threshold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holds: Option<bool>,
+        because: String,
     },
     AttemptStarted {
         attempt: AttemptId,
@@ -308,6 +342,9 @@ pub enum Event {
         /// This check is unknown: it is measured again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
+        /// The leaf that a judge rates once the rest is done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to_rate: Option<String>,
     },
     /// Checks whose verdicts differ between a reused and a new checkout: the latter counts.
     Disagreed {

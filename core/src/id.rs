@@ -67,6 +67,10 @@ text_id! {
     AttemptId
 }
 text_id! {
+    /// One question to a judging role: the name of its files too.
+    ConsultId
+}
+text_id! {
     /// Born with `align`, the same for the whole life of a state file.
     Lineage
 }

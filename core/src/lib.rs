@@ -21,6 +21,7 @@ pub mod json_schema;
 pub mod measure;
 pub mod plan;
 pub mod prompt;
+pub mod rating;
 pub mod search;
 pub mod state;
 pub mod step;

@@ -37,11 +37,14 @@
 
 use num_bigint::BigUint;
 
+/// An answer, and two repairs of it.
+const TURNS_OF_AN_ANSWER: u64 = 3;
+
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     search::ValidContexts,
-    state::{Extra, PlanningStep, State, Task, Try, run},
+    state::{Extra, Leaf, PlanningStep, State, Task, Try, run},
 };
 
 /// The inputs of a measure.
@@ -104,6 +107,8 @@ pub struct RunBound {
     pub verdicts: BigUint,
     /// Starts of attempts, with every transient retry, repair and interruption.
     pub starts: BigUint,
+    /// Questions to judges, with every repair of an answer; none where nothing is rated.
+    pub consults: Option<BigUint>,
 }
 
 impl RunBound {
@@ -132,8 +137,23 @@ impl RunBound {
             attempts: at_most(&measure.attempts),
             verdicts: at_most(&measure.verdicts),
             starts,
+            consults: consults_left(seen, measure),
         }
     }
+}
+
+/// A quality leaf is rated once on each tree that is judged. A tree comes from an attempt that lands, or from a change of
+/// the choices; two more are those of the start and of the delivery. A judge that gives no score is asked again, and each
+/// answer may be mended so often.
+fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
+    let check = seen.state.objective.base_case.as_ref()?;
+    let leaves = check.leaves().into_iter();
+    let rated = leaves
+        .filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
+        .count();
+    let each = u64::from(seen.state.objective.constraints.max_transient()) + 1;
+    let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
+    (rated > 0).then(|| trees * (rated as u64) * each * TURNS_OF_AN_ANSWER)
 }
 
 fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {

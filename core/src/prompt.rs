@@ -11,6 +11,7 @@ mod groups;
 mod others;
 mod planning;
 mod preview;
+mod rating;
 mod results;
 mod section;
 mod subject;
@@ -31,6 +32,7 @@ use crate::{
 pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};
+pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf, rating};
 pub use results::bindings;
 pub use section::{PromptFile, PromptPart};
 pub use workplace::Ending;

@@ -6,6 +6,7 @@
 
 pub mod atom;
 pub mod check;
+pub mod consult;
 pub mod decode;
 pub mod encode;
 pub mod fields;
@@ -36,6 +37,7 @@ pub use atom::{
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
+pub use consult::{Consult, Rating};
 pub use fields::{Extra, Span};
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};

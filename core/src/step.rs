@@ -10,6 +10,7 @@ mod attempt_end;
 mod backoff;
 mod backtrack;
 mod candidate;
+mod consult;
 mod counts;
 mod delivery;
 mod dispatch;
@@ -33,6 +34,7 @@ mod run_start;
 mod tests;
 mod trail;
 mod transaction;
+mod unrated;
 mod unusable;
 mod usage;
 
@@ -64,6 +66,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             epoch,
             usage: used,
         } => usage::reported(&mut transaction, attempt, epoch, used),
+        Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
         Input::Tried {
             attempt,
             onto,

@@ -4,15 +4,17 @@
 //! Invariant: `unknown` never counts as a pass, in any position.
 
 pub mod assertions;
+mod evidence;
+
+pub use evidence::{EvidenceSources, evidence_of};
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc};
 
 use crate::{
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Leaf, SideFile,
-        check::{CommandLeaf, number_node},
-        record::EvidenceRecord,
+        Check, CheckKind, Correction, Leaf, Rating, SideFile,
+        check::{CommandLeaf, QualityLeaf},
     },
 };
 
@@ -265,6 +267,8 @@ pub enum CheckProgress<'a> {
     Measure(&'a Check),
     /// Only unknown leaves prevent a verdict: this one was measured and is measured again.
     Again(&'a Check),
+    /// All that a machine decides holds; a judge must rate this one.
+    Rate(&'a Check),
     /// Everything else holds; a person must confirm this one.
     Confirm(&'a Check),
 }
@@ -283,6 +287,8 @@ pub struct Evaluator<'a> {
     pub basis: &'a Basis,
     /// The corrections hold people's confirmations of assertions.
     pub corrections: &'a [Arc<Correction>],
+    /// The ratings of judges.
+    pub ratings: &'a [Rating],
     /// How often an unknown leaf is measured again before it counts as a failure.
     pub again_max: u32,
 }
@@ -294,7 +300,7 @@ impl<'a> Evaluator<'a> {
         match self.judge(check) {
             CheckProgress::Measure(leaf) | CheckProgress::Again(leaf) => Some(leaf),
             CheckProgress::Decided(Verdict::Fail) if self.basis.decides() => self.unmeasured(check),
-            CheckProgress::Decided(_) | CheckProgress::Confirm(_) => None,
+            CheckProgress::Decided(_) | CheckProgress::Rate(_) | CheckProgress::Confirm(_) => None,
         }
     }
 
@@ -336,6 +342,18 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// A judge that gave no rating however often it was asked decides nothing.
+    fn quality<'c>(&self, check: &'c Check, leaf: &QualityLeaf) -> CheckProgress<'c> {
+        match rating_on(self.ratings, &check.key(), self.basis) {
+            None => CheckProgress::Rate(check),
+            Some(rating) => match rating.passes(leaf) {
+                Some(holds) => CheckProgress::Decided(decided(holds)),
+                None if rating.asked > self.again_max => CheckProgress::Decided(Verdict::Unknown),
+                None => CheckProgress::Rate(check),
+            },
+        }
+    }
+
     fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> CheckProgress<'c> {
         match leaf {
             Leaf::Assertion { .. } => {
@@ -344,7 +362,8 @@ impl<'a> Evaluator<'a> {
                     None => CheckProgress::Confirm(check),
                 }
             }
-            Leaf::Quality { .. } | Leaf::Newer(_) => CheckProgress::Decided(Verdict::Unknown),
+            Leaf::Quality(quality) => self.quality(check, quality),
+            Leaf::Newer(_) => CheckProgress::Decided(Verdict::Unknown),
             Leaf::Command(_)
             | Leaf::NotCommand { .. }
             | Leaf::File { .. }
@@ -372,7 +391,10 @@ fn combine<'c>(
         match part {
             CheckProgress::Decided(verdict) if verdict == decisive => return part,
             CheckProgress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
-            CheckProgress::Measure(_) | CheckProgress::Again(_) | CheckProgress::Confirm(_) => {
+            CheckProgress::Measure(_)
+            | CheckProgress::Again(_)
+            | CheckProgress::Rate(_)
+            | CheckProgress::Confirm(_) => {
                 let is_first = |open| urgency(&part) < urgency(open);
                 if open.as_ref().is_none_or(is_first) {
                     open = Some(part);
@@ -392,69 +414,15 @@ fn urgency(progress: &CheckProgress<'_>) -> u8 {
     match progress {
         CheckProgress::Measure(_) => 0,
         CheckProgress::Again(_) => 1,
-        CheckProgress::Confirm(_) => 2,
-        CheckProgress::Decided(_) => 3,
+        CheckProgress::Rate(_) => 2,
+        CheckProgress::Confirm(_) => 3,
+        CheckProgress::Decided(_) => 4,
     }
 }
 
-/// One leaf's evidence, as bindings and results record it.
-pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> EvidenceRecord {
-    let measurement = &seen.measurement;
-    let of_files = |found: usize| Some(found as u64);
-    let (ended, number, found) = match &measurement.what {
-        MeasurementKind::Command { how, number, .. } => {
-            (Some(how.text()), number.map(number_node), None)
-        }
-        MeasurementKind::Files { found, .. } => (None, None, of_files(*found)),
-        MeasurementKind::SetupFailed { how } => (Some(how.text() + " in setup"), None, None),
-    };
-    EvidenceRecord {
-        ended,
-        number,
-        found,
-        duration_ms: Some(measurement.duration_ms),
-        output: measurement.excerpt.clone(),
-        whole: measurement.whole.clone(),
-        ..EvidenceRecord::of(check.title(), seen.verdict.word(), basis.text())
-    }
-}
-
-/// A person's confirmation of an assertion, or that there is none.
-fn evidence_of_word(
-    check: &Check,
-    basis: &Basis,
-    corrections: &[Arc<Correction>],
-) -> Option<EvidenceRecord> {
-    assertions::called(check)?;
-    let word = assertions::said_on(corrections, check, basis);
-    let (verdict, ended) = match word {
-        Some(word) => {
-            let verb = if word.holds { "confirmed" } else { "denied" };
-            (
-                decided(word.holds),
-                format!("{verb} by {} at {}", word.by, word.at),
-            )
-        }
-        None => (Verdict::Unknown, "a person must confirm it".to_owned()),
-    };
-    Some(EvidenceRecord {
-        ended: Some(ended),
-        ..EvidenceRecord::of(check.title(), verdict.word(), basis.text())
-    })
-}
-
-/// The evidence of every leaf that was measured on `basis`, and of the assertions.
-pub fn evidence_of(
-    check: &Check,
-    basis: &Basis,
-    cache: &EvidenceCache,
-    corrections: &[Arc<Correction>],
-) -> alloc::vec::Vec<EvidenceRecord> {
-    let leaves = check.leaves().into_iter();
-    leaves
-        .filter_map(|leaf| match cache.get(&leaf.key(), basis) {
-            Some(seen) => Some(evidence(leaf, basis, seen)),
-            None => evidence_of_word(leaf, basis, corrections),
-        })
-        .collect()
+/// The newest rating of a leaf on the files of a basis.
+pub fn rating_on<'r>(ratings: &'r [Rating], leaf: &Digest, basis: &Basis) -> Option<&'r Rating> {
+    let on = basis.text();
+    let is_it = |one: &&Rating| one.leaf == *leaf && one.on == on;
+    ratings.iter().rev().find(is_it)
 }

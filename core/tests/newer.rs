@@ -158,8 +158,8 @@ fn what_decides_is_told_with_its_place_and_what_does_not_is_not() {
         ),
         (
             "\"assertion\": \"the",
-            "\"quality\": \"the",
-            "/objective/base_case/all/5/quality",
+            "\"hunch\": \"the",
+            "/objective/base_case/all/5",
         ),
     ] {
         check_deciding(from, to, &[expected]);

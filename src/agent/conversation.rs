@@ -2,6 +2,8 @@
 //!
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
+use std::sync::Arc;
+
 use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
     verdict::CommandEnd,
@@ -62,11 +64,14 @@ pub(super) async fn made(
     })?;
     attempt.usage.follow(&heard);
     let result = inputs.result();
-    let wanted = match attempt.budget.is_some() {
-        true => AnswerKind::Fragment,
+    let wanted = match attempt.prints_object() {
+        true => AnswerKind::Object,
         false => AnswerKind::Report,
     };
-    let mut repairs = Repairs::new(wanted, attempt.shape.clone(), move || result.exists());
+    let judge = attempt.question.as_ref();
+    let judge = judge.map(|question| Arc::clone(&question.fault));
+    let mut repairs =
+        Repairs::new(wanted, attempt.shape.clone(), move || result.exists()).judged_by(judge);
     loop {
         let started = Started {
             attempt,
@@ -346,6 +351,7 @@ async fn outcome(
         Ok(Some(file)) => (Some(file.report), None),
         Err(fault) => (None, Some(fault.to_string())),
         // A planner says it only if it cannot plan.
+        Ok(None) if attempt.question.is_some() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
             let report = repair::report(&heard).ok();
             let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
@@ -364,9 +370,8 @@ async fn outcome(
         excerpt: output.excerpt(EXCERPT_BYTES_MAX),
         last_line: output.last_line(),
         stdout: attempt
-            .budget
-            .as_ref()
-            .map(|_| answer::last_object(heard.answer_text())),
+            .prints_object()
+            .then(|| answer::last_object(heard.answer_text())),
         report,
         report_fault,
         usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),

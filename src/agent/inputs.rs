@@ -63,7 +63,16 @@ impl Inputs {
             files::remove(&path)?;
             files::write_new(&path, &file.bytes)?;
         }
+        if let Some(question) = &attempt.question {
+            files::remove(&self.schema())?;
+            return files::write_new(&self.schema(), question.schema.as_bytes());
+        }
         files::write_new(&self.bindings(), attempt.bindings.as_bytes())
+    }
+
+    /// The JSON Schema of an answer.
+    pub(super) fn schema(&self) -> PathBuf {
+        self.dir.join("schema.json")
     }
 
     pub(super) fn prompt(&self) -> PathBuf {

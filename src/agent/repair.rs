@@ -2,6 +2,8 @@
 //!
 //! Invariant: at most [`TURNS_MAX`] more turns an attempt, however often its process is started.
 
+use std::sync::Arc;
+
 use descent_core::event::{AgentReport, Misfit};
 
 use super::{
@@ -16,12 +18,17 @@ const TURNS_MAX: u32 = 2;
 /// Bytes at most of a schema that is told again.
 const SCHEMA_BYTES_MAX: usize = 4 << 10;
 
+/// Says what is wrong with an object, if anything is.
+pub type ObjectJudge = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Looks at each answer, and asks again for one that is no use.
 pub(super) struct Repairs {
     turns: u32,
     wanted: AnswerKind,
     /// The schema of the value in it.
     shape: Option<Shape>,
+    /// Judges an object.
+    judge: Option<ObjectJudge>,
     /// Whether an answer is read from messages: a result file wins.
     is_given: Box<dyn Fn() -> bool + Send + Sync>,
 }
@@ -36,8 +43,14 @@ impl Repairs {
             turns: 0,
             wanted,
             shape,
+            judge: None,
             is_given: Box::new(is_given),
         }
+    }
+
+    /// The same for an answer that this judges.
+    pub(super) fn judged_by(self, judge: Option<ObjectJudge>) -> Self {
+        Self { judge, ..self }
     }
 
     /// The next prompt, if the turn that ended has no answer that can be used.
@@ -67,10 +80,13 @@ impl Repairs {
                 Ok(report) => self.misfit(&report),
                 Err(fault) => Some(fault),
             },
-            AnswerKind::Fragment => {
+            AnswerKind::Object => {
                 let object = answer::last_object(heard.answer_text());
-                let is_object = object.trim_start().starts_with('{');
-                (!is_object).then(|| "it holds no JSON object".to_owned())
+                match (object.trim_start().starts_with('{'), &self.judge) {
+                    (false, _) => Some("it holds no JSON object".to_owned()),
+                    (true, Some(judge)) => judge(&object),
+                    (true, None) => None,
+                }
             }
         }
     }
@@ -85,8 +101,8 @@ impl Repairs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerKind {
     Report,
-    /// A planner's fragment: the core judges it.
-    Fragment,
+    /// An object that is judged elsewhere, as a planner's fragment.
+    Object,
 }
 
 impl AnswerKind {
@@ -96,7 +112,7 @@ impl AnswerKind {
                 ": {\"success\": true, \"summary\": \"what was done\", \"value\": null, \
                  \"artifacts\": [], \"clarity\": \"CLEAR\", \"handoff\": null}"
             }
-            Self::Fragment => ", as it was asked for.",
+            Self::Object => ", as it was asked for.",
         }
     }
 }

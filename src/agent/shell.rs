@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use descent_core::{event::Outcome, fragment, verdict::CommandEnd};
+use descent_core::{event::Outcome, verdict::CommandEnd};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -57,7 +57,7 @@ pub(super) async fn made(
         command,
         env,
         log: "output.log",
-        stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
+        stdout_bytes_max: attempt.stdout_bytes_max(),
     };
     Ok(match run(attempt, inputs, &own, cancel).await? {
         CommandOutcome::Cancelled => None,
@@ -71,7 +71,8 @@ pub(super) async fn made(
             let outcome = Outcome {
                 report,
                 usage: attempt.usage.priced(usage.unwrap_or_default()),
-                report_fault: report_fault.or(stdout.and_then(too_long)),
+                report_fault: report_fault
+                    .or(stdout.and_then(|out| too_long(out, attempt.stdout_bytes_max()))),
                 stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
                 ..outcome(how, ended.as_ref())
             };
@@ -82,8 +83,8 @@ pub(super) async fn made(
 }
 
 /// Half of a plan is useless.
-fn too_long(stdout: &WholeOutput) -> Option<String> {
-    let most = fragment::BYTES_MAX >> 10;
+fn too_long(stdout: &WholeOutput, bytes_max: usize) -> Option<String> {
+    let most = bytes_max >> 10;
     let what = || format!("it printed more than {most} KiB");
     stdout.truncated.then(what)
 }

@@ -48,6 +48,7 @@ impl World {
         AttemptJob {
             usage: LiveUsage::default(),
             budget: None,
+            question: None,
             keep: None,
             intent: &self.intent,
             prompt: "do it\n".into(),

@@ -16,6 +16,11 @@ pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
     place.attempts().join(format!("{SLOT}{slot}.json"))
 }
 
+/// The same for a question to a judging role.
+pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
+    place.attempts().join(format!("{SLOT}consult.json"))
+}
+
 /// The slot in which an attempt is at work, by the record of its processes.
 pub fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
     let mark = mark_of(place, run, attempt);

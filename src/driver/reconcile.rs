@@ -36,7 +36,7 @@ impl Loop<'_> {
     /// evaluations or, if the cancellation came to nothing, the attempt's own.
     fn may_be_used(&self, effect: &Work) -> bool {
         match effect {
-            Work::Judge { .. } => true,
+            Work::Judge { .. } | Work::Consult(_) => true,
             Work::Attempt(intent) => self.slots.contains_key(&intent.id),
             Work::Merge { .. } | Work::Rebuild { .. } | Work::Stage { .. } | Work::Learn(_) => {
                 false
@@ -88,6 +88,7 @@ impl Loop<'_> {
             | Work::Rebuild { .. }
             | Work::Stage { .. }
             | Work::Judge { .. }
+            | Work::Consult(_)
             | Work::Learn(_) => None,
         };
         let cancel = CancellationToken::new();

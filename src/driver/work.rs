@@ -1,6 +1,7 @@
 //! Does each kind of desired work: attempts, merges, rebuilds, judgements. Each ends in an input of
 //! the loop.
 
+mod consult;
 mod judging;
 mod kept;
 mod shaped;
@@ -42,6 +43,7 @@ use crate::{
 pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
 
+use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, may_have_changed, without_room};
 
@@ -77,6 +79,10 @@ pub(super) fn perform(
             keep,
         } => Box::pin(stage(workspaces, speculation, start, wanted, from, keep)),
         Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
+        Work::Consult(asked) => {
+            let consulting = Consulting::of(executor, world, session, asked);
+            Box::pin(consult(consulting, cancel))
+        }
         Work::Judge {
             scope,
             basis,
@@ -264,6 +270,7 @@ async fn make(
         mark: a.mark.clone(),
         setup,
         shape,
+        question: None,
     };
     let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());

@@ -54,11 +54,25 @@ impl Git {
         self.patch_with(change, &[])
     }
 
-    fn patch_with(&self, change: &Change, args: &[&str]) -> Result<Vec<u8>, GitError> {
-        let args = [&["-p", "--no-color", "-U3"], args].concat();
-        self.two_trees(change, &args)
-            .args(["--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"])
+    /// The difference of the paths that fit a glob, for a reader.
+    pub fn readable_patch_within(&self, change: &Change, glob: &str) -> Result<Vec<u8>, GitError> {
+        self.patch_call(change, &[])
+            .arg("--")
+            .arg(format!(":(top,glob){glob}"))
             .ok()
+    }
+
+    fn patch_with(&self, change: &Change, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        self.patch_call(change, args).ok()
+    }
+
+    fn patch_call(&self, change: &Change, args: &[&str]) -> Call<'_> {
+        let args = [&["-p", "--no-color", "-U3"], args].concat();
+        self.two_trees(change, &args).args([
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--submodule=short",
+        ])
     }
 
     fn two_trees(&self, change: &Change, args: &[&str]) -> Call<'_> {

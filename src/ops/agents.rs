@@ -11,7 +11,7 @@ use std::{
 
 use descent_core::{
     id::AgentName,
-    state::{Atom, State},
+    state::{Atom, Check, Leaf, Role, State},
 };
 
 use crate::{
@@ -85,7 +85,35 @@ impl AgentLook<'_> {
                 found.push(agent);
             }
         }
+        if let Some(leaf) = rated(state) {
+            match (self.config.agent(Role::Judge, None)?, reason) {
+                (Some(judge), _) if seen.insert(judge.name.clone()) => {
+                    self.look_at(&judge)?;
+                    limited(state, &judge)?;
+                    found.push(judge);
+                }
+                (None, AgentUse::Run) => return Err(self.no_judge(&leaf.title())),
+                (Some(_), _) | (None, AgentUse::Agreement) => {}
+            }
+        }
         Ok(found)
+    }
+
+    fn no_judge(&self, leaf: &str) -> Failure {
+        let message = format!(
+            "the base case has a leaf that a judge rates, and no judge is configured: {leaf}"
+        );
+        let names: Vec<String> = self
+            .config
+            .names()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let hint = match names.first() {
+            Some(name) => format!("name one in descent.toml: roles.judge = \"{name}\""),
+            None => "name one in descent.toml: agents.NAME.preset = \"claude\" and roles.judge = \"NAME\"".to_owned(),
+        };
+        Failure::new("E-NO-JUDGE", exit::CONFIG, message, hint)
     }
 
     fn look_at(&self, agent: &ResolvedAgent) -> Result<(), Failure> {
@@ -174,6 +202,13 @@ impl AgentLook<'_> {
             ..failure.with(lines)
         }
     }
+}
+
+/// The first leaf of the base case that a judge rates.
+fn rated(state: &State) -> Option<&Check> {
+    let leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
+    let mut rated = leaves.filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))));
+    rated.next()
 }
 
 /// The name that an atom gives its agent, where an agent does it at all.

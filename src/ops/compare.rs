@@ -275,7 +275,7 @@ fn judged(state: &State, seen: &LeafResult) -> Vec<VerdictView> {
         .map(|(leaf, seen)| match (leaf.leaf(), seen) {
             (Some(rule), Some(seen)) => evaluate::verdict_of(leaf, rule, seen.clone()),
             // Nobody has confirmed anything yet.
-            _ => evaluate::by_person(leaf, state, None),
+            _ => evaluate::by_others(leaf, state, None),
         })
         .collect()
 }

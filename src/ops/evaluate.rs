@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use descent_core::{
     id::{CommitId, TreeId},
-    state::{Check, CheckKind, Leaf, State},
-    verdict::{self, CommandEnd, Measurement, MeasurementKind, Verdict, assertions},
+    state::{Check, CheckKind, Leaf, State, check::QualityLeaf},
+    verdict::{self, Basis, CommandEnd, Measurement, MeasurementKind, Verdict, assertions},
     view::VerdictView,
 };
 use tokio_util::sync::CancellationToken;
@@ -87,7 +87,7 @@ impl Evaluation<'_> {
         for (place, leaf) in leaves.iter().enumerate() {
             let Some(rule) = leaf.leaf() else { continue };
             if !rule.is_machine() {
-                judged.push(by_person(leaf, state, tree.as_ref()));
+                judged.push(by_others(leaf, state, tree.as_ref()));
                 continue;
             }
             let title = &leaf.title();
@@ -186,8 +186,40 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
     }
 }
 
+/// The verdict on a leaf that no machine decides, for this tree.
+pub fn by_others(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
+    match leaf.leaf() {
+        Some(Leaf::Quality(rule)) => by_judge(leaf, rule, state, tree),
+        Some(_) | None => by_person(leaf, state, tree),
+    }
+}
+
+/// A judge's rating of this tree in an earlier run; nobody is asked.
+fn by_judge(leaf: &Check, rule: &QualityLeaf, state: &State, tree: Option<&TreeId>) -> VerdictView {
+    let basis = tree.map(|tree| Basis::Pristine(tree.clone()));
+    let ratings = &state.run.ratings;
+    let rating = basis.and_then(|basis| verdict::rating_on(ratings, &leaf.key(), &basis));
+    let verdict = match rating.and_then(|rating| rating.passes(rule)) {
+        Some(true) => Verdict::Pass,
+        Some(false) => Verdict::Fail,
+        None => Verdict::Unknown,
+    };
+    VerdictView {
+        check: leaf.title(),
+        by_person: false,
+        verdict,
+        ended: rating.map_or_else(
+            || "a judge rates it in a run".to_owned(),
+            |rating| rating.text(rule),
+        ),
+        number: None,
+        duration_ms: 0,
+        output: String::new(),
+    }
+}
+
 /// A person's verdict on the assertion, for this tree.
-pub fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
+fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
     let statement = match leaf.leaf() {
         Some(Leaf::Assertion(leaf)) => leaf.statement.clone(),
         Some(_) | None => leaf.title(),

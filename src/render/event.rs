@@ -37,8 +37,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             attempts_left,
             verdicts_left,
             starts_left,
+            consults_left,
             ..
-        } => ("run", bound(attempts_left, verdicts_left, starts_left)),
+        } => {
+            let consults = consults_left.as_deref();
+            (
+                "run",
+                bound(attempts_left, verdicts_left, starts_left, consults),
+            )
+        }
         Event::AttemptStarted {
             atom,
             n,
@@ -54,6 +61,13 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(description)
             ),
         ),
+        Event::Consulting {
+            role, agent, about, ..
+        } => (
+            "asks",
+            format!("{agent} as {}: {}", role.word(), line(about)),
+        ),
+        Event::Consulted { .. } => ("answered", answered(event)),
         Event::Solved {
             atom,
             ms,
@@ -387,6 +401,32 @@ fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
     }
 }
 
+fn answered(event: &Event) -> String {
+    let Event::Consulted {
+        agent,
+        about,
+        ms,
+        score,
+        holds,
+        because,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let (about, because, ms) = (line(about), line(because), taken("in", Some(*ms)));
+    match score {
+        Some(score) => {
+            let verdict = match holds {
+                Some(true) => "enough",
+                Some(false) | None => "too little",
+            };
+            format!("{about}: {score}, {verdict} ({agent}{ms}): {because}")
+        }
+        None => format!("{about}: no rating ({agent}{ms}): {because}"),
+    }
+}
+
 fn checked(event: &Event) -> String {
     let Event::BaseCase {
         verdict,
@@ -396,6 +436,7 @@ fn checked(event: &Event) -> String {
         held,
         of,
         unmeasured,
+        to_rate,
         ..
     } = event
     else {
@@ -407,6 +448,9 @@ fn checked(event: &Event) -> String {
     if let Some(what) = again {
         let what = line(what);
         return format!("the base case could not be decided by: {what}; it is asked again");
+    }
+    if let Some(what) = to_rate {
+        return format!("all else holds; a judge rates at the end: {}", line(what));
     }
     let mut text = format!("the base case {}", holds(*verdict));
     if let (Some(held), Some(of), Verdict::Fail) = (held, of, verdict) {

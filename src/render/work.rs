@@ -102,6 +102,7 @@ fn other_row(other: &OtherWork, now: UnixMillis) -> Line {
     let name = match other.what {
         OtherKind::BaseCase => "base case",
         OtherKind::Rebuild => "rebuilding the result",
+        OtherKind::Judge => "asking a judge",
     };
     let row = Line::new().put(Meaning::Running, "▸ ").strong(name);
     let row = row.plain(format!("  {}", since(&other.since, now)));

@@ -23,6 +23,7 @@ mod looks;
 mod planning;
 mod quickstart;
 mod results;
+mod roles;
 mod runs;
 mod safety;
 mod steer;

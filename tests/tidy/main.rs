@@ -30,6 +30,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "difference",
         "fingerprint",
         "json_schema",
+        "rating",
     ],
     &["measure", "fragment"],
     &["world"],

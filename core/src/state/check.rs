@@ -4,9 +4,11 @@
 
 mod number;
 mod pattern;
+mod quality;
 
 pub use number::{BASELINE, NumberRule, number_node};
 pub use pattern::{Pattern, PatternKind, patterns, schema, schemas};
+pub use quality::{CRITERIA_MAX, Criterion, LEVEL_MAX, QualityLeaf, Thousandths};
 
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
 
@@ -93,17 +95,6 @@ record! {
     #[derive(PartialEq)]
     pub struct NotFileLeaf {
         expected(inside) path as "not_file": String {Form::NonBlank},
-    }
-}
-
-record! {
-    part
-    /// A judging model's score reaches the threshold
-    #[derive(PartialEq)]
-    pub struct QualityLeaf {
-        expected(quality) statement as "quality": String {Form::NonBlank},
-        optional rubric: FreeValue,
-        optional pass_threshold: FreeValue,
     }
 }
 
@@ -411,18 +402,6 @@ fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.text(key);
     fields.filled(key, text?)
-}
-
-/// No model judges in this version; in a newer one it may.
-fn quality(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    let text = not_blank(fields, key)?;
-    let at = (fields.at(key), fields.node.span);
-    let _ = fields.found.newer(
-        (&at.0, at.1),
-        "a judging model is not known".to_owned(),
-        None,
-    );
-    Some(text)
 }
 
 fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
+mod consults;
 pub mod final_result;
 mod spent;
 
@@ -9,7 +10,7 @@ use final_result::FinalResult;
 pub use spent::{AgentSpent, Spent};
 
 use super::{
-    FreeValue, Role, Shared, SideEffect, Usage,
+    Consult, FreeValue, Rating, Role, Shared, SideEffect, Usage,
     fields::{Extra, Fields},
     record::Choices,
     rule::Form,
@@ -52,6 +53,10 @@ record! {
         filled[program] spent_by_agent: Shared<Vec<AgentSpent>>,
         /// Atoms that wait until a provider takes more
         filled[program] waits: Vec<AgentWait>,
+        /// The question in flight to a judging role
+        optional[program] consult: Consult,
+        /// The newest 50 ratings of judges, oldest first
+        filled[program] ratings: Shared<Vec<Rating>>,
         optional[program] measure: MeasureText,
         /// How the last run ended
         optional[program] last_result: FinalResult,
@@ -234,6 +239,8 @@ impl Default for Run {
             spent: Spent::default(),
             spent_by_agent: Shared::default(),
             waits: Vec::new(),
+            consult: None,
+            ratings: Shared::default(),
             measure: None,
             last_result: None,
             parent: None,

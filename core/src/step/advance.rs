@@ -7,13 +7,13 @@ use alloc::{string::String, vec::Vec};
 use super::{
     attempt_end,
     backtrack::{self, BlockCause},
-    candidate,
+    candidate, consult,
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
     phase, planning, reconcile, redirect, run_end,
     transaction::Transaction,
-    usage,
+    unrated, usage,
 };
 use crate::{
     event::Reason,
@@ -32,6 +32,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     }
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
+    consult::follow(transaction);
     let head = transaction.state.run.head.clone();
     transaction.session.forget_trees(head.as_ref());
 }
@@ -147,7 +148,9 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     if is_over {
         return Some(Reason::Time);
     }
-    let limit = usage::reached(transaction).or_else(|| dispatch::lacks(transaction));
+    let limit = usage::reached(transaction)
+        .or_else(|| dispatch::lacks(transaction))
+        .or_else(|| unrated::lacks(transaction));
     limit.map(Reason::from)
 }
 
@@ -352,12 +355,7 @@ fn note_refutation(transaction: &mut Transaction) {
             text.push_str(&seen.measurement.excerpt);
         }
     }
-    let evidence = verdict::evidence_of(
-        &check,
-        &basis,
-        &transaction.session.evidence,
-        &transaction.state.corrections,
-    );
+    let evidence = transaction.evidence_of(&check, &basis);
     backtrack::refute(transaction, failed, evidence, &text);
 }
 

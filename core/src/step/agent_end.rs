@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Waits at most in one attempt.
-const WAITS_MAX: u32 = 24;
+pub(super) const WAITS_MAX: u32 = 24;
 /// The first wait of an attempt whose end is not told; each further one is twice as long.
 const UNTOLD_MS: u64 = 300_000;
 const UNTOLD_MAX_MS: u64 = 3_600_000;
@@ -96,7 +96,7 @@ fn wait(transaction: &mut Transaction, intent: &Intent, told: Option<UnixMillis>
 }
 
 /// The length of a wait. An agent that tells no time, or keeps telling a time in the past, is asked less and less often.
-fn wait_ms(now: UnixMillis, told: Option<UnixMillis>, wait: u32) -> u64 {
+pub(super) fn wait_ms(now: UnixMillis, told: Option<UnixMillis>, wait: u32) -> u64 {
     let doubled = |first: u64| first << wait.saturating_sub(1).min(16);
     match told {
         None => doubled(UNTOLD_MS).min(UNTOLD_MAX_MS),

@@ -153,18 +153,14 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
     let decided = transaction.evaluate(&basis, |evaluator| match evaluator.judge(&check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
+        | verdict::CheckProgress::Rate(_)
         | verdict::CheckProgress::Confirm(_)
         | verdict::CheckProgress::Again(_) => None,
     });
     match decided {
         None => {}
         Some(Verdict::Pass) => {
-            let evidence = verdict::evidence_of(
-                &check,
-                &basis,
-                &transaction.session.evidence,
-                &transaction.state.corrections,
-            );
+            let evidence = transaction.evidence_of(&check, &basis);
             let evidence = evidence.iter().map(EvidenceRecord::node).collect();
             integrate(transaction, id, &outcome, &merge, evidence);
         }

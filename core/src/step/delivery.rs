@@ -6,7 +6,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{backoff::backoff_ms, transaction::Transaction};
+use super::{backoff::backoff_ms, transaction::Transaction, unrated};
 use crate::{
     event::Event,
     graph::Ix,
@@ -137,7 +137,8 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     transaction.session.base_was_seen |= !is_taken_again;
     let wait_ms = backoff_ms(1, "base case");
     let later_ms = transaction.active_in(wait_ms);
-    let asks_again = found.verdict == Verdict::Unknown && found.awaits.is_none();
+    let asks_again =
+        found.verdict == Verdict::Unknown && found.awaits.is_none() && found.to_rate.is_none();
     transaction.session.base_again_at_ms = asks_again.then_some(later_ms);
     if basis.decides() {
         tell_differences(transaction, check, basis);
@@ -158,6 +159,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
             open,
             awaits: found.awaits,
             again: found.again,
+            to_rate: found.to_rate,
         });
     }
 }
@@ -166,6 +168,8 @@ struct Evaluation {
     verdict: Verdict,
     awaits: Option<String>,
     again: Option<String>,
+    /// The leaf that a judge rates once the rest is done.
+    to_rate: Option<String>,
 }
 
 /// `None` while more must be measured.
@@ -174,13 +178,20 @@ fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<E
         verdict,
         awaits,
         again,
+        to_rate: None,
     };
+    let may_ask = unrated::may_ask(transaction, basis);
     transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
         verdict::CheckProgress::Measure(_) => None,
         verdict::CheckProgress::Again(leaf) => {
             Some(found(Verdict::Unknown, None, Some(leaf.title())))
         }
+        verdict::CheckProgress::Rate(_) if may_ask => None,
+        verdict::CheckProgress::Rate(leaf) => Some(Evaluation {
+            to_rate: Some(leaf.title()),
+            ..found(Verdict::Unknown, None, None)
+        }),
         verdict::CheckProgress::Confirm(leaf) => {
             Some(found(Verdict::Unknown, Some(leaf.title()), None))
         }
@@ -215,7 +226,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     transaction.session.verdicts.push(record);
 }
 
-fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<CommitId> {
+pub(super) fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<CommitId> {
     let session: &Session = &transaction.session;
     let run = &transaction.state.run;
     let head = run.head.as_ref();
@@ -299,6 +310,7 @@ pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Ver
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
         | verdict::CheckProgress::Again(_)
+        | verdict::CheckProgress::Rate(_)
         | verdict::CheckProgress::Confirm(_) => None,
     })
 }
@@ -310,7 +322,9 @@ fn base_holds_so_far(transaction: &Transaction, basis: &Basis) -> bool {
         transaction.evaluate(basis, |evaluator| {
             matches!(
                 evaluator.judge(check),
-                verdict::CheckProgress::Decided(Verdict::Pass) | verdict::CheckProgress::Confirm(_)
+                verdict::CheckProgress::Decided(Verdict::Pass)
+                    | verdict::CheckProgress::Rate(_)
+                    | verdict::CheckProgress::Confirm(_)
             )
         })
     })
@@ -326,7 +340,7 @@ fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| {
         transaction.evaluate(basis, |evaluator| evaluator.next_leaf(check).is_some())
-    })
+    }) || unrated::may_ask(transaction, basis)
 }
 
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{delivery, remedies::next_moves, transaction::Transaction};
+use super::{consult, delivery, remedies::next_moves, transaction::Transaction};
 use crate::{
     doc::{Member, Node, Value},
     event::Event,
@@ -22,7 +22,7 @@ use crate::{
         record::{EvidenceRecord, RefutedEntry},
         value::FieldValue,
     },
-    verdict::{self, Basis, Verdict},
+    verdict::{Basis, Verdict},
 };
 
 /// Done atoms at most in the recorded result.
@@ -45,6 +45,8 @@ pub(super) fn finish(
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
+    consult::drop_it(transaction);
+    let run = transaction.run();
     run.waits.clear();
     run.last_result = Some(FinalResult::new(result));
     if status == RunStatus::Stopped {
@@ -89,7 +91,7 @@ fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
     let mut leaves = check.leaves().into_iter();
     let is_judged = leaves.any(|leaf| cache.get(&leaf.key(), &deciding).is_some());
     let basis = if is_judged { deciding } else { basis };
-    verdict::evidence_of(check, &basis, cache, &transaction.state.corrections)
+    transaction.evidence_of(check, &basis)
 }
 
 /// The agreed steps that are open, each with its fate.

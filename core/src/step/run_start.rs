@@ -7,7 +7,8 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, lost_commits, redirect, transaction::Transaction, usage,
+    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, transaction::Transaction,
+    usage,
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
@@ -39,6 +40,8 @@ pub(super) fn started(
     let notebook = transaction.run();
     notebook.delivered = None;
     notebook.waits.clear();
+    consult::forget_silence(transaction);
+    let notebook = transaction.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
     let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);
@@ -67,6 +70,7 @@ pub(super) fn started(
         attempts_left: left.attempts.to_string(),
         verdicts_left: left.verdicts.to_string(),
         starts_left: left.starts.to_string(),
+        consults_left: left.consults.map(|count| count.to_string()),
     });
 }
 

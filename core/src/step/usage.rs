@@ -68,6 +68,29 @@ pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageL
     })
 }
 
+/// The first limit that leaves too little for one more question to this agent in a role.
+pub(super) fn lacking_for(
+    transaction: &Transaction,
+    role: Role,
+    agent: &AgentName,
+) -> Option<UsageLimit> {
+    let run = &transaction.state.run;
+    let constraints = &transaction.state.objective.constraints;
+    if !constraints.limits_usage() {
+        return None;
+    }
+    let claimed = claimed(transaction, &run.spent.usage, run.in_flight.iter());
+    let wanted = Reservation {
+        usage: run.estimate(role, Some(agent)),
+        is_free: false,
+    };
+    let mut limits = UsageLimit::ALL.into_iter();
+    limits.find(|limit| {
+        let most = constraints.usage(*limit);
+        most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
+    })
+}
+
 /// Whether a limit of money is set that cannot hold for this agent. It tells no cost by its configuration, or nothing is
 /// known of it, and its attempts so far called models and told none.
 pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool {

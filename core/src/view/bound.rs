@@ -18,6 +18,9 @@ pub struct BoundView {
     pub verdicts: FreeValue,
     /// Starts of attempts, with every transient retry, repair and interruption.
     pub starts: FreeValue,
+    /// Questions to judges; absent where nothing is rated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consults: Option<FreeValue>,
 }
 
 pub fn bound(world: &World) -> BoundView {
@@ -30,5 +33,6 @@ pub fn bound(world: &World) -> BoundView {
         attempts: counted(&bound.attempts),
         verdicts: counted(&bound.verdicts),
         starts: counted(&bound.starts),
+        consults: bound.consults.as_ref().map(counted),
     }
 }

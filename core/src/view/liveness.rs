@@ -30,6 +30,7 @@ pub enum LoopPhase {
     Merging,
     Checks,
     BaseCase,
+    Judging,
     Rebuilding,
     /// Nothing can be done now.
     Waiting,
@@ -44,6 +45,7 @@ impl LoopPhase {
             Self::Merging => "merging",
             Self::Checks => "measuring checks",
             Self::BaseCase => "measuring the base case",
+            Self::Judging => "asking a judge",
             Self::Rebuilding => "rebuilding the result",
             Self::Waiting => "waiting",
             Self::Ending => "ending",
@@ -89,6 +91,7 @@ pub fn phase(desired: &DesiredWork) -> LoopPhase {
         } => LoopPhase::BaseCase,
         Work::Merge { .. } => LoopPhase::Merging,
         Work::Rebuild { .. } | Work::Stage { .. } => LoopPhase::Rebuilding,
+        Work::Consult(_) => LoopPhase::Judging,
         Work::Learn(_) => LoopPhase::Waiting,
     });
     phases

@@ -100,6 +100,8 @@ pub struct OtherWork {
 pub enum OtherKind {
     BaseCase,
     Rebuild,
+    /// A judging role is asked.
+    Judge,
 }
 
 /// The check that is measured now.
@@ -217,6 +219,7 @@ fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
         | Work::Judge { .. }
         | Work::Rebuild { .. }
         | Work::Stage { .. }
+        | Work::Consult(_)
         | Work::Learn(_) => None,
     });
     found.unwrap_or(Stage::Waits)
@@ -229,6 +232,7 @@ fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> 
             ..
         } => Some(OtherKind::BaseCase),
         Work::Rebuild { .. } => Some(OtherKind::Rebuild),
+        Work::Consult(_) => Some(OtherKind::Judge),
         Work::Judge { .. }
         | Work::Attempt(_)
         | Work::Merge { .. }

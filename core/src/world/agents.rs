@@ -36,6 +36,11 @@ impl AgentTable {
         self.tells_cost.get(agent).copied()
     }
 
+    /// The agent of a role.
+    pub fn in_role(&self, role: Role) -> Option<&AgentName> {
+        self.by_role.get(&role)
+    }
+
     /// The agent that does an atom in that role.
     pub fn of(&self, role: Role, atom: &AtomId) -> Option<&AgentName> {
         self.by_atom.get(atom).or_else(|| self.by_role.get(&role))

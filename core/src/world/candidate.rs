@@ -31,6 +31,7 @@ pub(crate) fn of_candidate<'c>(
         cache: &session.evidence,
         basis: &basis,
         corrections: &state.corrections,
+        ratings: &state.run.ratings,
         again_max,
     };
     let progress = evaluator.judge(check);

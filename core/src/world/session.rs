@@ -50,6 +50,8 @@ pub struct Session {
     pub(crate) base_since_ms: u64,
     /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
+    /// Waits for the limit of a judge's provider.
+    pub(crate) consult_waits: u32,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
     /// The ends of waits for a provider's limit, by agent.
     pub(crate) agents_wait_until_ms: BTreeMap<AgentName, u64>,

@@ -85,6 +85,27 @@ impl Unavailable {
         }
     }
 
+    /// The base case has a leaf that a judge rates, and no judge is configured.
+    pub fn no_judge(leaf: &str) -> Self {
+        Self {
+            why: format!("no judge is configured, and the base case needs one: {leaf}"),
+            trouble: Some(AgentTrouble::NoJudge),
+            moves: vec!["name a judge in descent.toml (roles.judge = …), then descent run".into()],
+        }
+    }
+
+    /// A judge gave no rating, however often it was asked.
+    pub fn no_rating(agent: &AgentName, leaf: &str, why: &str) -> Self {
+        Self {
+            why: format!(
+                "the judge {agent} gave no rating of `{leaf}` ({})",
+                crate::event::short(why)
+            ),
+            trouble: Some(AgentTrouble::NoRating),
+            moves: vec![MEND.into(), TRY.into()],
+        }
+    }
+
     /// So many attempts of an agent ended at once and alike.
     pub fn ends_at_once(agent: &AgentName, attempts: usize, atom: &AtomId, reason: &str) -> Self {
         Self {

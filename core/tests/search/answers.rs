@@ -44,6 +44,7 @@ impl Sim<'_> {
                     dropped,
                 }
             }
+            Work::Consult(_) => panic!("no judge in these runs"),
             Work::Learn(commit) => Input::Learned {
                 tree: self.tree_of(commit.as_str()),
                 commit,

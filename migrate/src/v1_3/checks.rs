@@ -151,11 +151,11 @@ fn file(old: &mut Reader<'_, '_>, kind: &str, value: &Node, to: &mut Writer) {
     to.put(kind, placed(value.span, Node::string(path)));
 }
 
-/// A model would judge it; here a person confirms it, or nobody does.
+/// A judge rates it here too. A rubric without criteria of their own is no rubric.
 fn quality(old: &mut Reader<'_, '_>, to: &mut Writer) {
     let criteria = old.text("criteria").or_else(|| old.text("value"));
-    let rubric = old.take("rubric").and_then(Node::as_array);
-    let named = rubric.unwrap_or_default().iter();
+    let rubric = old.take("rubric");
+    let named = rubric.and_then(Node::as_array).unwrap_or_default().iter();
     let named = named.filter_map(|one| one.get("criterion").and_then(Node::as_str));
     let words = match criteria.as_ref().and_then(Node::as_str) {
         Some(text) => String::from(text),
@@ -165,9 +165,10 @@ fn quality(old: &mut Reader<'_, '_>, to: &mut Writer) {
         old.fault_here("bad-check", "a `quality` without criteria or rubric", None);
         return;
     }
-    let what =
-        "no model judges here: it became an assertion, which a person confirms (`descent confirm`)";
-    old.note_here(Fate::Changed, what);
-    old.keep_here("what the model was to judge by");
-    to.put("assertion", placed(old.span(), Node::string(words)));
+    let what = "a judge rates it: name one in descent.toml (roles.judge)";
+    old.note_here(Fate::Carried, what);
+    to.put("quality", placed(old.span(), Node::string(words)));
+    to.some("rubric", rubric.cloned());
+    to.some("pass_threshold", old.take("pass_threshold").cloned());
+    to.some("scope", old.text("scope"));
 }

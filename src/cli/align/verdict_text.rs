@@ -10,7 +10,7 @@ pub(super) const WIDTH: usize = 80;
 pub(super) fn ended(judged: &VerdictView) -> String {
     match judged.ended.as_str() {
         "" => String::new(),
-        ended if judged.by_person => ended.to_owned(),
+        ended if judged.by_person || judged.duration_ms == 0 => ended.to_owned(),
         ended => format!("{ended}, {}", render::time(judged.duration_ms)),
     }
 }

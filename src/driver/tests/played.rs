@@ -116,6 +116,7 @@ impl Executor for PlayedHands {
     ) -> BoxedFuture<Option<Input>> {
         match effect {
             Work::Attempt(intent) => self.attempt(intent, cancel),
+            Work::Consult(_) => panic!("no judge in these runs"),
             Work::Merge { intent, onto, .. } => {
                 let onto = onto.expect("a head");
                 let merge = self.trees.put(&onto, intent.atom.as_str());

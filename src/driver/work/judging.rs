@@ -144,6 +144,7 @@ impl Judging {
             cache: evidence,
             basis: &self.basis,
             corrections: &self.world.state.corrections,
+            ratings: &self.world.state.run.ratings,
             again_max: self.world.state.objective.constraints.max_transient(),
         };
         let has_failed = || evaluator.judge(&self.check) == CheckProgress::Decided(Verdict::Fail);

@@ -16,7 +16,9 @@ impl Worktrees {
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         match which {
-            Checkout::Pristine | Checkout::Judging => self.pristine(which, commit),
+            Checkout::Pristine | Checkout::Judging | Checkout::Consult => {
+                self.pristine(which, commit)
+            }
             Checkout::Verify | Checkout::Candidate => self.warm(which, commit),
         }
     }
@@ -133,6 +135,7 @@ impl Worktrees {
             Checkout::Verify => "verify",
             Checkout::Candidate => "candidate",
             Checkout::Judging => "judging",
+            Checkout::Consult => "consult",
             Checkout::Pristine => "pristine",
         };
         let above = self.checks_root()?;

@@ -4,7 +4,10 @@
 
 use descent_core::{
     id::{AttemptId, CommitId, TreeId},
-    prompt::{PATCH_BYTES_MAX, PATCHES_MAX, TreeStart, UnusedChange},
+    prompt::{
+        DIFFERENCE_BYTES_MAX, PATCH_BYTES_MAX, PATCHES_MAX, RatedDifference, TreeStart,
+        UnusedChange,
+    },
 };
 
 use super::{Result, Worktrees};
@@ -32,6 +35,28 @@ impl Worktrees {
             .take(PATCHES_MAX)
             .filter_map(patch)
             .collect()
+    }
+
+    /// The difference between two commits for a judge, within a glob if there is one.
+    pub fn difference(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        scope: Option<&str>,
+    ) -> Result<RatedDifference> {
+        let change = Change::between(from, to);
+        let patch = match scope {
+            Some(glob) => self.git.readable_patch_within(&change, glob),
+            None => self.git.readable_patch(&change),
+        };
+        // A difference that is too long for a pipe is too long for a judge too.
+        let patch = patch
+            .ok()
+            .filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
+        let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
+        let (old, new) = (self.tree_of(from)?, self.tree_of(to)?);
+        let files = self.paths_between(&old, &new)?;
+        Ok(RatedDifference { patch, files })
     }
 
     fn patch_of(&self, attempt: &AttemptId) -> Result<Option<KeptPatch>> {

@@ -87,7 +87,10 @@ fn a_state_of_contract_1_3_keeps_its_graph_its_failures_and_what_people_said() {
         parts[1]["all"][2]["command"],
         "test -e '/etc/ssl/private/auth.key'"
     );
-    assert_eq!(parts[3]["assertion"], "Readability; Design");
+    assert_eq!(parts[3]["quality"], "Readability; Design");
+    assert_eq!(parts[3]["pass_threshold"], "3.5");
+    assert_eq!(parts[3]["scope"], "src/**/*.rs");
+    assert_eq!(parts[3]["rubric"][1]["levels"]["5"], "Excellent design");
     assert_eq!(
         state["objective"]["scope"],
         json!({"in": ["src"], "out": ["the admin tool"]})
@@ -96,10 +99,6 @@ fn a_state_of_contract_1_3_keeps_its_graph_its_failures_and_what_people_said() {
     let kept = &state["notes"]["kept"];
     assert_eq!(kept["/control/stop_reason"], "lunch");
     assert_eq!(kept["/atoms/4/owner"], "worker 2");
-    assert_eq!(
-        kept["/objective/base_case/checklist/3/check"]["pass_threshold"].to_string(),
-        "3.5"
-    );
     assert_eq!(state["control"]["stop_requested"], false);
 }
 
@@ -110,11 +109,25 @@ fn a_migrated_graph_is_solved_without_what_had_failed() {
         .replace("/etc/ssl/private/auth.key", "src/auth.rs");
     let world = with_old(&text);
     world.descent(&["migrate"]).expect(0);
+    world
+        .run()
+        .expect(78)
+        .says("E-NO-JUDGE")
+        .says("Code Quality");
+    let answer = r#"{"levels": {"Readability": 3, "Design": 4}, "because": "well made"}"#;
+    let judge = world.program("judge", &format!("#!/bin/sh\necho '{answer}'\n"));
+    let judge = format!(
+        "agents.j.run = \"{}\"\nroles.judge = \"j\"\n",
+        judge.display()
+    );
+    world.write("descent.toml", &(world.read("descent.toml") + &judge));
     world.run().expect(6);
     assert_eq!(world.left("made"), "A4_alt\nA5\n");
-    for assertion in ["Somebody looked at it", "Code Quality"] {
-        world.descent(&["confirm", assertion]).expect(0);
-    }
+    let rating = &world.state()["run"]["ratings"][0];
+    assert_eq!(rating["score"], "0.7", "{rating}");
+    world
+        .descent(&["confirm", "Somebody looked at it"])
+        .expect(0);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
 }
 

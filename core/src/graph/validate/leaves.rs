@@ -5,31 +5,44 @@ use alloc::{format, string::String, vec::Vec};
 use super::Validator;
 use crate::{
     doc::{self, Fault, Node},
-    state::{Check, CheckKind, Leaf, State, VERSION, decode},
+    state::{Check, CheckKind, Leaf, State, VERSION, Workspace, decode},
 };
 
 impl Validator<'_> {
-    /// No model judges yet: such a leaf would stay unknown for ever.
+    /// A judge rates the result as a whole, on a tree of its own.
     pub(super) fn quality_leaves(&mut self) {
         if self.state.version > VERSION {
-            // A newer program may have one; a later place reports if this one cannot go on.
+            // A newer program may judge more; a later place reports if this one cannot go on.
             return;
         }
+        let is_shared = self.state.objective.constraints.workspace() == Workspace::Shared;
         let mut found = Vec::new();
         every_leaf(self.state, &mut |check, at| {
-            if let Some(Leaf::Quality { .. }) = check.leaf() {
-                found.push((format!("{at}/quality"), check.title()));
+            let is_of_base = at.starts_with(BASE_CASE);
+            if let Some(Leaf::Quality { .. }) = check.leaf()
+                && (is_shared || !is_of_base)
+            {
+                found.push((format!("{at}/quality"), check.title(), is_of_base));
             }
         });
-        for (at, title) in found {
-            let message = format!(
-                "`{title}` needs a judging model, and none is configured: it would stay unknown, and the run would never complete"
-            );
-            let hint = "say it as a `command` that a machine decides, or as an `assertion` that a person confirms";
+        for (at, title, is_of_base) in found {
+            let (why, hint) = match is_of_base {
+                true => (
+                    "a judge is shown what git tells of the work, and the workspace is `shared`",
+                    "leave out `workspace`, so that git tells trees apart",
+                ),
+                false => (
+                    "a judge rates the whole result, and no single atom",
+                    "write it into the base case, or say it as a `command` that a machine decides",
+                ),
+            };
+            let message = format!("`{title}` cannot be rated here: {why}");
             self.fault("unsupported", &at, message, Some(hint.into()));
         }
     }
 }
+
+const BASE_CASE: &str = "/objective/base_case";
 
 /// Leaves whose limit is a baseline that was never measured; a state from `align` has none.
 pub fn unmeasured(state: &State, root: &Node) -> Vec<Fault> {
@@ -54,7 +67,7 @@ pub fn unmeasured(state: &State, root: &Node) -> Vec<Fault> {
 /// Every leaf of the base case and of the atoms, with its pointer.
 fn every_leaf(state: &State, each: &mut impl FnMut(&Check, &str)) {
     if let Some(check) = &state.objective.base_case {
-        below(check, "/objective/base_case", each);
+        below(check, BASE_CASE, each);
     }
     for (id, atom) in state.all_atoms() {
         let Some(check) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {

@@ -82,6 +82,10 @@ words! {
         Cost = "E-AGENT-COST",
         /// It ends at once and does nothing, in three atoms alike
         Protocol = "E-AGENT-PROTOCOL",
+        /// The base case needs a judge, and none is configured
+        NoJudge = "E-NO-JUDGE",
+        /// The judge gave no rating that could be used
+        NoRating = "E-NO-RATING",
     }
 }
 

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Intent, Run};
+use super::{Consult, Intent, Run};
 use crate::{
     id::{AgentName, AttemptId},
     state::{ReportedUsage, Role, Usage, table::record},
@@ -23,6 +23,8 @@ record! {
         always[program] attempts: u64,
         always[program] transient: u64,
         always[program] repairs: u64,
+        /// Questions to judging roles that were asked
+        filled[program] consults: u64,
         /// Milliseconds
         always[program] active_ms: u64,
         part[program] usage: Usage,
@@ -65,8 +67,17 @@ impl Run {
 
     /// Takes the usage of an attempt that is over into what is spent.
     pub(crate) fn settle(&mut self, intent: &Intent, reported: &ReportedUsage) {
+        self.settle_with(&intent.payer(), intent.role, reported);
+    }
+
+    /// Takes the usage of a question that is over into what is spent.
+    pub(crate) fn settle_consult(&mut self, consult: &Consult, reported: &ReportedUsage) {
+        self.settle_with(&consult.agent, consult.role, reported);
+    }
+
+    fn settle_with(&mut self, agent: &AgentName, role: Role, reported: &ReportedUsage) {
         let usage = &reported.usage;
-        if let Some(row) = self.count(intent, usage) {
+        if let Some(row) = self.count(agent, role, usage) {
             row.attempts += 1;
             let has_used = usage.calls > 0 || usage.tokens.total() > 0;
             row.is_cost_untold |= reported.is_whole && has_used && usage.cost.is_none();
@@ -78,25 +89,24 @@ impl Run {
         for (id, told) in used {
             let mut in_flight = self.in_flight.iter();
             if let Some(intent) = in_flight.find(|intent| intent.id == *id).cloned() {
-                self.count(&intent, told);
+                self.count(&intent.payer(), intent.role, told);
             }
         }
     }
 
     /// Counts usage in all and with its agent; the agent's row, if it has one.
-    fn count(&mut self, intent: &Intent, usage: &Usage) -> Option<&mut AgentSpent> {
+    fn count(&mut self, agent: &AgentName, role: Role, usage: &Usage) -> Option<&mut AgentSpent> {
         self.spent.usage.add(usage);
-        let agent = intent.payer();
-        let is_it = |row: &AgentSpent| row.agent == agent && row.role == intent.role;
+        let is_it = |row: &AgentSpent| row.agent == *agent && row.role == role;
         let is_known = self.spent_by_agent.iter().any(is_it);
-        if !is_known && (usage.is_none() || !self.has_room_for(&agent)) {
+        if !is_known && (usage.is_none() || !self.has_room_for(agent)) {
             return None;
         }
         let rows: &mut Vec<AgentSpent> = &mut self.spent_by_agent;
         if !is_known {
             rows.push(AgentSpent {
                 agent: agent.clone(),
-                role: intent.role,
+                role,
                 attempts: 0,
                 is_cost_untold: false,
                 usage: Usage::default(),

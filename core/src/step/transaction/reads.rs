@@ -10,8 +10,8 @@ use crate::{
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
     search::rounds,
-    state::{Intent, PlanningStep, Task},
-    verdict::{Basis, CheckProgress, Evaluator},
+    state::{Check, Intent, PlanningStep, Task, record::EvidenceRecord},
+    verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
     world::{
         candidate, result_commits, results,
         speculation::{self, LandingContext, Speculation},
@@ -233,7 +233,18 @@ impl Transaction {
             cache: &self.session.evidence,
             basis,
             corrections: &self.state.corrections,
+            ratings: &self.state.run.ratings,
             again_max,
         })
+    }
+
+    /// The evidence of a check, as it is recorded.
+    pub(crate) fn evidence_of(&self, check: &Check, basis: &Basis) -> Vec<EvidenceRecord> {
+        let from = EvidenceSources {
+            cache: &self.session.evidence,
+            corrections: &self.state.corrections,
+            ratings: &self.state.run.ratings,
+        };
+        verdict::evidence_of(check, basis, from)
     }
 }

@@ -101,6 +101,7 @@ impl Executor for SimExecutor {
         self.scene.step("an effect begins");
         let executor = self.clone();
         match effect {
+            Work::Consult(_) => panic!("no judge in these runs"),
             Work::Attempt(intent) => {
                 self.may_begin(world, &intent);
                 Box::pin(async move { Ok(executor.attempt(intent, cancel).await) })

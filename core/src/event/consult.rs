@@ -1,0 +1,33 @@
+//! The end of a question to a judging role.
+
+use alloc::string::String;
+
+use super::AgentLack;
+use crate::{doc::Node, id::UnixMillis, state::Usage};
+
+/// How a question ended, and what it cost.
+#[derive(Debug, Clone)]
+pub struct ConsultEnd {
+    pub answer: ConsultAnswer,
+    pub usage: Usage,
+    pub duration_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum ConsultAnswer {
+    /// An object, not judged yet.
+    Value(Node),
+    /// Words that hold no answer, after all repairs; the fault.
+    Faulty(String),
+    /// Nobody answered; the reason.
+    Silent(String),
+    /// Its provider takes no more until then.
+    Limited { until: Option<UnixMillis> },
+    /// The agent cannot be used until a person does something.
+    Unavailable {
+        kind: AgentLack,
+        words: String,
+        /// The variable that lacks, or that holds a wrong key.
+        variable: Option<String>,
+    },
+}

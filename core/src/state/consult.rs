@@ -1,0 +1,101 @@
+//! Questions to judging roles, and the ratings that judges gave.
+//!
+//! Invariant: a question is in the state before it is asked, and its answer before anything follows from it. Not here:
+//! when one is asked (`step/consult`), its words (`prompt`).
+
+use alloc::{format, string::String};
+
+use super::{
+    Role, Usage,
+    check::{QualityLeaf, Thousandths},
+    fields::Fields,
+    table::record,
+};
+use crate::{
+    doc,
+    id::{AgentName, CommitId, ConsultId, Digest, Epoch},
+};
+
+/// Ratings kept at most: the newest.
+pub const RATINGS_MAX: usize = 50;
+
+record! {
+    /// A question to a judging role: durable before it is asked
+    #[derive(PartialEq)]
+    pub struct Consult {
+        required(plain_name)[program] id: ConsultId,
+        required[program] role: Role,
+        /// A digest of all that is judged: of anything else the answer is void
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        always[program] epoch: Epoch,
+        /// How often the same is asked, from 1
+        always[program] n: u32 = 1,
+        /// The quality leaf that is rated
+        optional[program] leaf: Digest,
+        /// The tree that is looked at
+        optional[program] on: String,
+        optional[program] commit: CommitId,
+        /// An estimate of what it will use, by earlier ones
+        filled[program] reserved: Usage,
+        always[program] at: String,
+    }
+}
+
+record! {
+    /// A judge's rating of a quality leaf on one tree
+    #[derive(PartialEq)]
+    pub struct Rating {
+        required[program] leaf: Digest,
+        /// The tree that it is of
+        required[program] on: String,
+        required[program] by: AgentName,
+        /// A share of the highest score; absent while no answer could be used
+        optional[program] score: Thousandths,
+        /// How often it was asked for
+        always[program] asked: u32 = 1,
+        /// The judge's reason, or why there is no score
+        filled[program] because: String,
+        always[program] at: String,
+    }
+}
+
+impl Consult {
+    /// The digest that distinguishes this question from every other, also from one with the same name.
+    pub fn digest(&self) -> Digest {
+        Digest::of(doc::canonical(&self.node()).as_bytes())
+    }
+
+    /// The subject of a quality leaf on a tree, by one agent.
+    pub fn subject_of_leaf(leaf: &Digest, on: &str, agent: &AgentName) -> Digest {
+        Digest::of(format!("{leaf}\n{on}\n{agent}").as_bytes())
+    }
+}
+
+impl Rating {
+    /// Whether it passes; `None` without a score.
+    pub fn passes(&self, leaf: &QualityLeaf) -> Option<bool> {
+        self.score.map(|score| leaf.passes(score))
+    }
+
+    /// It in words, for evidence.
+    pub fn text(&self, leaf: &QualityLeaf) -> String {
+        let because = match self.because.is_empty() {
+            true => String::new(),
+            false => format!(": {}", self.because),
+        };
+        match self.score {
+            Some(score) => {
+                let (score, wanted) = (score.text(), leaf.threshold_text());
+                format!("rated {score} by {} (wanted {wanted}){because}", self.by)
+            }
+            None => format!("{} gave no rating{because}", self.by),
+        }
+    }
+}
+
+/// The id of a question: a plain name, since its files lie under it.
+fn plain_name(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<ConsultId> {
+    let name = fields.attempt(key)?;
+    Some(ConsultId::new(name.as_str()))
+}

@@ -1,0 +1,237 @@
+//! Questions to judging roles while a run goes on: when one is asked, when it is void, and what its answer changes.
+//!
+//! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
+//! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+use super::{
+    agent_end,
+    backoff::backoff_ms,
+    delivery,
+    transaction::Transaction,
+    unrated::{self, UnratedLeaf},
+    usage,
+};
+use crate::{
+    event::{ConsultAnswer, ConsultEnd, Event},
+    id::{AgentName, ConsultId, Digest, UnixMillis},
+    rating,
+    state::{Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths},
+    verdict,
+    world::Unavailable,
+};
+
+/// Brings the question in flight into line with what is wanted now.
+pub(super) fn follow(transaction: &mut Transaction) {
+    let wanted = unrated::wanted(transaction);
+    if let Some(asked) = transaction.state.run.consult.clone() {
+        let is_over = transaction.state.run.status != RunStatus::Running;
+        let is_gone = asked
+            .leaf
+            .as_ref()
+            .and_then(|leaf| leaf_of(transaction, leaf))
+            .is_none();
+        // The target is unknown in a new loop until its first verdict.
+        let target = transaction.session.base_target.as_ref();
+        let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
+        if is_over || is_gone || is_other {
+            drop_it(transaction);
+        }
+    }
+    if let (Some(wanted), None) = (wanted, &transaction.state.run.consult) {
+        ask(transaction, &wanted);
+    }
+}
+
+/// Ends the question in flight; what it used counts as was reserved for it.
+pub(super) fn drop_it(transaction: &mut Transaction) {
+    let Some(asked) = transaction.run().consult.take() else {
+        return;
+    };
+    let reported = ReportedUsage {
+        usage: asked.reserved.clone(),
+        is_whole: false,
+    };
+    transaction.run().settle_consult(&asked, &reported);
+}
+
+fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
+    let Some(agent) = transaction.session.agents.in_role(Role::Judge).cloned() else {
+        let cause = Unavailable::no_judge(&wanted.check.title());
+        transaction.session.unavailable = Some(cause);
+        return;
+    };
+    if usage::is_unlimited(transaction, &agent) {
+        transaction.session.unavailable = Some(Unavailable::without_cost(&agent));
+        return;
+    }
+    if usage::lacking_for(transaction, Role::Judge, &agent).is_some() {
+        return;
+    }
+    let (leaf, on) = (wanted.check.key(), wanted.basis.text());
+    let ratings = &transaction.state.run.ratings;
+    let asked = verdict::rating_on(ratings, &leaf, &wanted.basis).map_or(0, |one| one.asked);
+    let tree = wanted.basis.tree();
+    let commit = tree.and_then(|tree| delivery::commit_of(transaction, tree));
+    let at: String = transaction.at().into();
+    let reserved = transaction.state.run.estimate(Role::Judge, Some(&agent));
+    let run = transaction.run();
+    let consult = Consult {
+        id: run.next_consult(),
+        role: Role::Judge,
+        subject: Consult::subject_of_leaf(&leaf, &on, &agent),
+        agent,
+        epoch: run.epoch,
+        n: asked + 1,
+        leaf: Some(leaf),
+        on: Some(on),
+        commit,
+        reserved,
+        at,
+        extra: Default::default(),
+    };
+    transaction.announce(Event::Consulting {
+        consult: consult.id.clone(),
+        role: consult.role,
+        agent: consult.agent.clone(),
+        about: wanted.check.title(),
+    });
+    transaction.run().consult = Some(consult);
+}
+
+/// Takes the answer to the question in flight; that to any other is void.
+pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: ConsultEnd) {
+    let asked = transaction.state.run.consult.as_ref();
+    let Some(asked) = asked.filter(|asked| asked.id == *id).cloned() else {
+        return;
+    };
+    transaction.run().consult = None;
+    let reported = ReportedUsage {
+        usage: end.usage,
+        is_whole: true,
+    };
+    transaction.run().settle_consult(&asked, &reported);
+    let leaf = asked
+        .leaf
+        .as_ref()
+        .and_then(|leaf| leaf_of(transaction, leaf));
+    let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
+        return;
+    };
+    let (score, because) = match end.answer {
+        ConsultAnswer::Value(node) => match rating::read(&check, &node) {
+            Ok(rated) => (Some(rated.score), rated.because),
+            Err(fault) => (None, fault),
+        },
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
+        ConsultAnswer::Limited { until } => return wait(transaction, &asked, &check, until),
+        ConsultAnswer::Unavailable {
+            kind,
+            words,
+            variable,
+        } => {
+            // The same is asked again once a person has mended it.
+            let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
+            transaction.session.unavailable = Some(cause);
+            return;
+        }
+    };
+    tell(
+        transaction,
+        &asked,
+        &check,
+        score,
+        &because,
+        end.duration_ms,
+    );
+    let (leaf, agent, n) = (check.key(), asked.agent.clone(), asked.n);
+    let rating = Rating {
+        leaf,
+        on,
+        by: asked.agent,
+        score,
+        asked: asked.n,
+        because: because.clone(),
+        at: transaction.at().into(),
+        extra: Default::default(),
+    };
+    transaction.run().rate(rating);
+    if score.is_none() {
+        silent(transaction, &check, &agent, n, &because);
+    }
+    let base = transaction.state.objective.base_case.clone();
+    let basis = transaction.session.base_target.clone();
+    if let (Some(base), Some(basis)) = (base, basis) {
+        delivery::base_case_judged(transaction, &base, &basis);
+    }
+}
+
+/// The judge's provider takes no more for now: the same is asked later, at no cost.
+fn wait(transaction: &mut Transaction, asked: &Consult, check: &Check, told: Option<UnixMillis>) {
+    transaction.session.consult_waits += 1;
+    let waits = transaction.session.consult_waits;
+    if waits > agent_end::WAITS_MAX {
+        let why = "its provider takes no more";
+        let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
+        transaction.session.unavailable = Some(cause);
+        return;
+    }
+    let wait_ms = agent_end::wait_ms(transaction.now(), told, waits);
+    transaction.session.base_again_at_ms = Some(transaction.active_in(wait_ms));
+    let until = UnixMillis(transaction.now().0.saturating_add(wait_ms)).rfc3339();
+    let because = format!("its provider takes no more until {until}");
+    tell(transaction, asked, check, None, &because, 0);
+}
+
+fn tell(
+    transaction: &mut Transaction,
+    asked: &Consult,
+    check: &Check,
+    score: Option<Thousandths>,
+    because: &str,
+    ms: u64,
+) {
+    let holds = match check.leaf() {
+        Some(Leaf::Quality(leaf)) => score.map(|score| leaf.passes(score)),
+        _ => None,
+    };
+    transaction.announce(Event::Consulted {
+        consult: asked.id.clone(),
+        role: asked.role,
+        agent: asked.agent.clone(),
+        about: check.title(),
+        ms,
+        score: score.map(Thousandths::text),
+        holds,
+        because: because.to_string(),
+    });
+}
+
+/// No rating came: it is asked for again after a while, or the run ends for want of one.
+fn silent(transaction: &mut Transaction, check: &Check, agent: &AgentName, n: u32, why: &str) {
+    if n > transaction.state.objective.constraints.max_transient() {
+        let cause = Unavailable::no_rating(agent, &check.title(), why);
+        transaction.session.unavailable = Some(cause);
+        return;
+    }
+    let at_ms = transaction.active_in(backoff_ms(n, "consult"));
+    transaction.session.base_again_at_ms = Some(at_ms);
+}
+
+/// Ratings without a score are asked for anew in another run.
+pub(super) fn forget_silence(transaction: &mut Transaction) {
+    let is_silent = |one: &Rating| one.score.is_none();
+    if transaction.state.run.ratings.iter().any(is_silent) {
+        transaction.run().ratings.retain(|one| !is_silent(one));
+    }
+}
+
+fn leaf_of(transaction: &Transaction, key: &Digest) -> Option<Check> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    let mut leaves = check.leaves().into_iter();
+    leaves.find(|leaf| leaf.key() == *key).cloned()
+}

@@ -1,0 +1,3 @@
+//! Agents that only think: judges, planners, probes and aligners.
+
+pub(crate) mod judged;
