@@ -9,6 +9,7 @@ pub mod choices;
 pub mod preset;
 pub mod price;
 pub mod program;
+pub mod provider;
 mod read;
 mod resolve;
 mod shapes;

@@ -31,6 +31,11 @@ pub fn config_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     home_of(var, "XDG_CONFIG_HOME", ".config")
 }
 
+/// The directory of what can be found again, by the same rules.
+pub fn cache_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    home_of(var, "XDG_CACHE_HOME", ".cache")
+}
+
 fn home_of(
     var: impl Fn(&str) -> Option<OsString>,
     name: &str,

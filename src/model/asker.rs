@@ -1,0 +1,317 @@
+//! Asks a question until there is an answer or none to be had: tries, waits, and what is shared by all questions.
+//!
+//! Invariant: one throttle a server. The clones of an asker share all. Dropping the future of a question cancels it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use reqwest::Client;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::{
+    AskLimits, AskObserver, ModelAnswer, ModelError, NoObserver, Question, ServerLook,
+    http::{self, AskTry, TryFault},
+    key::Key,
+    remembered::FormMemory,
+    retry::{self, TRIES_MAX, WAITS_MAX},
+    server::ServerProbe,
+    throttle::Throttle,
+    wire::{BodyForm, estimated},
+};
+use crate::{
+    config::provider::{KeySource, Provider},
+    files::private,
+    process::Programs,
+};
+
+/// Tokens that are kept free for an answer, where nothing says how long it may be.
+const ANSWER_TOKENS_MIN: u64 = 1_024;
+
+/// How long no question at all goes to a server that takes no more; then one finds out.
+const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+
+/// Asks providers. Clones share keys, throttles and what servers told.
+#[derive(Debug, Clone)]
+pub struct Asker(Arc<SharedAsker>);
+
+#[derive(Debug)]
+struct SharedAsker {
+    throttles: Mutex<BTreeMap<String, Arc<Throttle>>>,
+    keys: Mutex<BTreeMap<KeySource, Arc<Key>>>,
+    clients: Mutex<BTreeMap<bool, Client>>,
+    looks: Mutex<BTreeMap<(String, String), ServerLook>>,
+    forms: FormMemory,
+}
+
+impl Default for Asker {
+    fn default() -> Self {
+        let cache = private::cache_home(private::variable);
+        Self::with_memory(cache.map(|cache| cache.join("models")))
+    }
+}
+
+/// The circumstances of a question.
+#[derive(Clone, Copy)]
+pub struct AskContext<'a> {
+    pub provider: &'a Provider,
+    pub limits: AskLimits,
+    pub programs: &'a dyn Programs,
+    /// The directory in which the command of a key runs.
+    pub dir: &'a Path,
+    pub observer: &'a dyn AskObserver,
+    /// Distinguishes this question: its waits are drawn from it.
+    pub seed: &'a str,
+}
+
+impl std::fmt::Debug for AskContext<'_> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("AskContext")
+            .field("provider", self.provider)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tries and waits of one question.
+struct Patience {
+    tries: u32,
+    waited: Duration,
+}
+
+impl Patience {
+    fn left(&self) -> Duration {
+        WAITS_MAX.saturating_sub(self.waited)
+    }
+}
+
+impl Asker {
+    #[cfg(test)]
+    pub(super) fn without_memory() -> Self {
+        Self::with_memory(None)
+    }
+
+    fn with_memory(dir: Option<PathBuf>) -> Self {
+        Self(Arc::new(SharedAsker {
+            throttles: Mutex::default(),
+            keys: Mutex::default(),
+            clients: Mutex::default(),
+            looks: Mutex::default(),
+            forms: FormMemory::new(dir),
+        }))
+    }
+
+    /// Asks one question. Only waits of a minute in all are waited here.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn ask(
+        &self,
+        context: AskContext<'_>,
+        question: &Question,
+    ) -> Result<ModelAnswer, ModelError> {
+        let provider = context.provider;
+        let key = self.key(context)?;
+        let client = self.client(provider)?;
+        let look = match provider.is_vendor() {
+            true => ServerLook::default(),
+            false => self.look(context).await?,
+        };
+        provider.fits(needed(provider, question), look.context.as_ref())?;
+        let throttle = locked(&self.0.throttles, |all| {
+            let one = all.entry(provider.base_url.clone());
+            Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new())))
+        });
+        let mut patience = Patience {
+            tries: 0,
+            waited: Duration::ZERO,
+        };
+        loop {
+            let entered = throttle.enter(provider.max_parallel, patience.left());
+            let permit = entered.await.map_err(|left| ModelError::Limited {
+                until: Some(http::until(left)),
+                words: "it said so to another question".to_owned(),
+            })?;
+            patience.tries += 1;
+            let wants_form = question.schema.is_some();
+            let is_structured = self.0.forms.is_structured(provider);
+            let form = BodyForm {
+                is_structured: wants_form && is_structured != Some(false),
+                is_llama: look.is_llama,
+            };
+            let one = AskTry {
+                client: &client,
+                provider,
+                question,
+                key: key.as_deref(),
+                form,
+                limits: context.limits,
+                observer: context.observer,
+                number: patience.tries,
+            };
+            let asked = one.ask().await;
+            drop(permit);
+            match asked {
+                Ok(answer) => {
+                    if form.is_structured {
+                        self.0.forms.learn(provider, true);
+                    }
+                    return Ok(answer);
+                }
+                Err(TryFault::NoForm(_)) if form.is_structured => {
+                    self.0.forms.learn(provider, false);
+                }
+                Err(TryFault::NoForm(error) | TryFault::Never(error)) => {
+                    self.forget_key(&error, provider);
+                    return Err(error);
+                }
+                Err(TryFault::Again { error, after }) => {
+                    let is_limited = matches!(error, ModelError::Limited { .. });
+                    if let Some(after) = after.filter(|_| is_limited) {
+                        throttle.pause(after.min(PAUSE_MAX));
+                    }
+                    let wait = patience.next(&error, after, context.seed)?;
+                    context.observer.waits(wait, &error.to_string());
+                    if is_limited {
+                        throttle.pause(wait);
+                    }
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Whether the server holds an answer to a schema, as far as it was tried.
+    pub fn is_structured(&self, provider: &Provider) -> Option<bool> {
+        self.0.forms.is_structured(provider)
+    }
+
+    /// What the server tells about itself; it is asked once.
+    ///
+    /// # Errors
+    /// If the key cannot be read.
+    pub async fn look(&self, context: AskContext<'_>) -> Result<ServerLook, ModelError> {
+        let provider = context.provider;
+        let place = (provider.base_url.clone(), provider.model.clone());
+        if let Some(known) = locked(&self.0.looks, |looks| looks.get(&place).cloned()) {
+            return Ok(known);
+        }
+        let (key, client) = (self.key(context)?, self.client(provider)?);
+        let probe = ServerProbe {
+            client: &client,
+            provider,
+            key: key.as_deref(),
+        };
+        let look = probe.look().await;
+        // A server that told nothing may not be there yet.
+        if look != ServerLook::default() {
+            locked(&self.0.looks, |looks| looks.insert(place, look.clone()));
+        }
+        Ok(look)
+    }
+
+    /// Reads the key of a provider, to see that it can be read.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn try_key(
+        &self,
+        provider: &Provider,
+        programs: &dyn Programs,
+        dir: &Path,
+    ) -> Result<(), ModelError> {
+        let limits = AskLimits {
+            first_byte: Duration::ZERO,
+            idle: Duration::ZERO,
+        };
+        let context = AskContext {
+            provider,
+            limits,
+            programs,
+            dir,
+            observer: &NoObserver,
+            seed: "",
+        };
+        self.key(context).map(drop)
+    }
+
+    fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<Key>>, ModelError> {
+        let Some(source) = &context.provider.key else {
+            return Ok(None);
+        };
+        if let Some(known) = locked(&self.0.keys, |keys| keys.get(source).cloned()) {
+            return Ok(Some(known));
+        }
+        let read = || Key::read(source, context.programs, context.dir);
+        let may_block = Handle::try_current()
+            .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let key = match (source, may_block) {
+            (KeySource::Command(_), true) => tokio::task::block_in_place(read),
+            _ => read(),
+        };
+        let key = Arc::new(key?);
+        locked(&self.0.keys, |keys| {
+            keys.insert(source.clone(), Arc::clone(&key))
+        });
+        Ok(Some(key))
+    }
+
+    /// A key that was not taken is read anew at the next question.
+    fn forget_key(&self, error: &ModelError, provider: &Provider) {
+        if let (ModelError::Login { .. }, Some(source)) = (error, &provider.key) {
+            locked(&self.0.keys, |keys| keys.remove(source));
+        }
+    }
+
+    fn client(&self, provider: &Provider) -> Result<Client, ModelError> {
+        let is_secure = provider.base_url.starts_with("https:");
+        locked(&self.0.clients, |clients| {
+            if let Some(client) = clients.get(&is_secure) {
+                return Ok(client.clone());
+            }
+            let client = http::client(is_secure)?;
+            clients.insert(is_secure, client.clone());
+            Ok(client)
+        })
+    }
+}
+
+impl Patience {
+    /// The wait before the next try, or the error where it is too long or one too many.
+    fn next(
+        &mut self,
+        error: &ModelError,
+        after: Option<Duration>,
+        seed: &str,
+    ) -> Result<Duration, ModelError> {
+        let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, seed));
+        if self.tries < TRIES_MAX && wait <= self.left() {
+            self.waited += wait;
+            return Ok(wait);
+        }
+        Err(match (error, after) {
+            // A server that names a time is not broken.
+            (ModelError::Broken { words }, Some(after)) if after > self.left() => {
+                ModelError::Limited {
+                    until: Some(http::until(after)),
+                    words: words.clone(),
+                }
+            }
+            (error, _) => error.clone(),
+        })
+    }
+}
+
+/// The tokens of a question with its answer, by the number of its bytes.
+fn needed(provider: &Provider, question: &Question) -> u64 {
+    let answer = provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN);
+    estimated(question.bytes()).saturating_add(answer)
+}
+
+fn locked<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {
+    // Every change leaves a valid value.
+    change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,106 @@
+//! Why a model gave no answer: typed, each with a code, the next step, and whether it can get better.
+
+use std::time::Duration;
+
+use descent_core::id::UnixMillis;
+
+/// Bytes of an answer's text at most.
+pub const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a stream at most, with all its events.
+pub const STREAM_BYTES_MAX: usize = 8 << 20;
+/// Characters of a server's own words that are kept.
+const WORDS_CHARS_MAX: usize = 300;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The key cannot be read from its place.
+    #[error("the key cannot be read: {what}")]
+    Key { what: String, hint: String },
+    #[error("the server takes no such key ({status}): {words}")]
+    Login { status: u16, words: String },
+    #[error("the account has no credit left: {words}")]
+    Credit { words: String },
+    #[error("the server has no model `{model}`: {words}")]
+    NoModel { model: String, words: String },
+    /// The server will never take this request.
+    #[error("{words}")]
+    Refused { words: String, hint: String },
+    #[error("the question has about {needed} tokens with its answer, and {there} fit")]
+    Context {
+        needed: u64,
+        there: u64,
+        hint: String,
+    },
+    /// The server takes no more until then.
+    #[error("the server takes no more for now: {words}")]
+    Limited {
+        until: Option<UnixMillis>,
+        words: String,
+    },
+    #[error("the server said nothing for {} s", after.as_secs())]
+    Silent { after: Duration },
+    /// It may go better another time.
+    #[error("{words}")]
+    Broken { words: String },
+    #[error("the answer does not end: it has more than {what}")]
+    Endless { what: String },
+}
+
+impl ModelError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Key { .. } => "E-KEY",
+            Self::Login { .. } => "E-AGENT-LOGIN",
+            Self::Credit { .. } => "E-AGENT-CREDIT",
+            Self::NoModel { .. } => "E-MODEL",
+            Self::Context { .. } => "E-CONTEXT",
+            Self::Refused { .. }
+            | Self::Limited { .. }
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Endless { .. } => "E-PROVIDER",
+        }
+    }
+
+    /// The next step of a person; `name` is that of the agent.
+    pub fn hint(&self, name: &str) -> String {
+        match self {
+            Self::Key { hint, .. } | Self::Refused { hint, .. } => hint.clone(),
+            Self::Context { hint, .. } => hint.replace("NAME", name),
+            Self::Login { .. } => format!("put a key that works where agents.{name}.key says"),
+            Self::Credit { .. } => "give the account credit, or name another agent".to_owned(),
+            Self::NoModel { .. } => format!("name a model that it has in agents.{name}.model"),
+            Self::Limited { .. } | Self::Silent { .. } | Self::Broken { .. } => {
+                "try again; if it stays, look at the server and at `base_url`".to_owned()
+            }
+            Self::Endless { .. } => {
+                format!("limit the answer: agents.{name}.max_answer = 8000 (tokens)")
+            }
+        }
+    }
+
+    pub(super) fn broken(words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self::Broken { words }
+    }
+
+    /// Something that is no model's server answered.
+    pub(super) fn foreign(words: impl Into<String>) -> Self {
+        Self::Refused {
+            words: words.into(),
+            hint: "look at `base_url`: it is the address before /messages, /chat/completions or /responses"
+                .to_owned(),
+        }
+    }
+}
+
+/// The words of a server in one line, cut.
+pub(super) fn cut(words: &str) -> String {
+    let shown = words.chars().map(|c| match c.is_control() {
+        true => ' ',
+        false => c,
+    });
+    let line: String = shown.take(WORDS_CHARS_MAX * 4).collect();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(WORDS_CHARS_MAX).collect()
+}

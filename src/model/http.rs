@@ -1,0 +1,366 @@
+//! One try of a question over HTTP: the request, the bytes of its answer, and the meaning of a status.
+//!
+//! Invariant: no redirect is followed, since a key goes to the host of `base_url` alone. Not here: another try (`asker`).
+
+use std::time::Duration;
+
+use descent_core::id::UnixMillis;
+use reqwest::{Client, Response, StatusCode, header, redirect::Policy};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    AskLimits, AskObserver, ModelAnswer, ModelError, Question,
+    error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX, cut},
+    key::Key,
+    retry::{self, RetryWords, may_repeat},
+    sse::{EventReader, StreamFault},
+    wire::{AnswerSoFar, BodyForm, EventError, ServerFault},
+};
+use crate::config::provider::Provider;
+
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Bytes at most of the body of a status that is no good one.
+const FAULT_BYTES_MAX: usize = 64 << 10;
+const OVERLOADED: u16 = 429;
+
+/// One try of a question.
+pub(super) struct AskTry<'a> {
+    pub(super) client: &'a Client,
+    pub(super) provider: &'a Provider,
+    pub(super) question: &'a Question,
+    pub(super) key: Option<&'a Key>,
+    pub(super) form: BodyForm,
+    pub(super) limits: AskLimits,
+    pub(super) observer: &'a dyn AskObserver,
+    pub(super) number: u32,
+}
+
+/// How a try ended without an answer.
+#[derive(Debug)]
+pub(super) enum TryFault {
+    /// Another try may go better, after that wait if the server names one.
+    Again {
+        error: ModelError,
+        after: Option<Duration>,
+    },
+    Never(ModelError),
+    /// The server does not hold an answer to a schema.
+    NoForm(ModelError),
+}
+
+/// A client for servers with that scheme. Without TLS no certificates of the system are read.
+pub(super) fn client(is_secure: bool) -> Result<Client, ModelError> {
+    // A second call finds the first one's provider, which is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_MAX)
+        .redirect(Policy::none())
+        .user_agent(concat!("descent/", env!("CARGO_PKG_VERSION")));
+    if !is_secure {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| ModelError::Refused {
+        words: format!("no secure connection can be made here: {}", caused(&error)),
+        hint: "install the certificates of the system (the package ca-certificates)".to_owned(),
+    })
+}
+
+impl AskTry<'_> {
+    pub(super) async fn ask(&self) -> Result<ModelAnswer, TryFault> {
+        let wire = self.provider.wire;
+        let body = wire.body(self.provider, self.question, self.form);
+        let request = self
+            .client
+            .post(wire.address(&self.provider.base_url))
+            .headers(wire.headers(self.key))
+            .header(header::ACCEPT, "text/event-stream")
+            .json(&body);
+        let response = timeout(self.limits.first_byte, request.send()).await;
+        let response = response.map_err(|_| silent(self.limits.first_byte))?;
+        let response = response.map_err(|error| self.unsent(error))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(TryFault::Never(redirected(&response)));
+        }
+        if !status.is_success() {
+            return Err(self.refused(response).await);
+        }
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        match kind.as_str() {
+            "text/event-stream" | "" => self.events(response).await,
+            "application/json" => self.whole(response).await,
+            _ => Err(TryFault::Never(ModelError::foreign(format!(
+                "the server answers with {}, and not with events",
+                cut(&kind)
+            )))),
+        }
+    }
+
+    fn unsent(&self, error: reqwest::Error) -> TryFault {
+        let is_never = error.is_builder() || error.is_request() && !error.is_connect();
+        let what = match error.is_connect() {
+            true => "cannot be connected to",
+            false => "broke the connection",
+        };
+        let words = format!("{} {what}: {}", self.provider.base_url, caused(&error));
+        match is_never && error.is_builder() {
+            true => TryFault::Never(ModelError::foreign(words)),
+            false => again(ModelError::broken(words)),
+        }
+    }
+
+    async fn events(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
+        let (mut reader, mut so_far) = (EventReader::default(), AnswerSoFar::default());
+        let (mut all, mut told) = (0, None);
+        while let Some(bytes) = self.chunk(&mut response, all == 0).await? {
+            all += bytes.len();
+            if all > STREAM_BYTES_MAX {
+                return Err(endless(format!("{} MiB of events", STREAM_BYTES_MAX >> 20)));
+            }
+            for data in reader.take(&bytes).map_err(stream_fault)? {
+                let taken = self.provider.wire.event(&data, &mut so_far);
+                taken.map_err(|fault| self.event_fault(fault))?;
+            }
+            if so_far.tokens != told {
+                told = so_far.tokens;
+                self.observer.used(self.number, &told.unwrap_or_default());
+            }
+            if so_far.is_over {
+                return self.answer(so_far);
+            }
+        }
+        match reader.is_cut() {
+            true => Err(cut_off("in the middle of an event")),
+            false => self.answer(so_far),
+        }
+    }
+
+    /// The next bytes; `None` at the end.
+    async fn chunk(
+        &self,
+        response: &mut Response,
+        is_first: bool,
+    ) -> Result<Option<Vec<u8>>, TryFault> {
+        let most = match is_first {
+            true => self.limits.first_byte,
+            false => self.limits.idle,
+        };
+        let chunk = timeout(most, response.chunk()).await;
+        let chunk = chunk.map_err(|_| silent(most))?;
+        let chunk = chunk.map_err(|error| cut_off(&caused(&error)))?;
+        Ok(chunk.map(|chunk| chunk.to_vec()))
+    }
+
+    /// The body of a server that does not stream.
+    async fn whole(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.chunk(&mut response, body.is_empty()).await? {
+            body.extend(bytes);
+            if body.len() > STREAM_BYTES_MAX {
+                return Err(endless(format!("{} MiB", STREAM_BYTES_MAX >> 20)));
+            }
+        }
+        let mut so_far = AnswerSoFar::default();
+        let body: Value = serde_json::from_slice(&body)
+            .map_err(|_| again(ModelError::broken("the server's answer is no JSON")))?;
+        let taken = self.provider.wire.text(&body, &mut so_far);
+        taken.map_err(|fault| self.event_fault(fault))?;
+        if let Some(tokens) = &so_far.tokens {
+            self.observer.used(self.number, tokens);
+        }
+        self.answer(so_far)
+    }
+
+    fn answer(&self, so_far: AnswerSoFar) -> Result<ModelAnswer, TryFault> {
+        let has_usage = so_far.tokens.is_some();
+        let answer = so_far.whole(self.question);
+        let mut answer = answer.ok_or_else(|| cut_off("before the end of the answer"))?;
+        if !has_usage {
+            self.observer.used(self.number, &answer.tokens);
+        }
+        if let Some(key) = self.key {
+            answer.text = key.hide_in(answer.text);
+        }
+        Ok(answer)
+    }
+
+    fn event_fault(&self, fault: EventError) -> TryFault {
+        match fault {
+            EventError::Foreign => again(ModelError::broken("an event of the server is no JSON")),
+            EventError::TooLong => endless(format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
+            EventError::Server(fault) => {
+                let status = StatusCode::from_u16(fault.status());
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                self.judged(status, fault, RetryWords::default())
+            }
+        }
+    }
+
+    /// The meaning of a status that is no good one.
+    async fn refused(&self, mut response: Response) -> TryFault {
+        let words = RetryWords::of(response.headers(), retry::time_ms());
+        let (status, mut body) = (response.status(), Vec::new());
+        // A body that does not come is no reason to wait.
+        while let Ok(Some(bytes)) = self.chunk(&mut response, false).await {
+            body.extend(bytes);
+            if body.len() > FAULT_BYTES_MAX {
+                body.truncate(FAULT_BYTES_MAX);
+                break;
+            }
+        }
+        let fault = ServerFault::of_body(&String::from_utf8_lossy(&body));
+        self.judged(status, fault, words)
+    }
+
+    fn judged(&self, status: StatusCode, mut fault: ServerFault, retry: RetryWords) -> TryFault {
+        if let Some(key) = self.key {
+            fault.words = key.hide_in(fault.words);
+        }
+        let says = |any: &[&str]| fault.says(any);
+        let told = match fault.words.as_str() {
+            "" => format!("the server answers {}", status.as_u16()),
+            words => format!("the server answers {}: {words}", status.as_u16()),
+        };
+        let words = || fault.words.clone();
+        let error = match status.as_u16() {
+            402 => ModelError::Credit { words: words() },
+            400 | 403 | 429 if says(SPENT) => ModelError::Credit { words: words() },
+            status @ (401 | 403) => ModelError::Login {
+                status,
+                words: words(),
+            },
+            404 | 400 if self.names_model(&fault) => ModelError::NoModel {
+                model: self.provider.model.clone(),
+                words: words(),
+            },
+            404 => ModelError::foreign(told),
+            400 | 422 if self.form.is_structured && says(FORM) => {
+                return TryFault::NoForm(ModelError::foreign(told));
+            }
+            413 => ModelError::Refused {
+                words: told,
+                hint: TOO_LARGE.to_owned(),
+            },
+            400 if says(TOO_LONG) => ModelError::Refused {
+                words: told,
+                hint: TOO_LARGE.to_owned(),
+            },
+            OVERLOADED => ModelError::Limited {
+                until: retry.after.map(until),
+                words: words(),
+            },
+            408 | 409 | 500.. => ModelError::broken(told),
+            _ => ModelError::Refused {
+                words: told,
+                hint: "mend what it says in descent.toml; descent doctor tries it".to_owned(),
+            },
+        };
+        match may_repeat(status, retry) && !matches!(error, ModelError::Credit { .. }) {
+            true => TryFault::Again {
+                error,
+                after: retry.after,
+            },
+            false => TryFault::Never(error),
+        }
+    }
+
+    fn names_model(&self, fault: &ServerFault) -> bool {
+        let model = self.provider.model.to_lowercase();
+        fault.kind.contains("model_not_found")
+            || fault.says(&["model"]) && fault.says(UNKNOWN)
+            || fault.says(&[&format!("model: {model}")])
+    }
+}
+
+const SPENT: &[&str] = &[
+    "insufficient_quota",
+    "enforced_spend_limit",
+    "billing_error",
+    "credit balance",
+    "spend limit",
+];
+const UNKNOWN: &[&str] = &[
+    "not found",
+    "does not exist",
+    "unknown model",
+    "no such model",
+];
+const FORM: &[&str] = &[
+    "output_config",
+    "response_format",
+    "json_schema",
+    "text.format",
+    "schema",
+    "structured",
+    "grammar",
+];
+const TOO_LONG: &[&str] = &[
+    "context_length_exceeded",
+    "prompt is too long",
+    "context length",
+    "context size",
+    "context window",
+];
+const TOO_LARGE: &str =
+    "name a model with a larger context for this role, or make the step smaller";
+
+fn again(error: ModelError) -> TryFault {
+    TryFault::Again { error, after: None }
+}
+
+fn silent(after: Duration) -> TryFault {
+    again(ModelError::Silent { after })
+}
+
+fn cut_off(where_to: &str) -> TryFault {
+    again(ModelError::broken(format!(
+        "the answer of the server was cut off: {where_to}"
+    )))
+}
+
+fn endless(what: String) -> TryFault {
+    TryFault::Never(ModelError::Endless { what })
+}
+
+fn stream_fault(fault: StreamFault) -> TryFault {
+    match fault {
+        StreamFault::NotText => again(ModelError::broken("an event of the server is no UTF-8")),
+        StreamFault::TooLong => endless("4 MiB in one event".to_owned()),
+    }
+}
+
+fn redirected(response: &Response) -> ModelError {
+    let to = response.headers().get(header::LOCATION);
+    let to = to.and_then(|to| to.to_str().ok()).unwrap_or_default();
+    let to = cut(to.split('?').next().unwrap_or_default());
+    ModelError::Refused {
+        words: format!(
+            "the server sends on to {to} ({}), and a key is sent nowhere else",
+            response.status().as_u16()
+        ),
+        hint: "write the address that it names into `base_url`, if you trust it".to_owned(),
+    }
+}
+
+/// The time of day after that wait.
+pub(super) fn until(wait: Duration) -> UnixMillis {
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    UnixMillis(retry::time_ms().saturating_add(wait_ms))
+}
+
+/// The innermost cause of an error, without its address.
+pub(super) fn caused(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cut(&cause.to_string())
+}

@@ -1,0 +1,239 @@
+//! The key of a provider, from its place.
+//!
+//! Invariant: no text shows a key, and its bytes are overwritten when it is dropped. A file that others can read is
+//! refused.
+
+use std::{ffi::OsString, fmt, hint::black_box, os::unix::fs::MetadataExt, path::Path};
+
+use reqwest::header::HeaderValue;
+
+use super::ModelError;
+use crate::{
+    config::provider::KeySource,
+    files,
+    process::{
+        Programs, timeouts,
+        tool::{Tool, ToolError},
+    },
+};
+
+const BYTES_MAX: usize = 16 << 10;
+const OTHERS: u32 = 0o077;
+/// Stands in the place of a key in the words of a server.
+const HIDDEN: &str = "[key]";
+
+pub(super) struct Key(String);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Key(…)")
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        black_box(&bytes);
+    }
+}
+
+impl Key {
+    /// Reads it. A command blocks until it ends.
+    pub(super) fn read(
+        source: &KeySource,
+        programs: &dyn Programs,
+        dir: &Path,
+    ) -> Result<Self, ModelError> {
+        let text = match source {
+            KeySource::Env(name) => of_variable(name),
+            KeySource::File(path) => of_file(path),
+            KeySource::Command(command) => of_command(command, programs, dir),
+        }?;
+        Self::of_text(text, source)
+    }
+
+    fn of_text(text: Secret, source: &KeySource) -> Result<Self, ModelError> {
+        let key = Self(text.0.trim().to_owned());
+        let fault = match () {
+            () if key.0.is_empty() => "is empty",
+            () if key.0.len() > BYTES_MAX => "gives more than 16 KiB",
+            () if !key.0.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                "gives something that is no key: it has spaces, or signs that no header takes"
+            }
+            () => return Ok(key),
+        };
+        Err(ModelError::Key {
+            what: format!("{source} {fault}"),
+            hint: "put the key alone there, on one line".to_owned(),
+        })
+    }
+
+    /// The value of a header, with words before the key.
+    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+        let mut text = Secret(format!("{before}{}", self.0));
+        let mut value = HeaderValue::from_str(&text.0).ok()?;
+        value.set_sensitive(true);
+        text.wipe();
+        Some(value)
+    }
+
+    /// A text without the key, should a server tell it.
+    pub(super) fn hide_in(&self, text: String) -> String {
+        match text.contains(&self.0) {
+            true => text.replace(&self.0, HIDDEN),
+            false => text,
+        }
+    }
+}
+
+/// A text that is overwritten when it is dropped.
+struct Secret(String);
+
+impl Secret {
+    fn wipe(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        black_box(&bytes);
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+fn of_variable(name: &str) -> Result<Secret, ModelError> {
+    let text = std::env::var_os(name).map(OsString::into_string);
+    match text {
+        Some(Ok(text)) => Ok(Secret(text)),
+        Some(Err(_)) => Err(ModelError::Key {
+            what: format!("the variable {name} is no text"),
+            hint: format!("export {name} anew"),
+        }),
+        None => Err(ModelError::Key {
+            what: format!("the variable {name} is not set"),
+            hint: format!("export {name}, in the shell that starts descent"),
+        }),
+    }
+}
+
+fn of_file(path: &Path) -> Result<Secret, ModelError> {
+    let fault = |what: String, hint: String| ModelError::Key { what, hint };
+    let shown = path.display();
+    // A person may have put a link to it there.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let meta = std::fs::metadata(path).map_err(|error| {
+        fault(
+            format!("the file {shown}: {error}"),
+            format!("write the key into it, then: chmod 600 {shown}"),
+        )
+    })?;
+    if meta.mode() & OTHERS != 0 {
+        return Err(fault(
+            format!("others can read the file {shown}"),
+            format!("chmod 600 {shown}"),
+        ));
+    }
+    let bytes = files::read(path, BYTES_MAX as u64).map_err(|error| {
+        fault(
+            format!("the file {shown}: {error}"),
+            "it is a file with the key alone".to_owned(),
+        )
+    })?;
+    String::from_utf8(bytes).map(Secret).map_err(|_| {
+        fault(
+            format!("the file {shown} is no text"),
+            "it is a file with the key alone".to_owned(),
+        )
+    })
+}
+
+fn of_command(command: &str, programs: &dyn Programs, dir: &Path) -> Result<Secret, ModelError> {
+    let fault = |what: String| ModelError::Key {
+        what: format!("the command `{command}` {what}"),
+        hint: "run it by hand: it prints the key, and asks nothing".to_owned(),
+    };
+    let tool = Tool {
+        program: "/bin/sh".into(),
+        args: ["-c", command].map(OsString::from).to_vec(),
+        env: std::env::vars_os().collect(),
+        cwd: dir.to_owned(),
+        stdin: None,
+        wait_max: timeouts::ASK_MAX,
+        ends_with_us: true,
+    };
+    let told = programs.run_tool(&tool).map_err(|error| {
+        fault(match error {
+            ToolError::TooLong { waited, .. } => {
+                format!("did not end within {} s", waited.as_secs())
+            }
+            other => other.to_string(),
+        })
+    })?;
+    if !told.status.success() {
+        return Err(fault(format!("failed: {}", told.status)));
+    }
+    String::from_utf8(told.stdout)
+        .map(Secret)
+        .map_err(|_| fault("prints something that is no text".to_owned()))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // door: tests
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+    use crate::process::programs;
+
+    fn read(source: &KeySource) -> Result<Key, ModelError> {
+        Key::read(source, &*programs::real(), Path::new("/"))
+    }
+
+    #[test]
+    fn a_key_is_read_from_its_place_and_never_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        fs::write(&path, "sk-planted\n").unwrap();
+        let file = KeySource::File(path.clone());
+        let open = read(&file).unwrap_err();
+        assert_eq!(open.code(), "E-KEY");
+        assert!(open.hint("a").starts_with("chmod 600 "), "{open}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let by_command = KeySource::Command("echo sk-planted".to_owned());
+        for source in [file, by_command] {
+            let key = read(&source).unwrap();
+            assert_eq!(format!("{key:?}"), "Key(…)");
+            let header = key.header("Bearer ").unwrap();
+            assert!(header.is_sensitive());
+            assert!(!format!("{header:?}").contains("planted"));
+            assert_eq!(header.as_bytes(), b"Bearer sk-planted");
+            let told = "no such key: sk-planted!".to_owned();
+            assert_eq!(key.hide_in(told), "no such key: [key]!");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_told_with_its_place_and_without_its_text() {
+        for (source, what) in [
+            (KeySource::Env("NO_SUCH_VARIABLE_HERE".into()), "is not set"),
+            (KeySource::File("/nowhere/key".into()), "/nowhere/key"),
+            (KeySource::Command("echo".into()), "is empty"),
+            (KeySource::Command("echo sk-planted two".into()), "no key"),
+            (
+                KeySource::Command("echo sk-planted; exit 3".into()),
+                "failed",
+            ),
+        ] {
+            let error = read(&source).unwrap_err();
+            assert!(error.to_string().contains(what), "{error}");
+            assert!(
+                !format!("{error:?}")
+                    .replace("echo sk-planted", "")
+                    .contains("planted")
+            );
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which servers hold an answer to a schema, as each was tried once: in a small file of the person's cache.
+//!
+//! Invariant: nothing depends on the file. Without it a server is tried again.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::provider::Provider,
+    files::{self, private},
+};
+
+const NAME: &str = "servers.json";
+const BYTES_MAX: u64 = 256 << 10;
+const RECORDS_MAX: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FormRecord {
+    base_url: String,
+    model: String,
+    wire: String,
+    structured: bool,
+}
+
+impl FormRecord {
+    fn is_of(&self, provider: &Provider) -> bool {
+        self.base_url == provider.base_url
+            && self.model == provider.model
+            && self.wire == provider.wire.word()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FormMemory {
+    dir: Option<PathBuf>,
+    /// Read at the first question.
+    records: Mutex<Option<Vec<FormRecord>>>,
+}
+
+impl FormMemory {
+    pub(super) fn new(dir: Option<PathBuf>) -> Self {
+        Self {
+            dir,
+            records: Mutex::default(),
+        }
+    }
+
+    /// `None` where it was never tried.
+    pub(super) fn is_structured(&self, provider: &Provider) -> Option<bool> {
+        let mut records = self.lock();
+        let records = records.get_or_insert_with(|| self.read());
+        let found = records.iter().find(|record| record.is_of(provider));
+        found.map(|record| record.structured)
+    }
+
+    pub(super) fn learn(&self, provider: &Provider, is_structured: bool) {
+        if self.is_structured(provider) == Some(is_structured) {
+            return;
+        }
+        let mut records = self.lock();
+        let records = records.get_or_insert_with(|| self.read());
+        records.retain(|record| !record.is_of(provider));
+        let over = (records.len() + 1).saturating_sub(RECORDS_MAX);
+        records.drain(..over);
+        records.push(FormRecord {
+            base_url: provider.base_url.clone(),
+            model: provider.model.clone(),
+            wire: provider.wire.word().to_owned(),
+            structured: is_structured,
+        });
+        let text = serde_json::to_vec(records).unwrap_or_default();
+        let written = self.dir.as_ref();
+        let written = written.map(|dir| private::write_loosely(dir, NAME, &text));
+        if let Some(Err(error)) = written {
+            tracing::debug!(%error, "what a server can do is not remembered");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<FormRecord>>> {
+        // A list that is not whole is no worse than none.
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self) -> Vec<FormRecord> {
+        let bytes = self.dir.as_ref();
+        let bytes = bytes.and_then(|dir| files::read(&dir.join(NAME), BYTES_MAX).ok());
+        bytes
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+}

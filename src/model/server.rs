@@ -1,0 +1,216 @@
+//! A local server, asked about itself: how much fits into a question, and which models it has.
+//!
+//! Facts: Ollama cuts a question that does not fit, silently; it tells `num_ctx` in `/api/show` and `/api/ps`. llama.cpp
+//! tells `n_ctx` in `/props`, LM Studio in `/api/v0/models`, and vLLM `max_model_len` in `/v1/models`.
+
+use std::time::Duration;
+
+use reqwest::{Client, header::HeaderMap};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{ModelError, key::Key};
+use crate::config::provider::Provider;
+
+/// How long a server may take to tell something about itself.
+const TELL_MAX: Duration = Duration::from_secs(5);
+const BYTES_MAX: usize = 4 << 20;
+const MODELS_MAX: usize = 1_000;
+/// The context of Ollama where nothing says another one.
+const OLLAMA_CONTEXT: u64 = 4_096;
+
+/// How much fits into a question and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextSize {
+    pub tokens: u64,
+    /// The setting that makes it larger; `NAME` stands for the agent.
+    pub mend: String,
+}
+
+/// What a server tells about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerLook {
+    pub context: Option<ContextSize>,
+    /// It takes a schema at the top level of the format.
+    pub is_llama: bool,
+    /// The models that it lists, if it lists any.
+    pub models: Option<Vec<String>>,
+}
+
+/// One server, and the way to ask it.
+pub(super) struct ServerProbe<'a> {
+    pub(super) client: &'a Client,
+    pub(super) provider: &'a Provider,
+    pub(super) key: Option<&'a Key>,
+}
+
+impl ServerProbe<'_> {
+    /// Asks all that a server may tell. A server that tells nothing is no error.
+    pub(super) async fn look(&self) -> ServerLook {
+        let mut look = ServerLook::default();
+        let list = match self.provider.base_url.ends_with("/v1") {
+            true => {
+                self.get(&format!("{}/models", self.provider.base_url))
+                    .await
+            }
+            false => {
+                self.get(&format!("{}/v1/models", self.provider.base_url))
+                    .await
+            }
+        };
+        look.models = list.as_ref().and_then(models);
+        if self.provider.is_vendor() {
+            return look;
+        }
+        if let Some(size) = list.as_ref().and_then(|list| self.of_vllm(list)) {
+            look.context = Some(size);
+            return look;
+        }
+        if let Some(size) = self.of_ollama().await {
+            look.context = Some(size);
+            return look;
+        }
+        let (props, studio) = tokio::join!(self.of_root("/props"), self.of_root("/api/v0/models"));
+        if let Some(tokens) = props.as_ref().and_then(n_ctx) {
+            look.is_llama = true;
+            look.context = Some(ContextSize {
+                tokens,
+                mend: "start llama-server with a larger context: -c 32768".to_owned(),
+            });
+        } else if let Some(tokens) = studio.as_ref().and_then(|list| self.of_studio(list)) {
+            look.context = Some(ContextSize {
+                tokens,
+                mend: "load the model with a larger context length in LM Studio".to_owned(),
+            });
+        }
+        look
+    }
+
+    async fn of_ollama(&self) -> Option<ContextSize> {
+        self.of_root("/api/version")
+            .await?
+            .get("version")?
+            .as_str()?;
+        let address = format!("{}/api/show", self.root());
+        let body = json!({ "model": self.provider.model });
+        let asked = self
+            .client
+            .post(address)
+            .headers(self.headers())
+            .json(&body);
+        let (show, loaded) = tokio::join!(tell(asked), self.of_root("/api/ps"));
+        let set = show.as_ref().and_then(num_ctx);
+        let now = loaded.as_ref().and_then(|list| {
+            let models = list.get("models")?.as_array()?;
+            let model = models.iter().find(|one| {
+                let names = ["model", "name"].map(|key| one.get(key).and_then(Value::as_str));
+                names.into_iter().flatten().any(|name| self.is_model(name))
+            })?;
+            model.get("context_length")?.as_u64()
+        });
+        Some(ContextSize {
+            tokens: now.or(set).unwrap_or(OLLAMA_CONTEXT),
+            mend: "start Ollama with a larger context (OLLAMA_CONTEXT_LENGTH=32768 ollama serve), or make a model with \
+                   `PARAMETER num_ctx 32768`; then agents.NAME.context = 32768"
+                .to_owned(),
+        })
+    }
+
+    fn is_model(&self, name: &str) -> bool {
+        let wanted = &self.provider.model;
+        name == wanted || name.strip_suffix(":latest") == Some(wanted)
+    }
+
+    fn of_vllm(&self, list: &Value) -> Option<ContextSize> {
+        let model = self.listed(list)?;
+        let tokens = model.get("max_model_len")?.as_u64()?;
+        let mend = "start vLLM with a larger --max-model-len".to_owned();
+        Some(ContextSize { tokens, mend })
+    }
+
+    fn of_studio(&self, list: &Value) -> Option<u64> {
+        let model = self.listed(list)?;
+        let keys = ["loaded_context_length", "max_context_length"];
+        keys.iter().find_map(|key| model.get(key)?.as_u64())
+    }
+
+    fn listed<'v>(&self, list: &'v Value) -> Option<&'v Value> {
+        let mut models = list.get("data")?.as_array()?.iter();
+        models.find(|one| one.get("id").and_then(Value::as_str) == Some(&self.provider.model))
+    }
+
+    fn root(&self) -> &str {
+        let base = &self.provider.base_url;
+        base.strip_suffix("/v1").unwrap_or(base)
+    }
+
+    fn headers(&self) -> HeaderMap {
+        self.provider.wire.headers(self.key)
+    }
+
+    async fn of_root(&self, path: &str) -> Option<Value> {
+        self.get(&format!("{}{path}", self.root())).await
+    }
+
+    async fn get(&self, address: &str) -> Option<Value> {
+        tell(self.client.get(address).headers(self.headers())).await
+    }
+}
+
+/// A JSON text that a server tells, if it does so soon.
+async fn tell(request: reqwest::RequestBuilder) -> Option<Value> {
+    let told = async {
+        let mut response = request.send().await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.ok()? {
+            body.extend_from_slice(&bytes);
+            if body.len() > BYTES_MAX {
+                return None;
+            }
+        }
+        serde_json::from_slice(&body).ok()
+    };
+    timeout(TELL_MAX, told).await.ok().flatten()
+}
+
+fn models(list: &Value) -> Option<Vec<String>> {
+    let models = list.get("data")?.as_array()?.iter().take(MODELS_MAX);
+    let ids = models.filter_map(|one| one.get("id")?.as_str().map(str::to_owned));
+    Some(ids.collect())
+}
+
+fn n_ctx(props: &Value) -> Option<u64> {
+    let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
+    let found = places.iter().find_map(|at| props.pointer(at)?.as_u64());
+    found.filter(|tokens| *tokens > 0)
+}
+
+/// The parameters of a model of Ollama are lines of a name and a value.
+fn num_ctx(show: &Value) -> Option<u64> {
+    let lines = show.get("parameters")?.as_str()?.lines();
+    let mut pairs = lines.filter_map(|line| line.trim().split_once(char::is_whitespace));
+    let (_, value) = pairs.find(|(name, _)| *name == "num_ctx")?;
+    value.trim().parse().ok()
+}
+
+impl Provider {
+    /// Refuses a question that the server would cut silently.
+    pub(super) fn fits(&self, needed: u64, told: Option<&ContextSize>) -> Result<(), ModelError> {
+        let configured = self.context.map(|tokens| ContextSize {
+            tokens,
+            mend: "agents.NAME.context says so: give the server and this setting more, or name a model with more"
+                .to_owned(),
+        });
+        match configured.as_ref().or(told) {
+            Some(size) if needed > size.tokens => Err(ModelError::Context {
+                needed,
+                there: size.tokens,
+                hint: size.mend.clone(),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}

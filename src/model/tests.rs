@@ -1,0 +1,301 @@
+//! Questions to a small server that answers with given bytes.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    config::provider::{KeySource, Provider, Wire},
+    process::programs,
+};
+
+const KEY: &str = "sk-planted-0123456789";
+
+/// Answers each POST with the next bytes, the last again and again; anything else with 404.
+struct Bytes {
+    base: String,
+    posts: Arc<AtomicUsize>,
+    bodies: Arc<Mutex<Vec<Value>>>,
+}
+
+fn serve(answers: Vec<Vec<u8>>) -> Bytes {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (posts, bodies) = (Arc::new(AtomicUsize::new(0)), Arc::default());
+    let server = Bytes {
+        base,
+        posts: Arc::clone(&posts),
+        bodies: Arc::clone(&bodies),
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let (mut line, mut length) = (String::new(), 0);
+            reader.read_line(&mut line).unwrap();
+            let is_post = line.starts_with("POST");
+            loop {
+                let mut header = String::new();
+                if reader.read_line(&mut header).unwrap() <= 2 {
+                    break;
+                }
+                if let Some(value) = header.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let mut stream = reader.into_inner();
+            if !is_post {
+                let _ = stream.write_all(b"HTTP/1.1 404 x\r\nconnection: close\r\n\r\n");
+                continue;
+            }
+            bodies
+                .lock()
+                .unwrap()
+                .push(serde_json::from_slice(&body).unwrap());
+            let nth = posts.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+            let _ = stream.write_all(&answers[nth]);
+        }
+    });
+    server
+}
+
+fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\n{headers}connection: close\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+const EVENTS: &str = "content-type: text/event-stream\r\n";
+
+fn events(body: &str) -> Vec<u8> {
+    answer("200 OK", EVENTS, body.as_bytes())
+}
+
+fn good() -> Vec<u8> {
+    events(concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"{}\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
+    ))
+}
+
+fn provider(base: &str) -> Provider {
+    Provider {
+        wire: Wire::Chat,
+        base_url: base.to_owned(),
+        model: "m1".to_owned(),
+        key: Some(KeySource::Command(format!("echo {KEY}"))),
+        max_parallel: 2,
+        context: None,
+        max_answer: None,
+        effort: None,
+    }
+}
+
+fn question(schema: Option<Value>) -> Question {
+    Question {
+        system: "be short".to_owned(),
+        turns: vec![ModelTurn {
+            by: Speaker::User,
+            text: "well?".to_owned(),
+        }],
+        schema,
+        is_object: true,
+        max_answer: 100,
+    }
+}
+
+async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, ModelError> {
+    let context = AskContext {
+        provider,
+        limits: AskLimits {
+            first_byte: Duration::from_millis(400),
+            idle: Duration::from_millis(200),
+        },
+        programs: &*programs::real(),
+        dir: Path::new("/"),
+        observer: &NoObserver,
+        seed: "A1.1",
+    };
+    Asker::without_memory()
+        .ask(context, &question(schema))
+        .await
+}
+
+/// The error without further tries.
+async fn fails(bytes: Vec<u8>) -> ModelError {
+    let server = serve(vec![bytes]);
+    let error = ask(&provider(&server.base), None).await.unwrap_err();
+    assert_eq!(server.posts.load(Ordering::SeqCst), 1, "{error}");
+    assert!(!format!("{error} {error:?} {}", error.hint("a")).contains("planted"));
+    error
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_never_gets_better_fails_at_once_with_its_code_and_without_the_key() {
+    let told = format!("{{\"error\":{{\"message\":\"no: {KEY}\",\"code\":\"invalid_api_key\"}}}}");
+    let page = "<html>log in</html>".as_bytes();
+    let quota =
+        br#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#;
+    let model =
+        br#"{"error":{"message":"The model `m1` does not exist","code":"model_not_found"}}"#;
+    let on = "location: http://elsewhere.example/v1?x=1\r\n";
+    for (bytes, code, words) in [
+        (
+            answer("400 x", "", b"{\"error\":{\"message\":\"bad thing\"}}"),
+            "E-PROVIDER",
+            "bad thing",
+        ),
+        (
+            answer("401 x", "", told.as_bytes()),
+            "E-AGENT-LOGIN",
+            "no: [key]",
+        ),
+        (answer("402 x", "", b"{}"), "E-AGENT-CREDIT", "credit"),
+        (answer("403 x", "", b"not you"), "E-AGENT-LOGIN", "not you"),
+        (answer("404 x", "", model), "E-MODEL", "`m1`"),
+        (answer("404 x", "", page), "E-PROVIDER", "404"),
+        (answer("413 x", "", b""), "E-PROVIDER", "413"),
+        (
+            answer("429 x", "retry-after: 1\r\n", quota),
+            "E-AGENT-CREDIT",
+            "quota",
+        ),
+        (
+            answer("307 x", on, b""),
+            "E-PROVIDER",
+            "elsewhere.example/v1",
+        ),
+        (
+            answer("200 x", "content-type: text/html\r\n", page),
+            "E-PROVIDER",
+            "text/html",
+        ),
+        (
+            answer("500 x", "x-should-retry: false\r\n", b"boom"),
+            "E-PROVIDER",
+            "boom",
+        ),
+        (
+            events("data: {\"error\":{\"code\":\"insufficient_quota\"}}\n\n"),
+            "E-AGENT-CREDIT",
+            "",
+        ),
+    ] {
+        let error = fails(bytes).await;
+        assert_eq!(error.code(), code, "{error}");
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_wait_is_handed_on_with_its_end() {
+    for wait in ["31536000", "3600"] {
+        let header = format!("retry-after: {wait}\r\n");
+        let error = fails(answer("429 x", &header, b"{}")).await;
+        assert!(
+            matches!(error, ModelError::Limited { until: Some(_), .. }),
+            "{error:?}"
+        );
+    }
+    let error = fails(answer("529 x", "retry-after: 300\r\n", b"{}")).await;
+    assert!(
+        matches!(error, ModelError::Limited { until: Some(_), .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_without_end_is_no_answer() {
+    let text =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"0123456789abcdef\"}}]}\n\n".repeat(20_000);
+    let error = fails(events(&text)).await;
+    assert!(matches!(error, ModelError::Endless { .. }), "{error:?}");
+    let error = fails(events(&": ping\n".repeat(2_000_000))).await;
+    assert!(matches!(error, ModelError::Endless { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_get_better_is_asked_again() {
+    let soon = "retry-after-ms: 5\r\n";
+    let whole = br#"{"choices":[{"message":{"content":"{}"},"finish_reason":"stop"}]}"#;
+    let json = answer("200 x", "content-type: application/json\r\n", whole);
+    let latin = answer("200 x", EVENTS, b"data: \xfc\n\n");
+    for bad in [
+        answer("429 x", soon, b"{}"),
+        answer("408 x", soon, b""),
+        answer("500 x", soon, b"boom"),
+        answer("529 x", soon, b""),
+        answer(
+            "400 x",
+            "x-should-retry: true\r\nretry-after-ms: 5\r\n",
+            b"",
+        ),
+        events("data: {\"choices\":[{\"del"),
+        events("data: {\"choices\":[{\"delta\":{\"content\":\"{}\"}}]}\n\n"),
+        events("data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"),
+        events("data: what?\n\n"),
+        latin,
+        Vec::new(),
+    ] {
+        let server = serve(vec![bad.clone(), json.clone()]);
+        let answer = ask(&provider(&server.base), None).await.unwrap();
+        assert_eq!(answer.text, "{}", "{}", String::from_utf8_lossy(&bad));
+        assert!(answer.tokens.is_estimated && answer.tokens.input > 0);
+        assert_eq!(server.posts.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tries_end_after_ten() {
+    let server = serve(vec![answer("500 x", "retry-after-ms: 1\r\n", b"boom")]);
+    let error = ask(&provider(&server.base), None).await.unwrap_err();
+    assert!(
+        matches!(&error, ModelError::Broken { words } if words.contains("boom")),
+        "{error:?}"
+    );
+    assert_eq!(server.posts.load(Ordering::SeqCst), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_schemas_is_asked_for_an_object_in_words() {
+    let fault = b"{\"error\":{\"message\":\"unknown field response_format\"}}";
+    let server = serve(vec![answer("400 x", "", fault), good()]);
+    let schema = json!({"type": "object", "title": "planted"});
+    let answer = ask(&provider(&server.base), Some(schema)).await.unwrap();
+    assert_eq!((answer.tokens.input, answer.tokens.output), (9, 2));
+    let bodies = server.bodies.lock().unwrap();
+    assert!(bodies[0].get("response_format").is_some());
+    assert!(bodies[1].get("response_format").is_none());
+    let words = bodies[1]["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        words.contains("one JSON object") && words.contains("planted"),
+        "{words}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_would_be_cut_is_refused_before_it_is_sent() {
+    let server = serve(vec![good()]);
+    let small = Provider {
+        context: Some(512),
+        ..provider(&server.base)
+    };
+    let error = ask(&small, None).await.unwrap_err();
+    assert_eq!(error.code(), "E-CONTEXT");
+    assert!(
+        error.hint("local").contains("agents.local.context"),
+        "{error:?}"
+    );
+    assert_eq!(server.posts.load(Ordering::SeqCst), 0);
+}

@@ -1,0 +1,224 @@
+//! The three wires: the body of a request, and an answer from events or from one JSON text.
+//!
+//! Invariant: anything in an answer that is not known is passed over, and its text is bounded.
+
+mod chat;
+mod fault;
+mod messages;
+mod responses;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::{
+    AnswerStop, ModelAnswer, Question, Speaker, TokenCounts, error::TEXT_BYTES_MAX, key::Key,
+};
+use crate::config::provider::{Provider, Wire};
+
+pub(super) use fault::ServerFault;
+
+/// Bytes of a schema that is told in words at most.
+const SCHEMA_BYTES_MAX: usize = 16 << 10;
+const ONE_OBJECT: &str = "Answer with one JSON object and nothing else.";
+const BYTES_A_TOKEN: usize = 4;
+/// The end of a stream of Chat Completions.
+const DONE: &str = "[DONE]";
+
+/// How much a server can do for the form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BodyForm {
+    /// It holds an answer to a schema.
+    pub(super) is_structured: bool,
+    /// It takes the schema at the top level of the format.
+    pub(super) is_llama: bool,
+}
+
+/// An answer while it comes.
+#[derive(Debug, Default)]
+pub(super) struct AnswerSoFar {
+    pub(super) text: String,
+    pub(super) tokens: Option<TokenCounts>,
+    pub(super) stop: Option<AnswerStop>,
+    /// The words of a refusal.
+    refusal: String,
+    /// Parts of the text came already.
+    has_parts: bool,
+    /// The server said that nothing follows.
+    pub(super) is_over: bool,
+}
+
+/// Why an event was not taken in.
+#[derive(Debug)]
+pub(super) enum EventError {
+    Server(ServerFault),
+    Foreign,
+    TooLong,
+}
+
+impl AnswerSoFar {
+    fn add(&mut self, text: &str) {
+        self.has_parts |= !text.is_empty();
+        self.text.push_str(text);
+    }
+
+    fn tokens(&mut self) -> &mut TokenCounts {
+        self.tokens.get_or_insert_default()
+    }
+
+    /// The whole answer; `None` where the server did not say why it ended.
+    pub(super) fn whole(self, question: &Question) -> Option<ModelAnswer> {
+        let stop = match self.stop? {
+            _ if !self.refusal.is_empty() => AnswerStop::Refused(self.refusal),
+            stop => stop,
+        };
+        let told = self.tokens.filter(|told| told.input + told.output > 0);
+        let tokens = told.unwrap_or_else(|| TokenCounts {
+            input: estimated(question.bytes()),
+            output: estimated(self.text.len()),
+            is_estimated: true,
+            ..TokenCounts::default()
+        });
+        Some(ModelAnswer {
+            text: self.text,
+            tokens,
+            stop,
+        })
+    }
+}
+
+pub(super) fn estimated(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX)
+}
+
+impl Question {
+    /// Bytes of all its texts.
+    pub(super) fn bytes(&self) -> usize {
+        let turns = self.turns.iter().map(|turn| turn.text.len());
+        let schema = self
+            .schema
+            .as_ref()
+            .map_or(0, |schema| schema.to_string().len());
+        self.system.len() + schema + turns.sum::<usize>()
+    }
+
+    /// The instructions, with the form of the answer where the server does not hold the answer to it.
+    fn instructions(&self, form: BodyForm) -> String {
+        let mut text = self.system.clone();
+        if form.is_structured || !self.is_object && self.schema.is_none() {
+            return text;
+        }
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(ONE_OBJECT);
+        let schema = self.schema.as_ref().map(Value::to_string);
+        if let Some(schema) = schema.filter(|schema| schema.len() <= SCHEMA_BYTES_MAX) {
+            text.push_str(" It fits this JSON Schema: ");
+            text.push_str(&schema);
+        }
+        text
+    }
+
+    /// The turns as objects of `role` and `content`.
+    fn said(&self) -> Vec<Value> {
+        let turns = self.turns.iter().map(|turn| {
+            let role = match turn.by {
+                Speaker::User => "user",
+                Speaker::Model => "assistant",
+            };
+            json!({ "role": role, "content": turn.text })
+        });
+        turns.collect()
+    }
+}
+
+impl Wire {
+    /// The address that questions go to.
+    pub(super) fn address(self, base_url: &str) -> String {
+        match self {
+            Self::Messages if base_url.ends_with("/v1") => format!("{base_url}/messages"),
+            Self::Messages => format!("{base_url}/v1/messages"),
+            Self::Chat => format!("{base_url}/chat/completions"),
+            Self::Responses => format!("{base_url}/responses"),
+        }
+    }
+
+    pub(super) fn headers(self, key: Option<&Key>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let (name, before) = match self {
+            Self::Messages => ("x-api-key", ""),
+            Self::Chat | Self::Responses => ("authorization", "Bearer "),
+        };
+        if self == Self::Messages {
+            let version = HeaderValue::from_static("2023-06-01");
+            headers.insert(HeaderName::from_static("anthropic-version"), version);
+        }
+        if let Some(value) = key.and_then(|key| key.header(before)) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        headers
+    }
+
+    /// The body of a request: a pure function of its arguments.
+    pub(super) fn body(self, provider: &Provider, question: &Question, form: BodyForm) -> Value {
+        match self {
+            Self::Messages => messages::body(provider, question, form),
+            Self::Chat => chat::body(provider, question, form),
+            Self::Responses => responses::body(provider, question, form),
+        }
+    }
+
+    /// Takes in the data of one event.
+    pub(super) fn event(self, data: &str, so_far: &mut AnswerSoFar) -> Result<(), EventError> {
+        if data.trim() == DONE {
+            so_far.is_over = true;
+            return Ok(());
+        }
+        let event: Value = serde_json::from_str(data).map_err(|_| EventError::Foreign)?;
+        if let Some(fault) = ServerFault::in_event(&event) {
+            return Err(EventError::Server(fault));
+        }
+        match self {
+            Self::Messages => messages::event(&event, so_far),
+            Self::Chat => chat::event(&event, so_far),
+            Self::Responses => responses::event(&event, so_far),
+        }
+        within(so_far)
+    }
+
+    /// Takes in a whole answer, from a server that does not stream.
+    pub(super) fn text(self, body: &Value, so_far: &mut AnswerSoFar) -> Result<(), EventError> {
+        if let Some(fault) = ServerFault::in_event(body) {
+            return Err(EventError::Server(fault));
+        }
+        match self {
+            Self::Messages => messages::whole(body, so_far),
+            Self::Chat => chat::whole(body, so_far),
+            Self::Responses => responses::whole(body, so_far),
+        }
+        within(so_far)
+    }
+}
+
+fn within(so_far: &AnswerSoFar) -> Result<(), EventError> {
+    match so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
+        true => Err(EventError::TooLong),
+        false => Ok(()),
+    }
+}
+
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+fn count_at(value: &Value, pointer: &str) -> u64 {
+    let found = value.pointer(pointer).and_then(Value::as_u64);
+    // More than any account holds is a mistake of the server.
+    found.unwrap_or_default().min(1 << 50)
+}
+
+fn list_at<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+    let found = value.pointer(pointer).and_then(Value::as_array);
+    found.into_iter().flatten()
+}
