@@ -14,6 +14,7 @@ mod heard;
 mod inputs;
 mod keys;
 mod live_usage;
+pub mod model;
 mod outcome;
 #[cfg(test)]
 mod recorded;
@@ -61,6 +62,7 @@ use crate::{
 
 pub use answer::last_object;
 pub use live_usage::LiveUsage;
+pub use model::AskedModel;
 pub use outcome::{finished, record};
 pub use repair::ObjectJudge;
 pub use session::{SessionRecord, session};
@@ -168,12 +170,15 @@ pub enum Maker {
     },
     /// An agent that is talked with.
     Agent(Box<TalkingAgent>),
+    /// A model that is asked over HTTP.
+    Model(Box<AskedModel>),
 }
 
 impl Maker {
     pub fn price(&self) -> Option<Price> {
         match self {
             Self::Shell { price, .. } => *price,
+            Self::Model(model) => model.price,
             Self::Agent(agent) => agent.agent.price,
         }
     }
@@ -279,7 +284,10 @@ pub async fn make(
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let inputs = Inputs::write(&attempt)?;
-    if let Some(setup) = &attempt.setup {
+    // A model that is asked sees no tree.
+    let setup = attempt.setup.as_ref();
+    let setup = setup.filter(|_| !matches!(attempt.maker, Maker::Model(_)));
+    if let Some(setup) = setup {
         match shell::set_up(&attempt, &inputs, setup, cancel).await? {
             SetUp::Cancelled => return Ok(None),
             SetUp::Failed(failed) => return Ok(Some(*failed)),
@@ -291,6 +299,7 @@ pub async fn make(
             shell::made(&attempt, &inputs, command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
+        Maker::Model(model) => model::made(&attempt, &inputs, model, cancel).await,
     }
 }
 

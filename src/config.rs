@@ -6,11 +6,13 @@
 
 pub mod agent;
 pub mod choices;
+mod fault;
 pub mod preset;
 pub mod price;
 pub mod program;
 pub mod provider;
 mod read;
+mod read_provider;
 mod resolve;
 mod shapes;
 #[cfg(test)]
@@ -31,7 +33,7 @@ use descent_core::{
 
 use agent::AgentConfig;
 use choices::RoleChoice;
-use read::ConfigFault;
+use fault::ConfigFault;
 
 use crate::{
     failure::{Failure, exit},
@@ -72,13 +74,16 @@ impl Config {
         [&self.project, &self.own]
     }
 
-    /// Whether an agent asks for a variable of the environment.
-    pub fn passes_on(&self, variable: &str) -> bool {
+    /// Whether an agent asks for a variable of the environment, or its key is read from there.
+    pub fn uses(&self, variable: &str) -> bool {
         let mut agents = self
             .layers()
             .into_iter()
             .flat_map(|layer| layer.agents.values());
-        agents.any(|agent| agent.env.iter().any(|name| name == variable))
+        agents.any(|agent| {
+            let named = agent.env.iter().any(|name| name == variable);
+            named || agent.key_variable() == Some(variable)
+        })
     }
 
     /// The shell command that tells a person.

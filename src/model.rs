@@ -22,6 +22,7 @@ use serde_json::Value;
 
 pub use asker::{AskContext, Asker};
 pub use error::ModelError;
+pub use retry::TRIES_MAX;
 pub use server::ServerLook;
 
 /// One question: a pure function of it and of the provider is the request.

@@ -23,6 +23,7 @@ pub mod newer;
 pub mod notify;
 pub mod output;
 pub mod prompt;
+mod provider_worker;
 pub mod ps;
 pub mod redirect;
 mod request;

@@ -110,7 +110,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         others::patterns(subject),
         planning::rounds(subject),
         planning::budget(subject),
-        workplace::place(subject),
+        workplace::place(subject, inputs.ending),
         workplace::ending(subject, inputs.ending),
     ]);
     let room = BYTES_MAX.saturating_sub(before.bytes() + after.bytes() + GAPS_BYTES_MAX);

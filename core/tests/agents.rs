@@ -377,6 +377,10 @@ fn an_agent_that_cannot_be_used_stops_the_run_and_costs_nothing() {
         (AgentLack::Credit, "has no credit left"),
         (AgentLack::Key, "(API_KEY is withheld"),
         (AgentLack::Missing, "is not installed"),
+        (AgentLack::NoKey, "has no key"),
+        (AgentLack::Model, "a model that is not there"),
+        (AgentLack::Provider, "refuses"),
+        (AgentLack::Context, "is too small"),
     ] {
         let atoms = json!({"A": task(json!({})), "B": task(json!({}))});
         let mut run = Loop::new(&json!({}), &atoms);

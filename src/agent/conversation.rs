@@ -64,10 +64,7 @@ pub(super) async fn made(
     })?;
     attempt.usage.follow(&heard);
     let result = inputs.result();
-    let wanted = match attempt.prints_object() {
-        true => AnswerKind::Object,
-        false => AnswerKind::Report,
-    };
+    let wanted = AnswerKind::of(attempt.prints_object());
     let judge = attempt.question.as_ref();
     let judge = judge.map(|question| Arc::clone(&question.fault));
     let mut repairs =
@@ -106,7 +103,12 @@ pub(super) async fn made(
                 };
             }
             _ => {
-                let outcome = outcome(attempt, inputs, agent, &heard, &talked, since, cancel).await;
+                let ending = TalkEnding {
+                    is_timed_out: talked.is_timed_out,
+                    ms: millis(since),
+                };
+                let mut outcome = outcome(attempt, inputs, &heard, ending, cancel).await;
+                outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
                 return Ok(Some(outcome));
             }
         }
@@ -332,13 +334,23 @@ fn telling_line(text: &str) -> Option<String> {
     Some(line.to_owned())
 }
 
-async fn outcome(
+/// The end of a talk, beside what was heard in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TalkEnding {
+    pub(super) is_timed_out: bool,
+    pub(super) ms: u64,
+}
+
+pub(super) fn millis(since: Timer) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The outcome of all that was heard.
+pub(super) async fn outcome(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    agent: &TalkingAgent,
     heard: &Heard,
-    talked: &Talked,
-    since: Timer,
+    ending: TalkEnding,
     cancel: &CancellationToken,
 ) -> Outcome {
     let given = read_result(&inputs.result(), cancel).await;
@@ -346,7 +358,7 @@ async fn outcome(
     let written = written.map(|file| file.usage.clone());
     let heard = heard.clone().into_inner();
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
-    let is_done = heard.end == Some(AgentEnd::Done) && !talked.is_timed_out;
+    let is_done = heard.end == Some(AgentEnd::Done) && !ending.is_timed_out;
     let (report, report_fault) = match given {
         Ok(Some(file)) => (Some(file.report), None),
         Err(fault) => (None, Some(fault.to_string())),
@@ -365,7 +377,6 @@ async fn outcome(
     };
     let unheard = Capture::default();
     let output = heard.output().unwrap_or(&unheard);
-    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     let outcome = Outcome {
         excerpt: output.excerpt(EXCERPT_BYTES_MAX),
         last_line: output.last_line(),
@@ -376,12 +387,8 @@ async fn outcome(
         report_fault,
         usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
-        agent_end: heard
-            .end
-            .clone()
-            .filter(|_| !talked.is_timed_out)
-            .map(|end| with_mend(end, agent)),
-        ..Outcome::ended(how(&heard, talked), ms)
+        agent_end: heard.end.clone().filter(|_| !ending.is_timed_out),
+        ..Outcome::ended(how(&heard, ending), ending.ms)
     };
     completed(outcome, attempt, Some(output))
 }
@@ -410,9 +417,9 @@ fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
     }
 }
 
-fn how(heard: &HeardSoFar, talked: &Talked) -> CommandEnd {
+fn how(heard: &HeardSoFar, ending: TalkEnding) -> CommandEnd {
     match &heard.end {
-        _ if talked.is_timed_out => CommandEnd::TimedOut,
+        _ if ending.is_timed_out => CommandEnd::TimedOut,
         Some(AgentEnd::Done) => CommandEnd::Exit(0),
         _ => CommandEnd::Exit(1),
     }

@@ -67,6 +67,7 @@ pub(super) struct HeardSoFar {
     part_of: Option<String>,
     /// Whether anything was said, thought or tried in this turn.
     is_turn_begun: bool,
+    turn: u32,
     /// Whether this turn is to mend an answer.
     is_mending: bool,
     /// The tool calls that go on.
@@ -343,8 +344,14 @@ impl HeardSoFar {
         self.open.clear();
     }
 
+    /// The number of this turn.
+    pub(super) fn turn(&self) -> u32 {
+        self.turn
+    }
+
     /// Another turn begins: what the last one said is no answer.
     pub(super) fn next_turn(&mut self) {
+        self.turn += 1;
         self.message.clear();
         self.structured = None;
         self.end = None;

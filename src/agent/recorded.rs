@@ -26,6 +26,9 @@ pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
             AgentLack::Credit => "credit",
             AgentLack::Key => "key",
             AgentLack::Missing => "missing",
+            AgentLack::NoKey | AgentLack::Model | AgentLack::Provider | AgentLack::Context => {
+                "of a provider"
+            }
         },
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::shape::Shape;
 
 /// Further turns in which an answer is mended.
-const TURNS_MAX: u32 = 2;
+pub(super) const TURNS_MAX: u32 = 2;
 
 /// Bytes at most of a schema that is told again.
 const SCHEMA_BYTES_MAX: usize = 4 << 10;
@@ -106,6 +106,13 @@ pub(super) enum AnswerKind {
 }
 
 impl AnswerKind {
+    pub(super) fn of(is_object: bool) -> Self {
+        match is_object {
+            true => Self::Object,
+            false => Self::Report,
+        }
+    }
+
     fn form(self) -> &'static str {
         match self {
             Self::Report => {

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use descent_core::id::AgentName;
 
-use super::{preset::Preset, price::Price};
+use super::{
+    preset::Preset,
+    price::Price,
+    provider::{KeySource, Provider},
+};
 
 pub use super::transport::{Acp, Headless, Modes, SESSION, Transport};
 
@@ -17,6 +21,8 @@ pub const WORKER: &str = "worker";
 pub const FIRST_EVENT: Duration = Duration::from_secs(2 * 60);
 /// How long an agent may be silent between two events.
 pub const IDLE: Duration = Duration::from_secs(10 * 60);
+/// How long the server of a model may be silent between two bytes.
+pub const PROVIDER_IDLE: Duration = Duration::from_secs(60);
 /// How long an agent may go on after its result.
 pub const AFTER_RESULT: Duration = Duration::from_secs(5);
 
@@ -34,12 +40,30 @@ pub struct AgentConfig {
     pub price: Option<Price>,
 }
 
+impl AgentConfig {
+    /// The variable that its key is read from.
+    pub fn key_variable(&self) -> Option<&str> {
+        match &self.source {
+            AgentSource::Provider(provider) => match &provider.key {
+                Some(KeySource::Env(name)) => Some(name),
+                Some(KeySource::File(_) | KeySource::Command(_)) | None => None,
+            },
+            AgentSource::Preset(_)
+            | AgentSource::Acp(_)
+            | AgentSource::Headless(_)
+            | AgentSource::Shell(_) => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentSource {
     Preset(&'static Preset),
     Acp(Vec<String>),
     Headless(Headless),
     Shell(String),
+    /// A model that is asked over HTTP.
+    Provider(Box<Provider>),
 }
 
 /// All that is needed to start an agent and to talk to it.
@@ -57,10 +81,11 @@ pub struct ResolvedAgent {
 }
 
 impl ResolvedAgent {
-    /// The program that is started: the shell, for a command.
+    /// The program that is started: the shell, for a command, and none for a model that is asked.
     pub fn program(&self) -> &str {
         let argv = match &self.transport {
             Transport::Shell(_) => return "sh",
+            Transport::Model(_) => return "",
             Transport::Headless(headless) => &headless.argv,
             Transport::Acp(acp) => &acp.argv,
         };
@@ -71,6 +96,7 @@ impl ResolvedAgent {
     pub fn tells_cost(&self) -> Option<bool> {
         let by_protocol = || match &self.transport {
             Transport::Headless(headless) => headless.dialect.tells_cost(),
+            Transport::Model(_) => Some(false),
             Transport::Acp(_) | Transport::Shell(_) => None,
         };
         match (self.price, self.preset) {
@@ -84,6 +110,7 @@ impl ResolvedAgent {
     pub fn line(&self) -> String {
         match (&self.transport, self.preset) {
             (Transport::Shell(command), _) => command.clone(),
+            (Transport::Model(provider), _) => format!("{}, {}", self.name, provider.line()),
             (Transport::Headless(_) | Transport::Acp(_), Some(preset)) => {
                 format!("{}, by {}", self.name, preset.title)
             }

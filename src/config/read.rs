@@ -15,9 +15,10 @@ use super::{
     ConfigLayer, Worker,
     agent::{AgentConfig, AgentSource, Headless, Modes, SESSION, WORKER},
     choices::{self, RoleChoice, meant},
+    fault::ConfigFault,
     preset::{self, PresetTransport},
     price::{self, Price},
-    shapes,
+    read_provider::{self, ProviderText},
 };
 
 const AGENTS_MAX: usize = 50;
@@ -26,77 +27,6 @@ const ENV_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// The longest silence that may be allowed.
 const SILENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// A fault with its place in the text.
-pub(super) struct ConfigFault {
-    pub(super) span: Range<usize>,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
-impl ConfigFault {
-    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// A fault of `toml` or `serde` in our words.
-    fn of_toml(error: &toml::de::Error, text: &str) -> Self {
-        let span = error.span().unwrap_or(0..0);
-        let message = error.message().lines().next().unwrap_or_default();
-        if let Some(rest) = message.strip_prefix("unknown field ") {
-            return Self::unknown_key(span, text, rest);
-        }
-        if let Some((found, expected)) = message
-            .strip_prefix("invalid type: ")
-            .and_then(|rest| rest.split_once(", expected "))
-        {
-            let expected = match expected {
-                "a sequence" => "a list",
-                "a map" => "a table",
-                other => other,
-            };
-            return Self::new(span, format!("expected {expected}, found {found}"));
-        }
-        if message == "duplicate key" {
-            let hint = match shapes::is_agent(text, span.start) {
-                true => {
-                    "an agent of that name stands above: take one of them out, or give it another name"
-                }
-                false => "that key stands above already: take one of them out",
-            };
-            return Self::new(span, message).hint(hint);
-        }
-        Self::new(span, message)
-    }
-
-    /// `names` is serde's list: the unknown key, then the known ones, each in backticks.
-    fn unknown_key(span: Range<usize>, text: &str, names: &str) -> Self {
-        let mut names = names.split('`').skip(1).step_by(2);
-        let named = names.next().unwrap_or_default();
-        let written = text.get(span.clone()).unwrap_or(named);
-        let name = if written.len() > named.len() + 2 {
-            named
-        } else {
-            written
-        };
-        let known: Vec<&str> = names.collect();
-        let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
-        // A worker is a command, and has nothing else.
-        match known == ["run"] && shapes::is_of_agent(named) {
-            true => fault.hint(shapes::of_worker()),
-            false => fault.hint(meant(named, &known)),
-        }
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -122,6 +52,15 @@ struct AgentText {
     acp: Option<Spanned<Vec<String>>>,
     headless: Option<Spanned<Headless>>,
     run: Option<Spanned<String>>,
+    provider: Option<Spanned<String>>,
+    base_url: Option<Spanned<String>>,
+    model: Option<Spanned<String>>,
+    /// Any value: a message about it must not repeat it.
+    key: Option<Spanned<toml::Value>>,
+    max_parallel: Option<Spanned<i64>>,
+    context: Option<Spanned<i64>>,
+    max_answer: Option<Spanned<i64>>,
+    effort: Option<Spanned<String>>,
     args: Option<Spanned<Vec<String>>>,
     env: Option<Spanned<Vec<String>>>,
     modes: Option<Spanned<Modes>>,
@@ -266,8 +205,12 @@ fn unused(source: &AgentSource, text: &AgentText) -> Option<ConfigFault> {
             PresetTransport::Acp(_) => true,
             PresetTransport::Headless(_) => false,
         },
-        AgentSource::Headless(_) | AgentSource::Shell(_) => false,
+        AgentSource::Headless(_) | AgentSource::Shell(_) | AgentSource::Provider(_) => false,
     };
+    let is_provider = matches!(source, AgentSource::Provider(_));
+    if let Some(fault) = text.not_for(is_provider) {
+        return Some(fault);
+    }
     let is_shell = matches!(source, AgentSource::Shell(_));
     let modes = text.modes.as_ref().filter(|_| !is_acp).map(Spanned::span);
     if let Some(span) = modes {
@@ -284,20 +227,89 @@ fn unused(source: &AgentSource, text: &AgentText) -> Option<ConfigFault> {
     Some(ConfigFault::new(span, message).hint(hint))
 }
 
+impl AgentText {
+    /// A setting that stands there, and that only the other kind of agent has a use for.
+    fn not_for(&self, is_provider: bool) -> Option<ConfigFault> {
+        let of_program = [
+            ("args", self.args.as_ref().map(Spanned::span)),
+            ("env", self.env.as_ref().map(Spanned::span)),
+        ];
+        let of_provider = [
+            ("base_url", self.base_url.as_ref().map(Spanned::span)),
+            ("model", self.model.as_ref().map(Spanned::span)),
+            ("key", self.key.as_ref().map(Spanned::span)),
+            (
+                "max_parallel",
+                self.max_parallel.as_ref().map(Spanned::span),
+            ),
+            ("context", self.context.as_ref().map(Spanned::span)),
+            ("max_answer", self.max_answer.as_ref().map(Spanned::span)),
+            ("effort", self.effort.as_ref().map(Spanned::span)),
+        ];
+        let (settings, with, hint) = match is_provider {
+            true => (
+                &of_program[..],
+                "a program, not with `provider`",
+                "take it out; the variable of a key is named by `key = {env = \"NAME\"}`",
+            ),
+            false => (
+                &of_provider[..],
+                "`provider` alone",
+                "take it out; a program gets its model and its key by `args` and `env`",
+            ),
+        };
+        let mut settings = settings.iter();
+        let (key, span) = settings.find_map(|(key, span)| span.clone().map(|span| (*key, span)))?;
+        Some(ConfigFault::new(span, format!("`{key}` goes with {with}")).hint(hint))
+    }
+
+    fn provider(&self, name: &str, provider: &Spanned<String>) -> Result<AgentSource, ConfigFault> {
+        let text = ProviderText {
+            agent: name,
+            provider,
+            base_url: self.base_url.as_ref(),
+            model: self.model.as_ref(),
+            key: self.key.as_ref(),
+            max_parallel: self.max_parallel.as_ref(),
+            context: self.context.as_ref(),
+            max_answer: self.max_answer.as_ref(),
+            effort: self.effort.as_ref(),
+        };
+        let provider = read_provider::provider(&text)?;
+        Ok(AgentSource::Provider(Box::new(provider)))
+    }
+}
+
 fn source(name: &str, span: Range<usize>, text: &AgentText) -> Result<AgentSource, ConfigFault> {
-    let hint = "exactly one of `preset`, `acp`, `headless` and `run`";
-    match (&text.preset, &text.acp, &text.headless, &text.run) {
-        (Some(preset), None, None, None) => of_preset(preset),
-        (None, Some(argv), None, None) => program("acp", argv.span(), argv.as_ref())
-            .map(|()| AgentSource::Acp(argv.as_ref().clone())),
-        (None, None, Some(headless), None) => of_headless(headless),
-        (None, None, None, Some(run)) => command("run", run.clone()).map(AgentSource::Shell),
-        (None, None, None, None) => {
+    let hint = "exactly one of `preset`, `acp`, `headless`, `run` and `provider`";
+    let ways = [
+        text.preset.is_some(),
+        text.acp.is_some(),
+        text.headless.is_some(),
+        text.run.is_some(),
+        text.provider.is_some(),
+    ];
+    if ways.into_iter().filter(|is_there| *is_there).count() > 1 {
+        let message = format!("agent `{name}` has several things to start");
+        return Err(ConfigFault::new(span, message).hint(hint));
+    }
+    if let Some(preset) = &text.preset {
+        return of_preset(preset);
+    }
+    if let Some(argv) = &text.acp {
+        program("acp", argv.span(), argv.as_ref())?;
+        return Ok(AgentSource::Acp(argv.as_ref().clone()));
+    }
+    if let Some(headless) = &text.headless {
+        return of_headless(headless);
+    }
+    if let Some(run) = &text.run {
+        return command("run", run.clone()).map(AgentSource::Shell);
+    }
+    match &text.provider {
+        Some(provider) => text.provider(name, provider),
+        None => {
             let message = format!("agent `{name}` has nothing to start");
-            Err(ConfigFault::new(span, message).hint(hint))
-        }
-        _ => {
-            let message = format!("agent `{name}` has several things to start");
             Err(ConfigFault::new(span, message).hint(hint))
         }
     }

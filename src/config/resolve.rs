@@ -10,7 +10,7 @@ use super::{
     Config, ConfigError, ConfigLayer, Worker,
     agent::{
         AFTER_RESULT, Acp, AgentConfig, AgentLimits, AgentSource, FIRST_EVENT, Headless, IDLE,
-        Modes, ResolvedAgent, Transport, WORKER,
+        Modes, PROVIDER_IDLE, ResolvedAgent, Transport, WORKER,
     },
     choices::RoleChoice,
     preset::{Preset, PresetTransport},
@@ -194,7 +194,10 @@ fn shell(worker: &Worker) -> ResolvedAgent {
 fn resolved(name: &AgentName, agent: &AgentConfig) -> ResolvedAgent {
     let preset = match &agent.source {
         AgentSource::Preset(preset) => Some(*preset),
-        AgentSource::Acp(_) | AgentSource::Headless(_) | AgentSource::Shell(_) => None,
+        AgentSource::Acp(_)
+        | AgentSource::Headless(_)
+        | AgentSource::Shell(_)
+        | AgentSource::Provider(_) => None,
     };
     let mut env = preset.map_or_else(Vec::new, |preset| preset.env.clone());
     env.extend(agent.env.iter().cloned());
@@ -211,11 +214,18 @@ fn resolved(name: &AgentName, agent: &AgentConfig) -> ResolvedAgent {
 }
 
 fn limits(agent: Option<&AgentConfig>) -> AgentLimits {
+    let source = agent.map(|agent| &agent.source);
+    let is_provider = matches!(source, Some(AgentSource::Provider(_)));
     AgentLimits {
         first_event: agent
             .and_then(|agent| agent.first_event)
             .unwrap_or(FIRST_EVENT),
-        idle: agent.and_then(|agent| agent.idle).unwrap_or(IDLE),
+        idle: agent
+            .and_then(|agent| agent.idle)
+            .unwrap_or(match is_provider {
+                true => PROVIDER_IDLE,
+                false => IDLE,
+            }),
         after_result: AFTER_RESULT,
     }
 }
@@ -230,6 +240,7 @@ fn transport(agent: &AgentConfig) -> Transport {
         }),
         AgentSource::Headless(headless) => headless_with(headless, agent),
         AgentSource::Shell(command) => Transport::Shell(command.clone()),
+        AgentSource::Provider(provider) => Transport::Model(provider.clone()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: a hint is of the setting at fault, read off its place in the text. Not here: the faults (`read`).
 
 /// Settings of an agent, each with an example.
-const OF_AGENT: [(&str, &str); 10] = [
+const OF_AGENT: [(&str, &str); 18] = [
     ("preset", r#"preset = "claude""#),
     ("acp", r#"acp = ["my-agent", "--acp"]"#),
     (
@@ -11,6 +11,14 @@ const OF_AGENT: [(&str, &str); 10] = [
         r#"headless = {argv = ["my-agent", "-p"], events = "text"}"#,
     ),
     ("run", r#"run = "my-agent < \"$DESCENT_PROMPT\"""#),
+    ("provider", r#"provider = "messages""#),
+    ("base_url", r#"base_url = "http://localhost:11434/v1""#),
+    ("model", r#"model = "qwen3:32b""#),
+    ("key", r#"key = {env = "ANTHROPIC_API_KEY"}"#),
+    ("max_parallel", "max_parallel = 4"),
+    ("context", "context = 32768"),
+    ("max_answer", "max_answer = 16000"),
+    ("effort", r#"effort = "low""#),
     ("args", r#"args = ["--model", "opus"]"#),
     ("env", r#"env = ["NAME"]"#),
     ("modes", r#"modes = {write = "code", read = "ask"}"#),

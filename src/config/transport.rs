@@ -5,6 +5,8 @@
 use descent_core::state::Role;
 use serde::Deserialize;
 
+use super::provider::Provider;
+
 /// Stands for the id of a session in `resume` and `session`.
 pub const SESSION: &str = "{session}";
 
@@ -16,6 +18,8 @@ pub enum Transport {
     Headless(Headless),
     /// A program that speaks the Agent Client Protocol, version 1, on its standard streams.
     Acp(Acp),
+    /// A model that is asked over HTTP, for roles that only think.
+    Model(Box<Provider>),
 }
 
 /// The events that a headless program prints.

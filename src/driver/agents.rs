@@ -7,27 +7,42 @@ use std::sync::Arc;
 use descent_core::{prompt::Ending, state::Intent};
 
 use crate::{
-    agent::{Maker, TalkWay, TalkingAgent},
+    agent::{AskedModel, Maker, TalkWay, TalkingAgent},
     config::{
         Config, ConfigError,
         agent::ResolvedAgent,
         transport::{Access, Transport},
     },
     failure::{Failure, exit},
+    model::Asker,
     process::environment::Environment,
 };
 
 #[derive(Debug, Clone, Default)]
-pub struct Agents(Arc<Config>);
+pub struct Agents {
+    config: Arc<Config>,
+    /// Asks the models of all attempts.
+    asker: Asker,
+}
 
 impl Agents {
     pub fn new(config: Config) -> Self {
-        Self(Arc::new(config))
+        Self {
+            config: Arc::new(config),
+            asker: Asker::default(),
+        }
     }
 
-    /// A worker is available for tasks without an action.
+    /// A worker is available for tasks without an action. A model that is asked changes no file.
     pub fn has_worker(&self) -> bool {
-        matches!(self.0.doer(false, None), Ok(Some(_)))
+        let worker = self.config.doer(false, None).ok().flatten();
+        worker.is_some_and(|worker| !matches!(worker.transport, Transport::Model(_)))
+    }
+
+    /// Whether an attempt is made by a model that is asked.
+    pub fn is_asked(&self, intent: &Intent) -> bool {
+        let agent = self.agent(intent, false).ok().flatten();
+        agent.is_some_and(|agent| matches!(agent.transport, Transport::Model(_)))
     }
 
     /// Whether the agent of an attempt can go on with a session.
@@ -35,6 +50,8 @@ impl Agents {
         let maker = self.maker(intent, false, &Environment::default(), 0);
         match maker {
             Ok(Maker::Agent(agent)) => agent.goes_on(),
+            // Its answers are kept.
+            Ok(Maker::Model(_)) => true,
             Ok(Maker::Shell { .. }) | Err(_) => false,
         }
     }
@@ -42,10 +59,12 @@ impl Agents {
     /// The way in which an attempt gives its result.
     pub fn ending(&self, intent: &Intent, is_plan: bool) -> Ending {
         match self.agent(intent, is_plan) {
-            Ok(Some(agent)) if !matches!(agent.transport, Transport::Shell(_)) => {
-                Ending::LastMessage
-            }
-            Ok(_) | Err(_) => Ending::ResultFile,
+            Ok(Some(agent)) => match agent.transport {
+                Transport::Headless(_) | Transport::Acp(_) => Ending::LastMessage,
+                Transport::Model(_) => Ending::Answer,
+                Transport::Shell(_) => Ending::ResultFile,
+            },
+            Ok(None) | Err(_) => Ending::ResultFile,
         }
     }
 
@@ -71,6 +90,16 @@ impl Agents {
             }
             Transport::Headless(headless) => TalkWay::Headless(headless),
             Transport::Acp(acp) => TalkWay::Acp(acp),
+            Transport::Model(provider) => {
+                return Ok(Maker::Model(Box::new(AskedModel {
+                    provider: *provider,
+                    name: agent.name,
+                    limits: agent.limits,
+                    price: agent.price,
+                    asker: self.asker.clone(),
+                    slot,
+                })));
+            }
         };
         Ok(Maker::Agent(Box::new(TalkingAgent {
             way,
@@ -83,8 +112,8 @@ impl Agents {
 
     fn agent(&self, intent: &Intent, is_plan: bool) -> Result<Option<ResolvedAgent>, ConfigError> {
         match &intent.agent {
-            Some(name) => self.0.by_name(name, "an attempt").map(Some),
-            None => self.0.doer(is_plan, None),
+            Some(name) => self.config.by_name(name, "an attempt").map(Some),
+            None => self.config.doer(is_plan, None),
         }
     }
 }

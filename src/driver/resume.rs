@@ -103,10 +103,11 @@ fn going_on(
         let session = agent::session(&attempts, intent)?;
         let is_same_agent =
             intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
-        let can = is_same_agent
-            && agents.goes_on(intent)
-            && leftovers::is_as_left(place, session.slot, &intent.id)
-            && workspaces.trees().is_some();
+        // A model that is asked has left nothing in its workspace.
+        let is_as_left = agents.is_asked(intent)
+            || leftovers::is_as_left(place, session.slot, &intent.id)
+                && workspaces.trees().is_some();
+        let can = is_same_agent && agents.goes_on(intent) && is_as_left;
         can.then(|| (intent.id.clone(), session))
     });
     sessions.collect()

@@ -16,14 +16,14 @@ use super::{
     AskLimits, AskObserver, ModelAnswer, ModelError, NoObserver, Question, ServerLook,
     http::{self, AskTry, TryFault},
     key::Key,
-    remembered::FormMemory,
+    remembered::{AnswerForm, FormMemory},
     retry::{self, TRIES_MAX, WAITS_MAX},
     server::ServerProbe,
     throttle::Throttle,
     wire::{BodyForm, estimated},
 };
 use crate::{
-    config::provider::{KeySource, Provider},
+    config::provider::{KeySource, Provider, Wire},
     files::private,
     process::Programs,
 };
@@ -65,6 +65,8 @@ pub struct AskContext<'a> {
     pub observer: &'a dyn AskObserver,
     /// Distinguishes this question: its waits are drawn from it.
     pub seed: &'a str,
+    /// Tries at most.
+    pub tries_max: u32,
 }
 
 impl std::fmt::Debug for AskContext<'_> {
@@ -136,10 +138,10 @@ impl Asker {
                 words: "it said so to another question".to_owned(),
             })?;
             patience.tries += 1;
-            let wants_form = question.schema.is_some();
-            let is_structured = self.0.forms.is_structured(provider);
+            let wanted = wanted(provider, question)
+                .filter(|form| self.0.forms.holds(provider, *form) != Some(false));
             let form = BodyForm {
-                is_structured: wants_form && is_structured != Some(false),
+                is_held: wanted.is_some(),
                 is_llama: look.is_llama,
             };
             let one = AskTry {
@@ -156,15 +158,16 @@ impl Asker {
             drop(permit);
             match asked {
                 Ok(answer) => {
-                    if form.is_structured {
-                        self.0.forms.learn(provider, true);
+                    if let Some(form) = wanted {
+                        self.0.forms.learn(provider, form, true);
                     }
                     return Ok(answer);
                 }
-                Err(TryFault::NoForm(_)) if form.is_structured => {
-                    self.0.forms.learn(provider, false);
-                }
-                Err(TryFault::NoForm(error) | TryFault::Never(error)) => {
+                Err(TryFault::NoForm(error)) => match wanted {
+                    Some(form) => self.0.forms.learn(provider, form, false),
+                    None => return Err(error),
+                },
+                Err(TryFault::Never(error)) => {
                     self.forget_key(&error, provider);
                     return Err(error);
                 }
@@ -173,7 +176,7 @@ impl Asker {
                     if let Some(after) = after.filter(|_| is_limited) {
                         throttle.pause(after.min(PAUSE_MAX));
                     }
-                    let wait = patience.next(&error, after, context.seed)?;
+                    let wait = patience.next(&error, after, context)?;
                     context.observer.waits(wait, &error.to_string());
                     if is_limited {
                         throttle.pause(wait);
@@ -186,7 +189,7 @@ impl Asker {
 
     /// Whether the server holds an answer to a schema, as far as it was tried.
     pub fn is_structured(&self, provider: &Provider) -> Option<bool> {
-        self.0.forms.is_structured(provider)
+        self.0.forms.holds(provider, AnswerForm::Schema)
     }
 
     /// What the server tells about itself; it is asked once.
@@ -234,6 +237,7 @@ impl Asker {
             dir,
             observer: &NoObserver,
             seed: "",
+            tries_max: 1,
         };
         self.key(context).map(drop)
     }
@@ -285,10 +289,10 @@ impl Patience {
         &mut self,
         error: &ModelError,
         after: Option<Duration>,
-        seed: &str,
+        context: AskContext<'_>,
     ) -> Result<Duration, ModelError> {
-        let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, seed));
-        if self.tries < TRIES_MAX && wait <= self.left() {
+        let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, context.seed));
+        if self.tries < context.tries_max.min(TRIES_MAX) && wait <= self.left() {
             self.waited += wait;
             return Ok(wait);
         }
@@ -302,6 +306,15 @@ impl Patience {
             }
             (error, _) => error.clone(),
         })
+    }
+}
+
+/// The form that the server shall hold the answer to, where its wire has one.
+fn wanted(provider: &Provider, question: &Question) -> Option<AnswerForm> {
+    match (&question.schema, question.is_object, provider.wire) {
+        (Some(_), _, _) => Some(AnswerForm::Schema),
+        (None, true, Wire::Chat | Wire::Responses) => Some(AnswerForm::Object),
+        (None, _, _) => None,
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) enum TryFault {
         after: Option<Duration>,
     },
     Never(ModelError),
-    /// The server does not hold an answer to a schema.
+    /// The server does not hold an answer to a form.
     NoForm(ModelError),
 }
 
@@ -242,7 +242,7 @@ impl AskTry<'_> {
                 words: words(),
             },
             404 => ModelError::foreign(told),
-            400 | 422 if self.form.is_structured && says(FORM) => {
+            400 | 422 if self.form.is_held && says(FORM) => {
                 return TryFault::NoForm(ModelError::foreign(told));
             }
             413 => ModelError::Refused {
@@ -296,6 +296,7 @@ const UNKNOWN: &[&str] = &[
 const FORM: &[&str] = &[
     "output_config",
     "response_format",
+    "json_object",
     "json_schema",
     "text.format",
     "schema",
@@ -316,8 +317,9 @@ fn again(error: ModelError) -> TryFault {
     TryFault::Again { error, after: None }
 }
 
+/// A silence has been waited for long enough: it is no reason for a further try here.
 fn silent(after: Duration) -> TryFault {
-    again(ModelError::Silent { after })
+    TryFault::Never(ModelError::Silent { after })
 }
 
 fn cut_off(where_to: &str) -> TryFault {

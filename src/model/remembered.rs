@@ -1,4 +1,4 @@
-//! Which servers hold an answer to a schema, as each was tried once: in a small file of the person's cache.
+//! The servers that hold an answer to a form, as each was tried once: in a small file of the person's cache.
 //!
 //! Invariant: nothing depends on the file. Without it a server is tried again.
 
@@ -18,19 +18,30 @@ const NAME: &str = "servers.json";
 const BYTES_MAX: u64 = 256 << 10;
 const RECORDS_MAX: usize = 200;
 
+/// The form that a server holds an answer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AnswerForm {
+    Schema,
+    /// Any JSON object.
+    Object,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FormRecord {
     base_url: String,
     model: String,
     wire: String,
-    structured: bool,
+    form: AnswerForm,
+    holds: bool,
 }
 
 impl FormRecord {
-    fn is_of(&self, provider: &Provider) -> bool {
+    fn is_of(&self, provider: &Provider, form: AnswerForm) -> bool {
         self.base_url == provider.base_url
             && self.model == provider.model
             && self.wire == provider.wire.word()
+            && self.form == form
     }
 }
 
@@ -50,27 +61,28 @@ impl FormMemory {
     }
 
     /// `None` where it was never tried.
-    pub(super) fn is_structured(&self, provider: &Provider) -> Option<bool> {
+    pub(super) fn holds(&self, provider: &Provider, form: AnswerForm) -> Option<bool> {
         let mut records = self.lock();
         let records = records.get_or_insert_with(|| self.read());
-        let found = records.iter().find(|record| record.is_of(provider));
-        found.map(|record| record.structured)
+        let found = records.iter().find(|record| record.is_of(provider, form));
+        found.map(|record| record.holds)
     }
 
-    pub(super) fn learn(&self, provider: &Provider, is_structured: bool) {
-        if self.is_structured(provider) == Some(is_structured) {
+    pub(super) fn learn(&self, provider: &Provider, form: AnswerForm, holds: bool) {
+        if self.holds(provider, form) == Some(holds) {
             return;
         }
         let mut records = self.lock();
         let records = records.get_or_insert_with(|| self.read());
-        records.retain(|record| !record.is_of(provider));
+        records.retain(|record| !record.is_of(provider, form));
         let over = (records.len() + 1).saturating_sub(RECORDS_MAX);
         records.drain(..over);
         records.push(FormRecord {
             base_url: provider.base_url.clone(),
             model: provider.model.clone(),
             wire: provider.wire.word().to_owned(),
-            structured: is_structured,
+            form,
+            holds,
         });
         let text = serde_json::to_vec(records).unwrap_or_default();
         let written = self.dir.as_ref();

@@ -9,7 +9,8 @@ use reqwest::{StatusCode, header::HeaderMap};
 
 use crate::clock;
 
-pub(super) const TRIES_MAX: u32 = 10;
+/// Tries of a question at most.
+pub const TRIES_MAX: u32 = 10;
 /// All waits of one question at most.
 pub(super) const WAITS_MAX: Duration = Duration::from_secs(60);
 

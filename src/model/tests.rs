@@ -126,6 +126,7 @@ async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, 
         dir: Path::new("/"),
         observer: &NoObserver,
         seed: "A1.1",
+        tries_max: TRIES_MAX,
     };
     Asker::without_memory()
         .ask(context, &question(schema))

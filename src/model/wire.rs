@@ -27,8 +27,8 @@ const DONE: &str = "[DONE]";
 /// How much a server can do for the form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BodyForm {
-    /// It holds an answer to a schema.
-    pub(super) is_structured: bool,
+    /// It holds the answer to the schema of the question, else to one JSON object.
+    pub(super) is_held: bool,
     /// It takes the schema at the top level of the format.
     pub(super) is_llama: bool,
 }
@@ -104,7 +104,8 @@ impl Question {
     /// The instructions, with the form of the answer where the server does not hold the answer to it.
     fn instructions(&self, form: BodyForm) -> String {
         let mut text = self.system.clone();
-        if form.is_structured || !self.is_object && self.schema.is_none() {
+        let is_held = form.is_held && self.schema.is_some();
+        if is_held || !self.is_object && self.schema.is_none() {
             return text;
         }
         if !text.is_empty() {

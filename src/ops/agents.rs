@@ -20,9 +20,12 @@ use crate::{
         agent::{ResolvedAgent, Transport, WORKER},
         preset::{Preset, presets},
         program::{ProgramLook, find_program, missing_program},
+        provider::{KeySource, Provider},
     },
     driver,
     failure::{Failure, exit},
+    model::Asker,
+    ops::provider_worker,
     process::{
         Programs,
         environment::Environment,
@@ -46,7 +49,7 @@ pub struct AgentLook<'a> {
 pub enum AgentUse {
     /// Something starts now.
     Run,
-    /// A worker that is not named yet, and the program of a shell worker, may come before the run.
+    /// A worker that is not named yet, the program of a shell worker and the key of a provider may come before the run.
     Agreement,
 }
 
@@ -75,8 +78,12 @@ impl AgentLook<'_> {
                     AgentUse::Agreement => continue,
                 }
             };
+            if let (Transport::Model(provider), None) = (&agent.transport, atom.plan()) {
+                return Err(provider_worker::refused(&agent, provider));
+            }
             let is_shell = matches!(agent.transport, Transport::Shell(_));
-            if is_shell && reason == AgentUse::Agreement {
+            let is_asked = matches!(agent.transport, Transport::Model(_));
+            if (is_shell || is_asked) && reason == AgentUse::Agreement {
                 continue;
             }
             if seen.insert(agent.name.clone()) {
@@ -124,6 +131,9 @@ impl AgentLook<'_> {
                 Some(program) => Err(missing(agent, &program)),
             };
         }
+        if let Transport::Model(provider) = &agent.transport {
+            return self.with_key(agent, provider);
+        }
         let program = agent.program();
         match find_program(program, &path) {
             ProgramLook::Missing => Err(missing(agent, program)),
@@ -133,6 +143,19 @@ impl AgentLook<'_> {
                 None => Ok(()),
             },
         }
+    }
+
+    /// Whether the key of a provider can be read. A command may ask a person, so it runs once, at the first question.
+    fn with_key(&self, agent: &ResolvedAgent, provider: &Provider) -> Result<(), Failure> {
+        if matches!(provider.key, Some(KeySource::Command(_))) {
+            return Ok(());
+        }
+        let tried = Asker::default().try_key(provider, self.programs, self.dir);
+        tried.map_err(|error| {
+            let message = format!("the agent `{}`: {error}", agent.name);
+            let hint = error.hint(agent.name.as_str());
+            Failure::new(error.code(), exit::CONFIG, message, hint)
+        })
     }
 
     fn new_enough(

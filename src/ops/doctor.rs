@@ -5,6 +5,7 @@
 mod agents;
 mod disk;
 mod machine;
+mod providers;
 mod tools;
 
 use std::borrow::Cow;

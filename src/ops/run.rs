@@ -147,7 +147,7 @@ pub fn run<'a>(
     let notifier = notifier.transpose()?;
     let withheld = environment.withheld.iter();
     let withheld: Vec<String> = withheld
-        .filter(|name| !config.passes_on(name))
+        .filter(|name| !config.uses(name))
         .cloned()
         .collect();
     if !withheld.is_empty() {

@@ -12,6 +12,7 @@ pub(crate) mod fixtures;
 pub(crate) mod killed;
 pub(crate) mod limits;
 pub(crate) mod model;
+pub(crate) mod models;
 pub(crate) mod own_git;
 pub(crate) mod prompts;
 pub(crate) mod retry_from;

@@ -47,6 +47,14 @@ words! {
         Key = "key",
         /// Its program is missing
         Missing = "missing",
+        /// The place of its key cannot be read
+        NoKey = "no_key",
+        /// Its server has no such model
+        Model = "model",
+        /// Its server never takes what it is asked
+        Provider = "provider",
+        /// A question does not fit into its context
+        Context = "context",
     }
 }
 

@@ -20,13 +20,20 @@ pub enum Ending {
     ResultFile,
     /// An agent that talks a protocol: its last message.
     LastMessage,
+    /// A model that is asked: its answer. It has no tools, and sees no file.
+    Answer,
 }
 
-pub(super) fn place(subject: &PromptSubject<'_>) -> PromptSection {
+pub(super) fn place(subject: &PromptSubject<'_>, ending: Ending) -> PromptSection {
     let section = PromptSection::new("workspace", "How you work", PLACE_BYTES_MAX);
     let constraints = &subject.world.state.objective.constraints;
     let mut lines = Vec::new();
-    if subject.is_plan() {
+    if ending == Ending::Answer {
+        lines.push(
+            "You think; others do it. You have no tools, and see no more of the project than stands here."
+                .to_owned(),
+        );
+    } else if subject.is_plan() {
         lines.push(
             "You plan what is to be done; others do it. Look around in the current directory as much as you like: \
              nothing that you change there is kept."
@@ -98,7 +105,7 @@ pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSecti
             "If it cannot be done, write there \"clarity\": \"BLOCKED\", and why in \"summary\".",
             PASSING,
         ],
-        (false, Ending::LastMessage) => &[
+        (false, Ending::LastMessage | Ending::Answer) => &[
             "When it is done, answer with one JSON object and nothing else. What you say does not decide: the checks \
              do, run by somebody else.",
             ANSWER,
@@ -115,7 +122,7 @@ pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSecti
             "If it cannot be planned, write to the file named by $DESCENT_RESULT: {\"clarity\": \"BLOCKED\", \"summary\": \"why\"}",
             PASSING,
         ],
-        (true, Ending::LastMessage) => &[
+        (true, Ending::LastMessage | Ending::Answer) => &[
             "Answer with one JSON object, and nothing else:",
             FRAGMENT,
             ATOMS,

@@ -33,6 +33,10 @@ impl Unavailable {
             AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
             AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
             AgentLack::Missing => format!("the agent {agent} is not installed"),
+            AgentLack::NoKey => format!("the agent {agent} has no key"),
+            AgentLack::Model => format!("the agent {agent} names a model that is not there"),
+            AgentLack::Provider => format!("the server of the agent {agent} refuses"),
+            AgentLack::Context => format!("the context of the agent {agent} is too small"),
         };
         let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
         let words = match words.trim() {
@@ -62,6 +66,15 @@ impl Unavailable {
                 ),
             ),
             AgentLack::Missing => (AgentTrouble::Missing, MEND.into()),
+            AgentLack::NoKey => (AgentTrouble::NoKey, MEND.into()),
+            AgentLack::Model => (
+                AgentTrouble::Model,
+                format!(
+                    "name a model that its server has in descent.toml (agents.{agent}.model), then descent run"
+                ),
+            ),
+            AgentLack::Provider => (AgentTrouble::Provider, MEND.into()),
+            AgentLack::Context => (AgentTrouble::Context, MEND.into()),
         };
         let mut moves: Vec<String> = name_it.into_iter().collect();
         moves.push(mend);

@@ -24,12 +24,16 @@ pub(super) fn body(provider: &Provider, question: &Question, form: BodyForm) -> 
         "stream": true,
         "stream_options": { "include_usage": true },
     });
-    if let Some(schema) = question.schema.as_ref().filter(|_| form.is_structured) {
-        let named = json!({ "name": SCHEMA_NAME, "schema": schema, "strict": false });
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": named });
-        if form.is_llama {
-            body["response_format"]["schema"] = schema.clone();
+    match &question.schema {
+        Some(schema) if form.is_held => {
+            let named = json!({ "name": SCHEMA_NAME, "schema": schema, "strict": false });
+            body["response_format"] = json!({ "type": "json_schema", "json_schema": named });
+            if form.is_llama {
+                body["response_format"]["schema"] = schema.clone();
+            }
         }
+        None if form.is_held => body["response_format"] = json!({ "type": "json_object" }),
+        Some(_) | None => {}
     }
     if let Some(most) = provider.max_answer {
         // OpenAI's own models take the newer name alone, and local servers the older one.

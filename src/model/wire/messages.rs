@@ -20,7 +20,7 @@ pub(super) fn body(provider: &Provider, question: &Question, form: BodyForm) -> 
         body["system"] = json!(system);
     }
     let mut output = Map::new();
-    if let Some(schema) = question.schema.as_ref().filter(|_| form.is_structured) {
+    if let Some(schema) = question.schema.as_ref().filter(|_| form.is_held) {
         output.insert(
             "format".to_owned(),
             json!({ "type": "json_schema", "schema": schema }),

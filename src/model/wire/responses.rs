@@ -19,10 +19,14 @@ pub(super) fn body(provider: &Provider, question: &Question, form: BodyForm) -> 
     if !system.is_empty() {
         body["instructions"] = json!(system);
     }
-    if let Some(schema) = question.schema.as_ref().filter(|_| form.is_structured) {
-        body["text"] = json!({ "format": {
-            "type": "json_schema", "name": SCHEMA_NAME, "schema": schema, "strict": false,
-        } });
+    match &question.schema {
+        Some(schema) if form.is_held => {
+            body["text"] = json!({ "format": {
+                "type": "json_schema", "name": SCHEMA_NAME, "schema": schema, "strict": false,
+            } });
+        }
+        None if form.is_held => body["text"] = json!({ "format": { "type": "json_object" } }),
+        Some(_) | None => {}
     }
     if let Some(most) = provider.max_answer {
         body["max_output_tokens"] = json!(most);

@@ -1,11 +1,12 @@
 //! The agents of the configuration, else the known programs that are installed: version, whether a person is
 //! logged in, and whether it can be cancelled and resumed.
 //!
-//! Invariant: only programs of presets are started, and only to ask them about themselves.
+//! Invariant: only programs of presets are started, and only to ask them about themselves. A provider is asked one tiny
+//! question.
 
 use descent_core::id::AgentName;
 
-use super::{Finding, Health};
+use super::{Finding, Health, providers};
 use crate::{
     config::{
         self, Config,
@@ -130,6 +131,12 @@ impl<'a> AgentFinding<'a> {
                 Some(program) => self.not_installed(&program, format!("install {program}")),
             };
         }
+        if let Transport::Model(provider) = &self.agent.transport {
+            return match providers::tried(self.look, &self.agent, provider) {
+                Ok(found) => self.ok(found),
+                Err((found, mend)) => self.worse(found, mend),
+            };
+        }
         let program = self.agent.program();
         match (find_program(program, &path), self.agent.preset) {
             (ProgramLook::Missing, preset) => {
@@ -198,7 +205,8 @@ impl<'a> AgentFinding<'a> {
     fn abilities(&self, preset: Option<&Preset>) -> String {
         let cancel = match (preset.map(|preset| preset.cancel), &self.agent.transport) {
             (Some(Cancel::Protocol), _) | (None, Transport::Acp(_)) => "cancelled by its protocol",
-            (Some(Cancel::Signal), _) | (None, Transport::Headless(_) | Transport::Shell(_)) => {
+            (Some(Cancel::Signal), _)
+            | (None, Transport::Headless(_) | Transport::Shell(_) | Transport::Model(_)) => {
                 "cancelled by a signal"
             }
         };
@@ -208,7 +216,7 @@ impl<'a> AgentFinding<'a> {
             (None, Transport::Acp(_)) => {
                 return format!("{cancel}; it says itself whether it can resume");
             }
-            (None, Transport::Shell(_)) => false,
+            (None, Transport::Shell(_) | Transport::Model(_)) => false,
         };
         let resumes = if resumes {
             "can resume"

@@ -11,6 +11,7 @@ use crate::{
         Config, ConfigLayer,
         agent::{AgentConfig, AgentSource, Headless, Modes, SESSION},
         price::Price,
+        provider::Provider,
         transport::Access,
     },
     failure::quoted,
@@ -68,6 +69,7 @@ fn commands(agent: &AgentConfig) -> Vec<(&'static str, String)> {
         }
         AgentSource::Acp(argv) => vec![("", line(argv.iter().chain(&agent.args).cloned()))],
         AgentSource::Shell(command) => vec![("", command.clone())],
+        AgentSource::Provider(provider) => of_provider(provider),
         AgentSource::Headless(headless) => {
             let mut headless = headless.clone();
             headless.args.clone_from(&agent.args);
@@ -89,6 +91,14 @@ fn of_headless(headless: &Headless) -> Vec<(&'static str, String)> {
     found
 }
 
+/// The server that gets all that the model is asked, and the place of the key that it gets.
+fn of_provider(provider: &Provider) -> Vec<(&'static str, String)> {
+    let asked = format!("asks {}", provider.line());
+    let key = provider.key.as_ref();
+    let key = key.map(|key| (" key", format!("from {key}")));
+    std::iter::once(("", asked)).chain(key).collect()
+}
+
 fn line(words: impl Iterator<Item = String>) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
@@ -97,8 +107,23 @@ fn line(words: impl Iterator<Item = String>) -> String {
 fn settings(agent: &AgentConfig) -> Vec<(&'static str, String)> {
     let events = match &agent.source {
         AgentSource::Headless(headless) => Some(headless.dialect.word().to_owned()),
-        AgentSource::Preset(_) | AgentSource::Acp(_) | AgentSource::Shell(_) => None,
+        AgentSource::Preset(_)
+        | AgentSource::Acp(_)
+        | AgentSource::Shell(_)
+        | AgentSource::Provider(_) => None,
     };
+    let provider = match &agent.source {
+        AgentSource::Provider(provider) => Some(provider),
+        AgentSource::Preset(_)
+        | AgentSource::Acp(_)
+        | AgentSource::Shell(_)
+        | AgentSource::Headless(_) => None,
+    };
+    let parallel = provider.map(|provider| provider.max_parallel.to_string());
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let context = provider.and_then(|provider| number(provider.context));
+    let max_answer = provider.and_then(|provider| number(provider.max_answer));
+    let effort = provider.and_then(|provider| provider.effort.clone());
     let length =
         |length: Option<Duration>| length.map(|length| format!("{} s", length.as_secs_f64()));
     let found = [
@@ -106,6 +131,10 @@ fn settings(agent: &AgentConfig) -> Vec<(&'static str, String)> {
         ("modes", modes(&agent.modes)),
         ("first_event", length(agent.first_event)),
         ("idle", length(agent.idle)),
+        ("max_parallel", parallel),
+        ("context", context),
+        ("max_answer", max_answer),
+        ("effort", effort),
         ("price", agent.price.as_ref().map(price)),
     ];
     let found = found.into_iter();

@@ -86,6 +86,14 @@ words! {
         NoJudge = "E-NO-JUDGE",
         /// The judge gave no rating that could be used
         NoRating = "E-NO-RATING",
+        /// The place of a provider's key cannot be read
+        NoKey = "E-KEY",
+        /// A provider has no such model
+        Model = "E-MODEL",
+        /// A provider never takes what it is asked
+        Provider = "E-PROVIDER",
+        /// A question does not fit into the context of a provider
+        Context = "E-CONTEXT",
     }
 }
 

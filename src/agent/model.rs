@@ -1,0 +1,291 @@
+//! Attempts by a model that is asked over HTTP: one question, and two more turns in which its answer is mended.
+//!
+//! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
+//! and keys (`model`).
+
+mod consult;
+pub(super) mod kept;
+mod talk;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use descent_core::{
+    event::{AgentEnd, AgentLack, Outcome},
+    id::AgentName,
+    state::{Intent, Tokens, Usage},
+    verdict::CommandEnd,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, InputFile,
+    conversation::{self, TalkEnding, millis},
+    heard::{EarlierUsage, Heard},
+    inputs::Inputs,
+    repair::{AnswerKind, Repairs},
+    session::SessionRecord,
+};
+use crate::{
+    config::{agent::AgentLimits, price::Price, provider::Provider},
+    model::{
+        AnswerStop, AskContext, AskLimits, AskObserver, Asker, ModelAnswer, ModelError, NoObserver,
+        ServerLook, TRIES_MAX, TokenCounts,
+    },
+    process::{Programs, Timer},
+};
+
+pub use consult::{ConsultAnswer, ConsultRequest, answer};
+pub use talk::ModelTalkError;
+
+use kept::KeptAnswers;
+use talk::ModelTalk;
+
+/// The name of a session that is no session: the answers that are kept.
+const SESSION: &str = "answers";
+/// Bytes at most of the files beside a prompt, which a model gets in its question.
+const FILES_BYTES_MAX: usize = 128 << 10;
+const SYSTEM: &str =
+    "You are a careful engineer. You answer exactly in the form that is asked for.";
+
+/// A model that is asked, with the agent that it is.
+#[derive(Debug, Clone)]
+pub struct AskedModel {
+    pub provider: Provider,
+    pub name: AgentName,
+    pub limits: AgentLimits,
+    pub price: Option<Price>,
+    pub asker: Asker,
+    pub slot: usize,
+}
+
+impl AskedModel {
+    /// What its server tells about itself.
+    ///
+    /// # Errors
+    /// If its key cannot be read.
+    pub async fn look(
+        &self,
+        programs: &dyn Programs,
+        cwd: &Path,
+    ) -> Result<ServerLook, ModelError> {
+        let context = AskContext {
+            provider: &self.provider,
+            limits: AskLimits {
+                first_byte: self.limits.first_event,
+                idle: self.limits.idle,
+            },
+            programs,
+            dir: cwd,
+            observer: &NoObserver,
+            seed: "",
+            tries_max: 1,
+        };
+        self.asker.look(context).await
+    }
+}
+
+/// Hands on what a question uses, and why it waits.
+struct HeardObserver<'a> {
+    heard: &'a Heard,
+}
+
+impl AskObserver for HeardObserver<'_> {
+    fn used(&self, number: u32, tokens: &TokenCounts) {
+        self.heard.with(|heard| {
+            let turn = heard.turn();
+            heard.model_message(&format!("{turn}/{number}"), tokens.tokens());
+        });
+    }
+
+    fn waits(&self, length: Duration, why: &str) {
+        let line = format!("[waits {:.1} s: {why}]\n", length.as_secs_f64());
+        self.heard.with(|heard| heard.log(&line));
+    }
+}
+
+impl TokenCounts {
+    /// Those that a state counts.
+    fn tokens(&self) -> Tokens {
+        let input = self.input.saturating_add(self.cache_written);
+        Tokens::new(input, self.output, self.cached)
+    }
+}
+
+/// Asks until there is an answer or none to be had; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    model: &AskedModel,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let since = Timer::start();
+    if !attempt.prints_object() {
+        return Ok(Some(no_worker(model)));
+    }
+    let log = attempt.dir.join("output.log");
+    let kept = KeptAnswers::open(
+        &attempt.dir,
+        &bound(attempt.intent),
+        &model.provider,
+        &question(attempt),
+    );
+    let before = at_least(attempt.usage.before(), &kept);
+    let unwritable = |path: &Path, source| AgentError::Unwritable {
+        path: path.to_owned(),
+        source,
+    };
+    let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
+        .map_err(|source| unwritable(&log, source))?;
+    attempt.usage.follow(&heard);
+    let session = SessionRecord::new(attempt.intent, model.slot, model.name.as_str(), SESSION);
+    if let Err(error) = session.write(&attempt.dir) {
+        tracing::warn!(%error, "the session of an attempt is not kept");
+    }
+    let wanted = AnswerKind::of(attempt.prints_object());
+    let form = attempt.question.as_ref();
+    let judge = form.map(|form| Arc::clone(&form.fault));
+    let mut repairs = Repairs::new(wanted, attempt.shape.clone(), || false).judged_by(judge);
+    let schema = form.and_then(|form| serde_json::from_str(&form.schema).ok());
+    let observer = HeardObserver { heard: &heard };
+    let talk = ModelTalk {
+        model,
+        programs: attempt.programs,
+        cwd: &attempt.cwd,
+        system: SYSTEM,
+        schema: schema.as_ref(),
+        dir: &attempt.dir,
+        tries_max: TRIES_MAX,
+        observer: &observer,
+    };
+    let mut take = |answer: &ModelAnswer, _: bool| {
+        heard.with(|heard| heard.message(&answer.text));
+        heard.ended(end_of(answer));
+        repairs.next(&heard)
+    };
+    let talked = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(None),
+        talked = talk.go(kept, &mut take) => Some(talked),
+        () = tokio::time::sleep(attempt.timeout) => None,
+    };
+    match &talked {
+        Some(Ok(())) | None => {}
+        Some(Err(ModelTalkError::Model(error))) => {
+            heard.with(|heard| heard.log(&format!("[{error}]\n")));
+            heard.ended(end_of_error(error, &model.name));
+        }
+        Some(Err(ModelTalkError::Unkept(error))) => {
+            let source = std::io::Error::new(error.kind(), error.to_string());
+            return Err(unwritable(&attempt.dir, source));
+        }
+    }
+    let ending = TalkEnding {
+        is_timed_out: talked.is_none(),
+        ms: millis(since),
+    };
+    let outcome = conversation::outcome(attempt, inputs, &heard, ending, cancel).await;
+    Ok(Some(outcome))
+}
+
+/// The outcome of a task that a plan or an edit in mid-run gave to a model.
+fn no_worker(model: &AskedModel) -> Outcome {
+    let words = "a model that is asked changes no file: name another agent for tasks".to_owned();
+    let how = CommandEnd::NotRun(format!("{} is no worker", model.name));
+    Outcome {
+        agent_end: Some(AgentEnd::Unavailable {
+            kind: AgentLack::Provider,
+            words,
+            variable: None,
+        }),
+        ..Outcome::ended(how, 0)
+    }
+}
+
+/// The purpose that answers are kept for.
+fn bound(intent: &Intent) -> String {
+    format!("{}/{}", intent.id, intent.context)
+}
+
+/// The prompt with all that lies beside it: a model can open no file.
+fn question(attempt: &AttemptJob<'_>) -> String {
+    let mut text = attempt.prompt.clone();
+    let bindings = InputFile {
+        name: "$DESCENT_BINDINGS".to_owned(),
+        bytes: attempt.bindings.clone().into_bytes(),
+    };
+    let has_bindings = attempt.bindings.trim().len() > "{}".len();
+    let bindings = has_bindings.then_some(&bindings);
+    let mut room = FILES_BYTES_MAX;
+    for file in attempt.files.iter().chain(bindings) {
+        let Some(left) = room.checked_sub(file.bytes.len()) else {
+            continue;
+        };
+        let Ok(content) = str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        room = left;
+        text.push_str(&format!("\n# The file {}\n\n{content}\n", file.name));
+    }
+    text
+}
+
+/// The usage before, which is at least that of the answers that are there.
+fn at_least(before: Usage, kept: &KeptAnswers) -> Usage {
+    let mut used = Usage::default();
+    for answer in kept.answers() {
+        used.add(&usage_of(&answer.tokens));
+    }
+    let (told, counted) = (&before.tokens, &used.tokens);
+    let tokens = Tokens::new(
+        told.input.max(counted.input),
+        told.output.max(counted.output),
+        told.cached.max(counted.cached),
+    );
+    Usage {
+        calls: before.calls.max(used.calls),
+        tokens,
+        cost: before.cost,
+        is_estimated: before.is_estimated || used.is_estimated,
+    }
+}
+
+fn usage_of(tokens: &TokenCounts) -> Usage {
+    Usage {
+        calls: 1,
+        tokens: tokens.tokens(),
+        cost: None,
+        is_estimated: tokens.is_estimated,
+    }
+}
+
+fn end_of(answer: &ModelAnswer) -> AgentEnd {
+    match &answer.stop {
+        AnswerStop::Done => AgentEnd::Done,
+        AnswerStop::Length => {
+            AgentEnd::OutOfTurns("its answer has more tokens than it may write".to_owned())
+        }
+        AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
+    }
+}
+
+fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
+    let unavailable = |kind| AgentEnd::Unavailable {
+        kind,
+        words: format!("{error} ({})", error.hint(name.as_str())),
+        variable: None,
+    };
+    match error {
+        ModelError::Key { .. } => unavailable(AgentLack::NoKey),
+        ModelError::Login { .. } => unavailable(AgentLack::Key),
+        ModelError::Credit { .. } => unavailable(AgentLack::Credit),
+        ModelError::NoModel { .. } => unavailable(AgentLack::Model),
+        ModelError::Refused { .. } => unavailable(AgentLack::Provider),
+        ModelError::Context { .. } => unavailable(AgentLack::Context),
+        ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
+        ModelError::Silent { after } => AgentEnd::Silent {
+            ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        },
+        ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
+        ModelError::Endless { .. } => AgentEnd::OutOfTurns(error.to_string()),
+    }
+}

@@ -1,0 +1,191 @@
+//! The answers of a model, on disk before anybody acts on them: a question that was answered is never paid for twice.
+//!
+//! Invariant: a record counts as missing unless it is whole, bound to the same purpose, and of the same model.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::provider::Provider,
+    files,
+    model::{AnswerStop, ModelAnswer, TokenCounts},
+};
+
+const NAME: &str = "answers.json";
+/// Three answers of the greatest length, in which each byte may be escaped.
+const BYTES_MAX: u64 = 8 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptRecord {
+    schema: String,
+    bound: String,
+    asked: String,
+    prompt: String,
+    answers: Vec<AnswerRecord>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct AnswerRecord {
+    text: String,
+    stop: StopRecord,
+    input: u64,
+    output: u64,
+    cached: u64,
+    cache_written: u64,
+    estimated: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StopRecord {
+    Done,
+    Length,
+    Refused(String),
+}
+
+const SCHEMA: &str = "descent/answers/1";
+
+/// The answers of one talk, in the order of its turns.
+#[derive(Debug)]
+pub(super) struct KeptAnswers {
+    path: PathBuf,
+    record: KeptRecord,
+}
+
+impl KeptAnswers {
+    /// Those that are there, else none; `prompt` is the first question of a new talk.
+    pub(super) fn open(dir: &Path, bound: &str, provider: &Provider, prompt: &str) -> Self {
+        let asked = provider.line();
+        let path = dir.join(NAME);
+        let found = read(&path);
+        let found = found.filter(|record| record.bound == bound && record.asked == asked);
+        let record = found.unwrap_or_else(|| KeptRecord {
+            schema: SCHEMA.to_owned(),
+            bound: bound.to_owned(),
+            asked,
+            prompt: prompt.to_owned(),
+            answers: Vec::new(),
+        });
+        Self { path, record }
+    }
+
+    /// The first question: that of the answers that are there.
+    pub(super) fn prompt(&self) -> &str {
+        &self.record.prompt
+    }
+
+    pub(super) fn answer(&self, nth: usize) -> Option<ModelAnswer> {
+        self.record.answers.get(nth).map(AnswerRecord::answer)
+    }
+
+    pub(super) fn answers(&self) -> impl Iterator<Item = ModelAnswer> {
+        self.record.answers.iter().map(AnswerRecord::answer)
+    }
+
+    /// Keeps one more answer; it is durable when this returns.
+    pub(super) fn add(&mut self, answer: &ModelAnswer) -> io::Result<()> {
+        self.record.answers.push(AnswerRecord::of(answer));
+        files::write_durably(&self.path, &serde_json::to_vec(&self.record)?)?;
+        // The directory and its parent may be as new as the file.
+        let mut above = self.path.ancestors().skip(1).take(2);
+        above.try_for_each(files::sync_dir)
+    }
+}
+
+fn read(path: &Path) -> Option<KeptRecord> {
+    let bytes = files::read(path, BYTES_MAX).ok()?;
+    let record: KeptRecord = serde_json::from_slice(&bytes).ok()?;
+    (record.schema == SCHEMA).then_some(record)
+}
+
+/// Removes the answers in a directory: another talk for the same purpose asks anew.
+pub(in crate::agent) fn forget(dir: &Path) -> io::Result<()> {
+    files::remove(&dir.join(NAME))
+}
+
+impl AnswerRecord {
+    fn of(answer: &ModelAnswer) -> Self {
+        let tokens = &answer.tokens;
+        Self {
+            text: answer.text.clone(),
+            stop: match &answer.stop {
+                AnswerStop::Done => StopRecord::Done,
+                AnswerStop::Length => StopRecord::Length,
+                AnswerStop::Refused(words) => StopRecord::Refused(words.clone()),
+            },
+            input: tokens.input,
+            output: tokens.output,
+            cached: tokens.cached,
+            cache_written: tokens.cache_written,
+            estimated: tokens.is_estimated,
+        }
+    }
+
+    fn answer(&self) -> ModelAnswer {
+        ModelAnswer {
+            text: self.text.clone(),
+            stop: match &self.stop {
+                StopRecord::Done => AnswerStop::Done,
+                StopRecord::Length => AnswerStop::Length,
+                StopRecord::Refused(words) => AnswerStop::Refused(words.clone()),
+            },
+            tokens: TokenCounts {
+                input: self.input,
+                output: self.output,
+                cached: self.cached,
+                cache_written: self.cache_written,
+                is_estimated: self.estimated,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // door: tests
+mod tests {
+    use super::*;
+    use crate::config::provider::Wire;
+
+    fn provider(model: &str) -> Provider {
+        Provider {
+            wire: Wire::Chat,
+            base_url: "http://localhost:1/v1".to_owned(),
+            model: model.to_owned(),
+            key: None,
+            max_parallel: 1,
+            context: None,
+            max_answer: None,
+            effort: None,
+        }
+    }
+
+    #[test]
+    fn an_answer_is_there_again_for_the_same_purpose_and_model_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let answer = ModelAnswer {
+            text: "{}".to_owned(),
+            tokens: TokenCounts {
+                input: 3,
+                is_estimated: true,
+                ..TokenCounts::default()
+            },
+            stop: AnswerStop::Refused("no".to_owned()),
+        };
+        let mut kept = KeptAnswers::open(dir.path(), "A1.1/c", &provider("m"), "today");
+        assert_eq!(kept.answer(0), None);
+        kept.add(&answer).unwrap();
+        let again = KeptAnswers::open(dir.path(), "A1.1/c", &provider("m"), "tomorrow");
+        assert_eq!((again.answer(0), again.prompt()), (Some(answer), "today"));
+        for (bound, model) in [("A1.1/d", "m"), ("A1.1/c", "n")] {
+            let other = KeptAnswers::open(dir.path(), bound, &provider(model), "tomorrow");
+            assert_eq!((other.answer(0), other.prompt()), (None, "tomorrow"));
+        }
+        std::fs::write(dir.path().join(NAME), "{\"schema\"").unwrap();
+        let torn = KeptAnswers::open(dir.path(), "A1.1/c", &provider("m"), "later");
+        assert_eq!(torn.answer(0), None);
+    }
+}

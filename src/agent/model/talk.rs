@@ -1,0 +1,107 @@
+//! A talk with a model: questions and answers in turns, each answer kept before it is looked at.
+
+use std::{io, path::Path};
+
+use serde_json::Value;
+
+use super::{AskedModel, kept::KeptAnswers};
+use crate::{
+    model::{
+        AskContext, AskLimits, AskObserver, ModelAnswer, ModelError, ModelTurn, Question, Speaker,
+    },
+    process::Programs,
+};
+
+/// Turns of a talk at most, whatever is said in it.
+const TURNS_MAX: usize = 16;
+/// Tokens of an answer at most, where the wire wants a number and the configuration names none.
+const ANSWER_TOKENS: u64 = 8_192;
+
+/// One talk.
+pub(super) struct ModelTalk<'a> {
+    pub(super) model: &'a AskedModel,
+    pub(super) programs: &'a dyn Programs,
+    /// The directory in which the command of a key runs.
+    pub(super) cwd: &'a Path,
+    pub(super) system: &'a str,
+    pub(super) schema: Option<&'a Value>,
+    /// The directory that keeps the answers.
+    pub(super) dir: &'a Path,
+    /// Tries of each question at most.
+    pub(super) tries_max: u32,
+    pub(super) observer: &'a dyn AskObserver,
+}
+
+/// Why a talk came to no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelTalkError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("an answer cannot be kept: {0}")]
+    Unkept(#[source] io::Error),
+}
+
+impl ModelTalk<'_> {
+    /// Talks until `take` has no further question. It gets each answer, and whether that was there before.
+    pub(super) async fn go(
+        &self,
+        mut kept: KeptAnswers,
+        take: &mut (dyn FnMut(&ModelAnswer, bool) -> Option<String> + Send),
+    ) -> Result<(), ModelTalkError> {
+        let mut turns = vec![ModelTurn {
+            by: Speaker::User,
+            text: kept.prompt().to_owned(),
+        }];
+        for nth in 0..TURNS_MAX {
+            let (answer, was_there) = match kept.answer(nth) {
+                Some(answer) => (answer, true),
+                None => {
+                    let answer = self.ask(nth, turns.clone()).await?;
+                    kept.add(&answer).map_err(ModelTalkError::Unkept)?;
+                    (answer, false)
+                }
+            };
+            let Some(words) = take(&answer, was_there) else {
+                return Ok(());
+            };
+            // Some servers take no empty turn.
+            let text = match answer.text.trim() {
+                "" => "(nothing)".to_owned(),
+                _ => answer.text,
+            };
+            turns.push(ModelTurn {
+                by: Speaker::Model,
+                text,
+            });
+            turns.push(ModelTurn {
+                by: Speaker::User,
+                text: words,
+            });
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, nth: usize, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
+        let question = Question {
+            system: self.system.to_owned(),
+            turns,
+            schema: self.schema.cloned(),
+            is_object: true,
+            max_answer: ANSWER_TOKENS,
+        };
+        let seed = format!("{}/{nth}", self.dir.display());
+        let context = AskContext {
+            provider: &self.model.provider,
+            limits: AskLimits {
+                first_byte: self.model.limits.first_event,
+                idle: self.model.limits.idle,
+            },
+            programs: self.programs,
+            dir: self.cwd,
+            observer: self.observer,
+            tries_max: self.tries_max,
+            seed: &seed,
+        };
+        self.model.asker.ask(context, &question).await
+    }
+}

@@ -1,0 +1,106 @@
+//! A provider, tried: its key, its server, its model, and what it can do. It costs one tiny question at most.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::{
+    agent::model::{AskedModel, ConsultAnswer, ConsultRequest, ModelTalkError, answer},
+    config::{
+        agent::{AgentLimits, ResolvedAgent},
+        provider::Provider,
+    },
+    model::{Asker, ModelError, ServerLook},
+    ops::agents::AgentLook,
+};
+
+/// Nobody waits longer for a diagnosis.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+const QUESTION: &str = "Answer with this JSON object and nothing else: {\"ok\": true}";
+
+/// The trial of a provider: a line about it, else the fault with its mend.
+pub(super) fn tried(
+    look: &AgentLook<'_>,
+    agent: &ResolvedAgent,
+    provider: &Provider,
+) -> Result<String, (String, String)> {
+    let name = agent.name.as_str();
+    let told = |error: &ModelError| {
+        let what = format!("{}: {error} ({})", provider.line(), error.code());
+        (what, error.hint(name))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
+    let dir = tempfile::tempdir().map_err(|error| (error.to_string(), String::new()))?;
+    let model = AskedModel {
+        provider: provider.clone(),
+        name: agent.name.clone(),
+        limits: AgentLimits {
+            first_event: agent.limits.first_event.min(ANSWER_MAX),
+            ..agent.limits
+        },
+        price: agent.price,
+        asker: Asker::default(),
+        slot: 0,
+    };
+    let server = runtime.block_on(model.look(look.programs, look.dir));
+    let server = server.map_err(|error| told(&error))?;
+    if let Some(error) = missing(provider, &server) {
+        return Err(told(&error));
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": { "ok": { "type": "boolean" } },
+        "required": ["ok"],
+        "additionalProperties": false,
+    });
+    let request = ConsultRequest {
+        model: &model,
+        programs: look.programs,
+        cwd: look.dir,
+        system: "",
+        prompt: QUESTION,
+        schema: Some(&schema),
+        fault: &|_| None,
+        mends_max: 0,
+        tries_max: 1,
+        dir: dir.path(),
+        bound: "doctor",
+    };
+    let answered = runtime.block_on(answer(&request));
+    let ConsultAnswer { fault, .. } = answered.map_err(|error| match error {
+        ModelTalkError::Model(error) => told(&error),
+        ModelTalkError::Unkept(_) => (error.to_string(), String::new()),
+    })?;
+    let answers = match fault {
+        None => "answers".to_owned(),
+        Some(fault) => format!("answers, and its answer is no use: {fault}"),
+    };
+    let form = match model.asker.is_structured(provider) {
+        Some(true) => "holds answers to a schema",
+        Some(false) => "holds no answer to a schema",
+        None => "was not asked for a schema",
+    };
+    let context = provider.context.or(server.context.map(|size| size.tokens));
+    let context = match context {
+        Some(tokens) => format!("{tokens} tokens fit"),
+        None => "it does not tell how much fits".to_owned(),
+    };
+    Ok(format!("{}: {answers}; {form}; {context}", provider.line()))
+}
+
+/// The model is not among those that the server lists.
+fn missing(provider: &Provider, server: &ServerLook) -> Option<ModelError> {
+    let models = server.models.as_ref().filter(|models| !models.is_empty())?;
+    let latest = format!("{}:latest", provider.model);
+    let is_there = models
+        .iter()
+        .any(|model| *model == provider.model || *model == latest);
+    let some: Vec<&str> = models.iter().take(8).map(String::as_str).collect();
+    (!is_there && !provider.is_vendor()).then(|| ModelError::NoModel {
+        model: provider.model.clone(),
+        words: format!("it has {}", some.join(", ")),
+    })
+}

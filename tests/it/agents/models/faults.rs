@@ -1,0 +1,131 @@
+//! Each fault of a server, through the program: a good run in spite of it, a failed attempt, or an end with its code.
+
+use serde_json::json;
+
+use super::{Model, WIRES, align, configure, fragment, nothing_holds_the_key, run, start};
+use crate::{support::world::wait_for, world::World};
+
+/// What follows from a fault.
+#[derive(Debug, Clone, Copy)]
+enum Follows {
+    /// The plan comes after so many questions.
+    Plan(usize),
+    /// The attempt fails, with these words.
+    Failure(&'static str),
+    /// The run ends with this code, and the attempt costs nothing.
+    End(&'static str, &'static str),
+}
+
+use Follows::{End, Failure, Plan};
+
+const FAULTS: [(&[&str], Follows); 24] = [
+    (&["cut", "--fault-times", "1"], Plan(2)),
+    (&["cut-event", "--fault-times", "1"], Plan(2)),
+    (&["cut-letter", "--fault-times", "1"], Plan(2)),
+    (&["error-event", "--fault-times", "1"], Plan(2)),
+    (&["500:5ms", "--fault-times", "2"], Plan(3)),
+    (&["529:5ms", "--fault-times", "2"], Plan(3)),
+    (&["429:5ms", "--fault-times", "1"], Plan(2)),
+    (&["429:1", "--fault-times", "1"], Plan(2)),
+    (&["429:none", "--fault-times", "1"], Plan(2)),
+    (&["json"], Failure("")),
+    (&["no-usage"], Plan(1)),
+    (&["empty"], Failure("")),
+    (&["endless"], Failure("the answer does not end")),
+    (&["100mb"], Failure("the answer does not end")),
+    (&["refusal"], Failure("refused")),
+    (&["silence"], Failure("said nothing for")),
+    (&["hang"], Failure("said nothing for")),
+    (&["400"], End("E-PROVIDER", "the request is invalid")),
+    (&["401"], End("E-AGENT-LOGIN", "key")),
+    (&["402"], End("E-AGENT-CREDIT", "no credit left")),
+    (&["404"], End("E-PROVIDER", "404")),
+    (&["413"], End("E-PROVIDER", "413")),
+    (&["no-model"], End("E-MODEL", "scripted")),
+    (&["redirect"], End("E-PROVIDER", "elsewhere.example")),
+];
+
+#[test]
+fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
+    for (nth, (fault, follows)) in FAULTS.into_iter().enumerate() {
+        let world = World::new();
+        let model = Model::start(&world, &fragment(), &[&["--fault"], fault].concat());
+        let (wire, base) = WIRES[nth % WIRES.len()];
+        let limits = "first_event = \"1s\"\nidle = \"1s\"";
+        configure(&world, &model, wire, base, limits);
+        align(&world, json!({"max_attempts": 1, "max_transient": 0}));
+        let ran = run(&world);
+        let (state, said) = (
+            world.state(),
+            format!("{fault:?} {wire}: {}{}", ran.stdout, ran.stderr),
+        );
+        match follows {
+            Plan(questions) => {
+                assert_eq!(ran.code, Some(0), "{said}");
+                assert_eq!(model.questions().len(), questions, "{said}");
+            }
+            Failure(words) => {
+                assert_eq!(ran.code, Some(5), "{said}");
+                let failures = state["trail"].to_string();
+                assert!(failures.contains(words), "{said}{failures}");
+            }
+            End(code, words) => {
+                assert_eq!(ran.code, Some(69), "{said}");
+                let result = &state["run"]["last_result"];
+                assert_eq!(result["code"], code, "{said}{result}");
+                assert!(said.contains(words), "{said}");
+                assert_eq!(model.questions().len(), 1, "{said}");
+                assert!(
+                    state["run"]["spent"]["attempts"].as_u64().unwrap_or(0) == 0,
+                    "{said}"
+                );
+            }
+        }
+        nothing_holds_the_key(&world, &ran);
+    }
+}
+
+#[test]
+fn a_long_limit_is_waited_for_and_shown_and_costs_no_attempt() {
+    for wait in ["429:3600", "429:date", "429:year"] {
+        let world = World::new();
+        let model = Model::start(&world, &fragment(), &["--fault", wait]);
+        configure(&world, &model, "messages", "", "");
+        align(&world, json!({"max_attempts": 1}));
+        let running = start(&world, &["run"]);
+        wait_for("the wait to be told", || {
+            world.state()["run"]["waits"]
+                .as_array()
+                .is_some_and(|waits| !waits.is_empty())
+        });
+        let waits = world.state()["run"]["waits"].clone();
+        assert_eq!(
+            (&waits[0]["agent"], &waits[0]["atom"]),
+            (&json!("thinker"), &json!("N"))
+        );
+        let status = world.descent(&["status"]);
+        assert!(status.stdout.contains("thinker"), "{}", status.stdout);
+        assert_eq!(model.questions().len(), 1);
+        running.kill();
+    }
+}
+
+#[test]
+fn a_wait_inside_of_a_question_stands_in_the_log_of_its_attempt() {
+    let world = World::new();
+    let model = Model::start(
+        &world,
+        &fragment(),
+        &["--fault", "529:20ms", "--fault-times", "2"],
+    );
+    configure(&world, &model, "responses", "/v1", "");
+    align(&world, json!({}));
+    run(&world).expect(0);
+    let attempts = world.repo().join(".descent/attempts");
+    let log = std::fs::read_to_string(attempts.join("N.1/output.log")).unwrap();
+    assert!(
+        log.contains("[waits 0.0 s: the server answers 529"),
+        "{log}"
+    );
+    assert_eq!(model.questions().len(), 3);
+}
