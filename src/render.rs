@@ -296,24 +296,69 @@ pub fn count(n: impl std::fmt::Display, word: &str) -> String {
     format!("{n} {word}{end}")
 }
 
+/// The parts of a bound, as texts.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundTexts<'a> {
+    pub attempts: &'a str,
+    pub verdicts: &'a str,
+    pub starts: &'a str,
+    /// The part that changes of the plan may add; empty without any.
+    pub changes: &'a str,
+    /// Questions to judges.
+    pub consults: Option<&'a str>,
+}
+
 /// The work that is left at most.
-pub fn bound(attempts: &str, verdicts: &str, starts: &str, consults: Option<&str>) -> String {
-    let judges = consults.map(|consults| format!(", {} to judges", count(consults, "question")));
+pub fn bound(texts: BoundTexts<'_>) -> String {
+    let and = if texts.changes.is_empty() {
+        " and"
+    } else {
+        ";"
+    };
+    let judges = texts
+        .consults
+        .map(|consults| format!(", {} to judges", count(consults, "question")));
     format!(
-        "ends after at most {} and {} ({} with retries{})",
-        count(attempts, "attempt"),
-        count(verdicts, "verdict"),
-        count(starts, "start"),
+        "ends after at most {}{}{and} {} ({} with retries{})",
+        count(texts.attempts, "attempt"),
+        texts.changes,
+        count(texts.verdicts, "verdict"),
+        count(texts.starts, "start"),
         judges.unwrap_or_default()
     )
 }
 
-/// The same of a view.
+/// The part that changes of the plan may add to a bound.
+pub fn changes(left: u32, attempts_each: &str) -> String {
+    let changes = count(left, "change");
+    format!("; and up to {attempts_each} more for each of at most {changes} of the plan")
+}
+
+/// The same of a view; empty where no planner may change the plan.
+pub fn changes_of(bound: &BoundView) -> String {
+    let more = bound.changes.as_ref();
+    more.map_or_else(String::new, |more| {
+        changes(more.left, &limits::plain(&more.attempts_each))
+    })
+}
+
+/// The attempts of a view, with those that changes of the plan may add.
+pub fn most_of(bound: &BoundView) -> String {
+    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound)
+}
+
+/// The whole bound of a view.
 pub fn bound_of(bound: &BoundView) -> String {
     let counts = [&bound.attempts, &bound.verdicts, &bound.starts];
     let [attempts, verdicts, starts] = counts.map(limits::plain);
     let consults = bound.consults.as_ref().map(limits::plain);
-    self::bound(&attempts, &verdicts, &starts, consults.as_deref())
+    self::bound(BoundTexts {
+        attempts: &attempts,
+        verdicts: &verdicts,
+        starts: &starts,
+        changes: &changes_of(bound),
+        consults: consults.as_deref(),
+    })
 }
 
 /// Names in a row, and the number of further ones.

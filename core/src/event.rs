@@ -29,7 +29,7 @@ use crate::{
         atom::PhaseLimit,
         final_result::EndedProcesses,
         objective::RequestKind,
-        record::{Choices, CorrectionType, RetireReason},
+        record::{Choices, CorrectionType, ReplanPlace, RetireReason},
     },
     verdict::{Basis, Measurement, Verdict},
 };
@@ -154,6 +154,12 @@ pub enum Event {
         verdicts_left: String,
         /// Includes every transient retry, repair and interruption.
         starts_left: String,
+        /// Changes of the plan that planners may still make.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changes_left: Option<u32>,
+        /// Attempts that each of them may add.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempts_a_change: Option<String>,
         /// Questions to judging roles at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consults_left: Option<String>,
@@ -216,6 +222,20 @@ pub enum Event {
         atom: AtomId,
         round: u32,
         because: String,
+    },
+    /// A planner changes the plan where nothing was left to try, or no change was admitted.
+    Replanned {
+        /// The step that plans anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        atom: Option<AtomId>,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = ReplanPlace::WORDS.map(|(word, _)| word))))]
+        place: ReplanPlace,
+        because: String,
+        /// The reason why no change was admitted.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        refused: String,
+        /// Changes that may still be tried.
+        left: u32,
     },
     /// The budget of a fragment is over and parts of it are open.
     PhaseOver {
@@ -473,7 +493,9 @@ impl Event {
 
     /// Whether it tells something of this atom, or of this group.
     pub fn is_about(&self, id: &AtomId) -> bool {
-        if let Event::Backtracked { changes, .. } = self {
+        if let Event::Replanned { atom, .. } = self {
+            atom.as_ref() == Some(id)
+        } else if let Event::Backtracked { changes, .. } = self {
             changes.iter().any(|change| change.group == *id)
         } else if let Event::Rebuilt { taken_back, .. } = self {
             taken_back.contains(id)

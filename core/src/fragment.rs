@@ -8,6 +8,7 @@
 //! The whole takes no more than its step was granted.
 
 mod budget;
+mod closing;
 mod form;
 #[cfg(test)]
 mod tests;
@@ -132,7 +133,11 @@ pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment
     };
     let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
-    faults.extend(form::count(plan.atoms.len(), asked));
+    let closing = closing::of(asked);
+    faults.extend(form::count(
+        plan.atoms.len() + usize::from(closing.is_some()),
+        asked,
+    ));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -154,6 +159,9 @@ pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment
         },
         atoms: renamed(asked, plan.atoms, &names, node),
     };
+    if let Some(closing) = closing {
+        closing::add(asked, &mut taken, closing);
+    }
     let faults = limits(asked, &mut taken, &names);
     match faults.is_empty() {
         true => Ok(taken),
@@ -302,7 +310,10 @@ fn depth(
 /// A fault if the very same plan has failed in this context.
 fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     let atom = asked.state.atom(asked.plan)?;
-    let mut made = atom.plan()?.made_in(asked.context);
+    let mut made = atom
+        .plan()?
+        .made_in(asked.context)
+        .chain(closing::others(asked));
     let known = made.find(|made| made.digest == fragment.digest)?;
     let message = format!("it is the plan of {}, which failed", known.attempt);
     let hint = "plan another way, by what failed";

@@ -26,6 +26,11 @@
 //! So the measure never rises, falls at each end of an attempt and each refuted base case, and is bounded below by (0,
 //! 0). Transient retries, interruptions and repairs leave it as it is: each has a cap of its own.
 //!
+//! **Changes of the plan** ([`granted`]) are granted their attempts and verdicts before they are made. With R changes
+//! left, both components have R grants more, and what earlier changes left over. A change is taken only if what the
+//! changed plan opens stays within one grant and what is over; the rest of it is over then. So each change that is
+//! tried, taken or not, lowers the measure by one attempt.
+//!
 //! **How often anything is started** ([`RunBound::starts`]) follows from it:
 //! - Each attempt that is left is started once, and once more for each of its transient retries.
 //! - A repair is started likewise, so often in each context.
@@ -34,6 +39,8 @@
 //! - A crash cuts off an atom only so often.
 //! - All else that is cut off at no cost is cut off by a context that closes or a selection that is refuted. Each of
 //!   these cuts off at most all that goes on side by side.
+
+pub mod granted;
 
 use num_bigint::BigUint;
 
@@ -65,6 +72,15 @@ pub struct Measure {
 
 impl Measure {
     pub fn of(seen: MeasureInput<'_>) -> Self {
+        let (open, granted) = (Self::open(seen), granted::of(seen.state));
+        Self {
+            attempts: open.attempts + granted.attempts,
+            verdicts: open.verdicts + granted.verdicts,
+        }
+    }
+
+    /// The measure of the plan as it is, without what is granted to changes of it.
+    pub fn open(seen: MeasureInput<'_>) -> Self {
         let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
         Self {
             attempts,
@@ -80,14 +96,15 @@ impl Measure {
         after: MeasureInput<'_>,
         touched: impl Iterator<Item = &'i AtomId>,
     ) -> Self {
-        let (mut gone, mut come) = (BigUint::ZERO, BigUint::ZERO);
+        let (before_granted, granted) = (granted::of(before.state), granted::of(after.state));
+        let (mut gone, mut come) = (before_granted.attempts, granted.attempts);
         for x in touched.filter_map(|id| after.graph.ix(id)) {
             gone += attempts_left(before, x);
             come += attempts_left(after, x);
         }
         Self {
             attempts: &self.attempts + come - gone,
-            verdicts: verdicts_left(after),
+            verdicts: verdicts_left(after) + granted.verdicts,
         }
     }
 
@@ -103,12 +120,24 @@ impl Measure {
 /// The upper bound of what can still happen, as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBound {
+    /// Without those of changes of the plan.
     pub attempts: BigUint,
     pub verdicts: BigUint,
+    /// The part that changes of the plan may add.
+    pub changes: Option<ChangesBound>,
     /// Starts of attempts, with every transient retry, repair and interruption.
     pub starts: BigUint,
     /// Questions to judges, with every repair of an answer; none where nothing is rated.
     pub consults: Option<BigUint>,
+}
+
+/// The most that planners may add to a bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesBound {
+    /// Changes that may still be tried.
+    pub left: u32,
+    /// Attempts that each of them may open.
+    pub attempts_each: BigUint,
 }
 
 impl RunBound {
@@ -123,6 +152,10 @@ impl RunBound {
             interruptions += granted * constraints.max_interruptions();
             interruptions += interruptions_left(seen, x);
         }
+        let granted = granted::of(seen.state);
+        let may_come = granted::tasks_left(seen.graph, seen.state);
+        repairs += &granted.attempts * constraints.max_repairs();
+        interruptions += BigUint::from(may_come) * constraints.max_interruptions();
         let closings = &measure.attempts + &measure.verdicts + &repairs;
         repairs += turns_left(seen, measure) * live_at_once(seen);
         let other_slots = BigUint::from(constraints.parallel_agents()) - 1_u32;
@@ -133,9 +166,18 @@ impl RunBound {
             Some(left) if left < *count => left,
             _ => count.clone(),
         };
+        let changes = granted::bound(seen.state);
+        let (attempts, verdicts) = match &changes {
+            None => (measure.attempts.clone(), measure.verdicts.clone()),
+            Some(_) => granted::without_changes(seen.state, measure),
+        };
         Self {
-            attempts: at_most(&measure.attempts),
-            verdicts: at_most(&measure.verdicts),
+            attempts: at_most(&attempts),
+            verdicts: at_most(&verdicts),
+            changes: changes.map(|changes| ChangesBound {
+                attempts_each: at_most(&changes.attempts_each),
+                ..changes
+            }),
             starts,
             consults: consults_left(seen, measure),
         }
@@ -193,12 +235,14 @@ fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
         graph.vertex(x).is_branching || chooses(x) || graph.above(x).any(chooses)
     };
     let groups = graph.groups().count();
-    if groups == 0 && graph.plans().next().is_none() {
+    let granted = granted::of(seen.state);
+    let changes = granted::changes_left(seen.state);
+    if groups == 0 && graph.plans().next().is_none() && changes == 0 {
         return BigUint::ZERO;
     }
     let contexts = graph.tasks().filter(|x| depends(*x));
     let contexts = contexts.map(|x| &graph.vertex(x).contexts + granted_left(seen, x));
-    contexts.sum::<BigUint>() + groups + &measure.verdicts
+    contexts.sum::<BigUint>() + groups + &measure.verdicts + granted.attempts + changes
 }
 
 /// Maximum of tasks that are live at the same time.
@@ -209,7 +253,8 @@ fn live_at_once(seen: MeasureInput<'_>) -> BigUint {
         let plan = atom.and_then(|atom| atom.plan());
         plan.map_or(1, |plan| u64::from(plan.grant(constraints).atoms) + 1)
     };
-    BigUint::from(seen.graph.tasks().map(of).sum::<u64>())
+    let may_come = granted::tasks_left(seen.graph, seen.state);
+    BigUint::from(seen.graph.tasks().map(of).sum::<u64>() + may_come)
 }
 
 fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {

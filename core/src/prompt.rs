@@ -12,6 +12,7 @@ mod others;
 mod planning;
 mod preview;
 mod rating;
+mod replan;
 mod results;
 mod section;
 mod subject;
@@ -55,7 +56,7 @@ const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
     + others::BYTES_MAX
     + workplace::BYTES_MAX
     + GAPS_BYTES_MAX;
-const _: () = assert!(planning::BYTES_MAX <= task::OF_TASK_BYTES_MAX);
+const _: () = assert!(planning::BYTES_MAX + replan::BYTES_MAX <= task::OF_TASK_BYTES_MAX);
 const _: () = assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN <= BYTES_MAX);
 
 /// Everything that a prompt is made from.
@@ -108,6 +109,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     let after = Prompt::of([
         others::at_work(subject),
         others::patterns(subject),
+        replan::section(subject),
         planning::rounds(subject),
         planning::budget(subject),
         workplace::place(subject, inputs.ending),

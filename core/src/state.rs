@@ -46,8 +46,8 @@ pub use records::Records;
 pub use role::Role;
 pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
 pub use run::{
-    AgentSpent, AgentWait, Intent, MeasureText, PatternRecord, ResultCommit, Run, RunStatus, Spent,
-    StartedFrom,
+    AgentSpent, AgentWait, ChangeGrant, DecimalText, Intent, MeasureText, PatternRecord,
+    ResultCommit, Run, RunStatus, Spent, StartedFrom,
 };
 pub use shared::Shared;
 pub use side::SideFile;

@@ -30,7 +30,7 @@ use crate::{
     verdict::Verdict,
     world::World,
 };
-pub use bound::{BoundView, bound};
+pub use bound::{BoundView, ChangesBoundView, bound, bound_of_start};
 pub use budget::Budget;
 use budget::budget;
 use leaves::{LeafStand, leaves};

@@ -33,7 +33,7 @@ use crate::{
         active::{self, ActiveGraph},
     },
     id::AtomId,
-    measure::{Measure, MeasureInput, RunBound},
+    measure::{Measure, MeasureInput, RunBound, granted},
     search::{self, ValidContexts},
     state::{PhaseLimit, ResultCommit, State, Workspace, record::Choices},
 };
@@ -111,6 +111,23 @@ impl World {
     /// An upper bound of what can still happen.
     pub fn bound(&self) -> RunBound {
         RunBound::of(self.measured(), &self.measure)
+    }
+
+    /// The same when a loop starts that has a planner or has none.
+    pub fn bound_of_start(&self, changes_plans: bool) -> RunBound {
+        let mut state = self.state.clone();
+        let run = Arc::make_mut(&mut state.run);
+        let is_in_force = run.grant.as_ref().is_some_and(|grant| grant.is_in_force());
+        match changes_plans {
+            true if is_in_force || state.objective.constraints.max_replans() == 0 => {}
+            true => run.grant = Some(granted::anew(&self.graph, &self.state)),
+            false => run.grant = None,
+        }
+        let seen = MeasureInput {
+            state: &state,
+            ..self.measured()
+        };
+        RunBound::of(seen, &Measure::of(seen))
     }
 
     pub(crate) fn measured(&self) -> MeasureInput<'_> {

@@ -82,6 +82,9 @@ impl Config {
                 table.set(role, agent.name);
             }
         }
+        if let Ok(Some(planner)) = self.agent(Role::Planner, None) {
+            table.set_planner(planner.name);
+        }
         for name in self.names() {
             let agent = self.by_name(&name, "the configuration").ok();
             if let Some(tells) = agent.and_then(|agent| agent.tells_cost()) {

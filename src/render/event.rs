@@ -5,12 +5,12 @@ use descent_core::{
     id::AtomId,
     state::{
         atom::PhaseLimit,
-        record::{CorrectionType, RetireReason},
+        record::{CorrectionType, ReplanPlace, RetireReason},
     },
     verdict::Verdict,
 };
 
-use super::{Line, bound, count, line, listed, time};
+use super::{BoundTexts, Line, bound, changes, count, line, listed, time};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -38,13 +38,20 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             verdicts_left,
             starts_left,
             consults_left,
+            changes_left,
+            attempts_a_change,
             ..
         } => {
-            let consults = consults_left.as_deref();
-            (
-                "run",
-                bound(attempts_left, verdicts_left, starts_left, consults),
-            )
+            let more = changes_left.zip(attempts_a_change.as_deref());
+            let more = more.map_or_else(String::new, |(left, each)| changes(left, each));
+            let texts = BoundTexts {
+                attempts: attempts_left,
+                verdicts: verdicts_left,
+                starts: starts_left,
+                changes: &more,
+                consults: consults_left.as_deref(),
+            };
+            ("run", bound(texts))
         }
         Event::AttemptStarted {
             atom,
@@ -97,6 +104,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             "replanned",
             format!("{atom}: nothing is left of its plan, {}", line(because)),
         ),
+        Event::Replanned { .. } => ("replanned", replanned(event)),
         Event::PhaseOver {
             atom,
             limit,
@@ -383,6 +391,39 @@ fn cause(why: &str, conflict: &[String]) -> String {
         [] => line(why),
         paths => format!("{}: {}", line(why), line(&listed(paths, NAMES_MAX))),
     }
+}
+
+/// A change of the plan, or one that was not admitted.
+fn replanned(event: &Event) -> String {
+    let Event::Replanned {
+        atom,
+        place,
+        because,
+        refused,
+        left,
+    } = event
+    else {
+        return String::new();
+    };
+    let because = line(because);
+    let left = match left {
+        0 => "it was the last change".to_owned(),
+        left => format!("{} left", count(left, "change")),
+    };
+    let what = match place {
+        ReplanPlace::Choice => "is one more choice, and plans",
+        ReplanPlace::Atom => "becomes a step that plans",
+        ReplanPlace::Round => "plans once more",
+        ReplanPlace::Root => "plans what is missing",
+        ReplanPlace::Nowhere => {
+            return format!(
+                "no change is admitted: {}; {because}; {left}",
+                line(refused)
+            );
+        }
+    };
+    let atom = atom.as_ref().map_or("", |atom| atom.as_str());
+    format!("{atom} {what}: {because}; {left}")
 }
 
 /// The parts that a phase left open when its budget ended.

@@ -2,3 +2,4 @@
 
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
+pub(crate) mod replans;

@@ -12,7 +12,8 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        AtomStatus, Binding, Correction, Entry, EntryKind, MeasureText, RunStatus, State,
+        AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, RunStatus,
+        State,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -123,6 +124,7 @@ impl<'d> Draft<'d> {
                 &self.state.objective.constraints,
             );
             let what = limits::difference(old, new);
+            self.grant_anew();
             self.open_within_limits(Some(old));
             self.correct(CorrectionType::ConstraintChange, what);
         }
@@ -169,6 +171,7 @@ impl<'d> Draft<'d> {
 
     /// Records an edit of a state that is not known: only its fact.
     pub(super) fn follow_unknown(&mut self) {
+        self.grant_anew();
         let what = "edited; what stood there before is not kept";
         self.open_within_limits(None);
         self.correct(CorrectionType::DagAdjustment, what);
@@ -198,6 +201,7 @@ impl<'d> Draft<'d> {
         self.state.trail = doubts::entries(&self.state).into();
         self.reopen_failed(|_, _| true);
         let run = Arc::make_mut(&mut self.state.run);
+        run.grant = run.grant.as_ref().map(ChangeGrant::anew);
         run.verdicts = Default::default();
         run.agreed = None;
         run.epoch = Epoch(run.epoch.0 + 1);
@@ -222,6 +226,7 @@ impl<'d> Draft<'d> {
             }
         }
         if !changes.is_empty() {
+            self.grant_anew();
             self.effects.push(Consequence::GraphReopened);
         }
         let kids = |state: &State| -> BTreeSet<AtomId> {
@@ -239,6 +244,14 @@ impl<'d> Draft<'d> {
         let lists = [("added", added), ("removed", removed)];
         let lists = told::lists(&lists).into_iter().chain(changed);
         self.correct_all(CorrectionType::DagAdjustment, lists);
+    }
+
+    /// Grants changes of the plan anew, by the plan as it is now.
+    pub(super) fn grant_anew(&mut self) {
+        if self.state.run.grant.is_some() {
+            let run = Arc::make_mut(&mut self.state.run);
+            run.grant = run.grant.as_ref().map(ChangeGrant::anew);
+        }
     }
 
     fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {

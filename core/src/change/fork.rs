@@ -34,6 +34,7 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     run.spent_by_agent = Default::default();
     run.iteration = 0;
     run.last_result = None;
+    run.grant = None;
     run.delivered = None;
     run.status = RunStatus::Aligned;
     let from = Node::object(alloc::vec![

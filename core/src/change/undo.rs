@@ -274,6 +274,7 @@ impl Undo<'_, '_> {
         self.tree(&mut run);
         self.verdicts(&mut run);
         self.draft.state.run = Arc::new(run);
+        self.draft.grant_anew();
         self.draft.measure();
         self.tell();
     }

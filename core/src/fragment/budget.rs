@@ -278,16 +278,19 @@ impl Remaining {
             let tried = atom.plan()?.task.tried(asked.context)?;
             Some(tried.rounds)
         });
-        let replans = u64::from(constraints.max_replans())
-            .saturating_sub(crate::state::atom::replans(asked.state));
+        let replans = crate::state::atom::replans_left(asked.state);
         let refinements = grant
             .rounds
             .saturating_sub(tried.unwrap_or(0))
             .saturating_sub(1);
+        // The closing atom counts among them.
+        let closing = u32::from(super::closing::of(asked).is_some());
         Self {
-            atoms: in_all.min(constraints.max_fragment_atoms()),
+            atoms: in_all
+                .min(constraints.max_fragment_atoms())
+                .saturating_sub(closing),
             depth: super::depth_max(asked),
-            tasks_in_contexts: grant.atoms,
+            tasks_in_contexts: grant.atoms.saturating_sub(closing),
             alternatives: grant.alternatives,
             phases,
             refinements: refinements.min(u32::try_from(replans).unwrap_or(u32::MAX)),

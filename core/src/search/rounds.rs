@@ -30,8 +30,7 @@ pub fn round(state: &State, plan: &PlanningStep, context: &Digest) -> Round {
     if made > rounds as usize {
         let constraints = &state.objective.constraints;
         let most = plan.grant(constraints).rounds;
-        let may_plan_again = rounds.saturating_add(1) < most
-            && atom::replans(state) < u64::from(constraints.max_replans());
+        let may_plan_again = rounds.saturating_add(1) < most && atom::replans_left(state) > 0;
         return Round::Made { may_plan_again };
     }
     match tried.is_some_and(|tried| tried.has_failed()) {

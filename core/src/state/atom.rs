@@ -4,13 +4,15 @@ pub mod binding;
 mod ends;
 mod kids;
 mod phase;
+mod placed;
 mod plan;
 pub(crate) mod rules;
 mod text;
 
 pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
-pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans};
+pub use placed::Placed;
+pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans, replans_left};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 

@@ -4,7 +4,9 @@
 //! the typed values that are read from it, never by the tree.
 
 mod correction;
+mod evidence;
 mod growth;
+mod replan;
 mod tool_call;
 
 use alloc::{
@@ -18,6 +20,7 @@ pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
 };
 pub use growth::added;
+pub use replan::{ReplanEntry, ReplanPlace};
 pub use tool_call::{TRIED_MAX, ToolCall};
 
 use super::{
@@ -54,6 +57,7 @@ pub enum EntryKind {
     Backtrack(BacktrackEntry),
     Plan(PlanEntry),
     Refine(RefineEntry),
+    Replan(ReplanEntry),
     Drop(DropEntry),
     InDoubt(InDoubtEntry),
     RequestRetired(RequestRetiredEntry),
@@ -229,17 +233,6 @@ record! {
     /// A correction of the graph
     pub struct UserCorrectionEntry {
         always description: String,
-    }
-}
-
-impl EvidenceRecord {
-    pub fn of(check: String, verdict: &str, on: String) -> Self {
-        Self {
-            check: Some(check),
-            verdict: Some(verdict.into()),
-            on: Some(on),
-            ..Self::default()
-        }
     }
 }
 
@@ -454,6 +447,7 @@ entry_kinds! {
     Backtrack BacktrackEntry = "backtrack",
     Plan PlanEntry = "plan",
     Refine RefineEntry = "refine",
+    Replan ReplanEntry = "replan",
     Drop DropEntry = "drop",
     InDoubt InDoubtEntry = "in_doubt",
     RequestRetired RequestRetiredEntry = "request_retired",

@@ -2,11 +2,13 @@
 
 mod consults;
 pub mod final_result;
+mod grant;
 mod spent;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use final_result::FinalResult;
+pub use grant::ChangeGrant;
 pub use spent::{AgentSpent, Spent};
 
 use super::{
@@ -58,6 +60,8 @@ record! {
         /// The newest 50 ratings of judges, oldest first
         filled[program] ratings: Shared<Vec<Rating>>,
         optional[program] measure: MeasureText,
+        /// The changes of the plan that a configured planner may still make
+        optional[program] grant: ChangeGrant,
         /// How the last run ended
         optional[program] last_result: FinalResult,
         /// The lineage and serial that this one was forked from
@@ -242,6 +246,7 @@ impl Default for Run {
             consult: None,
             ratings: Shared::default(),
             measure: None,
+            grant: None,
             last_result: None,
             parent: None,
             extra: Extra::default(),

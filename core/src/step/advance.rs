@@ -8,10 +8,11 @@ use super::{
     attempt_end,
     backtrack::{self, BlockCause},
     candidate, consult,
+    dead_end::{self, DeadEnd, DeadEndFacts},
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, reconcile, redirect, run_end,
+    phase, planning, reconcile, redirect, replan, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -30,6 +31,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     if judgement::judge(&requests(transaction)) == Judgement::AwaitChange {
         return;
     }
+    replan::grant(transaction);
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     consult::follow(transaction);
@@ -67,41 +69,77 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     false
 }
 
-/// True if the selection changed, a phase came to its end, or an agent cannot be used.
+/// True if the selection or the plan changed, a phase came to its end, or an agent cannot be used.
 fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     if phase::end_over(transaction) {
         return true;
     }
     match blocked {
         // Other attempts go on meanwhile.
-        Some(blocked) => match backtrack::choose(transaction, &blocked) {
-            Some(choice) => {
-                planning::plan_again(transaction, &choice.selection, &choice.because);
+        Some(blocked) => {
+            if at_a_dead_end(transaction, &blocked) {
                 return true;
             }
-            None => at_a_dead_end(transaction),
-        },
+        }
         None => dispatch::go_on(transaction),
     }
     // Something that was to start cannot: that is judged at once.
     transaction.session.unavailable.is_some()
 }
 
-/// No selection is left. If a person must be asked, the run ends for that; else attempts that are ready come to their
-/// end first.
-fn at_a_dead_end(transaction: &mut Transaction) {
+/// The selection in force is blocked. True if another was taken, or the plan changed.
+fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
+    let choice = backtrack::choose(transaction, blocked);
+    let mut facts = DeadEndFacts {
+        another_selection: choice.is_some(),
+        ..DeadEndFacts::default()
+    };
+    if choice.is_none() {
+        facts = without_selection(transaction);
+    }
+    match dead_end::judge(&facts) {
+        DeadEnd::TakeSelection => {
+            if let Some(choice) = choice {
+                planning::plan_again(transaction, &choice.selection, &choice.because);
+            }
+            return true;
+        }
+        DeadEnd::AskFirst(reason) => end(transaction, reason),
+        DeadEnd::BringToEnd | DeadEnd::AwaitVerdict => {}
+        DeadEnd::ChangePlan => {
+            replan::change(transaction, blocked);
+            return true;
+        }
+        DeadEnd::AskForGuidance => end(transaction, Reason::Guidance),
+        DeadEnd::Complete | DeadEnd::End => end(transaction, Reason::NoChoice),
+    }
+    false
+}
+
+/// The facts where no selection is left. It starts ready work, and has the tree to deliver judged only after that.
+fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     let in_doubt = has_live(transaction, |status| {
         matches!(status, AtomStatus::InDoubt(_))
     });
-    let asks = in_doubt.then_some(Reason::InDoubt);
-    match asks.or_else(|| unconfirmed(transaction)) {
-        Some(reason) => end(transaction, reason),
-        None if dispatch::bring_to_end(transaction) => {}
-        None if has_live(transaction, |status| *status == AtomStatus::NeedsGuidance) => {
-            end(transaction, Reason::Guidance)
-        }
-        None => end(transaction, Reason::NoChoice),
+    let in_doubt = in_doubt.then_some(Reason::InDoubt);
+    let mut facts = DeadEndFacts {
+        asks_first: in_doubt.or_else(|| unconfirmed(transaction)),
+        may_change: replan::may_change(transaction),
+        awaits_guidance: has_live(transaction, |status| *status == AtomStatus::NeedsGuidance),
+        ..DeadEndFacts::default()
+    };
+    if facts.asks_first.is_some() {
+        return facts;
     }
+    facts.is_at_work = dispatch::bring_to_end(transaction);
+    if !facts.is_at_work {
+        match delivery::choose(transaction) {
+            Delivery::Awaited => facts.awaits_verdict = true,
+            Delivery::Holds(_) => facts.base_case_holds = true,
+            Delivery::Best(_) => {}
+        }
+    }
+    facts
 }
 
 /// The facts that requests make, without those of the work.

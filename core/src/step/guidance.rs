@@ -5,19 +5,24 @@
 
 use alloc::{collections::BTreeMap, sync::Arc};
 
-use super::transaction::Transaction;
+use super::{replan, transaction::Transaction};
 use crate::{
     event::Event,
     search::{self, SearchSpace},
     state::{AtomStatus, Intent, OnStuck},
 };
 
-/// Has the atom wait for guidance, if its last two failures in this context are alike and nothing else can be chosen.
+/// Has the atom wait for guidance, if its last two failures in this context are alike, nothing else can be chosen, and no
+/// planner may change the plan.
 /// Its attempts stay.
 pub(super) fn ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     let asks = transaction.state.objective.constraints.on_stuck() == OnStuck::Ask;
     let is_plan = transaction.plan_of(&intent.atom).is_some();
-    if !asks || is_plan || !failed_alike(transaction, intent) || has_choice(transaction, intent) {
+    let may_change = replan::may_change(transaction);
+    if !asks || is_plan || may_change || !failed_alike(transaction, intent) {
+        return;
+    }
+    if has_choice(transaction, intent) {
         return;
     }
     if let Some(task) = transaction.task(&intent.atom) {

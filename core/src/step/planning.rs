@@ -17,6 +17,7 @@ use crate::{
     fragment::{self, AcceptedFragment, FragmentRequest},
     graph::{Ix, active::Selection},
     id::{AtomId, AttemptId},
+    measure::granted,
     search::{
         self,
         rounds::{self, Round},
@@ -159,6 +160,9 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
     tried.rounds += 1;
     (tried.attempts, tried.transient) = (0, 0);
     let round = tried.rounds;
+    if let Some(grant) = granted::after_round(&transaction.state) {
+        transaction.run().grant = Some(grant);
+    }
     set_aside(transaction, id);
     transaction.record(EntryKind::Refine(RefineEntry {
         atom: id.clone(),

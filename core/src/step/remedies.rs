@@ -16,7 +16,8 @@ use crate::{
     measure,
     search::rounds::{self, Round},
     state::{
-        AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit, atom::replans,
+        AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit,
+        atom::replans_left,
     },
     verdict::assertions,
     world::doubts,
@@ -193,6 +194,10 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
             .plans()
             .filter_map(|x| planned_out(transaction, x)),
     );
+    let grant = transaction.state.run.grant.as_ref();
+    if grant.is_some_and(|grant| grant.is_in_force() && grant.left == 0) {
+        remedies.insert(Remedy::Raise(RaisableLimit::Replans));
+    }
     failed.truncate(MOVES_MAX.saturating_sub(remedies.len() + 1).max(1));
     let mut moves = failed;
     moves.push("add a choice or change an atom in the state file, then descent run".to_string());
@@ -242,8 +247,7 @@ fn planned_out(transaction: &Transaction, x: Ix) -> Option<Remedy> {
     if rounds::round(&transaction.state, plan, context) != last {
         return None;
     }
-    let constraints = &transaction.state.objective.constraints;
-    let is_of_all = replans(&transaction.state) >= u64::from(constraints.max_replans());
+    let is_of_all = replans_left(&transaction.state) == 0;
     Some(Remedy::Raise(if is_of_all {
         RaisableLimit::Replans
     } else {

@@ -7,8 +7,8 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, transaction::Transaction,
-    usage,
+    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, replan,
+    transaction::Transaction, usage,
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
@@ -57,6 +57,7 @@ pub(super) fn started(
     let started = transaction.state.run.attempts_started;
     let continued = u64::try_from(continued).unwrap_or(u64::MAX);
     transaction.session.started_with = started.saturating_sub(continued);
+    replan::grant(transaction);
     let refuted = transaction.refuted.len();
     let seen = MeasureInput {
         graph: &transaction.graph,
@@ -70,7 +71,11 @@ pub(super) fn started(
         attempts_left: left.attempts.to_string(),
         verdicts_left: left.verdicts.to_string(),
         starts_left: left.starts.to_string(),
-        consults_left: left.consults.map(|count| count.to_string()),
+        consults_left: left.consults.as_ref().map(|count| count.to_string()),
+        changes_left: left.changes.as_ref().map(|changes| changes.left),
+        attempts_a_change: left
+            .changes
+            .map(|changes| changes.attempts_each.to_string()),
     });
 }
 

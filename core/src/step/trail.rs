@@ -113,6 +113,7 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
         EntryKind::Refuted(_)
         | EntryKind::Plan(_)
         | EntryKind::Refine(_)
+        | EntryKind::Replan(_)
         | EntryKind::Drop(_)
         | EntryKind::InDoubt(_)
         | EntryKind::RequestRetired(_)

@@ -331,6 +331,12 @@ impl Transaction {
         self.is_rebuilt = true;
     }
 
+    /// Computes anew which refuted selections still count, after the plan was changed.
+    pub(super) fn recount_refuted(&mut self) {
+        let refuted = search::refuted(&self.graph, &self.state);
+        self.facts.refuted = Arc::new(refuted);
+    }
+
     pub(super) fn set_selection(&mut self, selection: Selection) {
         self.facts.active = Arc::new(ActiveGraph::of(&self.graph, selection));
         self.is_settled = false;

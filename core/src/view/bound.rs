@@ -8,7 +8,7 @@ use alloc::string::ToString as _;
 use num_bigint::BigUint;
 use serde::Serialize;
 
-use crate::{doc::Node, state::FreeValue, world::World};
+use crate::{doc::Node, measure::RunBound, state::FreeValue, world::World};
 
 /// The bound of the remaining work; decimal strings above 2^64.
 #[derive(Debug, Serialize)]
@@ -21,10 +21,31 @@ pub struct BoundView {
     /// Questions to judges; absent where nothing is rated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consults: Option<FreeValue>,
+    /// The part that changes of the plan by planners may add; absent if no planner may change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangesBoundView>,
+}
+
+/// The most that changes of the plan may add.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangesBoundView {
+    /// Changes that may still be tried.
+    pub left: u32,
+    /// Attempts that each of them may add.
+    pub attempts_each: FreeValue,
 }
 
 pub fn bound(world: &World) -> BoundView {
-    let bound = world.bound();
+    shown(world.bound())
+}
+
+/// The bound of a run that is to be started, where a planner is configured or not.
+pub fn bound_of_start(world: &World, changes_plans: bool) -> BoundView {
+    shown(world.bound_of_start(changes_plans))
+}
+
+fn shown(bound: RunBound) -> BoundView {
     let counted = |count: &BigUint| match u64::try_from(count) {
         Ok(count) => Node::uint(count),
         Err(_) => Node::string(count.to_string()),
@@ -34,5 +55,9 @@ pub fn bound(world: &World) -> BoundView {
         verdicts: counted(&bound.verdicts),
         starts: counted(&bound.starts),
         consults: bound.consults.as_ref().map(counted),
+        changes: bound.changes.map(|changes| ChangesBoundView {
+            left: changes.left,
+            attempts_each: counted(&changes.attempts_each),
+        }),
     }
 }

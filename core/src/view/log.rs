@@ -256,6 +256,13 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             round: refine.round,
             because: refine.reason.clone(),
         },
+        EntryKind::Replan(replan) => Event::Replanned {
+            atom: replan.atom.clone(),
+            place: replan.place,
+            because: replan.reason.clone(),
+            refused: replan.refused.clone(),
+            left: replan.left,
+        },
         EntryKind::Drop(dropped) => Event::PhaseOver {
             atom: dropped.atom.clone(),
             limit: dropped.limit?,
@@ -283,11 +290,6 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
 
 /// The checks that spoke against a selection: not an assertion of which nobody said anything.
 pub(super) fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
-    let has_failed = |one: &&EvidenceRecord| match one.verdict.as_deref() {
-        Some("pass") => false,
-        Some("unknown") => one.duration_ms.is_some(),
-        _ => true,
-    };
-    let failed = evidence.iter().filter(has_failed);
+    let failed = evidence.iter().filter(|one| one.speaks_against());
     failed.filter_map(|one| one.check.clone()).collect()
 }

@@ -12,6 +12,8 @@ use crate::{
 pub struct AgentTable {
     by_role: BTreeMap<Role, AgentName>,
     by_atom: BTreeMap<AtomId, AgentName>,
+    /// Whether planners may change the plan: an agent is configured for that role, and not only a worker.
+    changes_plans: bool,
     /// Whether an agent tells its cost, as far as that is known.
     tells_cost: BTreeMap<AgentName, bool>,
 }
@@ -19,6 +21,17 @@ pub struct AgentTable {
 impl AgentTable {
     pub fn set(&mut self, role: Role, agent: AgentName) {
         self.by_role.insert(role, agent);
+    }
+
+    /// Has an agent of its own do what planners do.
+    pub fn set_planner(&mut self, agent: AgentName) {
+        self.set(Role::Planner, agent);
+        self.changes_plans = true;
+    }
+
+    /// Whether planners may change the plan.
+    pub fn changes_plans(&self) -> bool {
+        self.changes_plans
     }
 
     /// An agent for one atom alone.

@@ -13,6 +13,7 @@ use descent_core::{
 
 use super::{
     model::Kind,
+    planners::{INSTEAD, MEND},
     sim::{Piece, Sim, outcome},
 };
 
@@ -104,7 +105,10 @@ impl Sim<'_> {
     fn in_place(&self, scope: &Scope) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for id in self.world.state.all_atoms().into_keys() {
-            let node = &self.model.nodes[self.node(id)];
+            let Some(known) = self.known(id) else {
+                continue;
+            };
+            let node = &self.model.nodes[known];
             let x = self.world.graph.ix(id).expect("an atom of the graph");
             if self.world.solved()[x] && node.kind == Kind::Task && !node.is_silent {
                 pieces.push(Piece {
@@ -136,22 +140,25 @@ impl Sim<'_> {
     fn measure_leaf(&mut self, scope: &Scope, pieces: &[Piece], leaf: &Digest) -> Measurement {
         let holds = match scope {
             Scope::BaseCase => {
-                let name = |piece: &Piece| {
-                    let x = self.node(&AtomId::new(piece.atom.as_str()));
-                    self.model.nodes[x].id.clone()
-                };
+                let name = |piece: &Piece| self.name(&AtomId::new(piece.atom.as_str()));
                 let atoms: BTreeSet<String> = pieces.iter().map(name).collect();
                 let enough = &self.model.enough;
                 let is_enough = match enough.is_empty() {
+                    true if atoms.contains(MEND) => true,
                     true => self.good_trees.contains(&atoms),
                     false => enough
                         .iter()
-                        .all(|x| atoms.contains(&self.model.nodes[*x].id)),
+                        .all(|x| atoms.contains(&self.model.nodes[*x].id) || atoms.contains(MEND)),
                 };
                 pieces.iter().all(|piece| piece.is_good) && is_enough
             }
             Scope::Atom(id) => {
                 let atom = atom_of(&self.world, id);
+                if self.known(&AtomId::new(atom.as_str())).is_none() {
+                    // A closing atom: what it keeps the checks of was done another way.
+                    let mut done = pieces.iter().map(|piece| self.proposed_of(piece));
+                    return self.command(i32::from(!done.any(|name| name.starts_with(INSTEAD))));
+                }
                 pieces
                     .iter()
                     .any(|piece| piece.atom == atom && piece.is_good)
@@ -163,6 +170,10 @@ impl Sim<'_> {
         } else {
             i32::from(!holds)
         };
+        self.command(code)
+    }
+
+    fn command(&self, code: i32) -> Measurement {
         let what = MeasurementKind::Command {
             how: CommandEnd::Exit(code),
             matched: None,
@@ -177,7 +188,9 @@ impl Sim<'_> {
     }
 
     fn attempt(&mut self, intent: &Intent) -> Input {
-        let x = self.node(&intent.atom);
+        let Some(x) = self.known(&intent.atom) else {
+            return self.unknown(intent);
+        };
         let node = &self.model.nodes[x];
         let outcome = if self.rng.percent(self.faults.transient) {
             outcome(75)
@@ -220,28 +233,38 @@ impl Sim<'_> {
 
     /// The node of the model for an atom, planned or not.
     pub(crate) fn node(&self, id: &AtomId) -> usize {
-        let atom = self.world.state.atom(id);
-        let origin = atom.and_then(|atom| atom.origin.as_ref());
-        let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
-        self.model.ix(proposed.unwrap_or(id.as_str()))
+        self.known(id).expect("an atom of the model")
+    }
+
+    /// The node for an atom; none where a change of the plan brought it.
+    pub(crate) fn known(&self, id: &AtomId) -> Option<usize> {
+        if self.is_new(id) {
+            return None;
+        }
+        Some(self.model.ix(&self.proposed(id)))
     }
 
     fn succeeds(&self, intent: &Intent) -> bool {
-        let x = self.node(&intent.atom);
+        let Some(x) = self.known(&intent.atom) else {
+            return self.is_good(&intent.atom);
+        };
         let pair = |(group, choice): (&AtomId, &AtomId)| {
-            let (group, choice) = (self.node(group), self.node(choice));
+            let (group, choice) = (self.known(group)?, self.known(choice)?);
             match self.model.nodes[group].kind {
-                Kind::Plan => (group, self.model.nodes[choice].parent.expect("a fragment")),
-                _ => (group, choice),
+                Kind::Plan => Some((group, self.model.nodes[choice].parent.expect("a fragment"))),
+                _ => Some((group, choice)),
             }
         };
-        let choices: BTreeMap<usize, usize> = intent.choices.iter().map(pair).collect();
+        let choices: BTreeMap<usize, usize> = intent.choices.iter().filter_map(pair).collect();
         self.model
             .succeeds(x, intent.n, |group| choices.get(&group).copied())
     }
 
     fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Input {
-        let x = self.node(&intent.atom);
+        let is_silent = match self.known(&intent.atom) {
+            Some(x) => self.model.nodes[x].is_silent,
+            None => self.changes_nothing(&intent.atom),
+        };
         let Some(base) = onto.clone() else {
             assert!(self.is_shared());
             return Input::Tried {
@@ -250,7 +273,7 @@ impl Sim<'_> {
                 merge: Merge::Unchanged { tree: None },
             };
         };
-        let merge = if self.model.nodes[x].is_silent {
+        let merge = if is_silent {
             Merge::Unchanged {
                 tree: Some(self.tree_of(base.as_str())),
             }

@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    sync::Arc,
 };
 
 use descent_core::{
     desired,
     event::{Event, Input, Leftovers, Merge, Observation, Outcome},
     graph::validate,
-    id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
+    id::{AgentName, AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
         Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
@@ -17,10 +18,10 @@ use descent_core::{
     },
     step::{self, Transition},
     verdict::CommandEnd,
-    world::{Session, World, trail_limits::TrailLimits},
+    world::{AgentTable, Session, World, trail_limits::TrailLimits},
 };
 
-use super::{model::Model, rng::Rng};
+use super::{model::Model, planners::Planner, rng::Rng};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,6 +57,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) world: World,
     pub(crate) session: Session,
     pub(crate) slots: u32,
+    /// Who plans where nothing is left to try; without one no planner is configured.
+    pub(crate) planner: Option<Planner>,
     pub(crate) now: u64,
     /// Active time of a wait that is not reported yet.
     passed_ms: u64,
@@ -103,6 +106,7 @@ impl<'m> Sim<'m> {
             world: World::new(state),
             session: session(slots, faults),
             slots,
+            planner: None,
             now: 1_700_000_000_000,
             passed_ms: 0,
             is_clock_set: false,
@@ -124,6 +128,23 @@ impl<'m> Sim<'m> {
         }
     }
 
+    /// Has that planner change the plan.
+    pub(crate) fn with_planner(mut self, planner: Planner) -> Self {
+        self.planner = Some(planner);
+        self.session = self.new_session();
+        self
+    }
+
+    fn new_session(&self) -> Session {
+        let mut session = session(self.slots, self.faults);
+        if self.planner.is_some() {
+            let mut agents = AgentTable::default();
+            agents.set_planner(AgentName::from("planner"));
+            session.agents = Arc::new(agents);
+        }
+        session
+    }
+
     /// Runs from the start to the end of a run; gives the word of its ending.
     pub(crate) fn run(&mut self) -> &'static str {
         self.begin();
@@ -133,7 +154,7 @@ impl<'m> Sim<'m> {
             }
             if !self.turn() {
                 if self.world.state.run.status == RunStatus::Stopped {
-                    self.session = session(self.slots, self.faults);
+                    self.session = self.new_session();
                     self.begin();
                     continue;
                 }
@@ -178,7 +199,7 @@ impl<'m> Sim<'m> {
             .state
             .expect("a state");
         self.world = World::new(state);
-        self.session = session(self.slots, self.faults);
+        self.session = self.new_session();
         self.begin();
     }
 
@@ -292,7 +313,7 @@ impl<'m> Sim<'m> {
         let refutes = next
             .events
             .iter()
-            .any(|event| matches!(event, Event::Refuted { .. }));
+            .any(|event| matches!(event, Event::Refuted { .. } | Event::Replanned { .. }));
         self.events.extend(next.events.iter().cloned());
         if !next.is_quiet {
             self.rendered.update(&next.world.state, &next.touched);
@@ -397,6 +418,10 @@ impl<'m> Sim<'m> {
             let atom = self.world.state.atom(&AtomId::new(context.0.as_str()));
             // A planning step has that many in each of its rounds.
             let plan = atom.and_then(|atom| atom.plan());
+            // A placed one may be asked once more, and a person's may get a round more.
+            if self.planner.is_some() && plan.is_some() {
+                continue;
+            }
             let rounds = plan.and_then(|plan| plan.grant.as_ref()?.rounds);
             assert!(
                 *count <= self.model.max_attempts * rounds.unwrap_or(1),

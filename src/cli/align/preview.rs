@@ -115,7 +115,7 @@ pub(super) fn output<'a>(
             true => flags(comparison),
             false => Vec::new(),
         },
-        bound: view::bound(world),
+        bound: view::bound_of_start(world, config.table().changes_plans()),
         atoms: world.graph.len(),
         workspace: objective.constraints.workspace().word(),
         worker: config.worker_line(),
@@ -136,7 +136,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page.push(head("the work:"));
     work(&mut page, world, shown.is_whole);
     page.gap();
-    add(&mut page, &limits(world));
+    add(&mut page, &limits(world, shown.config));
     page.gap();
     add(&mut page, &places(world, shown));
     let warnings = warnings(world, shown);
@@ -323,13 +323,14 @@ fn difference(comparison: &CheckoutComparison) -> String {
     text.join("\n")
 }
 
-fn limits(world: &World) -> String {
+fn limits(world: &World, config: &Config) -> String {
+    let bound = view::bound_of_start(world, config.table().changes_plans());
     let constraints = &world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.time_budget.as_ref();
     format!(
         "at most {}, then it ends; {} an attempt; {}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
-        render::count(&world.measure().attempts, "attempt"),
+        render::most_of(&bound),
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!(
             "{} in all",

@@ -63,11 +63,17 @@ impl Validator<'_> {
         }
     }
 
+    /// A step that the program placed counts among the changes of the plan.
+    fn is_placed(&self, graph: &Graph, plan: Ix) -> bool {
+        let atom = self.state.atom(graph.id(plan)).and_then(|atom| atom.plan());
+        atom.is_some_and(|plan| plan.placed.is_placed())
+    }
+
     fn phases(&mut self, graph: &Graph) {
         let most = self.state.objective.constraints.max_planning_phases() as usize;
         let own: Vec<Ix> = graph
             .plans()
-            .filter(|plan| graph.planned_by(*plan).is_none())
+            .filter(|plan| graph.planned_by(*plan).is_none() && !self.is_placed(graph, *plan))
             .collect();
         if let Some(plan) = own.get(most) {
             let at = self.pointer(graph.id(*plan));

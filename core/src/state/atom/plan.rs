@@ -6,7 +6,7 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{PhaseBudget, PhaseEnd, Task, kids};
+use super::{PhaseBudget, PhaseEnd, Placed, Task, kids};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
@@ -35,6 +35,8 @@ pub struct PlanningStep {
     kept: Vec<Fragment>,
     /// The parts of all fragments.
     kids: Vec<AtomId>,
+    /// Why the program placed it, if it did.
+    pub placed: Placed,
     /// Unknown keys of `planned`.
     pub extra: Extra,
 }
@@ -127,6 +129,7 @@ impl PlanningStep {
             in_force: None,
             kept: Vec::new(),
             kids: Vec::new(),
+            placed: Placed::default(),
             extra: Extra::default(),
         }
     }
@@ -358,6 +361,17 @@ impl Fragment {
         }
         .node()
     }
+}
+
+/// How often planning steps may still be planned again, changes of the plan that were tried among them.
+pub fn replans_left(state: &State) -> u64 {
+    let grant = state.run.grant.as_ref();
+    if let Some(grant) = grant.filter(|grant| grant.is_in_force()) {
+        return u64::from(grant.left);
+    }
+    let used = replans(state).saturating_add(grant.map_or(0, |grant| grant.tried.into()));
+    let most = state.objective.constraints.max_replans();
+    u64::from(most).saturating_sub(used)
 }
 
 /// The number of times that all planning steps together were planned again.

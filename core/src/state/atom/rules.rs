@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use super::{PlanningStep, Task};
+use super::{Placed, PlanningStep, Task};
 use crate::{
     doc::Node,
     id::AtomId,
@@ -40,7 +40,17 @@ pub(crate) const ALL: RecordRule = RecordRule {
 const PLANNED: RecordRule = RecordRule {
     name: "Planned",
     doc: "What stands of a planning step beside the atoms that it came to",
-    fields: PlanningStep::rules,
+    fields: || {
+        let mut rules = PlanningStep::rules();
+        rules.extend(Placed::rules());
+        rules
+    },
+};
+
+const PLACED: RecordRule = RecordRule {
+    name: "Placed",
+    doc: "Why the program placed a planning step",
+    fields: Placed::rules,
 };
 
 pub(crate) const ANY: RecordRule = RecordRule {
@@ -63,7 +73,9 @@ pub(crate) const PLAN: RecordRule = RecordRule {
     doc: "A leaf whose result is a fragment of new atoms",
     fields: || {
         let mut rules = PlanningStep::rules();
+        let placed = "Where the program placed it: by whom, why, and in whose place";
         rules.push(kind(&KIND_PLAN).required());
+        rules.push(rule::<Node>("planned", placed).of_form(Form::Record(&PLACED)));
         rules
     },
 };

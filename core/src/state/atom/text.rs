@@ -2,7 +2,7 @@
 
 use alloc::{borrow::ToOwned, boxed::Box, format, vec::Vec};
 
-use super::{Atom, Body, PlanningStep, Task, kids::kids, rules::ATOM};
+use super::{Atom, Body, Placed, PlanningStep, Task, kids::kids, rules::ATOM};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
@@ -132,6 +132,7 @@ fn read_all(fields: &mut Fields<'_, '_>) -> Option<Body> {
     let at = fields.at("planned");
     let mut inner = Fields::open(node, &at, fields.found)?;
     let mut plan = PlanningStep::read(&mut inner, Some(parts))?;
+    plan.placed = Placed::read(&mut inner)?;
     plan.extra = inner.finish();
     Some(Body::Plan(Box::new(plan)))
 }
@@ -140,7 +141,9 @@ fn read_plan(fields: &mut Fields<'_, '_>) -> Option<PlanningStep> {
     let mut plan = PlanningStep::read(fields, None)?;
     if let Some(node) = fields.take("planned") {
         let at = fields.at("planned");
-        plan.extra = Fields::open(node, &at, fields.found)?.finish();
+        let mut inner = Fields::open(node, &at, fields.found)?;
+        plan.placed = Placed::read(&mut inner)?;
+        plan.extra = inner.finish();
     }
     Some(plan)
 }
@@ -148,13 +151,16 @@ fn read_plan(fields: &mut Fields<'_, '_>) -> Option<PlanningStep> {
 fn write_plan(plan: &PlanningStep, is_all: bool, to: &mut Writer) {
     if !is_all {
         plan.write(to, true);
-        if !plan.extra.is_empty() {
-            to.put("planned", Writer::default().finish(&plan.extra));
+        if plan.placed.is_placed() || !plan.extra.is_empty() {
+            let mut inner = Writer::default();
+            plan.placed.write(&mut inner);
+            to.put("planned", inner.finish(&plan.extra));
         }
         return;
     }
     let mut inner = Writer::default();
     plan.write(&mut inner, false);
+    plan.placed.write(&mut inner);
     to.put("planned", inner.finish(&plan.extra));
 }
 

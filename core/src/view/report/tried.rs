@@ -16,7 +16,7 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     state::{
         Entry, EntryKind, FailureClass, PhaseLimit,
-        record::{Choices, FailureEntry},
+        record::{Choices, FailureEntry, ReplanPlace},
     },
     world::World,
 };
@@ -33,6 +33,8 @@ pub struct TriedReport {
     pub refuted: Vec<RefutedReport>,
     pub backtracks: Vec<BacktrackReport>,
     pub replans: Vec<ReplanReport>,
+    /// Changes of the plan by planners, tried or taken.
+    pub changes: Vec<PlanChangeReport>,
     /// Parts of plans that their budgets left open.
     pub dropped: Vec<DroppedReport>,
 }
@@ -92,6 +94,23 @@ pub struct ReplanReport {
     pub reason: String,
 }
 
+/// A change of the plan by a planner, or one that was not admitted.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlanChangeReport {
+    pub at: String,
+    /// The step that plans anew; absent where none was placed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atom: Option<AtomId>,
+    pub place: ReplanPlace,
+    pub reason: String,
+    pub failed: Vec<AtomId>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub refused: String,
+    /// Changes that may still be tried.
+    pub left: u32,
+}
+
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DroppedReport {
@@ -110,6 +129,7 @@ pub(super) fn tried(world: &World) -> TriedReport {
         refuted: Vec::new(),
         backtracks: Vec::new(),
         replans: Vec::new(),
+        changes: Vec::new(),
         dropped: Vec::new(),
     };
     for entry in world.state.trail.iter() {
@@ -136,6 +156,15 @@ fn add(tried: &mut TriedReport, entry: &Entry) {
             atom: one.atom.clone(),
             round: one.round,
             reason: one.reason.clone(),
+        }),
+        EntryKind::Replan(one) => tried.changes.push(PlanChangeReport {
+            at,
+            atom: one.atom.clone(),
+            place: one.place,
+            reason: one.reason.clone(),
+            failed: one.failed.clone(),
+            refused: one.refused.clone(),
+            left: one.left,
         }),
         EntryKind::Drop(one) => tried.dropped.push(DroppedReport {
             at,

@@ -49,6 +49,17 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
             .text(" was planned again: ");
         items.push((&one.at, item.text(&one.reason)));
     }
+    for one in &tried.changes {
+        let item = Item::at(0).text("The plan was changed");
+        let item = match &one.atom {
+            Some(atom) => item.text(", ").code(atom.as_str()).text(" plans anew: "),
+            None => Item::at(0)
+                .text("No change of the plan was admitted (")
+                .text(&one.refused)
+                .text("): "),
+        };
+        items.push((&one.at, item.text(&one.reason)));
+    }
     for one in &tried.dropped {
         let item = Item::at(0)
             .code(one.atom.as_str())

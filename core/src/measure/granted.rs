@@ -1,0 +1,224 @@
+//! The grants of changes of the plan that planners may still make (contract §9.20), and how a change is admitted.
+//!
+//! Invariant: a change that is tried, taken or not, lowers the measure by exactly one attempt; so the bound that was told
+//! holds whatever planners do.
+
+use num_bigint::BigUint;
+
+use super::{ChangesBound, Measure, MeasureInput, attempts_max};
+use crate::{
+    graph::{Graph, Ix},
+    state::{ChangeGrant, DecimalText, MeasureText, State, atom},
+};
+
+/// Verdicts that each change is granted at least.
+const VERDICTS_MIN: u32 = 1_024;
+
+/// The grants of all changes that are left, and what is over.
+pub fn of(state: &State) -> Measure {
+    let Some(grant) = in_force(state) else {
+        return nothing();
+    };
+    let (each, over) = (each(grant), over(grant));
+    Measure {
+        attempts: each.attempts * grant.left + over.attempts,
+        verdicts: each.verdicts * grant.left + over.verdicts,
+    }
+}
+
+/// How many changes planners may still make.
+pub fn changes_left(state: &State) -> u32 {
+    in_force(state).map_or(0, |grant| grant.left)
+}
+
+/// The grant by a plan in which nothing was tried. Each change gets twice what the largest fragment takes, and no
+/// less than the whole plan: an alternative more in an early group opens many contexts.
+pub fn anew(graph: &Graph, state: &State) -> ChangeGrant {
+    let constraints = &state.objective.constraints;
+    let fragment =
+        BigUint::from(constraints.max_fragment_atoms()) * constraints.max_attempts_of_any() * 2_u32;
+    let untried = untried(graph, state);
+    let tried = state.run.grant.as_ref().map_or(0, |grant| grant.tried);
+    let used = atom::replans(state).saturating_add(u64::from(tried));
+    let left = u64::from(constraints.max_replans()).saturating_sub(used);
+    let extra = state.run.grant.as_ref().map(|grant| grant.extra.clone());
+    ChangeGrant {
+        attempts: Some(text(&fragment.max(untried.attempts))),
+        verdicts: Some(text(&untried.verdicts.max(VERDICTS_MIN.into()))),
+        over: None,
+        left: u32::try_from(left).unwrap_or(u32::MAX),
+        tried,
+        extra: extra.unwrap_or_default(),
+    }
+}
+
+/// The measure of the plan with nothing tried; atoms of fragments count by the grant of their step.
+fn untried(graph: &Graph, state: &State) -> Measure {
+    let attempts = |x: Ix| {
+        let atom = state
+            .atom(graph.id(x))
+            .filter(|_| graph.planned_by(x).is_none());
+        let Some((atom, task)) = atom.and_then(|atom| Some((atom, atom.task()?))) else {
+            return BigUint::ZERO;
+        };
+        let most = attempts_max(state, task);
+        let constraints = &state.objective.constraints;
+        let each = match atom.plan().map(|plan| plan.grant(constraints)) {
+            Some(grant) => grant.round(most, constraints.max_attempts_of_any()) * grant.rounds,
+            None => BigUint::from(most),
+        };
+        &graph.vertex(x).contexts * each
+    };
+    Measure {
+        attempts: graph.tasks().map(attempts).sum(),
+        verdicts: graph.selections().clone(),
+    }
+}
+
+/// The most that a changed plan may open: what is open now, one grant, and what is over, less one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room(Measure);
+
+impl Room {
+    /// `None` where no change is left.
+    pub fn of(seen: MeasureInput<'_>) -> Option<Self> {
+        let grant = in_force(seen.state).filter(|grant| grant.left > 0)?;
+        let (open, each, over) = (Measure::open(seen), each(grant), over(grant));
+        let attempts = open.attempts + each.attempts + over.attempts;
+        Some(Self(Measure {
+            attempts: attempts - 1_u32,
+            verdicts: open.verdicts + each.verdicts + over.verdicts,
+        }))
+    }
+
+    /// The grant after a change to a plan that opens so much; else the component that is over, what it would open, and
+    /// what is left.
+    pub fn admit(&self, state: &State, open: &Measure) -> Result<ChangeGrant, Excess> {
+        let Self(room) = self;
+        let excess = |what, opens: &BigUint, left: &BigUint| Excess {
+            what,
+            opens: opens.clone(),
+            left: left.clone(),
+        };
+        if open.attempts > room.attempts {
+            return Err(excess("attempts", &open.attempts, &room.attempts));
+        }
+        if open.verdicts > room.verdicts {
+            return Err(excess("verdicts", &open.verdicts, &room.verdicts));
+        }
+        let grant = state.run.grant.clone().unwrap_or_else(|| ChangeGrant {
+            attempts: None,
+            verdicts: None,
+            over: None,
+            left: 0,
+            tried: 0,
+            extra: Default::default(),
+        });
+        let left = grant.left.saturating_sub(1);
+        let over = MeasureText {
+            attempts: Some(text(&(&room.attempts - &open.attempts))),
+            verdicts: Some(text(&(&room.verdicts - &open.verdicts))),
+            extra: Default::default(),
+        };
+        Ok(ChangeGrant {
+            over: (left > 0).then_some(over),
+            left,
+            tried: grant.tried.saturating_add(1),
+            ..grant
+        })
+    }
+}
+
+/// Why a change is not admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excess {
+    pub what: &'static str,
+    pub opens: BigUint,
+    pub left: BigUint,
+}
+
+/// The grant after a step was planned again: its own is over for later changes.
+pub fn after_round(state: &State) -> Option<ChangeGrant> {
+    let grant = in_force(state)?;
+    let left = grant.left.saturating_sub(1);
+    let (each, over) = (each(grant), over(grant));
+    let over = MeasureText {
+        attempts: Some(text(&(each.attempts + over.attempts))),
+        verdicts: Some(text(&(each.verdicts + over.verdicts))),
+        extra: Default::default(),
+    };
+    Some(ChangeGrant {
+        over: (left > 0).then_some(over),
+        left,
+        ..grant.clone()
+    })
+}
+
+/// Tasks and planning steps that changes may still add.
+pub(super) fn tasks_left(graph: &Graph, state: &State) -> u64 {
+    let changes = changes_left(state);
+    if changes == 0 {
+        return 0;
+    }
+    let planned = graph.atoms().filter(|x| graph.planned_by(*x).is_some());
+    let most = u64::from(state.objective.constraints.max_planned_atoms());
+    most.saturating_sub(planned.count() as u64) + u64::from(changes)
+}
+
+pub(super) fn bound(state: &State) -> Option<ChangesBound> {
+    let grant = in_force(state).filter(|grant| grant.left > 0)?;
+    Some(ChangesBound {
+        left: grant.left,
+        attempts_each: each(grant).attempts,
+    })
+}
+
+/// Attempts and verdicts of a whole measure without the grants of changes that are left.
+pub(super) fn without_changes(state: &State, measure: &Measure) -> (BigUint, BigUint) {
+    let Some(grant) = in_force(state) else {
+        return (measure.attempts.clone(), measure.verdicts.clone());
+    };
+    let each = each(grant);
+    let without = |all: &BigUint, each: BigUint| all - each * grant.left;
+    (
+        without(&measure.attempts, each.attempts),
+        without(&measure.verdicts, each.verdicts),
+    )
+}
+
+fn in_force(state: &State) -> Option<&ChangeGrant> {
+    state.run.grant.as_ref().filter(|grant| grant.is_in_force())
+}
+
+fn each(grant: &ChangeGrant) -> Measure {
+    Measure {
+        attempts: number(grant.attempts.as_ref()),
+        verdicts: number(grant.verdicts.as_ref()),
+    }
+}
+
+fn over(grant: &ChangeGrant) -> Measure {
+    match &grant.over {
+        Some(over) => Measure {
+            attempts: number(over.attempts.as_ref()),
+            verdicts: number(over.verdicts.as_ref()),
+        },
+        None => nothing(),
+    }
+}
+
+fn nothing() -> Measure {
+    Measure {
+        attempts: BigUint::ZERO,
+        verdicts: BigUint::ZERO,
+    }
+}
+
+fn number(count: Option<&DecimalText>) -> BigUint {
+    let count = count.and_then(|count| count.as_str().parse().ok());
+    count.unwrap_or(BigUint::ZERO)
+}
+
+fn text(count: &BigUint) -> DecimalText {
+    alloc::format!("{count}").into()
+}

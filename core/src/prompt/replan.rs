@@ -1,0 +1,119 @@
+//! The part of a prompt for a planning step that the program placed: what failed and why, what stood there, and what
+//! was planned anew before.
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    section::PromptSection,
+    subject::PromptSubject,
+    text::{in_a_line, title},
+};
+use crate::{
+    id::AtomId,
+    measure::granted,
+    search,
+    state::{EntryKind, record::ReplanEntry},
+    world::World,
+};
+
+pub(super) const BYTES_MAX: usize = 2 << 10;
+const REASON_BYTES_MAX: usize = 160;
+const TITLE_BYTES_MAX: usize = 80;
+/// Failures, and earlier changes, that are told at most.
+const LINES_MAX: usize = 12;
+
+pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
+    let head = "Why the plan is changed here";
+    let section = PromptSection::new("changes", head, BYTES_MAX);
+    let plan = subject.atom().and_then(|atom| atom.plan());
+    let Some(placed) = plan.map(|plan| &plan.placed).filter(|one| one.is_placed()) else {
+        return section;
+    };
+    let (world, own) = (subject.world, &subject.intent.atom);
+    let mut text = format!("Nothing was left to try: {}.\n", placed.reason);
+    if let Some(was) = &placed.was {
+        let was = in_a_line(was.title(own), TITLE_BYTES_MAX);
+        text.push_str(&format!("Your plan takes the place of {own} ({was}). "));
+        text.push_str("An atom after all of yours keeps its checks, if it had any.\n");
+    }
+    let failed = failures(world) + &refuted(world);
+    if !failed.is_empty() {
+        text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
+    }
+    let earlier = earlier(world, own);
+    if !earlier.is_empty() {
+        let head =
+            "Changes before this one; yours must differ, and the same atoms again are refused";
+        text.push_str(&format!("\n{head}:\n{earlier}"));
+    }
+    let left = granted::changes_left(&world.state);
+    text.push_str(&format!(
+        "\nChanges of the plan that are left after this one: {left}.\n"
+    ));
+    section.with(text)
+}
+
+/// The newest reason of each task that failed for good.
+fn failures(world: &World) -> String {
+    let (mut text, mut told) = (String::new(), BTreeSet::new());
+    for (_, failure) in world.state.failures() {
+        let id = &failure.atom;
+        let tries = search::tries(&world.state, id);
+        // A step under the id of what failed has no tries of it.
+        let is_replaced = world.state.atom(id).is_some_and(|atom| {
+            let plan = atom.plan();
+            plan.is_some_and(|plan| plan.placed.was.is_some())
+        });
+        let has_failed = is_replaced || tries.iter().any(|tried| tried.has_failed());
+        if !has_failed || told.len() == LINES_MAX || !told.insert(id.clone()) {
+            continue;
+        }
+        let reason = in_a_line(&failure.reason, REASON_BYTES_MAX);
+        let title = in_a_line(title(world, id), TITLE_BYTES_MAX);
+        text.push_str(&format!("- {id} ({title}): {reason}\n"));
+    }
+    text
+}
+
+/// The checks of the base case that did not hold with all done.
+fn refuted(world: &World) -> String {
+    let mut entries = world.state.trail.iter().rev();
+    let newest = entries.find_map(|entry| entry.refuted());
+    let evidence = newest.iter().flat_map(|one| &one.evidence);
+    let failed = evidence.filter(|one| one.speaks_against());
+    let failed: Vec<String> = failed.filter_map(|one| one.check.clone()).collect();
+    match failed.is_empty() {
+        false => {
+            let failed = in_a_line(&failed.join("; "), REASON_BYTES_MAX);
+            format!("- the base case, with every step done: {failed}\n")
+        }
+        true => String::new(),
+    }
+}
+
+/// The earlier changes, the newest first.
+fn earlier(world: &World, own: &AtomId) -> String {
+    let entries = world.state.trail.iter().rev();
+    let changes = entries.filter_map(|entry| match &entry.kind {
+        EntryKind::Replan(change) => Some(change),
+        _ => None,
+    });
+    // The newest is this one.
+    let mut is_own = changes.skip_while(|change| change.atom.as_ref() != Some(own));
+    let _ = is_own.next();
+    is_own.take(LINES_MAX).map(line).collect()
+}
+
+fn line(change: &ReplanEntry) -> String {
+    let what = match &change.atom {
+        Some(atom) => atom.to_string(),
+        None => format!("none ({})", in_a_line(&change.refused, REASON_BYTES_MAX)),
+    };
+    let reason = in_a_line(&change.reason, REASON_BYTES_MAX);
+    format!("- {what}: {reason}\n")
+}

@@ -1,0 +1,35 @@
+//! Planning steps that the program placed where nothing was left to try (contract §9.20).
+
+use alloc::{string::String, sync::Arc};
+
+use super::Atom;
+use crate::state::table::record;
+
+record! {
+    part
+    /// Who placed a planning step, why, and in whose place
+    pub struct Placed {
+        /// Empty of a step that stands where it was written
+        filled[program] by: String,
+        /// The reason: something failed for good there
+        filled[program] reason: String,
+        /// The atom that stood there, whole
+        optional[program] was: Arc<Atom>,
+    }
+}
+
+impl Placed {
+    pub fn is_placed(&self) -> bool {
+        !self.by.is_empty()
+    }
+}
+
+impl Default for Placed {
+    fn default() -> Self {
+        Self {
+            by: String::new(),
+            reason: String::new(),
+            was: None,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Changes of the plan by planners, where nothing is left to try (contract §9.20). The program picks the place for one
+//! more planning step, and the measure admits it. Not here: what the planner makes of it (`planning`).
+//!
+//! Invariant: a change is one commit. Every result in force keeps its context, and nothing is in flight. Each change that
+//! is tried, taken or not, lowers the measure by one attempt.
+
+mod place;
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use self::place::Proposal;
+use super::{backtrack::BlockCause, transaction::Transaction};
+use crate::{
+    event::Event,
+    graph::{
+        Graph, Ix,
+        active::{self, ActiveGraph},
+    },
+    id::AtomId,
+    measure::{
+        Measure, MeasureInput,
+        granted::{self, Room},
+    },
+    search::{self, SearchSpace},
+    state::{
+        ChangeGrant, EntryKind, State,
+        record::{ReplanEntry, ReplanPlace},
+    },
+};
+
+/// Grants changes of the plan where a planner is configured, and takes them back where none is. A resume keeps them.
+pub(super) fn grant(transaction: &mut Transaction) {
+    let state = &transaction.state;
+    let changes = transaction.session.agents.changes_plans()
+        && state.objective.constraints.max_replans() > 0
+        && !transaction.graph.is_empty();
+    let known = state.run.grant.as_ref();
+    let is_in_force = known.is_some_and(ChangeGrant::is_in_force);
+    if changes == is_in_force {
+        return;
+    }
+    let grant = match changes {
+        true => Some(granted::anew(&transaction.graph, state)),
+        false => known.map(ChangeGrant::anew),
+    };
+    transaction.count_anew();
+    transaction.run().grant = grant;
+}
+
+/// Whether a planner may change the plan once more.
+pub(super) fn may_change(transaction: &Transaction) -> bool {
+    transaction.session.agents.changes_plans() && granted::changes_left(&transaction.state) > 0
+}
+
+/// Changes the plan in the first place that is admitted and opens a selection. Perhaps none opens one, because several
+/// atoms failed: then one of them is planned anew in its own place, and the others are next. With no place admitted, the
+/// change was tried all the same.
+pub(super) fn change(transaction: &mut Transaction, blocked: &BlockCause) {
+    let Some(room) = Room::of(measured(transaction)) else {
+        return;
+    };
+    let failed = failed(transaction, blocked);
+    let because = because(transaction, &failed);
+    let (mut refused, mut second) = (None, None);
+    for place in place::all(transaction, &failed) {
+        for proposal in place.proposals(transaction, &because) {
+            match admitted(transaction, &room, &proposal) {
+                Ok(admission) if admission.opens_selection => {
+                    return take(transaction, &failed, because, proposal, admission.grant);
+                }
+                Ok(admission) if place.is_of_failed() => {
+                    second = second.or(Some((proposal, admission.grant)));
+                }
+                Ok(_) => {}
+                Err(why) => refused = refused.or(Some(why)),
+            }
+        }
+    }
+    if let Some((proposal, grant)) = second {
+        return take(transaction, &failed, because, proposal, grant);
+    }
+    let refused = refused.unwrap_or_else(|| "no place would open another selection".to_string());
+    give_up(transaction, &failed, because, refused, &room);
+}
+
+/// A change that fits.
+struct Admission {
+    /// The grant after it.
+    grant: ChangeGrant,
+    /// Whether it leaves a selection without a conflict.
+    opens_selection: bool,
+}
+
+/// The consequences of a change, or why it is refused.
+fn admitted(
+    transaction: &Transaction,
+    room: &Room,
+    proposal: &Proposal,
+) -> Result<Admission, String> {
+    let mut state = transaction.state.clone();
+    for (id, atom) in &proposal.atoms {
+        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
+    }
+    let graph = Graph::of(&state);
+    let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
+    if !keeps_results(
+        &state,
+        &graph,
+        &active,
+        &transaction.active,
+        &transaction.graph,
+    ) {
+        return Err("it would open what is done".to_string());
+    }
+    let valid_contexts = search::valid_contexts(&graph, &active, &state);
+    let refuted = search::refuted(&graph, &state);
+    let open = Measure::open(MeasureInput {
+        graph: &graph,
+        state: &state,
+        valid_contexts: &valid_contexts,
+        refuted: refuted.len(),
+    });
+    let grant = room.admit(&transaction.state, &open).map_err(|excess| {
+        format!(
+            "it would open {} {}, {} are left to a change",
+            excess.opens, excess.what, excess.left
+        )
+    })?;
+    let conflicts = search::conflicts(&graph, &state, &valid_contexts, &refuted);
+    let space = SearchSpace {
+        graph: &graph,
+        state: &state,
+        conflicts: &conflicts,
+        plans_again: false,
+    };
+    let opens = search::choose(space, &active.selection, &BTreeMap::new());
+    Ok(Admission {
+        grant,
+        opens_selection: opens.is_some(),
+    })
+}
+
+/// Whether every result in force has the context that it has.
+fn keeps_results(
+    state: &State,
+    graph: &Graph,
+    active: &ActiveGraph,
+    before: &ActiveGraph,
+    known: &Graph,
+) -> bool {
+    let mut bound = state.bindings.keys();
+    bound.all(|id| {
+        let was = known.ix(id).and_then(|x| before.context(x));
+        was.is_none() || was == graph.ix(id).and_then(|x| active.context(x))
+    })
+}
+
+fn take(
+    transaction: &mut Transaction,
+    failed: &[Ix],
+    because: String,
+    proposal: Proposal,
+    grant: ChangeGrant,
+) {
+    let left = grant.left;
+    let failed = names(transaction, failed);
+    transaction.add_atoms(proposal.atoms);
+    let run = transaction.run();
+    run.grant = Some(grant);
+    run.pass += 1;
+    transaction.rebuild();
+    transaction.recount_refuted();
+    note(
+        transaction,
+        ReplanEntry {
+            atom: Some(proposal.step),
+            place: proposal.place,
+            reason: because,
+            failed,
+            refused: String::new(),
+            left,
+        },
+    );
+}
+
+/// No place is admitted: the change is used up, and what it was granted is over for the next.
+fn give_up(
+    transaction: &mut Transaction,
+    failed: &[Ix],
+    because: String,
+    refused: String,
+    room: &Room,
+) {
+    let open = Measure::open(measured(transaction));
+    // The plan as it is opens less than the room.
+    let Ok(grant) = room.admit(&transaction.state, &open) else {
+        return;
+    };
+    let (failed, left) = (names(transaction, failed), grant.left);
+    transaction.run().grant = Some(grant);
+    note(
+        transaction,
+        ReplanEntry {
+            atom: None,
+            place: ReplanPlace::Nowhere,
+            reason: because,
+            failed,
+            refused,
+            left,
+        },
+    );
+}
+
+fn note(transaction: &mut Transaction, entry: ReplanEntry) {
+    transaction.announce(Event::Replanned {
+        atom: entry.atom.clone(),
+        place: entry.place,
+        because: entry.reason.clone(),
+        refused: entry.refused.clone(),
+        left: entry.left,
+    });
+    transaction.record(EntryKind::Replan(entry));
+}
+
+fn names(transaction: &Transaction, failed: &[Ix]) -> Vec<AtomId> {
+    let ids = failed.iter().map(|x| transaction.graph.id(*x).clone());
+    ids.collect()
+}
+
+fn measured(transaction: &Transaction) -> MeasureInput<'_> {
+    MeasureInput {
+        graph: &transaction.graph,
+        state: &transaction.state,
+        valid_contexts: &transaction.valid_contexts,
+        refuted: transaction.refuted.len(),
+    }
+}
+
+/// The tasks that failed for good: first those that no choice has to do with, each with the newest failure first. Empty
+/// where the base case is what failed.
+fn failed(transaction: &Transaction, blocked: &BlockCause) -> Vec<Ix> {
+    if matches!(blocked, BlockCause::Refuted) {
+        return Vec::new();
+    }
+    let all = transaction.dirty_tasks(true);
+    let in_force = all
+        .iter()
+        .filter(|(x, task)| transaction.has_failed(*x, task));
+    let mut failed: Vec<Ix> = in_force.map(|(x, _)| *x).collect();
+    if failed.is_empty() {
+        let has_failed = |x: &Ix| {
+            let tries = search::tries(&transaction.state, transaction.graph.id(*x));
+            let mut gone = tries.iter().filter(|tried| tried.has_failed());
+            gone.any(|tried| {
+                let known = (*x, tried.context.clone());
+                transaction.valid_contexts.contains(&known)
+            })
+        };
+        failed = transaction.graph.tasks().filter(has_failed).collect();
+    }
+    let newest = |x: &Ix| {
+        let id = transaction.graph.id(*x);
+        let mut failures = transaction.state.failures();
+        failures.position(|(_, failure)| failure.atom == *id)
+    };
+    let has_choice = |x: &Ix| {
+        let (graph, active) = (&transaction.graph, &transaction.active);
+        !search::conflict(graph, *x, &active.choices(graph, *x)).is_empty()
+    };
+    failed.sort_by_key(|x| (has_choice(x), newest(x).unwrap_or(usize::MAX), *x));
+    failed
+}
+
+fn because(transaction: &Transaction, failed: &[Ix]) -> String {
+    match failed.first() {
+        None => "the base case does not hold with every step done".to_string(),
+        Some(x) => format!("{} failed for good", transaction.graph.id(*x)),
+    }
+}
