@@ -287,6 +287,16 @@ pub enum Event {
         atom: AtomId,
         why: String,
     },
+    /// A probe found out whether a task can be done, or nothing.
+    Probed {
+        attempt: AttemptId,
+        atom: AtomId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feasible: Option<bool>,
+        findings: String,
+    },
     /// Its failures are alike, and nothing else can be chosen: a person is asked before its next attempt.
     NeedsGuidance {
         atom: AtomId,
@@ -428,6 +438,8 @@ pub enum StartReason {
     /// Its dependencies are solved.
     #[default]
     Ready,
+    /// It is unknown, and looked into first.
+    Probe,
     /// The attempt before it failed.
     Failed,
     /// The attempt before it failed in passing.

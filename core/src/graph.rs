@@ -47,6 +47,8 @@ pub struct Vertex {
     pub is_branching: bool,
     /// Whether its choices are tried in parallel.
     pub is_speculative: bool,
+    /// Whether an agent's task is probed before it is tried.
+    pub is_unknown: bool,
     /// The number of ways to resolve it.
     pub configurations: BigUint,
     /// The number of contexts that it can see.
@@ -405,6 +407,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
                 ..
             }
         ),
+        is_unknown: is_unknown(atom),
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),
     }
@@ -431,6 +434,15 @@ fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>)
         parts: known(&fragment.parts),
         dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),
         is_out: end.is_some_and(|end| end.has_failed),
+    }
+}
+
+/// An action is known; only an agent's task is probed.
+fn is_unknown(atom: &Atom) -> bool {
+    match &atom.body {
+        Body::Task(task) => task.unknown && task.spec.action.is_none(),
+        Body::Any { unknown, .. } => *unknown,
+        Body::Plan(_) | Body::All { .. } => false,
     }
 }
 

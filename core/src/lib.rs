@@ -13,6 +13,7 @@ pub mod desired;
 pub mod difference;
 pub mod doc;
 pub mod event;
+pub mod finding;
 pub mod fingerprint;
 pub mod fragment;
 pub mod graph;

@@ -305,7 +305,9 @@ fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     }
     let most = attempts_max(state, &plan.task);
     let grant = plan.grant(constraints);
-    let round = grant.round(most, constraints.max_attempts_of_any());
+    // A planned task may be unknown.
+    let of_any = constraints.max_attempts_of_any() + u32::from(state.run.probes);
+    let round = grant.round(most, of_any);
     let all = &graph.vertex(x).contexts * &round * grant.rounds;
     let tries = plan.task.tries.iter();
     let used: BigUint = tries
@@ -336,6 +338,15 @@ fn verdicts_left(seen: MeasureInput<'_>) -> BigUint {
     }
 }
 
+/// Probes of a task in one context: one where it is unknown, or a choice of an unknown group.
+fn probes_max(graph: &Graph, state: &State, x: Ix) -> u32 {
+    let of_group = graph
+        .vertex(x)
+        .parent
+        .is_some_and(|group| graph.vertex(group).is_unknown);
+    u32::from(state.run.probes && (graph.vertex(x).is_unknown || of_group))
+}
+
 fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let MeasureInput {
         graph,
@@ -355,6 +366,7 @@ fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
         return BigUint::ZERO;
     }
     let most = attempts_max(state, task);
+    let probes = probes_max(graph, state, x);
     let bound_in = binding.and_then(|binding| binding.context.as_ref());
     let used: u64 = task
         .tries
@@ -362,14 +374,19 @@ fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
         .filter(|tried| valid_contexts.contains(&(x, tried.context.clone())))
         .map(|tried| {
             let is_closed = tried.ended.is_some() || bound_in == Some(&tried.context);
-            u64::from(if is_closed {
-                most
-            } else {
-                tried.attempts.min(most)
-            })
+            let has_probe = is_closed || tried.probe.is_some() || tried.attempts > 0;
+            let probes = if has_probe { probes } else { 0 };
+            u64::from(
+                probes
+                    + if is_closed {
+                        most
+                    } else {
+                        tried.attempts.min(most)
+                    },
+            )
         })
         .sum();
-    let all = &graph.vertex(x).contexts * BigUint::from(most);
+    let all = &graph.vertex(x).contexts * BigUint::from(most + probes);
     let used = BigUint::from(used);
     if used < all {
         all - used

@@ -7,6 +7,7 @@ mod agreement;
 mod checks;
 mod earlier;
 mod files;
+mod found;
 mod groups;
 mod others;
 mod planning;
@@ -120,6 +121,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     let mut prompt = before;
     let used = prompt.bytes();
     prompt.add(results);
+    prompt.add(found::section(subject, found::BYTES_MAX.min(room / 4)));
     let room = room.saturating_sub(prompt.bytes() - used);
     prompt.add(earlier::section(
         subject,

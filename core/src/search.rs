@@ -17,7 +17,7 @@ use crate::{
     },
     id::{AtomId, Digest},
     state::{
-        EntryKind, State, Try,
+        EntryKind, Micros, State, Try,
         record::{Choices, RefutedEntry},
     },
 };
@@ -55,6 +55,32 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
         .atom(id)
         .and_then(|atom| atom.task())
         .map_or(&[], |task| task.tries.as_slice())
+}
+
+/// How much a probe speaks against a task: infeasible ones last, then by estimate; without a finding it stands between.
+pub fn doubt(state: &State, id: &AtomId) -> Doubt {
+    let probe = tries(state, id)
+        .iter()
+        .rev()
+        .find_map(|tried| tried.probe.as_ref());
+    let Some(probe) = probe.filter(|probe| probe.feasible.is_some()) else {
+        return Doubt::default();
+    };
+    Doubt {
+        is_infeasible: probe.feasible == Some(false),
+        attempts: probe.attempts.unwrap_or_default(),
+        ms: probe.time.as_ref().map_or(0, |time| time.ms),
+        micros: probe.cost_usd.unwrap_or_default(),
+    }
+}
+
+/// The finding of a probe as an order: the smaller is tried first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Doubt {
+    is_infeasible: bool,
+    micros: Micros,
+    ms: u64,
+    attempts: u32,
 }
 
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups
@@ -349,7 +375,10 @@ impl<'a> SearchWalk<'a> {
             .prefer
             .get(&group)
             .filter(|choice| kids.contains(choice));
-        let others = kids.iter().rev().filter(|kid| Some(*kid) != preferred);
+        let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
+        // The choice that a probe speaks for comes before others, whatever the plan says; else the order of the plan counts.
+        others.sort_by_key(|kid| doubt(self.state, self.graph.id(**kid)));
+        let others = others.into_iter().rev();
         others.chain(preferred).copied().map(Some).collect()
     }
 

@@ -24,6 +24,7 @@ mod measurements;
 mod patterns;
 mod phase;
 mod planning;
+mod probing;
 mod reconcile;
 mod redirect;
 pub mod remedies;

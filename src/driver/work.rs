@@ -13,10 +13,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use descent_core::{
     desired::Work,
     event::{Input, Merge, Outcome, Product},
-    fragment,
+    finding, fragment,
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
-    state::{Intent, ResultCommit},
+    state::{Intent, ResultCommit, Role},
     world::{Session, World, earlier},
 };
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, Maker, SessionRecord},
+    agent::{self, AgentError, Maker, QuestionForm, SessionRecord},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
@@ -155,7 +155,7 @@ impl Attempting {
             is_paid: is_plan || action.is_none(),
             is_plan,
             started: note_of(place, slot),
-            action,
+            action: action.filter(|_| intent.role != Role::Probe),
             agents: executor.agents.clone(),
             workspaces: executor.workspaces.clone(),
             environment: executor.environment.clone(),
@@ -176,6 +176,11 @@ impl Attempting {
 }
 
 impl Attempting {
+    /// It only thinks: what it changes is not kept.
+    fn is_thinking(&self) -> bool {
+        self.is_plan || self.intent.role == Role::Probe
+    }
+
     /// By which it is made: its action, or the agent of its role.
     fn maker(&self) -> Result<Maker, Failure> {
         if let Some(action) = &self.action {
@@ -270,7 +275,7 @@ async fn make(
         mark: a.mark.clone(),
         setup,
         shape,
-        question: None,
+        question: (a.intent.role == Role::Probe).then(probing),
     };
     let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
@@ -328,6 +333,15 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
     told.await
 }
 
+/// The form of a probe's answer.
+fn probing() -> QuestionForm {
+    QuestionForm {
+        role: Role::Probe,
+        schema: finding::SCHEMA.to_owned(),
+        fault: Arc::new(|object| finding::read(object).err()),
+    }
+}
+
 /// Faults of a plan that the core cannot see.
 fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
     let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
@@ -348,12 +362,12 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     blocking(move || {
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
-        } else if outcome.is_success() {
+        } else if outcome.is_success() && !a.is_thinking() {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);
                 outcome.changed = Arc::new(made.files);
             }
-        } else if !a.is_plan && may_have_changed(&outcome.how) {
+        } else if !a.is_thinking() && may_have_changed(&outcome.how) {
             let kept = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
             outcome.changed = Arc::new(kept);
         }

@@ -11,7 +11,7 @@ use std::{
 
 use descent_core::{
     id::AgentName,
-    state::{Atom, Check, Leaf, Role, State},
+    state::{Atom, Body, Check, Leaf, Role, State},
 };
 
 use crate::{
@@ -91,6 +91,14 @@ impl AgentLook<'_> {
                 limited(state, &agent)?;
                 found.push(agent);
             }
+        }
+        if state.atoms.iter().any(|(_, atom)| is_unknown(atom))
+            && let Some(probe) = self.config.agent(Role::Probe, None)?
+            && seen.insert(probe.name.clone())
+        {
+            self.look_at(&probe)?;
+            limited(state, &probe)?;
+            found.push(probe);
         }
         if let Some(leaf) = rated(state) {
             match (self.config.agent(Role::Judge, None)?, reason) {
@@ -224,6 +232,15 @@ impl AgentLook<'_> {
             hint,
             ..failure.with(lines)
         }
+    }
+}
+
+/// Whether it, or one of its choices, is probed before it is tried.
+fn is_unknown(atom: &Atom) -> bool {
+    match &atom.body {
+        Body::Task(task) => task.unknown && task.spec.action.is_none(),
+        Body::Any { unknown, .. } => *unknown,
+        Body::Plan(_) | Body::All { .. } => false,
     }
 }
 

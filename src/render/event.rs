@@ -75,6 +75,21 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             format!("{agent} as {}: {}", role.word(), line(about)),
         ),
         Event::Consulted { .. } => ("answered", answered(event)),
+        Event::Probed {
+            atom,
+            ms,
+            feasible,
+            findings,
+            ..
+        } => {
+            let words = match feasible {
+                Some(true) => "it can be done",
+                Some(false) => "it seems that it cannot be done",
+                None => "nothing was found out",
+            };
+            let (time, found) = (taken("in", *ms), line(findings));
+            ("probed", format!("{atom}{time}: {words}: {found}"))
+        }
         Event::Solved {
             atom,
             ms,
@@ -376,6 +391,7 @@ fn failed(event: &Event) -> String {
 fn started_because(because: StartReason) -> &'static str {
     match because {
         StartReason::Ready | StartReason::Failed => "",
+        StartReason::Probe => " (a probe)",
         StartReason::Transient => " (the failure was a passing one)",
         StartReason::Interrupted => " (it was cut off)",
         StartReason::Repair => " (a repair)",

@@ -28,6 +28,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "event",
         "advice",
         "difference",
+        "finding",
         "fingerprint",
         "json_schema",
         "rating",

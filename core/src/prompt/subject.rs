@@ -2,7 +2,7 @@
 
 use crate::{
     graph::{Ix, active::ActiveGraph},
-    state::{Atom, Binding, Intent, Task},
+    state::{Atom, Binding, Intent, Role, Task},
     world::{World, results},
 };
 
@@ -42,12 +42,17 @@ impl<'a> PromptSubject<'a> {
         self.atom().is_some_and(|atom| atom.plan().is_some())
     }
 
+    /// Whether it finds out if the task can be done, and does not do it.
+    pub(super) fn is_probe(&self) -> bool {
+        self.intent.role == Role::Probe
+    }
+
     /// Whether it shall give a value that fits a schema.
     pub(super) fn is_shaped(&self) -> bool {
         let has_schema = self
             .task()
             .is_some_and(|task| task.spec.output_schema.is_some());
-        has_schema && !self.is_plan()
+        has_schema && !self.is_plan() && !self.is_probe()
     }
 
     /// The result of a task that this attempt may build on.

@@ -48,7 +48,10 @@ fn description(subject: &PromptSubject<'_>) -> PromptSection {
     let of = attempts_max.filter(|most| *most >= intent.n);
     let of = of.map(|most| format!(" of {most}")).unwrap_or_default();
     let kind = if subject.is_plan() { "plan " } else { "" };
-    let head = format!("Your part: {kind}{}, attempt {}{of}", intent.atom, intent.n);
+    let head = match subject.is_probe() {
+        true => format!("Your part: look into {}", intent.atom),
+        false => format!("Your part: {kind}{}, attempt {}{of}", intent.atom, intent.n),
+    };
     PromptSection::new("description", &head, DESCRIPTION_BYTES_MAX)
         .with(title(subject.world, &intent.atom))
         .whole_in("description.txt")

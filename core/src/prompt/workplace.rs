@@ -33,6 +33,12 @@ pub(super) fn place(subject: &PromptSubject<'_>, ending: Ending) -> PromptSectio
             "You think; others do it. You have no tools, and see no more of the project than stands here."
                 .to_owned(),
         );
+    } else if subject.is_probe() {
+        lines.push(
+            "You find out whether this can be done; others do it later. Look around in the current directory, read and try \
+             as much as you like: nothing that you change there is kept."
+                .to_owned(),
+        );
     } else if subject.is_plan() {
         lines.push(
             "You plan what is to be done; others do it. Look around in the current directory as much as you like: \
@@ -96,6 +102,9 @@ fn time(subject: &PromptSubject<'_>) -> String {
 }
 
 pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSection {
+    if subject.is_probe() {
+        return probing(ending);
+    }
     let lines: &[&str] = match (subject.is_plan(), ending) {
         (false, Ending::ResultFile) => &[
             "End with exit code 0 when it is done. What you say does not decide: the checks do, run by somebody else.",
@@ -144,6 +153,25 @@ pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSecti
     PromptSection::new("ending", "How to end", ENDING_BYTES_MAX).with(lines)
 }
 
+fn probing(ending: Ending) -> PromptSection {
+    let how = match ending {
+        Ending::ResultFile => {
+            "Print one JSON object on standard output, and nothing else there, then end with exit code 0:"
+        }
+        Ending::LastMessage | Ending::Answer => "Answer with one JSON object, and nothing else:",
+    };
+    let lines = [how, FINDING, FOUND];
+    let line = |line: &&str| match line.starts_with('{') {
+        true => format!("  {line}\n"),
+        false => format!("- {line}\n"),
+    };
+    let lines: String = lines.iter().map(line).collect();
+    PromptSection::new("ending", "How to end", ENDING_BYTES_MAX).with(lines)
+}
+
+const FINDING: &str = "{\"feasible\": true, \"findings\": \"what you found out\", \"cost_estimate\": {\"attempts\": 1, \"time\": \"20m\", \"cost_usd\": 0.5}}";
+const FOUND: &str = "`findings` tells whoever does it what to know: what is there, what is missing, which way is open. Leave out of \
+                     `cost_estimate` what you cannot tell. What you say orders the choices, and rules none out.";
 /// The value in the form of an answer.
 const NO_VALUE: &str = "\"value\": null";
 const REPORT: &str = "{\"summary\": \"...\", \"value\": null, \"artifacts\": [\"path\"], \"clarity\": \"CLEAR\", \"handoff\": \"...\"}";

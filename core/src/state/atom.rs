@@ -17,7 +17,7 @@ pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans, replans_left}
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Binding, Check, FreeValue, RetryFrom,
+    Binding, Check, FreeValue, Micros, RetryFrom,
     fields::{DurationText, Extra, Fields, Writer},
     table::{Part, record, words},
 };
@@ -50,6 +50,8 @@ pub enum Body {
         choices: Vec<AtomId>,
         selected: Option<AtomId>,
         speculative: bool,
+        /// Whether its choices are probed before one is tried.
+        unknown: bool,
     },
 }
 
@@ -67,6 +69,7 @@ record! {
         filled touches: Vec<String>,
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
+        /// Whether it is probed before it is tried
         filled unknown: bool,
         /// The beginning of an attempt after a failed one; no part of the specification
         optional retry_from: RetryFrom,
@@ -137,9 +140,26 @@ record! {
         filled[program] repairs: u32,
         /// The change that did not merge, until another lands
         optional[program] conflict: MergeConflict,
+        /// The probe before its first attempt
+        optional[program] probe: ProbeRecord,
         /// How often a planning step was planned again; its attempts are those of the newest round
         filled[program] rounds: u32,
         part[program] ended: Option<TryEnd>,
+    }
+}
+
+record! {
+    /// The estimate of a probe; its finding stands in the trail
+    #[derive(PartialEq)]
+    pub struct ProbeRecord {
+        required attempt: AttemptId,
+        /// Absent of a probe that found nothing out
+        optional feasible: bool,
+        /// Attempts that it may take
+        optional attempts: u32,
+        /// Active time that it may take
+        optional time: DurationText,
+        optional cost_usd: Micros,
     }
 }
 
@@ -189,6 +209,7 @@ impl Try {
             limited: 0,
             repairs: 0,
             conflict: None,
+            probe: None,
             rounds: 0,
             ended: None,
             extra: Extra::default(),

@@ -6,6 +6,7 @@
 mod correction;
 mod evidence;
 mod growth;
+mod probe;
 mod replan;
 mod tool_call;
 
@@ -20,6 +21,7 @@ pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
 };
 pub use growth::added;
+pub use probe::ProbeEntry;
 pub use replan::{ReplanEntry, ReplanPlace};
 pub use tool_call::{TRIED_MAX, ToolCall};
 
@@ -58,6 +60,7 @@ pub enum EntryKind {
     Plan(PlanEntry),
     Refine(RefineEntry),
     Replan(ReplanEntry),
+    Probe(ProbeEntry),
     Drop(DropEntry),
     InDoubt(InDoubtEntry),
     RequestRetired(RequestRetiredEntry),
@@ -448,6 +451,7 @@ entry_kinds! {
     Plan PlanEntry = "plan",
     Refine RefineEntry = "refine",
     Replan ReplanEntry = "replan",
+    Probe ProbeEntry = "probe",
     Drop DropEntry = "drop",
     InDoubt InDoubtEntry = "in_doubt",
     RequestRetired RequestRetiredEntry = "request_retired",

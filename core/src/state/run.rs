@@ -55,6 +55,8 @@ record! {
         filled[program] spent_by_agent: Shared<Vec<AgentSpent>>,
         /// Atoms that wait until a provider takes more
         filled[program] waits: Vec<AgentWait>,
+        /// Whether unknown atoms are probed: an agent had that role when the run started
+        filled[program] probes: bool,
         /// The question in flight to a judging role
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
@@ -243,6 +245,7 @@ impl Default for Run {
             spent: Spent::default(),
             spent_by_agent: Shared::default(),
             waits: Vec::new(),
+            probes: false,
             consult: None,
             ratings: Shared::default(),
             measure: None,

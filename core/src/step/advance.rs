@@ -12,7 +12,7 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, reconcile, redirect, replan, run_end,
+    phase, planning, probing, reconcile, redirect, replan, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -43,6 +43,9 @@ pub(super) fn advance(transaction: &mut Transaction) {
 fn goes_round(transaction: &mut Transaction) -> bool {
     reconcile::reconcile_results(transaction);
     if backtrack::adopt(transaction) {
+        return true;
+    }
+    if probing::prefer(transaction) {
         return true;
     }
     note_refutation(transaction);

@@ -6,7 +6,7 @@ use super::{
     backoff::backoff_ms,
     counts::{self, RepairCause},
     failure::{self, Failure, doubt},
-    guidance, patterns, phase, planning,
+    guidance, patterns, phase, planning, probing,
     transaction::Transaction,
     unusable, usage,
 };
@@ -14,7 +14,7 @@ use crate::{
     event::{AgentReport, Clarity, Event, Misfit, Outcome},
     id::{AttemptId, Epoch},
     measure,
-    state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
+    state::{AtomStatus, FailureClass, Intent, Role, TryEnd, record::InDoubtEntry},
     verdict::CommandEnd,
     world::AttemptProgress,
 };
@@ -73,9 +73,17 @@ pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
     Failure::of(outcome, class, reason)
 }
 
+fn is_probe(transaction: &Transaction, id: &AttemptId) -> bool {
+    let intent = transaction.in_flight(id);
+    intent.is_some_and(|intent| intent.role == Role::Probe)
+}
+
 /// The agent reports success: its change is merged next, and nothing is decided yet.
 fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     let id = &intent.id;
+    if intent.role == Role::Probe {
+        return probing::finished(transaction, intent, &outcome);
+    }
     if let Some(fault) = &outcome.report_fault {
         let failure = Failure {
             reason: format!("its result cannot be used: {fault}"),
@@ -194,6 +202,9 @@ pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, failure: Fai
 }
 
 fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_good: bool) {
+    if is_probe(transaction, id) {
+        return probing::failed(transaction, id, &failure.reason, failure.duration_ms);
+    }
     let Some(intent) = transaction.land(id) else {
         return;
     };
@@ -311,6 +322,9 @@ pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
 }
 
 fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
+    if intent.role == Role::Probe {
+        return;
+    }
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
     }

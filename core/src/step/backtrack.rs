@@ -146,6 +146,30 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
     true
 }
 
+/// Selects one choice of a group, where some selection with it has no conflict. True if it did.
+pub(super) fn take(transaction: &mut Transaction, group: Ix, choice: Ix, because: &str) -> bool {
+    let graph = Arc::clone(&transaction.graph);
+    let conflicts = search::conflicts(
+        &graph,
+        &transaction.state,
+        &transaction.valid_contexts,
+        &transaction.refuted,
+    );
+    let space = search::SearchSpace {
+        graph: &graph,
+        state: &transaction.state,
+        conflicts: &conflicts,
+        plans_again: false,
+    };
+    let fixed = Selection::from([(group, choice)]);
+    let prefer = transaction.selection();
+    let Some(selection) = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed) else {
+        return false;
+    };
+    select(transaction, &selection, because);
+    true
+}
+
 /// Another choice may leave an unrelated result with nothing to apply to, so that it is made again. Each change gives
 /// every live atom one repair back: thus a search of many choices uses none of them up.
 fn give_back_repairs(transaction: &mut Transaction) {

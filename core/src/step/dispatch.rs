@@ -5,7 +5,7 @@
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
-    delivery, phase,
+    delivery, phase, probing,
     transaction::Transaction,
     usage::{self, Reservation},
 };
@@ -31,7 +31,9 @@ pub(super) fn go_on(transaction: &mut Transaction) {
 /// At a dead end, brings ready atoms of the selection in force to their end, and tries nothing else. True while that
 /// goes on.
 pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
-    let is_ready = |transaction: &Transaction| startable(transaction).next().is_some();
+    let is_ready = |transaction: &Transaction| {
+        startable(transaction).next().is_some() || !probing::due(transaction).is_empty()
+    };
     if is_ready(transaction) {
         if !transaction.session.base_was_seen {
             delivery::aim(transaction);
@@ -59,6 +61,11 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     {
         return;
     }
+    free = probe(transaction, free);
+    if free == 0 {
+        return;
+    }
+    let in_flight = &transaction.state.run.in_flight;
     let mut is_repairing = in_flight
         .iter()
         .any(|intent| transaction.is_repair(&intent.atom, &intent.context));
@@ -82,6 +89,18 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     if speculation == SpeculationMode::On {
         speculate(transaction, free);
     }
+}
+
+/// Starts the probes that are due; gives the slots that are free afterwards.
+fn probe(transaction: &mut Transaction, mut free: usize) -> usize {
+    for probe in probing::due(transaction) {
+        let id = transaction.graph.id(probe.x);
+        if free > 0 && is_due(transaction, id, &probe.context) {
+            probing::start(transaction, &probe);
+            free -= 1;
+        }
+    }
+    free
 }
 
 /// The slots that are free afterwards.
@@ -300,6 +319,7 @@ fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
         let context = transaction.active.context(*x);
         !in_flight.contains(graph.id(*x))
             && !transaction.is_undecided(*x)
+            && !probing::awaits(transaction, *x)
             && graph.waits_for(*x).all(|dep| transaction.solved()[dep])
             && context.is_some_and(|context| phase::may_start(transaction, *x, context))
     })
@@ -318,6 +338,7 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
         || !transaction.state.run.in_flight.is_empty()
         || startable(transaction).next().is_some()
         || can_speculate(transaction)
+        || !probing::due(transaction).is_empty()
     {
         return None;
     }
@@ -330,7 +351,9 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
 /// Whether something may start now or after its backoff, with a slot to start it in.
 pub(super) fn can_start(transaction: &Transaction) -> bool {
     free_slots(transaction) > 0
-        && (startable(transaction).next().is_some() || can_speculate(transaction))
+        && (startable(transaction).next().is_some()
+            || can_speculate(transaction)
+            || !probing::due(transaction).is_empty())
 }
 
 fn can_speculate(transaction: &Transaction) -> bool {

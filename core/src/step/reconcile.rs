@@ -3,12 +3,12 @@
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{attempt_end, counts::RepairCause, repair::repair, transaction::Transaction};
+use super::{attempt_end, counts::RepairCause, probing, repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, Digest},
-    state::{AtomStatus, Binding, PlanningStep, Task, TryEnd},
+    state::{AtomStatus, Binding, PlanningStep, Role, Task, TryEnd},
     world::results,
 };
 
@@ -162,7 +162,11 @@ fn end_abandoned(transaction: &mut Transaction) {
         .filter(|intent| {
             let is_in_force = landing_context.is_in_force(intent)
                 || landing_context.speculation_of(intent).is_some();
-            !is_in_force || !transaction.state.atoms.contains_key(&intent.atom)
+            let is_in_use = match intent.role {
+                Role::Probe => probing::stays(transaction, intent),
+                _ => is_in_force && transaction.state.atoms.contains_key(&intent.atom),
+            };
+            !is_in_use
         })
         .map(|intent| intent.id.clone())
         .collect();

@@ -15,7 +15,7 @@ use crate::{
     id::{AtomId, AttemptId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        Control, FailureClass, Intent, Request, RunStatus, StartedFrom, State, TryEnd,
+        Control, FailureClass, Intent, Request, Role, RunStatus, StartedFrom, State, TryEnd,
         objective::RequestKind, record::RetireReason,
     },
 };
@@ -41,12 +41,14 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
+    let probes = transaction.session.agents.in_role(Role::Probe).is_some();
     let notebook = transaction.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
     let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);
     let continued = notebook.in_flight.iter_mut().filter(goes_on);
     let continued = continued.map(|intent| intent.epoch = epoch).count();
+    notebook.probes = probes;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {

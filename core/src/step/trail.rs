@@ -114,6 +114,7 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
         | EntryKind::Plan(_)
         | EntryKind::Refine(_)
         | EntryKind::Replan(_)
+        | EntryKind::Probe(_)
         | EntryKind::Drop(_)
         | EntryKind::InDoubt(_)
         | EntryKind::RequestRetired(_)

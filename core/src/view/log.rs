@@ -263,6 +263,13 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             refused: replan.refused.clone(),
             left: replan.left,
         },
+        EntryKind::Probe(probe) => Event::Probed {
+            attempt: probe.attempt.clone(),
+            atom: probe.atom.clone(),
+            ms: None,
+            feasible: probe.feasible,
+            findings: probe.findings.clone(),
+        },
         EntryKind::Drop(dropped) => Event::PhaseOver {
             atom: dropped.atom.clone(),
             limit: dropped.limit?,

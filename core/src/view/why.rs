@@ -246,6 +246,7 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
         EntryKind::Choice(choice) => is_near(&choice.group),
         EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),
         EntryKind::Replan(one) => one.atom.as_ref() == Some(id) || one.failed.contains(id),
+        EntryKind::Probe(one) => one.atom == *id,
         EntryKind::Plan(_)
         | EntryKind::Refine(_)
         | EntryKind::Drop(_)

@@ -64,6 +64,7 @@ pub(crate) const ANY: RecordRule = RecordRule {
                 .of_form(kids_form()),
             rule::<AtomId>("selected", "The choice that is in force"),
             rule::<bool>("speculative", "Choices may be tried side by side"),
+            rule::<bool>("unknown", "Choices are probed before one is tried"),
         ])
     },
 };

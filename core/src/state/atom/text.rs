@@ -49,6 +49,7 @@ impl Atom {
                     selected: selected(&mut fields, &choices),
                     choices,
                     speculative: fields.flag("speculative").unwrap_or(false),
+                    unknown: fields.flag("unknown").unwrap_or(false),
                 }
             }
             _ => Body::Task(Box::new(Task::read(&mut fields)?)),
@@ -105,11 +106,13 @@ impl Atom {
             choices,
             selected,
             speculative,
+            unknown,
         } = &self.body
         {
             let selected = selected.as_ref().map_or_else(Node::null, AtomId::node);
             to.put("choices", choices.node()).put("selected", selected);
             to.flag_if("speculative", *speculative);
+            to.flag_if("unknown", *unknown);
         }
         to.put("depends_on", self.depends_on.node());
         match &self.body {

@@ -17,6 +17,7 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
         | EntryKind::Plan(_)
         | EntryKind::Refine(_)
         | EntryKind::Replan(_)
+        | EntryKind::Probe(_)
         | EntryKind::Drop(_)
         | EntryKind::InDoubt(_)
         | EntryKind::RequestRetired(_)

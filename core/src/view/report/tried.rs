@@ -35,8 +35,22 @@ pub struct TriedReport {
     pub replans: Vec<ReplanReport>,
     /// Changes of the plan by planners, tried or taken.
     pub changes: Vec<PlanChangeReport>,
+    /// Findings of probes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeReport>,
     /// Parts of plans that their budgets left open.
     pub dropped: Vec<DroppedReport>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbeReport {
+    pub at: String,
+    pub atom: AtomId,
+    /// Absent of a probe that found nothing out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feasible: Option<bool>,
+    pub findings: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,6 +144,7 @@ pub(super) fn tried(world: &World) -> TriedReport {
         backtracks: Vec::new(),
         replans: Vec::new(),
         changes: Vec::new(),
+        probes: Vec::new(),
         dropped: Vec::new(),
     };
     for entry in world.state.trail.iter() {
@@ -171,6 +186,12 @@ fn add(tried: &mut TriedReport, entry: &Entry) {
             atom: one.atom.clone(),
             limit: one.limit,
             missing: one.missing.clone(),
+        }),
+        EntryKind::Probe(one) => tried.probes.push(ProbeReport {
+            at,
+            atom: one.atom.clone(),
+            feasible: one.feasible,
+            findings: one.findings.clone(),
         }),
         EntryKind::Choice(_)
         | EntryKind::Failure(_)

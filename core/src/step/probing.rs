@@ -1,0 +1,290 @@
+//! Probes: before an unknown task is tried, an agent finds out whether it can be done.
+//!
+//! Invariant: a context is probed once at most, and a finding closes nothing: it orders choices, and is told. Not here: the
+//! reading of an answer (`finding`), the order of choices (`search`).
+
+use alloc::{format, string::String, sync::Arc, vec::Vec};
+
+use super::{backtrack, transaction::Transaction, usage};
+use crate::{
+    event::{Event, Outcome, StartReason},
+    finding::{self, Finding},
+    graph::{Ix, NodeKind, active},
+    id::{AttemptId, Digest},
+    search,
+    state::{
+        AtomStatus, EntryKind, Intent, Role, SideEffect, Try,
+        atom::ProbeRecord,
+        record::{Choices, ProbeEntry},
+    },
+};
+
+/// A task that can be probed now.
+pub(super) struct DueProbe {
+    pub(super) x: Ix,
+    pub(super) context: Digest,
+    pub(super) choices: Choices,
+}
+
+/// The probes that may start now: of live unknown tasks, and of the choices of live unknown groups side by side.
+pub(super) fn due(transaction: &Transaction) -> Vec<DueProbe> {
+    if !may_probe(transaction) {
+        return Vec::new();
+    }
+    let graph = &transaction.graph;
+    let wanted = graph.tasks().filter(|x| is_unknown(transaction, *x));
+    let found = wanted.filter_map(|x| {
+        let is_flying = is_flying(transaction, x);
+        probe_of(transaction, x).filter(|_| !is_flying)
+    });
+    found.collect()
+}
+
+/// Whether an attempt of a live task has to wait for a probe: its own, or one of another choice of its group.
+pub(super) fn awaits(transaction: &Transaction, x: Ix) -> bool {
+    let graph = &transaction.graph;
+    if !may_probe(transaction) || !is_unknown(transaction, x) {
+        return false;
+    }
+    let is_open = |y: Ix| is_probing(transaction, y) || probe_of(transaction, y).is_some();
+    let group = graph
+        .vertex(x)
+        .parent
+        .filter(|group| graph.vertex(*group).is_unknown);
+    let others = group.map(|group| graph.vertex(group).kids.as_slice());
+    is_open(x) || others.unwrap_or_default().iter().any(|kid| is_open(*kid))
+}
+
+fn may_probe(transaction: &Transaction) -> bool {
+    let agent = transaction.session.agents.in_role(Role::Probe);
+    let can_pay = |agent| {
+        usage::lacking_for(transaction, Role::Probe, agent).is_none()
+            && !usage::is_unlimited(transaction, agent)
+    };
+    transaction.state.run.probes && agent.is_some_and(can_pay)
+}
+
+/// A task of an agent that is unknown itself, or a choice of an unknown group.
+fn is_unknown(transaction: &Transaction, x: Ix) -> bool {
+    let graph = &transaction.graph;
+    let vertex = graph.vertex(x);
+    let of_group = vertex.parent.is_some_and(|group| {
+        graph.vertex(group).kind == NodeKind::Any && graph.vertex(group).is_unknown
+    });
+    let task = transaction.task_of(graph.id(x));
+    vertex.kind == NodeKind::Task
+        && (vertex.is_unknown || of_group)
+        && task.is_some_and(|task| task.spec.action.is_none() && task.status == AtomStatus::Pending)
+}
+
+/// The probe of a task in its context, if it may still come.
+fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
+    let parent = graph.vertex(x).parent;
+    let beside = parent.filter(|group| graph.vertex(*group).is_unknown);
+    let is_wanted = active.is_live(x)
+        || beside.is_some_and(|group| active.is_live(group) && !transaction.solved()[group]);
+    if !is_wanted || !graph.waits_for(x).all(|dep| transaction.solved()[dep]) {
+        return None;
+    }
+    let choices = active.choices(graph, x);
+    let context = match active.context(x) {
+        Some(context) => context.clone(),
+        None => active::context_in(graph, x, &active.selection)?,
+    };
+    let tried = transaction.task_of(graph.id(x))?.tried(&context);
+    let is_open =
+        |tried: &Try| tried.probe.is_none() && tried.attempts == 0 && tried.ended.is_none();
+    tried.is_none_or(is_open).then_some(DueProbe {
+        x,
+        context,
+        choices,
+    })
+}
+
+fn is_flying(transaction: &Transaction, x: Ix) -> bool {
+    let id = transaction.graph.id(x);
+    let mut in_flight = transaction.state.run.in_flight.iter();
+    in_flight.any(|intent| intent.atom == *id)
+}
+
+fn is_probing(transaction: &Transaction, x: Ix) -> bool {
+    let id = transaction.graph.id(x);
+    let mut in_flight = transaction.state.run.in_flight.iter();
+    in_flight.any(|intent| intent.atom == *id && intent.role == Role::Probe)
+}
+
+/// Whether a probe in flight is of use: its task is open, in a context that today's plan has.
+pub(super) fn stays(transaction: &Transaction, intent: &Intent) -> bool {
+    let (graph, active) = (&transaction.graph, &transaction.active);
+    let Some(x) = transaction.ix(&intent.atom) else {
+        return false;
+    };
+    transaction.task_of(&intent.atom).is_some()
+        && search::is_valid_now(graph, active, x, &intent.context, &intent.choices)
+}
+
+/// Starts a probe: an attempt that changes nothing.
+pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
+    let Some(agent) = transaction.session.agents.in_role(Role::Probe).cloned() else {
+        return;
+    };
+    let atom = transaction.graph.id(probe.x).clone();
+    if transaction
+        .tried(&atom, &probe.context, &probe.choices)
+        .is_none()
+    {
+        return;
+    }
+    let key = (atom.clone(), probe.context.clone());
+    transaction.session.waits_until_ms.remove(&key);
+    let at = transaction.at().into();
+    let base = transaction.state.run.head.clone();
+    let reserved = transaction.state.run.estimate(Role::Probe, Some(&agent));
+    let title = transaction.state.atom(&atom);
+    let title: String = title.map_or(atom.as_str(), |one| one.title(&atom)).into();
+    let run = transaction.run();
+    run.waits.retain(|wait| wait.atom != atom);
+    let id = run.next_attempt(&atom);
+    let epoch = run.epoch;
+    run.in_flight.push(Intent {
+        id: id.clone(),
+        atom: atom.clone(),
+        context: probe.context.clone(),
+        choices: probe.choices.clone(),
+        epoch,
+        n: 1,
+        effect: SideEffect::Tree,
+        base,
+        role: Role::Probe,
+        agent: Some(agent),
+        reserved,
+        at,
+        extra: Default::default(),
+    });
+    transaction.announce(Event::AttemptStarted {
+        attempt: id,
+        atom,
+        n: 1,
+        of: 1,
+        description: format!("can it be done? {title}"),
+        because: StartReason::Probe,
+    });
+}
+
+/// A probe reports success: its finding is kept, or it found nothing out.
+pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
+    let printed = outcome.stdout.as_deref().unwrap_or_default();
+    let read = match &outcome.report_fault {
+        Some(fault) => Err(fault.clone()),
+        None => finding::read(last_object(printed)),
+    };
+    match read {
+        Ok(found) => keep(
+            transaction,
+            &intent.id,
+            Some(found),
+            String::new(),
+            outcome.duration_ms,
+        ),
+        Err(fault) => {
+            let why = format!("its answer cannot be used: {fault}");
+            keep(transaction, &intent.id, None, why, outcome.duration_ms);
+        }
+    }
+}
+
+/// The object that a text ends with; what stands before it is left out.
+fn last_object(text: &str) -> &str {
+    let text = text.trim();
+    text.find('{').map_or(text, |open| &text[open..])
+}
+
+/// A probe failed: nothing was found out, and its task is tried as if it had not been unknown.
+pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, reason: &str, ms: u64) {
+    keep(transaction, id, None, format!("it failed: {reason}"), ms);
+}
+
+fn keep(
+    transaction: &mut Transaction,
+    id: &AttemptId,
+    found: Option<Finding>,
+    why: String,
+    ms: u64,
+) {
+    let Some(intent) = transaction.land(id) else {
+        return;
+    };
+    transaction.run().iteration += 1;
+    transaction.run().spent.attempts += 1;
+    let feasible = found.as_ref().map(|found| found.feasible);
+    let findings = found.as_ref().map_or(why, |found| found.findings.clone());
+    if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
+        (tried.transient, tried.limited) = (0, 0);
+        tried.probe = Some(ProbeRecord {
+            attempt: id.clone(),
+            feasible,
+            attempts: found.as_ref().and_then(|found| found.attempts),
+            time: found.as_ref().and_then(|found| found.time.clone()),
+            cost_usd: found.as_ref().and_then(|found| found.cost_usd),
+            extra: Default::default(),
+        });
+    }
+    transaction.record(EntryKind::Probe(ProbeEntry {
+        atom: intent.atom.clone(),
+        attempt: id.clone(),
+        context: Some(intent.context.clone()),
+        agent: intent.agent.clone(),
+        feasible,
+        findings: findings.clone(),
+    }));
+    transaction.announce(Event::Probed {
+        attempt: id.clone(),
+        atom: intent.atom,
+        ms: Some(ms),
+        feasible,
+        findings,
+    });
+}
+
+/// Takes the choice that probes speak for, of an unknown group that nothing was tried of yet. True if the selection
+/// changed.
+pub(super) fn prefer(transaction: &mut Transaction) -> bool {
+    if !transaction.state.run.probes {
+        return false;
+    }
+    let graph = Arc::clone(&transaction.graph);
+    let groups = graph.groups().filter(|group| {
+        graph.vertex(*group).is_unknown
+            && transaction.active.is_live(*group)
+            && !transaction.solved()[*group]
+    });
+    let groups: Vec<Ix> = groups.collect();
+    groups
+        .into_iter()
+        .any(|group| prefer_in(transaction, group))
+}
+
+fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {
+    let graph = Arc::clone(&transaction.graph);
+    let kids = &graph.vertex(group).kids;
+    let id = |kid: &Ix| graph.id(*kid);
+    let is_untried = |kid: &Ix| {
+        search::tries(&transaction.state, id(kid))
+            .iter()
+            .all(|tried| tried.attempts == 0 && tried.ended.is_none())
+    };
+    let are_open = |kid: &Ix| is_probing(transaction, *kid) || awaits(transaction, *kid);
+    if kids.iter().any(are_open) || !kids.iter().all(is_untried) {
+        return false;
+    }
+    let rank = |kid: &&Ix| search::doubt(&transaction.state, id(kid));
+    let (Some(in_force), Some(best)) = (
+        transaction.active.selection.get(&group).copied(),
+        kids.iter().min_by_key(rank).copied(),
+    ) else {
+        return false;
+    };
+    let is_better = rank(&&best) < rank(&&in_force);
+    is_better && backtrack::take(transaction, group, best, "probes speak for it")
+}

@@ -1,0 +1,238 @@
+//! Probes: unknown tasks are looked into before they are tried.
+//!
+//! Not here: reading a finding (`finding` of the core).
+
+use serde_json::{Value, json};
+
+use crate::{
+    agents::{conduct::configured, talked::Codex},
+    processes::processes_in,
+    world::{Ran, World, plan, task, with},
+};
+
+/// A worker that notes its atom, and a probe that runs this with the head of its task in `$TITLE`.
+fn agents(world: &World, probe: &str) {
+    let out = world.out("").display().to_string();
+    let worker =
+        format!("echo $DESCENT_ATOM >> note; cp $DESCENT_PROMPT {out}/worker.$DESCENT_ATOM");
+    let script = format!(
+        "#!/bin/sh\nTITLE=$(sed -n 's/^# Your part: //p' \"$DESCENT_PROMPT\")\n\
+         echo \"$DESCENT_ROLE $TITLE\" >> {out}/probed\n{probe}\n"
+    );
+    let path = world.program("probe", &script);
+    world.write(
+        "descent.toml",
+        &format!(
+            "worker = {{run = \"{worker}\"}}\nagents.p.run = \"{}\"\nroles.probe = \"p\"\n",
+            path.display()
+        ),
+    );
+}
+
+fn says(answer: &str) -> String {
+    format!("cat <<'END'\n{answer}\nEND")
+}
+
+const GOOD: &str =
+    r#"{"feasible": true, "findings": "the parser is there", "cost_estimate": {"attempts": 1}}"#;
+const BAD: &str = r#"{"feasible": false, "findings": "hands are missing"}"#;
+
+fn by_worker(words: &str, more: Value) -> Value {
+    let mut atom = task("");
+    atom.as_object_mut().unwrap().remove("action");
+    with(with(atom, json!({"description": words})), more)
+}
+
+/// Two ways to a note, of which nobody knows which is open.
+fn two_ways(limits: Value) -> World {
+    let world = World::new();
+    let atoms = json!({
+        "G1": {"kind": "any", "choices": ["A1", "A2"], "description": "a note", "unknown": true},
+        "A1": by_worker("write it with a pen", json!({})),
+        "A2": by_worker("print it", json!({})),
+    });
+    world.align(&plan(&["test -f note"], limits, atoms));
+    world
+}
+
+fn probed(world: &World) -> usize {
+    let probed = std::fs::read_to_string(world.out("probed"));
+    probed.map_or(0, |text| text.lines().count())
+}
+
+fn order(ran: &Ran, event: &str) -> Vec<String> {
+    let lines = ran
+        .lines()
+        .into_iter()
+        .filter(|line| line["event"] == event);
+    lines
+        .map(|line| line["atom"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_choices_of_an_unknown_group_are_probed_side_by_side_and_the_feasible_one_is_tried_first() {
+    let world = two_ways(json!({}));
+    let script = format!(
+        "touch junk\nif echo \"$TITLE\" | grep -q A1; then\n{}\nelse\n{}\nfi",
+        says(BAD),
+        says(GOOD)
+    );
+    agents(&world, &script);
+    let ran = world.run().expect(0);
+    assert_eq!(order(&ran, "attempt_started"), ["A1", "A2", "A2"]);
+    assert_eq!(world.result_file("note"), "A2\n");
+    assert!(!world.result_file("a.txt").is_empty());
+    let told = world.left("worker.A2");
+    assert!(
+        told.contains("it can be done:\n\nthe parser is there"),
+        "{told}"
+    );
+    let trail = world.state()["trail"].clone();
+    let probes = trail.as_array().unwrap().iter();
+    let probes: Vec<&Value> = probes.filter(|one| one["type"] == "probe").collect();
+    assert_eq!(probes.len(), 2);
+    assert_eq!(probes[0]["feasible"], false);
+    assert_eq!(probes[0]["findings"], "hands are missing");
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 3);
+    // Whatever a probe writes, nothing of it is kept.
+    assert!(!world.repo().join("junk").exists());
+    let report = world.descent(&["report", "--json"]).expect(0).json();
+    assert_eq!(report["tried"]["probes"][1]["feasible"], true, "{report}");
+    assert_eq!(processes_in(&world.root()), Vec::<String>::new());
+}
+
+#[test]
+fn a_choice_that_a_probe_calls_infeasible_is_tried_last_and_not_ruled_out() {
+    let world = two_ways(json!({"max_attempts": 1}));
+    let script = format!(
+        "if echo \"$TITLE\" | grep -q A1; then\n{}\nelse\n{}\nfi",
+        says(BAD),
+        says(GOOD)
+    );
+    agents(&world, &script);
+    let toml = world.read("descent.toml");
+    let toml = toml.replace(
+        "echo $DESCENT_ATOM >> note",
+        "cp $DESCENT_PROMPT OUT/worker.$DESCENT_ATOM; [ $DESCENT_ATOM = A1 ] || exit 1; touch note",
+    );
+    let out = world.out("").display().to_string();
+    world.write("descent.toml", &toml.replace("OUT", &out));
+    let ran = world.run().expect(0);
+    assert_eq!(order(&ran, "attempt_started"), ["A1", "A2", "A2", "A1"]);
+    let told = world.left("worker.A1");
+    assert!(
+        told.contains("It may be wrong:\n\nhands are missing"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_unknown_task_is_probed_once_before_its_first_attempt() {
+    let world = World::new();
+    let atoms = json!({
+        "A1": by_worker("write a note", json!({"unknown": true})),
+        "A2": task("touch other"),
+    });
+    world.align(&plan(&["test -f note"], json!({"max_attempts": 3}), atoms));
+    agents(&world, &says(GOOD));
+    let toml = world.read("descent.toml");
+    let toml = toml.replace(
+        "echo $DESCENT_ATOM >> note",
+        "[ $DESCENT_ATTEMPT = 2 ] || exit 1; touch note",
+    );
+    world.write("descent.toml", &toml);
+    let ran = world.run().expect(0);
+    assert_eq!(probed(&world), 1);
+    assert_eq!(ran.count("probed"), 1);
+    assert_eq!(ran.count("attempt_failed"), 1);
+}
+
+#[test]
+fn a_probe_that_finds_nothing_out_costs_its_attempt_and_its_task_is_tried_as_any_other() {
+    for (script, words) in [
+        (says("it will be fine"), "no JSON object"),
+        (
+            says(r#"{"feasible": "perhaps", "findings": "x"}"#),
+            "true or false",
+        ),
+        ("echo broken >&2; exit 3".to_owned(), "exit 3"),
+        ("kill -9 $$".to_owned(), "signal 9"),
+        (
+            "head -c 1000000 /dev/zero | tr '\\0' x".to_owned(),
+            "64 KiB",
+        ),
+    ] {
+        let world = World::new();
+        let atoms = json!({"A1": by_worker("write a note", json!({"unknown": true}))});
+        world.align(&plan(&["test -f note"], json!({}), atoms));
+        agents(&world, &script);
+        let ran = world.run().expect(0);
+        let lines = ran.lines().into_iter();
+        let mut found = lines.filter(|line| line["event"] == "probed");
+        let found = found.next().unwrap();
+        assert!(found.get("feasible").is_none(), "{found}");
+        assert!(
+            found["findings"].as_str().unwrap().contains(words),
+            "{found}"
+        );
+        assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+        let told = world.left("worker.A1");
+        assert!(!told.contains("Found out before"), "{told}");
+    }
+}
+
+#[test]
+fn without_a_probe_an_unknown_task_is_tried_at_once_and_an_action_is_never_probed() {
+    let world = World::new();
+    let atoms = json!({"A1": with(task("touch note"), json!({"unknown": true}))});
+    world.align(&plan(&["test -f note"], json!({}), atoms));
+    agents(&world, &says(GOOD));
+    world.run().expect(0);
+    assert_eq!(probed(&world), 0);
+    let world = two_ways(json!({}));
+    agents(&world, &says(GOOD));
+    let toml = world
+        .read("descent.toml")
+        .replace("roles.probe", "roles.judge");
+    world.write("descent.toml", &toml);
+    let ran = world.run().expect(0);
+    assert_eq!(ran.count("probed"), 0);
+    assert_eq!(order(&ran, "attempt_started"), ["A1"]);
+}
+
+#[test]
+fn a_talking_probe_reads_and_its_usage_counts_in_its_role() {
+    let world = World::new();
+    let atoms = json!({
+        "A1": by_worker("write a note", json!({"unknown": true})),
+        "A2": with(task("touch note"), json!({"depends_on": ["A1"]})),
+    });
+    world.align(&plan(&["test -f note"], json!({}), atoms));
+    let probe = Codex.agent(&world, "works", &[("FIXTURE_ANSWER", GOOD)]);
+    let worker = Codex.agent(&world, "works", &[]);
+    configured(
+        &world,
+        &[("p", &probe), ("w", &worker)],
+        "probe = \"p\"\nworker = \"w\"",
+    );
+    world.run().expect(0);
+    let spent = world.state()["run"]["spent_by_agent"].clone();
+    let rows = spent.as_array().unwrap().iter();
+    let roles: Vec<&Value> = rows.map(|row| &row["role"]).collect();
+    assert!(roles.contains(&&json!("probe")), "{spent}");
+}
+
+#[test]
+fn a_kill_in_mid_probe_leaves_nothing_and_the_probe_is_made_again() {
+    let world = two_ways(json!({"max_parallel_agents": 2}));
+    let nap = crate::world::long_nap();
+    agents(&world, &format!("sleep {nap}"));
+    let running = world.start(&["run"]);
+    crate::world::wait_for("both probes", || probed(&world) == 2);
+    running.kill();
+    agents(&world, &says(GOOD));
+    let ran = world.run().expect(0);
+    assert_eq!(crate::world::processes(&nap), Vec::<String>::new());
+    assert_eq!(ran.count("probed"), 2);
+}
