@@ -92,24 +92,31 @@ impl AgentLook<'_> {
                 found.push(agent);
             }
         }
-        if state.atoms.iter().any(|(_, atom)| is_unknown(atom))
-            && let Some(probe) = self.config.agent(Role::Probe, None)?
-            && seen.insert(probe.name.clone())
-        {
-            self.look_at(&probe)?;
-            limited(state, &probe)?;
-            found.push(probe);
+        for agent in self.thinkers(state, reason)? {
+            if seen.insert(agent.name.clone()) {
+                self.look_at(&agent)?;
+                limited(state, &agent)?;
+                found.push(agent);
+            }
         }
+        Ok(found)
+    }
+
+    /// The agents that only think: a judge, a probe, and a planner that may change the plan.
+    fn thinkers(&self, state: &State, reason: AgentUse) -> Result<Vec<ResolvedAgent>, Failure> {
+        let mut found = Vec::new();
         if let Some(leaf) = rated(state) {
             match (self.config.agent(Role::Judge, None)?, reason) {
-                (Some(judge), _) if seen.insert(judge.name.clone()) => {
-                    self.look_at(&judge)?;
-                    limited(state, &judge)?;
-                    found.push(judge);
-                }
+                (Some(judge), _) => found.push(judge),
                 (None, AgentUse::Run) => return Err(self.no_judge(&leaf.title())),
-                (Some(_), _) | (None, AgentUse::Agreement) => {}
+                (None, AgentUse::Agreement) => {}
             }
+        }
+        if state.atoms.iter().any(|(_, atom)| is_unknown(atom)) {
+            found.extend(self.config.agent(Role::Probe, None)?);
+        }
+        if reason == AgentUse::Run {
+            found.extend(self.planner(state)?);
         }
         Ok(found)
     }
@@ -129,6 +136,14 @@ impl AgentLook<'_> {
             None => "name one in descent.toml: agents.NAME.preset = \"claude\" and roles.judge = \"NAME\"".to_owned(),
         };
         Failure::new("E-NO-JUDGE", exit::CONFIG, message, hint)
+    }
+
+    /// The planner that may change the plan where nothing is left to try.
+    fn planner(&self, state: &State) -> Result<Option<ResolvedAgent>, Failure> {
+        if state.atoms.is_empty() || state.objective.constraints.max_replans() == 0 {
+            return Ok(None);
+        }
+        Ok(self.config.agent(Role::Planner, None)?)
     }
 
     fn look_at(&self, agent: &ResolvedAgent) -> Result<(), Failure> {

@@ -62,7 +62,7 @@ record! {
         optional max_planned_atoms: u32 = 100,
         /// plans that failed and are made again
         ///
-        /// All planning steps count together
+        /// All planning steps count together, and each change of the plan by a planner. 0: never
         optional max_replans: u32 = 10,
         /// how often one step is planned again
         ///

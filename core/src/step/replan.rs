@@ -157,7 +157,9 @@ fn keeps_results(
     let mut bound = state.bindings.keys();
     bound.all(|id| {
         let was = known.ix(id).and_then(|x| before.context(x));
-        was.is_none() || was == graph.ix(id).and_then(|x| active.context(x))
+        let now = graph.ix(id).map(|x| active.context(x));
+        // Another round parks the results of the last: they keep their contexts.
+        now.is_some_and(|now| was.is_none() || now.is_none() || now == was)
     })
 }
 

@@ -231,11 +231,6 @@ impl Sim<'_> {
         }
     }
 
-    /// The node of the model for an atom, planned or not.
-    pub(crate) fn node(&self, id: &AtomId) -> usize {
-        self.known(id).expect("an atom of the model")
-    }
-
     /// The node for an atom; none where a change of the plan brought it.
     pub(crate) fn known(&self, id: &AtomId) -> Option<usize> {
         if self.is_new(id) {

@@ -344,3 +344,62 @@ fn the_first_ordinary_change_is_always_admitted() {
         );
     }
 }
+
+#[test]
+fn where_no_step_fits_deeper_the_one_around_plans_another_round() {
+    let mut model = once();
+    let a = model.task("a", &[]);
+    model.never(a);
+    model.constraints = r#", "max_depth": 1, "max_replans": 3"#.to_owned();
+    for story in check(&model, Planner::Endless, "exhausted") {
+        assert_eq!(story.matches(r#""place":"round""#).count(), 2, "{story}");
+        assert_eq!(count(&story, "planned"), 3, "{story}");
+    }
+}
+
+/// A step with four alternatives in the place of the first of ten would open all that waits for it four times.
+#[test]
+fn a_step_in_the_place_of_the_first_of_ten_in_a_row_is_admitted() {
+    let mut model = once();
+    let first = model.task("t0", &[]);
+    model.never(first);
+    let mut last = first;
+    for n in 1..10 {
+        last = model.task(&format!("t{n}"), &[last]);
+    }
+    for story in check(&model, Planner::Instead, "completed") {
+        assert!(
+            story.contains(r#""event":"replanned","atom":"t0","place":"atom""#),
+            "{story}"
+        );
+    }
+}
+
+/// Two tasks failed without a choice: each is planned anew in its own place, one after the other.
+#[test]
+fn of_several_that_failed_each_is_planned_anew() {
+    let mut model = once();
+    for name in ["a", "b"] {
+        let x = model.task(name, &[]);
+        model.never(x);
+    }
+    for story in check(&model, Planner::Instead, "completed") {
+        assert_eq!(count(&story, "replanned"), 2, "{story}");
+        assert_eq!(story.matches(r#""place":"atom""#).count(), 2, "{story}");
+    }
+}
+
+/// A solution is tried before the plan is changed: x needs b, and y never succeeds.
+#[test]
+fn every_selection_is_tried_before_the_plan_is_changed() {
+    let mut model = once();
+    let (a, b) = (model.task("a", &[]), model.task("b", &[]));
+    let g = model.add("G", Kind::Any, &[a, b], &[]);
+    let (x, y) = (model.task("x", &[g]), model.task("y", &[g]));
+    model.nodes[x].needs = vec![b];
+    model.never(y);
+    model.add("H", Kind::Any, &[x, y], &[]);
+    for story in check(&model, Planner::Silent, "completed") {
+        assert_eq!(count(&story, "replanned"), 0, "{story}");
+    }
+}

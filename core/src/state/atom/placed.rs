@@ -8,6 +8,7 @@ use crate::state::table::record;
 record! {
     part
     /// Who placed a planning step, why, and in whose place
+    #[derive(Default)]
     pub struct Placed {
         /// Empty of a step that stands where it was written
         filled[program] by: String,
@@ -21,15 +22,5 @@ record! {
 impl Placed {
     pub fn is_placed(&self) -> bool {
         !self.by.is_empty()
-    }
-}
-
-impl Default for Placed {
-    fn default() -> Self {
-        Self {
-            by: String::new(),
-            reason: String::new(),
-            was: None,
-        }
     }
 }
