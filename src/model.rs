@@ -27,7 +27,7 @@ pub use server::ServerLook;
 
 /// One question: a pure function of it and of the provider is the request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ModelQuestion {
     /// The instructions before all turns.
     pub system: String,
     pub turns: Vec<ModelTurn>,

@@ -59,7 +59,7 @@ pub struct AskedModel {
 }
 
 impl AskedModel {
-    /// What its server tells about itself.
+    /// The words of its server about itself.
     ///
     /// # Errors
     /// If its key cannot be read.

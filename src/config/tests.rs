@@ -56,8 +56,8 @@ fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
     let (message, hint) = fault("# who\nworkr = {run = \"x\"}\n");
     assert_eq!(message, ":2:1: unknown key `workr`");
     assert_eq!(hint, "did you mean `worker`?");
-    let (message, hint) = fault("worker = {run = \"x\", model = \"y\"}\n");
-    assert_eq!(message, ":1:22: unknown key `model`");
+    let (message, hint) = fault("worker = {run = \"x\", mood = \"y\"}\n");
+    assert_eq!(message, ":1:22: unknown key `mood`");
     assert_eq!(hint, "known here: run");
 }
 

@@ -13,9 +13,9 @@ use reqwest::Client;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, NoObserver, Question, ServerLook,
+    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, NoObserver, ServerLook,
     http::{self, AskTry, TryFault},
-    key::Key,
+    key::ProviderKey,
     remembered::{AnswerForm, FormMemory},
     retry::{self, TRIES_MAX, WAITS_MAX},
     server::ServerProbe,
@@ -41,7 +41,7 @@ pub struct Asker(Arc<SharedAsker>);
 #[derive(Debug)]
 struct SharedAsker {
     throttles: Mutex<BTreeMap<String, Arc<Throttle>>>,
-    keys: Mutex<BTreeMap<KeySource, Arc<Key>>>,
+    keys: Mutex<BTreeMap<KeySource, Arc<ProviderKey>>>,
     clients: Mutex<BTreeMap<bool, Client>>,
     looks: Mutex<BTreeMap<(String, String), ServerLook>>,
     forms: FormMemory,
@@ -79,12 +79,12 @@ impl std::fmt::Debug for AskContext<'_> {
 }
 
 /// The tries and waits of one question.
-struct Patience {
+struct AskPatience {
     tries: u32,
     waited: Duration,
 }
 
-impl Patience {
+impl AskPatience {
     fn left(&self) -> Duration {
         WAITS_MAX.saturating_sub(self.waited)
     }
@@ -113,7 +113,7 @@ impl Asker {
     pub async fn ask(
         &self,
         context: AskContext<'_>,
-        question: &Question,
+        question: &ModelQuestion,
     ) -> Result<ModelAnswer, ModelError> {
         let provider = context.provider;
         let key = self.key(context)?;
@@ -127,7 +127,7 @@ impl Asker {
             let one = all.entry(provider.base_url.clone());
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new())))
         });
-        let mut patience = Patience {
+        let mut patience = AskPatience {
             tries: 0,
             waited: Duration::ZERO,
         };
@@ -192,7 +192,7 @@ impl Asker {
         self.0.forms.holds(provider, AnswerForm::Schema)
     }
 
-    /// What the server tells about itself; it is asked once.
+    /// The words of the server about itself; it is asked once.
     ///
     /// # Errors
     /// If the key cannot be read.
@@ -242,14 +242,14 @@ impl Asker {
         self.key(context).map(drop)
     }
 
-    fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<Key>>, ModelError> {
+    fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<ProviderKey>>, ModelError> {
         let Some(source) = &context.provider.key else {
             return Ok(None);
         };
         if let Some(known) = locked(&self.0.keys, |keys| keys.get(source).cloned()) {
             return Ok(Some(known));
         }
-        let read = || Key::read(source, context.programs, context.dir);
+        let read = || ProviderKey::read(source, context.programs, context.dir);
         let may_block = Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
         let key = match (source, may_block) {
@@ -283,7 +283,7 @@ impl Asker {
     }
 }
 
-impl Patience {
+impl AskPatience {
     /// The wait before the next try, or the error where it is too long or one too many.
     fn next(
         &mut self,
@@ -310,7 +310,7 @@ impl Patience {
 }
 
 /// The form that the server shall hold the answer to, where its wire has one.
-fn wanted(provider: &Provider, question: &Question) -> Option<AnswerForm> {
+fn wanted(provider: &Provider, question: &ModelQuestion) -> Option<AnswerForm> {
     match (&question.schema, question.is_object, provider.wire) {
         (Some(_), _, _) => Some(AnswerForm::Schema),
         (None, true, Wire::Chat | Wire::Responses) => Some(AnswerForm::Object),
@@ -319,7 +319,7 @@ fn wanted(provider: &Provider, question: &Question) -> Option<AnswerForm> {
 }
 
 /// The tokens of a question with its answer, by the number of its bytes.
-fn needed(provider: &Provider, question: &Question) -> u64 {
+fn needed(provider: &Provider, question: &ModelQuestion) -> u64 {
     let answer = provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN);
     estimated(question.bytes()).saturating_add(answer)
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, Question,
+    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion,
     error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX, cut},
-    key::Key,
+    key::ProviderKey,
     retry::{self, RetryWords, may_repeat},
-    sse::{EventReader, StreamFault},
+    sse::{StreamFault, StreamReader},
     wire::{AnswerSoFar, BodyForm, EventError, ServerFault},
 };
 use crate::config::provider::Provider;
@@ -28,8 +28,8 @@ const OVERLOADED: u16 = 429;
 pub(super) struct AskTry<'a> {
     pub(super) client: &'a Client,
     pub(super) provider: &'a Provider,
-    pub(super) question: &'a Question,
-    pub(super) key: Option<&'a Key>,
+    pub(super) question: &'a ModelQuestion,
+    pub(super) key: Option<&'a ProviderKey>,
     pub(super) form: BodyForm,
     pub(super) limits: AskLimits,
     pub(super) observer: &'a dyn AskObserver,
@@ -118,7 +118,7 @@ impl AskTry<'_> {
     }
 
     async fn events(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
-        let (mut reader, mut so_far) = (EventReader::default(), AnswerSoFar::default());
+        let (mut reader, mut so_far) = (StreamReader::default(), AnswerSoFar::default());
         let (mut all, mut told) = (0, None);
         while let Some(bytes) = self.chunk(&mut response, all == 0).await? {
             all += bytes.len();

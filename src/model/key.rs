@@ -22,15 +22,15 @@ const OTHERS: u32 = 0o077;
 /// Stands in the place of a key in the words of a server.
 const HIDDEN: &str = "[key]";
 
-pub(super) struct Key(String);
+pub(super) struct ProviderKey(String);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ProviderKey {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("Key(…)")
+        to.write_str("ProviderKey(…)")
     }
 }
 
-impl Drop for Key {
+impl Drop for ProviderKey {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0).into_bytes();
         bytes.fill(0);
@@ -38,7 +38,7 @@ impl Drop for Key {
     }
 }
 
-impl Key {
+impl ProviderKey {
     /// Reads it. A command blocks until it ends.
     pub(super) fn read(
         source: &KeySource,
@@ -188,8 +188,8 @@ mod tests {
     use super::*;
     use crate::process::programs;
 
-    fn read(source: &KeySource) -> Result<Key, ModelError> {
-        Key::read(source, &*programs::real(), Path::new("/"))
+    fn read(source: &KeySource) -> Result<ProviderKey, ModelError> {
+        ProviderKey::read(source, &*programs::real(), Path::new("/"))
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         let by_command = KeySource::Command("echo sk-planted".to_owned());
         for source in [file, by_command] {
             let key = read(&source).unwrap();
-            assert_eq!(format!("{key:?}"), "Key(…)");
+            assert_eq!(format!("{key:?}"), "ProviderKey(…)");
             let header = key.header("Bearer ").unwrap();
             assert!(header.is_sensitive());
             assert!(!format!("{header:?}").contains("planted"));

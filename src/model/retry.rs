@@ -17,7 +17,7 @@ pub(super) const WAITS_MAX: Duration = Duration::from_secs(60);
 const FIRST_MS: u64 = 500;
 const LONGEST_MS: u64 = 8_000;
 
-/// What a server's headers say about another try.
+/// The words of a server's headers about another try.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RetryWords {
     pub(super) may: Option<bool>,

@@ -9,7 +9,7 @@ use reqwest::{Client, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{ModelError, key::Key};
+use super::{ModelError, key::ProviderKey};
 use crate::config::provider::Provider;
 
 /// How long a server may take to tell something about itself.
@@ -27,7 +27,7 @@ pub struct ContextSize {
     pub mend: String,
 }
 
-/// What a server tells about itself.
+/// The words of a server about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerLook {
     pub context: Option<ContextSize>,
@@ -41,7 +41,7 @@ pub struct ServerLook {
 pub(super) struct ServerProbe<'a> {
     pub(super) client: &'a Client,
     pub(super) provider: &'a Provider,
-    pub(super) key: Option<&'a Key>,
+    pub(super) key: Option<&'a ProviderKey>,
 }
 
 impl ServerProbe<'_> {

@@ -15,7 +15,7 @@ pub(super) enum StreamFault {
 
 /// Takes bytes and gives the data of whole events.
 #[derive(Debug, Default)]
-pub(super) struct EventReader {
+pub(super) struct StreamReader {
     /// The line that is not whole yet.
     line: Vec<u8>,
     /// The data lines of the event that is not whole yet.
@@ -25,7 +25,7 @@ pub(super) struct EventReader {
     is_begun: bool,
 }
 
-impl EventReader {
+impl StreamReader {
     /// The data of the events that end in these bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, StreamFault> {
         let mut found = Vec::new();
@@ -109,7 +109,7 @@ mod tests {
         let wanted = ["{\"t\": \"grüße 🦀\"}", "one\ntwo", "three", "", "[DONE]"];
         let mut chance = Chance(7);
         for _ in 0..10_000 {
-            let (mut reader, mut found) = (EventReader::default(), Vec::new());
+            let (mut reader, mut found) = (StreamReader::default(), Vec::new());
             let mut rest = STREAM.as_bytes();
             while !rest.is_empty() {
                 let (chunk, after) = rest.split_at(1 + chance.next(rest.len().min(24)));
@@ -123,14 +123,14 @@ mod tests {
 
     #[test]
     fn an_event_that_is_cut_is_no_event_and_bytes_that_are_no_text_are_told() {
-        let mut reader = EventReader::default();
+        let mut reader = StreamReader::default();
         assert!(reader.take(b"data: {\"a\"").unwrap().is_empty());
         assert!(reader.is_cut());
-        let mut reader = EventReader::default();
+        let mut reader = StreamReader::default();
         let whole = "data: \u{fc}\n\n".as_bytes();
         assert!(reader.take(&whole[..7]).unwrap().is_empty());
         assert_eq!(reader.take(b"\n\n"), Err(StreamFault::NotText));
-        let mut reader = EventReader::default();
+        let mut reader = StreamReader::default();
         let endless = vec![b'x'; EVENT_BYTES_MAX + 1];
         assert_eq!(reader.take(&endless), Err(StreamFault::TooLong));
     }

@@ -102,8 +102,8 @@ fn provider(base: &str) -> Provider {
     }
 }
 
-fn question(schema: Option<Value>) -> Question {
-    Question {
+fn question(schema: Option<Value>) -> ModelQuestion {
+    ModelQuestion {
         system: "be short".to_owned(),
         turns: vec![ModelTurn {
             by: Speaker::User,

@@ -11,7 +11,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::{
-    AnswerStop, ModelAnswer, Question, Speaker, TokenCounts, error::TEXT_BYTES_MAX, key::Key,
+    AnswerStop, ModelAnswer, ModelQuestion, Speaker, TokenCounts, error::TEXT_BYTES_MAX,
+    key::ProviderKey,
 };
 use crate::config::provider::{Provider, Wire};
 
@@ -66,7 +67,7 @@ impl AnswerSoFar {
     }
 
     /// The whole answer; `None` where the server did not say why it ended.
-    pub(super) fn whole(self, question: &Question) -> Option<ModelAnswer> {
+    pub(super) fn whole(self, question: &ModelQuestion) -> Option<ModelAnswer> {
         let stop = match self.stop? {
             _ if !self.refusal.is_empty() => AnswerStop::Refused(self.refusal),
             stop => stop,
@@ -90,7 +91,7 @@ pub(super) fn estimated(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX)
 }
 
-impl Question {
+impl ModelQuestion {
     /// Bytes of all its texts.
     pub(super) fn bytes(&self) -> usize {
         let turns = self.turns.iter().map(|turn| turn.text.len());
@@ -144,7 +145,7 @@ impl Wire {
         }
     }
 
-    pub(super) fn headers(self, key: Option<&Key>) -> HeaderMap {
+    pub(super) fn headers(self, key: Option<&ProviderKey>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let (name, before) = match self {
             Self::Messages => ("x-api-key", ""),
@@ -161,7 +162,12 @@ impl Wire {
     }
 
     /// The body of a request: a pure function of its arguments.
-    pub(super) fn body(self, provider: &Provider, question: &Question, form: BodyForm) -> Value {
+    pub(super) fn body(
+        self,
+        provider: &Provider,
+        question: &ModelQuestion,
+        form: BodyForm,
+    ) -> Value {
         match self {
             Self::Messages => messages::body(provider, question, form),
             Self::Chat => chat::body(provider, question, form),

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::{AskedModel, kept::KeptAnswers};
 use crate::{
     model::{
-        AskContext, AskLimits, AskObserver, ModelAnswer, ModelError, ModelTurn, Question, Speaker,
+        AskContext, AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
+        Speaker,
     },
     process::Programs,
 };
@@ -82,7 +83,7 @@ impl ModelTalk<'_> {
     }
 
     async fn ask(&self, nth: usize, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
-        let question = Question {
+        let question = ModelQuestion {
             system: self.system.to_owned(),
             turns,
             schema: self.schema.cloned(),

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::{AnswerSoFar, BodyForm, count_at, text_at};
 use crate::{
     config::provider::Provider,
-    model::{AnswerStop, Question},
+    model::{AnswerStop, ModelQuestion},
 };
 
 /// The name that the wire wants for a schema.
 pub(super) const SCHEMA_NAME: &str = "answer";
 
-pub(super) fn body(provider: &Provider, question: &Question, form: BodyForm) -> Value {
+pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm) -> Value {
     let mut messages = Vec::new();
     let system = question.instructions(form);
     if !system.is_empty() {

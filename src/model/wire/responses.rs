@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{AnswerSoFar, BodyForm, chat::SCHEMA_NAME, count_at, list_at, text_at};
 use crate::{
     config::provider::Provider,
-    model::{AnswerStop, Question},
+    model::{AnswerStop, ModelQuestion},
 };
 
-pub(super) fn body(provider: &Provider, question: &Question, form: BodyForm) -> Value {
+pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm) -> Value {
     let mut body = json!({
         "model": provider.model,
         "input": question.said(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Model, WIRES, align, configure, fragment, nothing_holds_the_key, run, start};
 use crate::{support::world::wait_for, world::World};
 
-/// What follows from a fault.
+/// The consequence of a fault.
 #[derive(Debug, Clone, Copy)]
 enum Follows {
     /// The plan comes after so many questions.
