@@ -12,7 +12,7 @@ mod retry;
 mod server;
 mod sse;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod throttle;
 mod wire;
 

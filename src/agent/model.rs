@@ -6,6 +6,8 @@
 mod consult;
 pub(super) mod kept;
 mod talk;
+#[cfg(test)]
+mod tests;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -92,7 +92,7 @@ impl AskPatience {
 
 impl Asker {
     #[cfg(test)]
-    pub(super) fn without_memory() -> Self {
+    pub(crate) fn without_memory() -> Self {
         Self::with_memory(None)
     }
 

@@ -22,13 +22,24 @@ use crate::{
 const KEY: &str = "sk-planted-0123456789";
 
 /// Answers each POST with the next bytes, the last again and again; anything else with 404.
-struct Bytes {
-    base: String,
+pub(crate) struct Bytes {
+    pub(crate) base: String,
     posts: Arc<AtomicUsize>,
     bodies: Arc<Mutex<Vec<Value>>>,
 }
 
-fn serve(answers: Vec<Vec<u8>>) -> Bytes {
+impl Bytes {
+    pub(crate) fn posts(&self) -> usize {
+        self.posts.load(Ordering::SeqCst)
+    }
+}
+
+pub(crate) fn serve(answers: Vec<Vec<u8>>) -> Bytes {
+    serve_telling(answers, Vec::new())
+}
+
+/// The same, with JSON texts that the server tells at paths; a question about a model counts as no post.
+fn serve_telling(answers: Vec<Vec<u8>>, told: Vec<(&'static str, Value)>) -> Bytes {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let (posts, bodies) = (Arc::new(AtomicUsize::new(0)), Arc::default());
@@ -42,7 +53,12 @@ fn serve(answers: Vec<Vec<u8>>) -> Bytes {
             let mut reader = BufReader::new(stream);
             let (mut line, mut length) = (String::new(), 0);
             reader.read_line(&mut line).unwrap();
-            let is_post = line.starts_with("POST");
+            let path = line
+                .split_whitespace()
+                .nth(1)
+                .unwrap_or_default()
+                .to_owned();
+            let is_post = line.starts_with("POST") && path != "/api/show";
             loop {
                 let mut header = String::new();
                 if reader.read_line(&mut header).unwrap() <= 2 {
@@ -56,7 +72,12 @@ fn serve(answers: Vec<Vec<u8>>) -> Bytes {
             reader.read_exact(&mut body).unwrap();
             let mut stream = reader.into_inner();
             if !is_post {
-                let _ = stream.write_all(b"HTTP/1.1 404 x\r\nconnection: close\r\n\r\n");
+                let known = told.iter().find(|(at, _)| *at == path);
+                let text = known.map(|(_, value)| value.to_string());
+                let _ = stream.write_all(&match text {
+                    Some(text) => answer("200 x", "", text.as_bytes()),
+                    None => answer("404 x", "", b""),
+                });
                 continue;
             }
             bodies
@@ -81,7 +102,8 @@ fn events(body: &str) -> Vec<u8> {
     answer("200 OK", EVENTS, body.as_bytes())
 }
 
-fn good() -> Vec<u8> {
+/// The answer `{}`.
+pub(crate) fn good() -> Vec<u8> {
     events(concat!(
         "data: {\"choices\":[{\"delta\":{\"content\":\"{}\"}}]}\n\n",
         "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
@@ -89,7 +111,7 @@ fn good() -> Vec<u8> {
     ))
 }
 
-fn provider(base: &str) -> Provider {
+pub(crate) fn provider(base: &str) -> Provider {
     Provider {
         wire: Wire::Chat,
         base_url: base.to_owned(),
@@ -299,4 +321,48 @@ async fn a_question_that_would_be_cut_is_refused_before_it_is_sent() {
         "{error:?}"
     );
     assert_eq!(server.posts.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_context_of_each_local_server_is_found_and_a_longer_question_refused() {
+    let show = |parameters: &str| json!({ "parameters": parameters });
+    let version = ("/api/version", json!({"version": "0.9"}));
+    let loaded = json!({"models": [{"name": "m1:latest", "context_length": 900}]});
+    let listed = |key: &str| json!({"data": [{"id": "m1", key: 900}]});
+    for (told, mend) in [
+        (
+            vec![
+                version.clone(),
+                ("/api/show", show("temperature 1\nnum_ctx     900")),
+            ],
+            "num_ctx",
+        ),
+        (
+            vec![version, ("/api/show", show("")), ("/api/ps", loaded)],
+            "OLLAMA_CONTEXT_LENGTH",
+        ),
+        (
+            vec![(
+                "/props",
+                json!({"default_generation_settings": {"n_ctx": 900}}),
+            )],
+            "llama-server",
+        ),
+        (vec![("/v1/models", listed("max_model_len"))], "vLLM"),
+        (
+            vec![("/api/v0/models", listed("loaded_context_length"))],
+            "LM Studio",
+        ),
+    ] {
+        let server = serve_telling(vec![good()], told);
+        let error = ask(&provider(&server.base), None).await.unwrap_err();
+        assert_eq!(error.code(), "E-CONTEXT", "{mend}: {error}");
+        assert!(error.to_string().contains("900 fit"), "{mend}: {error}");
+        assert!(
+            error.hint("a").contains(mend),
+            "{mend}: {}",
+            error.hint("a")
+        );
+        assert_eq!(server.posts(), 0);
+    }
 }

