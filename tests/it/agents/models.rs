@@ -3,6 +3,7 @@
 mod faults;
 mod kept;
 mod refused;
+mod thinks;
 
 use std::{
     fs,
