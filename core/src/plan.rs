@@ -19,14 +19,14 @@ pub use rules::RULE;
 pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured, unrender};
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
 
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
-    id::{AtomId, Lineage, Serial},
+    id::{AgentName, AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Control, Extra, Objective, Records, Run, Shared, SideEffect, Spec,
-        State, Task, VERSION,
+        Action, Atom, Body, Control, Extra, Objective, PlanningStep, Records, Run, Shared,
+        SideEffect, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
@@ -185,6 +185,22 @@ fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeM
     atoms
 }
 
+/// The words of a planning step that a flag adds: the goal stands in its prompt.
+const PLANNING: &str = "Plan the work that reaches the goal";
+
+/// The specification of an added step, before it says who does it.
+fn spec() -> Spec {
+    Spec {
+        action: None,
+        effect: SideEffect::Tree,
+        checks: None,
+        output_schema: None,
+        timeout: None,
+        agent: None,
+        guidance: Vec::new(),
+    }
+}
+
 impl PlanReading {
     /// Adds a step: a task with a shell action, or one for the worker; each waits for the one before.
     pub fn add_step(&mut self, text: &str) {
@@ -192,24 +208,26 @@ impl PlanReading {
             Some((description, run)) => (description.trim(), Some(run.trim())),
             None => (text.trim(), None),
         };
-        let before = self.last_step.take();
         let action = run.filter(|run| !run.is_empty()).map(|run| Action {
             run: run.to_owned(),
             extra: Extra::default(),
         });
-        let spec = Spec {
-            action,
-            effect: SideEffect::Tree,
-            checks: None,
-            output_schema: None,
-            timeout: None,
-            agent: None,
-            guidance: Vec::new(),
-        };
+        let task = Task::new(Spec { action, ..spec() });
+        self.add_last(description, Body::Task(Box::new(task)));
+    }
+
+    /// Adds a planning step by an agent; it waits for the last step.
+    pub fn add_planning(&mut self, agent: AgentName) {
+        let agent = Some(agent);
+        let task = Task::new(Spec { agent, ..spec() });
+        self.add_last(PLANNING, Body::Plan(Box::new(PlanningStep::new(task))));
+    }
+
+    fn add_last(&mut self, description: &str, body: Body) {
         let atom = Atom {
             description: description.to_owned(),
-            depends_on: before.into_iter().collect(),
-            body: Body::Task(alloc::boxed::Box::new(Task::new(spec))),
+            depends_on: self.last_step.take().into_iter().collect(),
+            body,
             accepts_partial: false,
             origin: None,
             extra: Extra::default(),

@@ -17,7 +17,7 @@ use std::{
 use clap::Args;
 use descent_core::{
     graph::validate::{self, MissingPart},
-    id::Lineage,
+    id::{AgentName, Lineage},
     plan::PlanReading,
     state::{Objective, State},
     trust::TrustList,
@@ -71,6 +71,9 @@ pub struct AlignArgs {
     /// What to do, in order; with =COMMAND a shell action, else the worker does it
     #[arg(long, value_name = "TEXT[=COMMAND]")]
     step: Vec<String>,
+    /// After the steps, this agent plans the work that reaches the goal
+    #[arg(long, value_name = "AGENT", conflicts_with = "plan")]
+    plan_with: Option<String>,
     /// Why it is wanted
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
@@ -350,6 +353,19 @@ fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
     Err(Failure::usage(message, hint))
 }
 
+/// The agent of a planning step, by its name.
+fn planner(flags: &AlignArgs) -> Result<Option<AgentName>, Failure> {
+    let Some(name) = flags.plan_with.as_deref().map(str::trim) else {
+        return Ok(None);
+    };
+    if !AgentName::is_valid(name) {
+        let message = format!("`--plan-with {}` names no agent", name.escape_debug());
+        let hint = "the name of an agent of descent.toml: 1 to 64 of a-z, 0-9, `_`, `.` and `-`";
+        return Err(Failure::usage(message, hint));
+    }
+    Ok(Some(AgentName::from(name)))
+}
+
 fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure> {
     refuse_blank(flags)?;
     let objective: &mut Objective = &mut plan.objective;
@@ -367,6 +383,9 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
     flags.step.iter().for_each(|step| plan.add_step(step));
     if flags.plan.is_none() {
         plan.judge_last_step();
+    }
+    if let Some(agent) = planner(flags)? {
+        plan.add_planning(agent);
     }
     if !flags.set.is_empty() {
         plan.objective.constraints = constraints::set(&plan.objective.constraints, &flags.set)?;

@@ -3,3 +3,4 @@
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
 pub(crate) mod replans;
+pub(crate) mod plan_with;

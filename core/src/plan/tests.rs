@@ -10,7 +10,7 @@ use super::{PlanReading, read};
 use crate::{
     doc::{self, Places},
     graph::validate,
-    id::{AtomId, Lineage},
+    id::{AgentName, AtomId, Lineage},
     state::{Body, Constraints},
 };
 
@@ -260,6 +260,17 @@ fn steps_added_to_a_plan_wait_for_one_another_and_take_no_id_of_it() {
             ("S4".to_string(), Vec::from([AtomId::new("S3")])),
         ]
     );
+}
+
+#[test]
+fn a_planning_step_that_is_added_waits_for_the_last_step_and_names_its_agent() {
+    let mut plan = PlanReading::default();
+    plan.add_step("one");
+    plan.add_planning(AgentName::from("wise"));
+    let step = &plan.atoms[&AtomId::new("S2")];
+    assert_eq!(step.depends_on, [AtomId::new("S1")]);
+    let spec = &step.plan().expect("a planning step").task.spec;
+    assert_eq!(spec.agent, Some(AgentName::from("wise")));
 }
 
 #[test]

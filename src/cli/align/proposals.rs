@@ -115,6 +115,9 @@ fn command_line(
         put("--check", first.map_or("COMMAND", |first| &first.text));
     }
     flags.step.iter().for_each(|step| put("--step", step));
+    if let Some(agent) = &flags.plan_with {
+        put("--plan-with", agent);
+    }
     if lacks(MissingPart::Work) {
         put(
             "--step",
