@@ -217,6 +217,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a directory that holds nothing.
+pub fn remove_empty(dir: &Path) -> io::Result<()> {
+    fs::remove_dir(dir)
+}
+
 /// Removes a regular file with one name; refuses anything else.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     plain_file(path)?;

@@ -14,11 +14,14 @@ mod python;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::path::Path;
 
 use descent_core::advice;
 use reader::Reader;
+
+pub use told::words;
 
 /// Proposals at most of each kind.
 const CHECKS_MAX: usize = 6;

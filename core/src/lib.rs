@@ -22,6 +22,7 @@ pub mod json_schema;
 pub mod measure;
 pub mod plan;
 pub mod prompt;
+pub mod proposal;
 pub mod rating;
 pub mod search;
 pub mod state;

@@ -7,17 +7,21 @@
 
 mod checks;
 mod flat;
+mod proposed;
 mod rules;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod written;
 
-pub use checks::{add_check, render_again};
-pub(crate) use checks::{render, written_words};
+pub(crate) use checks::render;
+pub use checks::{add_check, render_again, written_words};
 pub use flat::PointerMap;
+pub use proposed::keys_of_others;
 pub use rules::RULE;
 pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured, unrender};
+pub use written::text_of;
 
 use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
 

@@ -4,6 +4,7 @@
 //! for byte the same for all attempts of a day. Verbatim words that have no room lie whole in a file beside it.
 
 mod agreement;
+mod aligning;
 mod checks;
 mod earlier;
 mod files;
@@ -31,6 +32,7 @@ use crate::{
     world::World,
 };
 
+pub use aligning::{AligningInputs, AligningTask, ProjectText, ProjectWords, aligning};
 pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};

@@ -274,3 +274,33 @@ fn what_leads_out_is_huge_or_no_text_is_not_read() {
     .unwrap();
     assert_eq!(survey(dir.path(), &|_| true), Survey::default());
 }
+
+#[test]
+fn the_words_of_a_project_are_beginnings_of_its_own_files() {
+    let long = "é".repeat(4_000);
+    let dir = planted(&[
+        ("AGENTS.md", "Run make test."),
+        ("README.md", &long),
+        ("README", "never told beside the other"),
+        ("Makefile", "test:\n\ttrue x\n"),
+        (".github/workflows/ci.yml", "jobs: {}\n"),
+        ("secret.txt", "no"),
+    ]);
+    symlink("/etc/hostname", dir.path().join("go.mod")).unwrap();
+    let found = survey(dir.path(), &|_| false);
+    let words = words(dir.path(), &found);
+    let told = words
+        .texts
+        .iter()
+        .map(|one| (one.path.as_str(), one.text.len(), one.is_cut));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("AGENTS.md", 14, false),
+            ("README.md", 3 << 10, true),
+            ("Makefile", 14, false),
+            (".github/workflows/ci.yml", 9, false),
+        ]
+    );
+    assert_eq!(words.commands, ["make test  (Makefile:1)"]);
+}

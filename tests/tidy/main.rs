@@ -32,6 +32,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "fingerprint",
         "json_schema",
         "rating",
+        "proposal",
     ],
     &["measure", "fragment"],
     &["world"],

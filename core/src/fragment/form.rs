@@ -12,22 +12,9 @@ use crate::{
     doc::{self, Fault, Node, Span},
     graph::validate,
     id::{AtomId, Lineage},
-    plan::PlanReading,
+    plan::{self, PlanReading},
     state::State,
 };
-
-/// Keys of an atom that only the program writes.
-const PROGRAMS: [&str; 9] = [
-    "status",
-    "because",
-    "tries",
-    "interruptions",
-    "origin",
-    "planned",
-    "grant",
-    "fragment",
-    "fragments",
-];
 
 /// Keys of an atom that only a person writes.
 const PERSONS: &[&str] = &["agent", "guidance"];
@@ -60,7 +47,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
     for member in members {
         let at = doc::pointer_push("", &member.key);
         match member.key.as_str() {
-            "atoms" => atoms(&member.node, &at, &mut faults),
+            "atoms" => faults.extend(plan::keys_of_others(&member.node, &at, PERSONS)),
             "reasoning" if member.node.as_str().is_none() => {
                 let message = format!("expected a string, found {}", member.node.kind_name());
                 faults.push(fault("wrong-type", &at, message, None));
@@ -79,32 +66,6 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
         faults.push(fault("missing-key", "", message, None));
     }
     faults
-}
-
-/// Atoms as a map by id or as a list, with the nested ones.
-fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
-    let mut todo = Vec::from([(start, at.to_owned(), true)]);
-    while let Some((node, at, are_many)) = todo.pop() {
-        let is_map = are_many && node.as_object().is_some();
-        let inner = node.as_array().unwrap_or_default().iter().enumerate();
-        todo.extend(inner.map(|(n, one)| (one, format!("{at}/{n}"), false)));
-        for member in node.as_object().unwrap_or_default() {
-            let at = doc::pointer_push(&at, &member.key);
-            if is_map {
-                todo.push((&member.node, at, false));
-            } else if member.key == "parts" || member.key == "choices" {
-                todo.push((&member.node, at, true));
-            } else if PERSONS.contains(&member.key.as_str()) {
-                let message = format!("`{}` is a person's to say", member.key);
-                let hint = Some("say it in the description");
-                faults.push(fault("persons-key", &at, message, hint));
-            } else if PROGRAMS.contains(&member.key.as_str()) {
-                let message = format!("`{}` is the program's to say", member.key);
-                faults.push(fault("program-key", &at, message, Some("leave it out")));
-            }
-        }
-    }
-    faults.sort_by(|a, b| a.pointer.cmp(&b.pointer));
 }
 
 /// The faults of reading the atoms, and of comparing them with each other.

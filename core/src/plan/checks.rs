@@ -46,7 +46,7 @@ pub fn render_again(objective: &mut Objective, earlier: Option<&Check>) {
 }
 
 /// Deliverables and definition of done, each empty if it was rendered from the checks.
-pub(crate) fn written_words(objective: &Objective) -> [&str; 2] {
+pub fn written_words(objective: &Objective) -> [&str; 2] {
     let rendered = objective.base_case.as_ref().map(words);
     let (deliverables, done) = rendered.unwrap_or_default();
     let pairs = [

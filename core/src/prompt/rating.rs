@@ -8,7 +8,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Prompt, agreement, section::PromptSection, text::cut};
+use super::{
+    Prompt, agreement,
+    section::PromptSection,
+    text::{cut, fenced},
+};
 use crate::{
     doc,
     id::UnixMillis,
@@ -30,8 +34,6 @@ const OUTPUT_BYTES_MAX: usize = 1 << 10;
 const ANSWER_BYTES_MAX: usize = 16 << 10;
 /// The fence around a difference, and the text between.
 const FENCED_BYTES_MAX: usize = DIFFERENCE_BYTES_MAX + (64 << 10);
-/// Backquotes of the shortest fence.
-const FENCE_MIN: usize = 3;
 
 /// The difference that a judge is shown, from the start of the run to the tree that it rates.
 #[derive(Debug, Clone, Default)]
@@ -135,18 +137,6 @@ fn difference(difference: &RatedDifference) -> PromptSection {
             fenced(&(files.join("\n") + &more))
         )),
     }
-}
-
-/// A text in a fence that is longer than any in it.
-fn fenced(text: &str) -> String {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(FENCE_MIN.max(longest + 1));
-    format!("{fence}\n{}\n{fence}\n", text.trim_end())
 }
 
 fn rubric(leaf: &QualityLeaf) -> PromptSection {

@@ -13,6 +13,8 @@ use crate::{id::AtomId, world::World};
 
 /// Bytes of the sign at the end of what was cut.
 const MARK_BYTES: usize = '…'.len_utf8();
+/// Backquotes of the shortest fence.
+const FENCE_MIN: usize = 3;
 /// Text below an item of a list.
 const INDENT: &str = "    ";
 
@@ -93,4 +95,16 @@ pub(super) fn named(world: &World, id: &AtomId, bytes_max: usize) -> String {
         words if words == id.as_str() => id.to_string(),
         words => format!("{id} ({})", in_a_line(words, bytes_max)),
     }
+}
+
+/// A text in a fence that is longer than any in it.
+pub(super) fn fenced(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(FENCE_MIN.max(longest + 1));
+    format!("{fence}\n{}\n{fence}\n", text.trim_end())
 }

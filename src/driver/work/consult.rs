@@ -207,7 +207,8 @@ async fn told(c: &Consulting, check: &Check) -> Result<Option<prompt::Prompt>, F
     }))
 }
 
-fn object_of(text: &str) -> Option<Node> {
+/// A text that is one JSON object.
+pub fn object_of(text: &str) -> Option<Node> {
     let parsed = doc::parse(text.trim(), &doc::Limits::default());
     let node = parsed.node.filter(|_| parsed.faults.is_empty());
     node.filter(|node| node.as_object().is_some())
@@ -221,7 +222,8 @@ fn end_of(outcome: Outcome) -> ConsultEnd {
     }
 }
 
-fn answer_of(outcome: &Outcome) -> ConsultAnswer {
+/// The answer in the outcome of a question, not judged yet.
+pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
     match &outcome.agent_end {
         Some(AgentEnd::Unavailable {
             kind,

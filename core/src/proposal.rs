@@ -1,0 +1,255 @@
+//! An aligner's answer: its JSON Schema, and the reading of it. It proposes an agreement, or a change of one, and asks
+//! what it cannot settle.
+//!
+//! Invariant: an answer is taken whole or not at all, and nothing of it counts before a person agreed. Not here: whether
+//! the plan in it holds together (`graph`), asking (`ops` of the shell), the words of the question (`prompt`).
+
+mod form;
+#[cfg(test)]
+mod tests;
+
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+
+use crate::{
+    doc::{self, Node},
+    plan,
+    state::FreeValue,
+};
+
+use form::AnswerReading;
+
+/// Questions at most in an answer.
+pub const QUESTIONS_MAX: usize = 5;
+/// Atoms at most in an answer, groups included: as many as are shown one by one.
+pub const ATOMS_MAX: usize = 40;
+/// Options at most of a question.
+const OPTIONS_MAX: usize = 6;
+/// Globs and ids at most in a list.
+const LIST_MAX: usize = 40;
+/// Characters at most of a goal and the like, and of a question, an option, a glob.
+const WORDS_CHARS_MAX: usize = 4_000;
+const LINE_CHARS_MAX: usize = 500;
+
+/// A question that an aligner cannot settle by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenQuestion {
+    pub question: String,
+    /// The reason why the answer counts.
+    pub why: String,
+    /// Likely answers.
+    pub options: Vec<String>,
+}
+
+/// A question with a person's answer, as `objective.clarifications` holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clarification {
+    pub question: String,
+    pub resolution: String,
+}
+
+impl Clarification {
+    /// These clarifications, after those that stand already.
+    pub fn added(stands: Option<&FreeValue>, more: &[Self]) -> Option<FreeValue> {
+        let before = stands.and_then(Node::as_array).unwrap_or_default().iter();
+        let new = more.iter().map(|one| {
+            let question = ("question", Node::string(one.question.as_str()));
+            let resolution = ("resolution", Node::string(one.resolution.as_str()));
+            Node::object(Vec::from([question, resolution]))
+        });
+        let all: Vec<Node> = before.cloned().chain(new).collect();
+        (!all.is_empty()).then(|| Node::array(all))
+    }
+}
+
+/// A proposed agreement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgreementProposal {
+    /// In the form of a plan: `{objective, work_graph}`.
+    pub plan: Node,
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// A proposed change of an agreement. An absent part stays as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChangeProposal {
+    pub goal: Option<String>,
+    pub deliverables: Option<String>,
+    pub definition_of_done: Option<String>,
+    /// Commands that replace the base case.
+    pub checks: Vec<String>,
+    /// Commands beside those of the base case.
+    pub more_checks: Vec<String>,
+    /// New atoms, in the form of a plan without an objective.
+    pub atoms: Option<Node>,
+    pub into: Option<String>,
+    pub removed: Vec<String>,
+    /// The choice that a group shall have.
+    pub selected: BTreeMap<String, String>,
+    pub retried: Vec<String>,
+    pub questions: Vec<OpenQuestion>,
+}
+
+impl ChangeProposal {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self
+            == Self {
+                questions: self.questions.clone(),
+                ..Self::default()
+            }
+    }
+}
+
+/// Reads a proposed agreement. `may_ask` tells whether its questions are heeded.
+///
+/// # Errors
+/// Every fault of the form, in words that its author can mend it by.
+pub fn read_agreement(answer: &Node, may_ask: bool) -> Result<AgreementProposal, Vec<String>> {
+    const KEYS: &[&str] = &[
+        "goal",
+        "deliverables",
+        "definition_of_done",
+        "base_case",
+        "protected",
+        "atoms",
+        "questions",
+    ];
+    let mut reading = AnswerReading::of(answer, KEYS);
+    let mut objective: Vec<(&str, Node)> = Vec::new();
+    for (key, is_needed) in [
+        ("goal", true),
+        ("deliverables", false),
+        ("definition_of_done", false),
+    ] {
+        let text = reading.text(key, is_needed);
+        objective.extend(text.map(|text| (key, Node::string(text))));
+    }
+    let base_case = reading.object("base_case", true);
+    objective.extend(base_case.map(|check| ("base_case", check)));
+    let protected = reading.texts("protected", LIST_MAX);
+    if !protected.is_empty() {
+        let globs = protected.into_iter().map(Node::string).collect();
+        let constraints = Vec::from([("protected", Node::array(globs))]);
+        objective.push(("constraints", Node::object(constraints)));
+    }
+    let atoms = reading.atoms("atoms", true);
+    let questions = reading.questions(may_ask);
+    let graph = Node::object(Vec::from([("atoms", atoms.unwrap_or_else(Node::null))]));
+    reading.done(|| AgreementProposal {
+        plan: Node::object(Vec::from([
+            ("objective", Node::object(objective)),
+            ("work_graph", graph),
+        ])),
+        questions,
+    })
+}
+
+/// Reads a proposed change. `may_ask` tells whether its questions are heeded.
+///
+/// # Errors
+/// Every fault of the form, in words that its author can mend it by.
+pub fn read_change(answer: &Node, may_ask: bool) -> Result<ChangeProposal, Vec<String>> {
+    const KEYS: &[&str] = &[
+        "goal",
+        "deliverables",
+        "definition_of_done",
+        "checks",
+        "add_checks",
+        "atoms",
+        "into",
+        "remove",
+        "select",
+        "retry",
+        "questions",
+    ];
+    let mut reading = AnswerReading::of(answer, KEYS);
+    let atoms = reading.atoms("atoms", false);
+    let change = ChangeProposal {
+        goal: reading.text("goal", false),
+        deliverables: reading.text("deliverables", false),
+        definition_of_done: reading.text("definition_of_done", false),
+        checks: reading.texts("checks", LIST_MAX),
+        more_checks: reading.texts("add_checks", LIST_MAX),
+        atoms: atoms.map(|atoms| {
+            let graph = Node::object(Vec::from([("atoms", atoms)]));
+            Node::object(Vec::from([("work_graph", graph)]))
+        }),
+        into: reading.text("into", false),
+        removed: reading.texts("remove", LIST_MAX),
+        selected: reading.pairs("select"),
+        retried: reading.texts("retry", LIST_MAX),
+        questions: reading.questions(may_ask),
+    };
+    if change.is_empty() && change.questions.is_empty() {
+        reading.fault("", "it changes nothing, and asks nothing");
+    }
+    reading.done(|| change)
+}
+
+/// Keys of an atom that only a person writes.
+const PERSONS: &[&str] = &["guidance"];
+
+/// The atoms of an answer, as a plan has them; their number counts nested ones.
+fn count_of(atoms: &Node) -> usize {
+    let mut todo = Vec::from([(atoms, true)]);
+    let mut count = 0;
+    while let Some((node, are_many)) = todo.pop() {
+        if !are_many {
+            count += 1;
+            let kids = ["parts", "choices"].into_iter();
+            todo.extend(kids.filter_map(|key| Some((node.get(key)?, true))));
+            continue;
+        }
+        let listed = node.as_array().unwrap_or_default().iter();
+        todo.extend(
+            listed
+                .filter(|one| one.as_object().is_some())
+                .map(|one| (one, false)),
+        );
+        let by_id = node.as_object().unwrap_or_default().iter();
+        todo.extend(by_id.map(|member| (&member.node, false)));
+    }
+    count
+}
+
+/// The schema of a check and of an atom: what is left open here is decided by the reading of a plan.
+const DEFINITIONS: &str = r##""$defs":{
+"check":{"type":"object","properties":{
+ "all":{"type":"array","items":{"$ref":"#/$defs/check"}},"any":{"type":"array","items":{"$ref":"#/$defs/check"}},
+ "name":{"type":"string"},"command":{"type":"string"},"file":{"type":"string"}}},
+"atom":{"type":"object","required":["id","description"],"properties":{
+ "id":{"type":"string"},"description":{"type":"string"},"kind":{"enum":["task","any","all","plan"]},
+ "depends_on":{"type":"array","items":{"type":"string"}},
+ "choices":{"type":"array","items":{"type":"string"}},"parts":{"type":"array","items":{"type":"string"}},
+ "action":{"type":"object","required":["run"],"properties":{"run":{"type":"string"}}},
+ "checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},
+ "agent":{"type":"string"},"timeout":{"type":"string"}}}}"##;
+
+fn questions_schema(may_ask: bool) -> String {
+    let most = if may_ask { QUESTIONS_MAX } else { 0 };
+    format!(
+        r#"{{"type":"array","maxItems":{most},"items":{{"type":"object","required":["question","why"],"additionalProperties":false,"properties":{{"question":{{"type":"string"}},"why":{{"type":"string"}},"options":{{"type":"array","items":{{"type":"string"}},"maxItems":{OPTIONS_MAX}}}}}}}}}"#
+    )
+}
+
+/// The JSON Schema of a proposed agreement.
+pub fn agreement_schema(may_ask: bool) -> Node {
+    let questions = questions_schema(may_ask);
+    schema_of(&format!(
+        r##"{{"type":"object","required":["goal","base_case","atoms"],"additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"base_case":{{"$ref":"#/$defs/check"}},"protected":{{"type":"array","items":{{"type":"string"}}}},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"questions":{questions}}},{DEFINITIONS}}}"##
+    ))
+}
+
+/// The JSON Schema of a proposed change.
+pub fn change_schema(may_ask: bool) -> Node {
+    let questions = questions_schema(may_ask);
+    let texts = r#"{"type":"array","items":{"type":"string"}}"#;
+    schema_of(&format!(
+        r##"{{"type":"object","additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"checks":{texts},"add_checks":{texts},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"into":{{"type":"string"}},"remove":{texts},"select":{{"type":"object","additionalProperties":{{"type":"string"}}}},"retry":{texts},"questions":{questions}}},{DEFINITIONS}}}"##
+    ))
+}
+
+fn schema_of(text: &str) -> Node {
+    let parsed = doc::parse(text, &doc::Limits::default());
+    parsed.node.unwrap_or_else(Node::null)
+}

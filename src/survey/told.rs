@@ -1,0 +1,62 @@
+//! The words of a project about itself, for an agent that proposes an agreement: instructions, README, CI, manifests.
+//!
+//! Invariant: a text is a beginning of a file of the project, of at most so many bytes. Not here: the fence around it.
+
+use std::path::Path;
+
+use descent_core::prompt::{ProjectText, ProjectWords};
+
+use super::{Survey, reader::Reader};
+
+/// Files that are told, each with its bytes at most. The first of a line that is there counts.
+const FILES: [(&[&str], usize); 8] = [
+    (&["AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"], 4 << 10),
+    (
+        &["README.md", "README", "README.rst", "README.txt"],
+        3 << 10,
+    ),
+    (&["Cargo.toml"], 2 << 10),
+    (&["package.json"], 2 << 10),
+    (&["pyproject.toml", "setup.cfg"], 2 << 10),
+    (&["go.mod"], 512),
+    (&["Makefile", "justfile"], 2 << 10),
+    (&[".gitlab-ci.yml"], 2 << 10),
+];
+const WORKFLOWS: &str = ".github/workflows";
+/// Workflows that are told.
+const WORKFLOWS_MAX: usize = 2;
+const WORKFLOW_BYTES_MAX: usize = 2 << 10;
+
+/// The words of a project, and the commands that a survey of it found.
+pub fn words(project: &Path, survey: &Survey) -> ProjectWords {
+    let mut texts = Vec::new();
+    if let Some(reader) = Reader::open(project) {
+        for (names, bytes_max) in FILES {
+            let mut found = names
+                .iter()
+                .filter_map(|name| beginning(&reader, name, bytes_max));
+            texts.extend(found.next());
+        }
+        let is_yaml = |name: &String| name.ends_with(".yml") || name.ends_with(".yaml");
+        let names = reader.names(WORKFLOWS).into_iter().filter(is_yaml);
+        let paths = names.map(|name| format!("{WORKFLOWS}/{name}"));
+        let told = paths.filter_map(|path| beginning(&reader, &path, WORKFLOW_BYTES_MAX));
+        texts.extend(told.take(WORKFLOWS_MAX));
+    }
+    let commands = survey.checks.iter().chain(&survey.setup);
+    let line = |one: &super::Proposal| format!("{}  ({})", one.text, one.from);
+    ProjectWords {
+        texts,
+        commands: commands.map(line).collect(),
+    }
+}
+
+fn beginning(reader: &Reader, path: &str, bytes_max: usize) -> Option<ProjectText> {
+    let text = reader.read(path).filter(|text| !text.trim().is_empty())?;
+    let end = text.floor_char_boundary(bytes_max);
+    Some(ProjectText {
+        path: path.to_owned(),
+        is_cut: end < text.len(),
+        text: text.get(..end).unwrap_or_default().to_owned(),
+    })
+}
