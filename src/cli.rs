@@ -3,6 +3,7 @@
 mod align;
 mod apply;
 mod ask;
+mod asking;
 mod clean;
 mod client;
 mod completions;

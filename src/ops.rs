@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod align;
+pub mod aligner;
 mod baseline;
 pub mod clean;
 mod commit;

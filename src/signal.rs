@@ -5,7 +5,10 @@
 
 use std::{
     io,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
@@ -52,6 +55,9 @@ impl Signals {
     /// # Errors
     /// When the system refuses the handler.
     pub fn install() -> io::Result<Signals> {
+        if let Some(ends) = ENDS_US.get() {
+            ends.store(false, Ordering::Relaxed);
+        }
         let ignored = ignored_mask();
         let is_outlived =
             |one: Signal| one == Signal::Hangup && OUTLIVES_HANGUPS.load(Ordering::Relaxed);
@@ -88,6 +94,30 @@ async fn pass_on(one: Signal, mut stream: Stream, sender: mpsc::Sender<Signal>) 
             return;
         }
     }
+}
+
+/// Whether a signal ends this process as usual, although it has a handler by now.
+static ENDS_US: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From here on the signals end this process as usual again, until they are taken over anew. A handler that was
+/// installed once stays, so that dropping [`Signals`] alone would have Ctrl-C do nothing.
+///
+/// # Errors
+/// When the system refuses the handler.
+pub fn end_us_again() -> io::Result<()> {
+    if ENDS_US.get().is_none() {
+        let ends = Arc::new(AtomicBool::new(false));
+        let ignored = ignored_mask();
+        for one in Signal::ALL.into_iter().filter(|one| !is_in(ignored, *one)) {
+            signal_hook::flag::register_conditional_default(one.number(), Arc::clone(&ends))?;
+        }
+        // Another thread cannot have come first: a person is asked by one thread alone.
+        let _ = ENDS_US.set(ends);
+    }
+    if let Some(ends) = ENDS_US.get() {
+        ends.store(true, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 static OUTLIVES_HANGUPS: AtomicBool = AtomicBool::new(false);

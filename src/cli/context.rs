@@ -14,7 +14,7 @@ use crate::{
     ops,
     process::{detached, timeouts, tool},
     render::{self, Out, Page},
-    signal::{Signal, Signals},
+    signal::{self, Signal, Signals},
     store::{LoadedState, StatePlace, Store},
     trust, workspace,
 };
@@ -220,6 +220,54 @@ where
             }
         }
     })
+}
+
+/// The outcome of work that a person may do without.
+pub(super) enum SkippableOutcome<T> {
+    Done(T),
+    /// Ctrl-C ended the work, and it alone.
+    Stopped,
+    /// Another signal, or a second Ctrl-C: this process is to end.
+    Signal(Signal),
+}
+
+/// Runs work that a person may do without: the first Ctrl-C ends it, and a second one is the end of this process. It
+/// waits until no process of the work is left, and gives the signals back.
+pub(super) fn stoppable<T, F>(
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<SkippableOutcome<T>, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let ended = runtime()?.block_on(async {
+        let mut signals = signals()?;
+        let cancel = CancellationToken::new();
+        let work = work(cancel.clone());
+        tokio::pin!(work);
+        let first = tokio::select! {
+            done = &mut work => return done.map(SkippableOutcome::Done),
+            signal = signals.next() => signal,
+        };
+        cancel.cancel();
+        let mut last = (first != Signal::Interrupt).then_some(first);
+        loop {
+            tokio::select! {
+                // Its result is no longer wanted, but its end is awaited.
+                _ = &mut work => break,
+                signal = signals.next() => last = Some(signal),
+                () = tokio::time::sleep(timeouts::GRACE) => {}
+            }
+            tool::cut_off();
+        }
+        Ok(last.map_or(SkippableOutcome::Stopped, SkippableOutcome::Signal))
+    });
+    signals_are_given_back()?;
+    ended
+}
+
+/// From here on Ctrl-C ends this process as usual, until signals are taken over again.
+pub(super) fn signals_are_given_back() -> Result<(), Failure> {
+    signal::end_us_again().map_err(|error| Failure::io("the signals cannot be given back", &error))
 }
 
 /// Must be called inside of a runtime.

@@ -5,7 +5,10 @@
 
 mod copy;
 
-use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt, sync::Arc};
+use std::{
+    ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt, path::Path,
+    process::ExitStatus, sync::Arc,
+};
 
 use descent_core::{doc::Fault, event::Event, id::Serial, state::State, view, world::World};
 
@@ -90,6 +93,37 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     Err(not_taken(&copy, 1))
 }
 
+/// Opens a file in the editor, and waits for its end: its status, and a signal that was meant for both.
+pub(super) fn in_editor(
+    context: &Context,
+    command: &str,
+    path: &Path,
+) -> Result<(ExitStatus, Option<Signal>), Failure> {
+    let ended = runtime()?.block_on(async {
+        // Ctrl-C in the editor is meant for the editor; here it is only consumed.
+        let mut signals = Signals::install()?;
+        let mut editor = Editor::open(command, path, context.is_attended)?;
+        let mut received = None;
+        loop {
+            tokio::select! {
+                status = editor.wait() => return status.map(|status| (status, received)),
+                signal = signals.next() => {
+                    if signal != Signal::Interrupt {
+                        editor.send_signal(signal.number());
+                        received = Some(signal);
+                    }
+                }
+            }
+        }
+    });
+    ended.map_err(|error| Failure::io("the editor cannot be started", &error))
+}
+
+/// The editor of a person at a terminal.
+pub(super) fn editor_here() -> String {
+    named_editor(|name| std::env::var_os(name)).unwrap_or_else(|| "vi".to_owned())
+}
+
 /// The outcome of an editor session.
 enum EditorOutcome {
     Nothing,
@@ -105,25 +139,7 @@ fn typed(
     begun: &LoadedState,
     command: &str,
 ) -> Result<EditorOutcome, Failure> {
-    let ended = runtime()?.block_on(async {
-        // Ctrl-C in the editor is meant for the editor; here it is only consumed.
-        let mut signals = Signals::install()?;
-        let mut editor = Editor::open(command, &copy.path, context.is_attended)?;
-        let mut received = None;
-        loop {
-            tokio::select! {
-                status = editor.wait() => return status.map(|status| (status, received)),
-                signal = signals.next() => {
-                    if signal != Signal::Interrupt {
-                        editor.send_signal(signal.number());
-                        received = Some(signal);
-                    }
-                }
-            }
-        }
-    });
-    let (status, received) =
-        ended.map_err(|error| Failure::io("the editor cannot be started", &error))?;
+    let (status, received) = in_editor(context, command, &copy.path)?;
     let bytes = copy
         .read()
         .map_err(|error| Failure::io("the copy cannot be read", &error))?;
@@ -198,7 +214,7 @@ fn has_terminal(context: &Context) -> bool {
 }
 
 /// Asks whether to edit again. The end of the input means no, and so does an absent person.
-fn again(context: &Context) -> bool {
+pub(super) fn again(context: &Context) -> bool {
     if !has_terminal(context) {
         return false;
     }

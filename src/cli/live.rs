@@ -52,7 +52,7 @@ enum Shows {
     Nothing,
     /// The work of a loop.
     Work(Arc<WorkShared>),
-    /// One check outside of a run, and its start.
+    /// One check outside of a run, or a question to an agent, and its start.
     Check(String, UnixMillis),
 }
 
@@ -60,6 +60,11 @@ impl LiveArea {
     /// Draws what a loop does.
     pub(super) fn of_loop(context: &Context, work: Arc<WorkShared>) -> Self {
         Self::start(context, Shows::Work(work))
+    }
+
+    /// Draws a question to an agent.
+    pub(super) fn of_question(context: &Context, words: &str) -> Self {
+        Self::start(context, Shows::Check(words.to_owned(), clock::now()))
     }
 
     /// Draws nothing if nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.

@@ -2,6 +2,7 @@
 
 mod dialogue;
 mod order;
+mod proposed;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 

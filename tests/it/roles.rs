@@ -1,4 +1,7 @@
 //! Agents that only think: judges, planners, probes and aligners.
 
+pub(crate) mod aligned;
 pub(crate) mod judged;
 pub(crate) mod probed;
+pub(crate) mod redirected;
+pub(crate) mod unaligned;

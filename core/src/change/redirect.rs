@@ -23,6 +23,7 @@ use crate::{
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
+    proposal::Clarification,
     state::{
         Atom, AtomStatus, Binding, Extra, Objective, RunStatus, StartedFrom, State, VERSION,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
@@ -50,6 +51,8 @@ pub struct Redirect {
     /// Commands beside those of the base case.
     pub more_checks: Vec<String>,
     pub constraints: Vec<ConstraintChange>,
+    /// Questions that the person answered, beside those that stand.
+    pub clarifications: Vec<Clarification>,
     /// New atoms, as in the file.
     pub atoms: BTreeMap<AtomId, Atom>,
     /// The group that the topmost new atoms belong to; without one they are roots.
@@ -100,6 +103,7 @@ impl Redirect {
             + self.checks.len()
             + self.more_checks.len()
             + self.constraints.len()
+            + self.clarifications.len()
             + self.atoms.len()
             + self.removed.len()
             + self.selected.len()
@@ -269,6 +273,8 @@ impl Reading<'_> {
         }
         // Words that were rendered from the checks follow them.
         agreement::render_again(&mut objective, base_case.as_ref());
+        let stands = objective.clarifications.take();
+        objective.clarifications = Clarification::added(stands.as_ref(), &redirect.clarifications);
         let words = [
             (&mut objective.goal, &redirect.goal),
             (&mut objective.background_intent, &redirect.why),

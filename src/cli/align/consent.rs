@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{context::Context, live::drawn},
-    AlignArgs, offers, preview, proposals, questions,
+    AlignArgs, offers, preview,
+    proposed::{self, DraftDecision},
+    questions,
 };
 use crate::{
     config::Config,
@@ -23,6 +25,15 @@ use crate::{
 /// How often additions for a fresh checkout are offered.
 const OFFERS_MAX: usize = 5;
 
+/// A person's answer to an agreement that was shown.
+pub(super) enum ConsentAnswer {
+    Agreed(Box<State>),
+    /// Nobody was asked, and nothing is to be written.
+    Shown,
+    /// A proposal is edited first.
+    Edit(Box<State>),
+}
+
 /// The setting in which an agreement is made.
 pub(super) struct Consent<'a> {
     pub(super) context: &'a Context,
@@ -34,13 +45,13 @@ pub(super) struct Consent<'a> {
 }
 
 impl Consent<'_> {
-    /// Shows the agreement with today's verdicts; gives the state if it is to be written.
+    /// Shows the agreement with today's verdicts, and asks.
     pub(super) async fn agree(
         self,
         state: State,
         workspaces: Workspaces,
         cancel: CancellationToken,
-    ) -> Result<Option<State>, Failure> {
+    ) -> Result<ConsentAnswer, Failure> {
         let out = self.context.out;
         let environment = ops::environment(&state);
         out.say(match workspaces.trees().is_some() {
@@ -71,22 +82,27 @@ impl Consent<'_> {
         }
         if cancel.is_cancelled() {
             // A measurement that was cut off counts for nothing: nothing of it is shown.
-            return Ok(None);
+            return Ok(ConsentAnswer::Shown);
         }
         draft.measure_baselines(&drawn(self.context)).await?;
         self.show(&draft)?;
         if self.flags.dry_run {
             out.say("nothing was written\nnext: the same without -n");
-            return Ok(None);
+            return Ok(ConsentAnswer::Shown);
         }
-        if self.asks && !self.consents(&cancel).await {
-            let left = questions::left();
-            return Err(match cancel.is_cancelled() {
-                true => left,
-                false => proposals::again(left, self.flags),
-            });
+        let decision = match self.asks {
+            true => self.decides(&cancel).await,
+            false => DraftDecision::Yes,
+        };
+        match decision {
+            DraftDecision::Yes => {
+                let state = draft.agreed(self.context.may_ask);
+                Ok(ConsentAnswer::Agreed(Box::new(state)))
+            }
+            DraftDecision::Edit => Ok(ConsentAnswer::Edit(Box::new(draft.state))),
+            DraftDecision::No if cancel.is_cancelled() => Err(questions::left()),
+            DraftDecision::No => Err(questions::left_with(self.flags)),
         }
-        Ok(Some(draft.agreed(self.context.may_ask)))
     }
 
     fn show(&self, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
@@ -112,11 +128,20 @@ impl Consent<'_> {
     }
 
     /// Ctrl-C is an answer too.
-    async fn consents(&self, cancel: &CancellationToken) -> bool {
+    async fn decides(&self, cancel: &CancellationToken) -> DraftDecision {
         self.context.out.say("");
+        let asked = async {
+            if self.flags.draft.is_some() {
+                return proposed::asks(self.context, "agree?").await;
+            }
+            match self.context.consents("agree?").await {
+                true => DraftDecision::Yes,
+                false => DraftDecision::No,
+            }
+        };
         tokio::select! {
-            yes = self.context.consents("agree?") => yes,
-            () = cancel.cancelled() => false,
+            decision = asked => decision,
+            () = cancel.cancelled() => DraftDecision::No,
         }
     }
 }

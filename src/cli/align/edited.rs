@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::change::Redirect;
 
-use super::{AlignArgs, existing, read_parts, unchanged};
+use super::{AlignArgs, existing, reading::read_parts, unchanged};
 use crate::{
     cli::{
         End,

@@ -16,7 +16,7 @@ use crate::{
 use super::AlignArgs;
 
 /// Surveys the project; git, if there is one, tells which files are ignored.
-pub(super) fn survey_of(top: &Path) -> Survey {
+pub(in crate::cli) fn survey_of(top: &Path) -> Survey {
     let git = Git::open(top).ok().flatten();
     let prefix = git
         .as_ref()

@@ -17,6 +17,7 @@ use crate::{
 use super::{
     super::ask::{self, ListAnswer},
     AlignArgs, proposals,
+    reading::DraftText,
 };
 
 /// Checks and steps at most that are asked for.
@@ -32,13 +33,7 @@ pub(super) fn fill(
 ) -> Result<(), Failure> {
     let lacks = |part| missing.contains(&part);
     let survey = proposals::survey_of(top);
-    out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
-    if lacks(MissingPart::Goal) {
-        flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);
-    }
-    if lacks(MissingPart::Why) {
-        flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
-    }
+    words(out, flags, missing)?;
     if proposals::wants_checks(missing) {
         flags.check.extend(checks(out, &survey.checks)?);
     }
@@ -51,6 +46,25 @@ pub(super) fn fill(
         options(out, flags, &survey)?;
     }
     out.say("");
+    Ok(())
+}
+
+/// Asks for the words that only a person has: the goal, and why.
+pub(super) fn words(
+    out: Out,
+    flags: &mut AlignArgs,
+    missing: &[MissingPart],
+) -> Result<(), Failure> {
+    let lacks = |part| missing.contains(&part);
+    if !std::mem::replace(&mut flags.is_asked, true) {
+        out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
+    }
+    if lacks(MissingPart::Goal) {
+        flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);
+    }
+    if lacks(MissingPart::Why) {
+        flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
+    }
     Ok(())
 }
 
@@ -81,6 +95,18 @@ pub(super) fn left() -> Failure {
         "nothing was agreed",
         "align again when it is right",
     )
+}
+
+/// The same after an answer, with all that was typed as a command line.
+pub(super) fn left_with(flags: &AlignArgs) -> Failure {
+    let mut left = proposals::again(left(), flags);
+    if let Some(DraftText::Edited(file)) = &flags.draft {
+        let path = &file.name;
+        left.details
+            .push(format!("what you typed is kept in {}", path.display()));
+        left.hint = format!("go on from there: descent align -f {}", quoted(path));
+    }
+    left
 }
 
 /// The answer to a question; the end of the input means leaving.

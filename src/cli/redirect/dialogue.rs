@@ -4,8 +4,15 @@
 //! Invariant: however it ends, the loop does not wait for longer than this process lives.
 
 use clap::{CommandFactory, Parser};
+use descent_core::proposal::Clarification;
 
-use super::{RedirectArgs, STANDS, lines, make, nothing_named, order::order, unchanged};
+use super::{
+    RedirectArgs, STANDS, lines, make, nothing_named,
+    order::order,
+    proposed::{self, DialogueEnd},
+    unchanged,
+};
+
 use crate::{
     cli::{
         End, ask,
@@ -42,9 +49,16 @@ pub(super) fn ask(
     ops::current(&client, store)?;
     let open = ops::redirect::begin(&client, store, reason)?;
     context.out.say(&render::clean(&how_it_stands(&open)));
+    let answers = match reason {
+        Some(words) => match proposed::hold(context, store, &open, words)? {
+            DialogueEnd::End(end) => return Ok(end),
+            DialogueEnd::Typing(answers) => answers,
+        },
+        None => Vec::new(),
+    };
     context.out.say(HOW);
     while let Some(line) = ask::now(context.out, "redirect> ").filter(|line| !line.is_empty()) {
-        match try_line(context, store, &open, &line, reason) {
+        match try_line(context, store, &open, &line, reason, &answers) {
             Ok(Some(end)) => return Ok(end),
             Ok(None) => {}
             // Nothing that is typed can be made any more.
@@ -77,6 +91,7 @@ fn try_line(
     open: &OpenRedirect,
     line: &str,
     reason: Option<&str>,
+    answers: &[Clarification],
 ) -> Result<Option<End>, Failure> {
     if matches!(line, "help" | "?" | "--help" | "-h") {
         context
@@ -94,10 +109,11 @@ fn try_line(
     let typed = TypedLine::try_parse_from(words);
     let mut flags = typed.map_err(not_understood)?.flags;
     flags.text = flags.text.or_else(|| reason.map(str::to_owned));
-    let order = order(context, &flags, store)?;
+    let mut order = order(context, &flags, store)?;
     if order.redirect.is_empty() {
         return Err(nothing_named());
     }
+    order.redirect.clarifications = answers.to_vec();
     let client = context.client(None);
     let loaded = ops::current(&client, store)?;
     let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {

@@ -60,6 +60,7 @@ pub(super) fn order(
         checks: flags.check.clone(),
         more_checks: flags.add_check.clone(),
         constraints,
+        clarifications: Vec::new(),
         atoms: match flags.add {
             Some(_) => added(context, flags, store)?.atoms,
             None => Default::default(),

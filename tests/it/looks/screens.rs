@@ -97,6 +97,36 @@ fn a_plan_is_previewed_asked_for_and_agreed() {
     kept(&world, "constraints", &["status", "--constraints"]);
 }
 
+/// An answer of an aligner, with a question.
+const PROPOSAL: &str = r#"{"goal": "every greeting is in the log",
+    "base_case": {"all": [{"command": "grep -q hello log", "name": "logged"}]}, "protected": ["Makefile"],
+    "atoms": [{"id": "write", "description": "write the log", "kind": "any", "choices": ["append", "replace"]},
+        {"id": "append", "description": "at its end", "action": {"run": "echo hello >> log"}},
+        {"id": "replace", "description": "a new one each time", "action": {"run": "echo hello > log"}}],
+    "questions": [{"question": "How long is a greeting kept?", "why": "the log could grow", "options": ["a day", "for ever"]}]}"#;
+
+#[test]
+fn an_aligner_proposes_and_asks_and_nothing_runs_before_a_yes() {
+    let world = World::new();
+    world.write("Makefile", "test:\n\tgrep -q hello log\n");
+    world.write("answer.json", PROPOSAL);
+    let agents = "[agents.wise]\nrun = \"cat answer.json\"\n[roles]\naligner = \"wise\"\n";
+    world.write("descent.toml", agents);
+    world.commit_all("more");
+    let terminal = Terminal::of(command(&world, &["align", "log the greetings"]), 80);
+    for (question, answer) in [
+        ("(--why)", "people ask who was greeted"),
+        ("or your own words", "2"),
+        ("how things stand?", "y"),
+        ("agree? y: yes", "y"),
+    ] {
+        terminal.wait_for(question);
+        terminal.types(answer);
+    }
+    let asked = terminal.end().expect(0).text();
+    assert_kept(&world, "align-aligned", &asked);
+}
+
 #[test]
 fn without_a_plan_everything_that_lacks_is_asked_for() {
     let world = World::new();

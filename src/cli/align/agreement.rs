@@ -1,0 +1,185 @@
+//! The end of `align`: what is agreed is checked, shown, consented to and written. A proposal is shown before anything
+//! of it runs, and may be edited.
+//!
+//! Invariant: if the agreement does not come about, nothing of it stays.
+
+use std::{io::IsTerminal, path::Path};
+
+use descent_core::{state::State, trust::TrustList};
+
+use super::{
+    super::{
+        End,
+        context::{Context, WaitOutcome, interruptible, signals_are_given_back},
+    },
+    AlignArgs, asks,
+    consent::{self, ConsentAnswer},
+    draft_edit,
+    proposed::{self, DraftDecision},
+    questions, unchanged,
+};
+use crate::{
+    config::Config,
+    failure::{Failure, quoted},
+    ops::{
+        self,
+        agents::{AgentLook, AgentUse},
+        align::{existing, is_same, isolation, refuse_unfinished},
+    },
+    process::programs,
+    store::StatePlace,
+    workspace::{Size, Workspaces},
+};
+
+/// How often a proposal is edited at most.
+const EDITED_MAX: usize = 1_000;
+
+pub(super) fn conclude(
+    context: &Context,
+    flags: &mut AlignArgs,
+    config: &Config,
+    top: &Path,
+    mut state: State,
+    carried: Option<TrustList>,
+) -> Result<End, Failure> {
+    let existing = existing(context.place()?)?;
+    if let Some(found) = &existing
+        && !flags.force
+        && is_same(&found.state, &state)
+    {
+        return unchanged(context, found, config);
+    }
+    refuse_unfinished(existing.as_deref(), flags.force)?;
+    let plan = flags.plan.as_deref().zip(carried.as_ref());
+    let mut client = context.client(Some(config));
+    client.may_ask &= !flags.yes;
+    ops::trust::gate_plan(&client, top, &context.dir, plan, config)?;
+    for _ in 0..EDITED_MAX {
+        if flags.draft.is_some() {
+            match proposed::decide(context, flags, &state, config)? {
+                DraftDecision::Yes => {}
+                DraftDecision::Edit => {
+                    state = draft_edit::edit(context, flags, state)?;
+                    continue;
+                }
+                DraftDecision::No => return Err(questions::left_with(flags)),
+            }
+        }
+        match agree(context, flags, config, top, state, existing.is_some())? {
+            AgreementEnd::Edit(again) => state = draft_edit::edit(context, flags, *again)?,
+            AgreementEnd::End(end) => return Ok(end),
+            AgreementEnd::Agreed => {
+                flags.draft.iter().for_each(draft_edit::forget);
+                let how = how_agreed(context, flags);
+                context.out.say(&format!("{how}\nnext: descent run"));
+                return Ok(End::Code(0));
+            }
+        }
+    }
+    Err(questions::left_with(flags))
+}
+
+enum AgreementEnd {
+    Agreed,
+    End(End),
+    /// The person edits the proposal first.
+    Edit(Box<State>),
+}
+
+/// Runs the checks, shows the agreement, and writes it after a yes.
+fn agree(
+    context: &Context,
+    flags: &AlignArgs,
+    config: &Config,
+    top: &Path,
+    mut state: State,
+    replaces: bool,
+) -> Result<AgreementEnd, Failure> {
+    let asks = asks(context, flags);
+    AgentLook {
+        config,
+        environment: &ops::environment(&state),
+        programs: &*programs::real(),
+        dir: top,
+    }
+    .ready(&state, AgentUse::Agreement)?;
+    choose_workspace(context, top, asks, &mut state)?;
+    let place = context
+        .place()?
+        .unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
+    let workspaces = Workspaces::open(&place, &state.lineage, &state.objective.constraints)?;
+    let agreed = interruptible(|cancel| {
+        let agreeing = consent::Consent {
+            context,
+            flags,
+            config,
+            top,
+            place: &place,
+            asks,
+        };
+        agreeing.agree(state, workspaces.clone(), cancel)
+    });
+    let ending = agreed.and_then(|agreed| match agreed {
+        WaitOutcome::Signal(signal) => Ok(AgreementEnd::End(End::Signal(signal))),
+        WaitOutcome::Done(ConsentAnswer::Shown) => Ok(AgreementEnd::End(End::Code(0))),
+        WaitOutcome::Done(ConsentAnswer::Edit(state)) => Ok(AgreementEnd::Edit(state)),
+        WaitOutcome::Done(ConsentAnswer::Agreed(state)) => {
+            let client = context.client(Some(config));
+            ops::trust::made_here(&client, &state.lineage, config);
+            write(context, top, *state, replaces).map(|()| AgreementEnd::Agreed)
+        }
+    });
+    if !matches!(ending, Ok(AgreementEnd::Agreed)) {
+        // The agreement did not come about, so nothing of it stays.
+        if let Some(trees) = workspaces.trees() {
+            trees.discard()?;
+        }
+        place.unmake().ok();
+    }
+    if matches!(ending, Ok(AgreementEnd::Edit(_))) {
+        signals_are_given_back()?;
+    }
+    ending
+}
+
+fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {
+    match (
+        asks(context, flags) || flags.yes,
+        std::io::stdin().is_terminal(),
+    ) {
+        (true, _) => "agreed",
+        (false, false) => "agreed without asking: no terminal",
+        (false, true) if context.out.json => "agreed without asking: --json",
+        (false, true) => "agreed without asking: asking is switched off",
+    }
+}
+
+fn write(context: &Context, top: &Path, state: State, replaces: bool) -> Result<(), Failure> {
+    let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
+    if let Some(archived) = ops::align::write(&mut store, state, replaces)? {
+        let state = quoted(&store.place().state);
+        let kept = format!("what stood here is kept in {}", archived.display());
+        let back = format!("to bring it back: cp {} {state}", quoted(&archived));
+        context.out.say(&format!("{kept}\n{back}"));
+    }
+    Ok(())
+}
+
+/// Asks where attempts work if the directory is large and nobody said it.
+fn choose_workspace(
+    context: &Context,
+    top: &Path,
+    asks: bool,
+    state: &mut State,
+) -> Result<(), Failure> {
+    let Size::Large { what, largest } = isolation::presume(top, state)? else {
+        return Ok(());
+    };
+    if !asks {
+        return Err(isolation::too_large(top, what, &largest));
+    }
+    let holds = format!("{} holds {what}", top.display());
+    let kind = questions::workspace(context.out, &holds, &quoted(&largest))?;
+    isolation::set(state, kind);
+    Ok(())
+}

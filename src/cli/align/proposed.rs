@@ -1,0 +1,155 @@
+//! A proposal before anything of it runs: all of it is shown, and the person decides.
+//!
+//! Invariant: every command, and every word that an agent would be told, is shown whole.
+
+use descent_core::{
+    plan,
+    state::{FreeValue, State},
+    trust::TrustList,
+    view,
+    world::World,
+};
+
+use super::{
+    super::{
+        ask,
+        context::{Context, runtime},
+    },
+    AlignArgs,
+    verdict_text::WIDTH,
+};
+use crate::{
+    config::Config,
+    failure::Failure,
+    render::{self, Bounds, Line, Meaning, Page},
+};
+
+/// Everything: the answer of an aligner is bounded.
+const WHOLE: Bounds = Bounds {
+    items_max: usize::MAX,
+    chars_max: usize::MAX,
+};
+/// Lines at most of a person's words.
+const LINES_MAX: usize = 8;
+/// How often a question is repeated if the answer was not understood.
+const ASKED_MAX: usize = 5;
+
+/// A person's decision about a draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DraftDecision {
+    Yes,
+    No,
+    /// It is edited first.
+    Edit,
+}
+
+/// Shows a draft, and asks whether its checks may run.
+pub(super) fn decide(
+    context: &Context,
+    flags: &AlignArgs,
+    state: &State,
+    config: &Config,
+) -> Result<DraftDecision, Failure> {
+    context.out.say("");
+    context.out.page(&page(flags, state, config));
+    let question = "run its checks now, to see how things stand?";
+    Ok(runtime()?.block_on(asks(context, question)))
+}
+
+/// Asks for a decision; silence is a no.
+pub(super) async fn asks(context: &Context, question: &str) -> DraftDecision {
+    ask::forget_typed();
+    let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
+    for _ in 0..ASKED_MAX {
+        let answer = ask::in_background(context.out, &question).await;
+        match answer.map(|reply| reply.to_lowercase()).as_deref() {
+            Some("y" | "yes") => return DraftDecision::Yes,
+            Some("e" | "edit") => return DraftDecision::Edit,
+            None | Some("" | "n" | "no") => return DraftDecision::No,
+            Some(_) => context.out.say("y for yes, e to edit it, n for no"),
+        }
+    }
+    DraftDecision::No
+}
+
+fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
+    let world = World::new(state.clone());
+    let objective = &state.objective;
+    let [deliverables, done] = plan::written_words(objective);
+    let mut page = Page::new(WIDTH);
+    page.push(Line::new().dim(match (&flags.draft, &flags.proposed_by) {
+        (Some(super::reading::DraftText::Proposed(_)), Some(name)) => {
+            format!("proposed by `{name}`; nothing of it ran:")
+        }
+        (Some(_) | None, _) => "as you edited it; nothing of it ran:".to_owned(),
+    }));
+    page.gap();
+    for (head, text) in [
+        ("goal:  ", objective.goal.as_str()),
+        ("why:   ", objective.background_intent.as_str()),
+        ("gives: ", deliverables),
+        ("done:  ", done),
+    ] {
+        if text.is_empty() {
+            continue;
+        }
+        let meaning = match head {
+            "goal:  " => Meaning::Strong,
+            _ => Meaning::Plain,
+        };
+        page.wrapped(
+            Line::new().dim(head),
+            meaning,
+            &render::visible(text),
+            LINES_MAX,
+        );
+    }
+    for (question, resolution) in clarified(objective.clarifications.as_ref()) {
+        let words = render::visible(&format!("{question} {resolution}"));
+        page.wrapped(
+            Line::new().dim("asked: "),
+            Meaning::Plain,
+            &words,
+            LINES_MAX,
+        );
+    }
+    let protected = &objective.constraints.protected;
+    if !protected.is_empty() {
+        let globs = render::visible(&protected.join(", "));
+        page.wrapped(
+            Line::new().dim("no attempt may change: "),
+            Meaning::Plain,
+            &globs,
+            LINES_MAX,
+        );
+    }
+    page.gap();
+    page.push(Line::new().dim("the work:"));
+    for line in render::graph_lines(&view::graph::graph(&world)) {
+        page.push(line);
+    }
+    page.gap();
+    page.push(Line::new().dim("its checks, commands and tasks, whole:"));
+    let carried = TrustList::of_state(state);
+    for line in render::carried(&carried, WHOLE, "descent align") {
+        page.whole(Line::indent(2).plain(line));
+    }
+    if let Some(worker) = config.worker_line() {
+        page.wrapped(
+            Line::new().dim("the worker: "),
+            Meaning::Plain,
+            &render::visible(&worker),
+            LINES_MAX,
+        );
+    }
+    page.gap();
+    page
+}
+
+/// Questions with their answers.
+fn clarified(all: Option<&FreeValue>) -> Vec<(String, String)> {
+    let all = all.and_then(FreeValue::as_array).unwrap_or_default().iter();
+    let text = |one: &FreeValue, key| Some(one.get(key)?.as_str()?.to_owned());
+    all.filter_map(|one| Some((text(one, "question")?, text(one, "resolution")?)))
+        .collect()
+}

@@ -1,0 +1,219 @@
+//! The agreement as a plan, a proposal and flags say it: the first state, or every fault in them.
+//!
+//! Not here: asking for what is missing (`questions`, `dialogue`).
+
+use std::path::Path;
+
+use descent_core::{
+    graph::validate::{self, MissingPart},
+    id::{AgentName, Lineage},
+    plan::PlanReading,
+    proposal::Clarification,
+    state::{Check, Leaf, Objective, State},
+    trust::TrustList,
+};
+
+use super::{
+    super::{constraints, context::Context, usage},
+    AlignArgs,
+};
+use crate::{
+    failure::{Failure, quoted},
+    plan_file::{self, PlanFile},
+};
+
+/// An agreement that is no file of the person's.
+#[derive(Debug)]
+pub(super) enum DraftText {
+    /// The aligner proposed it; flags come over it.
+    Proposed(PlanFile),
+    /// The person edited it: it is all that counts.
+    Edited(PlanFile),
+}
+
+impl DraftText {
+    fn file(&self) -> &PlanFile {
+        match self {
+            Self::Proposed(file) | Self::Edited(file) => file,
+        }
+    }
+}
+
+/// Why a plan and flags make no agreement.
+pub(super) enum AlignRefusal {
+    /// These parts are missing: a person can be asked for them.
+    Incomplete(Vec<MissingPart>),
+    Failed(Failure),
+}
+
+impl From<Failure> for AlignRefusal {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// The state from plan and flags, with the plan's own commands; or every fault in them.
+pub(super) fn read(
+    file: &PlanFile,
+    flags: &AlignArgs,
+    warn: impl Fn(&str),
+) -> Result<(State, Option<TrustList>), AlignRefusal> {
+    let (state, carried) = read_parts(file, flags, warn)?;
+    let missing = validate::missing_parts(&state);
+    if !missing.is_empty() {
+        return Err(AlignRefusal::Incomplete(missing));
+    }
+    Ok((state, carried))
+}
+
+/// The same, whatever is missing.
+pub(super) fn read_parts(
+    file: &PlanFile,
+    flags: &AlignArgs,
+    warn: impl Fn(&str),
+) -> Result<(State, Option<TrustList>), Failure> {
+    let file = flags.draft.as_ref().map_or(file, DraftText::file);
+    let mut plan = match flags.plan.is_some() || flags.draft.is_some() {
+        true => file.plan(),
+        false => PlanReading::default(),
+    };
+    let from_file = flags.plan.as_ref();
+    let carried = from_file.map(|_| TrustList::of_plan(&plan.objective, &plan.atoms));
+    if from_file.is_some() {
+        plan.keep();
+    }
+    if !matches!(flags.draft, Some(DraftText::Edited(_))) {
+        apply_flags(&mut plan, flags)?;
+    }
+    let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+    let draft = plan_file::draft(plan, lineage);
+    for line in file.lines(&draft.warnings) {
+        warn(&format!("warning: {line}"));
+    }
+    file.refuse(&draft.faults)?;
+    Ok((draft.state, carried))
+}
+
+/// Refuses the name of a plan that would be taken for the goal in words.
+pub(super) fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> Result<(), Failure> {
+    let Some(goal) = flags.goal.as_deref().filter(|_| flags.plan.is_none()) else {
+        return Ok(());
+    };
+    let path = Path::new(goal);
+    let is_plan = path
+        .extension()
+        .is_some_and(|kind| ["json", "yaml", "yml"].iter().any(|plan| kind == *plan));
+    if !is_plan || !context.dir.join(path).is_file() {
+        return Ok(());
+    }
+    let message = format!("`{goal}` is a file, and a goal is said in words");
+    let hint = format!("if it is the plan: descent align -f {}", quoted(path));
+    Err(Failure::usage(message, hint))
+}
+
+/// Refuses blank flags: an empty check would hold at once.
+fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
+    let given = [
+        ("--check", flags.check.clone()),
+        ("--protect", flags.protect.clone()),
+        ("--link", flags.link.clone()),
+        ("--setup", flags.setup.iter().cloned().collect()),
+    ];
+    usage::refuse_blank("align", &given)?;
+    flags
+        .step
+        .iter()
+        .try_for_each(|step| refuse_half_a_step(step))
+}
+
+/// A step with `=` must have a name and a command: without a command it would be the worker's.
+fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
+    let (name, command) = match step.split_once('=') {
+        Some((name, command)) => (name, Some(command)),
+        None => (step, None),
+    };
+    let is_blank = |text: &str| text.trim().is_empty();
+    let missing = if is_blank(name) {
+        "name"
+    } else if command.is_some_and(is_blank) {
+        "command"
+    } else {
+        return Ok(());
+    };
+    let message = match is_blank(step) {
+        true => "`--step` is given an empty text".to_owned(),
+        false => format!("the step `{step}` has no {missing}"),
+    };
+    let hint = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
+    Err(Failure::usage(message, hint))
+}
+
+/// The agent of a planning step, by its name.
+fn planner(flags: &AlignArgs) -> Result<Option<AgentName>, Failure> {
+    let Some(name) = flags.plan_with.as_deref().map(str::trim) else {
+        return Ok(None);
+    };
+    if !AgentName::is_valid(name) {
+        let message = format!("`--plan-with {}` names no agent", name.escape_debug());
+        let hint = "the name of an agent of descent.toml: 1 to 64 of a-z, 0-9, `_`, `.` and `-`";
+        return Err(Failure::usage(message, hint));
+    }
+    Ok(Some(AgentName::from(name)))
+}
+
+fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure> {
+    refuse_blank(flags)?;
+    let objective: &mut Objective = &mut plan.objective;
+    let mut put = |field: fn(&mut Objective) -> &mut String, text: &Option<String>| {
+        if let Some(text) = text {
+            field(objective).clone_from(text);
+        }
+    };
+    // A proposal has a goal in words of its own.
+    if flags.draft.is_none() {
+        put(|objective| &mut objective.goal, &flags.goal);
+    }
+    put(|objective| &mut objective.raw_input, &flags.goal);
+    put(|objective| &mut objective.background_intent, &flags.why);
+    put(|objective| &mut objective.deliverables, &flags.deliver);
+    put(|objective| &mut objective.definition_of_done, &flags.done);
+    let all = &objective.clarifications;
+    objective.clarifications = Clarification::added(all.as_ref(), &flags.clarifications);
+    for check in &flags.check {
+        // A proposal may have it already.
+        if flags.draft.is_none() || !has_check(&plan.objective, check) {
+            plan.add_check(check);
+        }
+    }
+    flags.step.iter().for_each(|step| plan.add_step(step));
+    if flags.plan.is_none() {
+        plan.judge_last_step();
+    }
+    if let Some(agent) = planner(flags)? {
+        plan.add_planning(agent);
+    }
+    if !flags.set.is_empty() {
+        plan.objective.constraints = constraints::set(&plan.objective.constraints, &flags.set)?;
+    }
+    let constraints = &mut plan.objective.constraints;
+    add(&mut constraints.protected, &flags.protect);
+    add(&mut constraints.link, &flags.link);
+    if let Some(setup) = &flags.setup {
+        constraints.setup = Some(setup.clone());
+    }
+    Ok(())
+}
+
+fn has_check(objective: &Objective, command: &str) -> bool {
+    let leaves = objective.base_case.iter().flat_map(Check::leaves);
+    let mut leaves = leaves.filter_map(Check::leaf);
+    leaves.any(|leaf| matches!(leaf, Leaf::Command(leaf) if leaf.command == command))
+}
+
+fn add(to: &mut Vec<String>, more: &[String]) {
+    for text in more {
+        if !to.contains(text) {
+            to.push(text.clone());
+        }
+    }
+}
