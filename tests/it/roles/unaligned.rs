@@ -9,7 +9,10 @@ use super::aligned::{
     two_questions,
 };
 use crate::{
-    agents::{conduct::configured, talked::Claude},
+    agents::{
+        conduct::configured,
+        talked::{ALL, Claude},
+    },
     processes::{long_nap, processes},
     terminal::Terminal,
     world::{World, wait_for},
@@ -176,18 +179,54 @@ fn a_strangers_configuration_starts_no_aligner_before_a_person_allowed_it() {
 }
 
 #[test]
-fn a_talking_aligner_is_asked_in_its_reading_mode_and_one_without_a_login_says_how_to_log_in() {
-    let world = project();
-    let answer = format!("Here it is:\n{}", proposal(json!([])));
-    let agent = Claude.agent(&world, "works", &[("FIXTURE_ANSWER", &answer)]);
-    configured(&world, &[("fixture", &agent)], "aligner = \"fixture\"");
-    let mut at = at_terminal(&world);
-    at.sees("proposed by `fixture`").sees("[y/e/N] ").types("n");
-    assert_eq!(at.ends().code(), Some(4));
-    nothing_of_it_is_left(&world);
-    let agent = Claude.agent(&world, "login", &[]);
-    configured(&world, &[("fixture", &agent)], "aligner = \"fixture\"");
-    let mut at = at_terminal(&world);
-    at.sees("no proposal of the aligner `fixture`: ");
-    today_s_questions_go_on(&mut at, &world);
+fn a_talking_aligner_proposes_in_each_protocol() {
+    for protocol in ALL {
+        let world = project();
+        let answer = format!("Here it is:\n{}", proposal(json!([])));
+        let agent = protocol.agent(&world, "works", &[("FIXTURE_ANSWER", &answer)]);
+        configured(&world, &[("fixture", &agent)], "aligner = \"fixture\"");
+        let mut at = at_terminal(&world);
+        at.sees("proposed by `fixture`").sees("[y/e/N] ").types("n");
+        assert_eq!(at.ends().code(), Some(4), "{protocol:?}");
+        nothing_of_it_is_left(&world);
+    }
+}
+
+#[test]
+fn a_talking_aligner_that_is_silent_logged_out_or_wrong_to_the_end_is_told_in_a_line() {
+    for (behaviour, answer, why) in [
+        ("silent", "", "the agent said nothing for 5 s"),
+        ("login", "", "the agent"),
+        (
+            "works",
+            "{\"gaol\": 1}",
+            "unknown key `gaol` (did you mean `goal`?)",
+        ),
+    ] {
+        let world = project();
+        let nap = long_nap();
+        let told = world.out("told").display().to_string();
+        let settings = [
+            ("FIXTURE_NAP", nap.as_str()),
+            ("FIXTURE_ANSWER", answer),
+            ("FIXTURE_LOG", told.as_str()),
+        ];
+        let agent = Claude.agent(&world, behaviour, &settings);
+        configured(&world, &[("fixture", &agent)], "aligner = \"fixture\"");
+        let mut at = at_terminal(&world);
+        at.sees("no proposal of the aligner `fixture`: ");
+        if behaviour != "login" {
+            at.sees(why);
+        }
+        today_s_questions_go_on(&mut at, &world);
+        assert_eq!(processes(&nap), Vec::<String>::new());
+        if behaviour == "works" {
+            let mended = world.left("told");
+            assert_eq!(
+                mended.matches("Your answer cannot be used: ").count(),
+                2,
+                "{mended}"
+            );
+        }
+    }
 }
