@@ -2,6 +2,8 @@
 //!
 //! Invariant: without a person nobody is asked. Not here: what is proposed, and what follows (`align`, `redirect`).
 
+use std::io::IsTerminal;
+
 use descent_core::{
     doc::Node,
     proposal::{Clarification, OpenQuestion},
@@ -25,6 +27,11 @@ const WIDTH: usize = 80;
 const LINES_MAX: usize = 8;
 /// How often an answer is asked for again that is not in the list.
 const ASKED_MAX: usize = 20;
+
+/// Whether a person sees all that is proposed: a yes to something unseen is none.
+pub(super) fn is_seen(context: &Context) -> bool {
+    context.may_ask && !context.out.quiet && std::io::stdout().is_terminal()
+}
 
 /// The end of a question to the aligner.
 pub(super) enum AskEnd {

@@ -36,7 +36,7 @@ pub(super) fn hold(
     config: &Config,
 ) -> Result<Option<End>, Failure> {
     let is_of_use = proposals::wants_checks(missing) || missing.contains(&MissingPart::Work);
-    if flags.plan.is_some() || !is_of_use {
+    if flags.plan.is_some() || !is_of_use || !asking::is_seen(context) {
         return Ok(None);
     }
     let survey = proposals::survey_of(top);

@@ -48,6 +48,9 @@ pub(super) fn hold(
     words: &str,
 ) -> Result<DialogueEnd, Failure> {
     let none = || DialogueEnd::Typing(Vec::new());
+    if !asking::is_seen(context) {
+        return Ok(none());
+    }
     let top = store.place().project.clone();
     let config = config::load(&top).unwrap_or_else(|error| {
         context.out.say(&format!("warning: {error}"));

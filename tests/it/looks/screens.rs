@@ -116,7 +116,7 @@ fn an_aligner_proposes_and_asks_and_nothing_runs_before_a_yes() {
     let terminal = Terminal::of(command(&world, &["align", "log the greetings"]), 80);
     for (question, answer) in [
         ("(--why)", "people ask who was greeted"),
-        ("or your own words", "2"),
+        ("leaves it open.\r\n>", "2"),
         ("how things stand?", "y"),
         ("agree? y: yes", "y"),
     ] {

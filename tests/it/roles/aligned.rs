@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     processes::processes_in,
-    terminal::Terminal,
+    terminal::{Terminal, answered},
     world::{World, assert_same, listing},
 };
 
@@ -296,6 +296,12 @@ fn nobody_is_asked_where_no_person_answers_or_nothing_is_missing() {
     let mut at = Terminal::start(&world, &whole);
     at.sees("agree? [y/N] ").types("n");
     assert_eq!(at.ends().code(), Some(4));
+    // A yes to something unseen is none.
+    let mut at = Terminal::start(&world, &[&sentence[..], &["-q"]].concat());
+    at.sees("> ").ends_input();
+    assert_eq!(at.ends().code(), Some(4));
+    let ran = answered(&mut world.command(&sentence), "(--check)", "\u{4}");
+    ran.expect(4);
     assert_eq!(asked(&world), 0);
 }
 
