@@ -2,146 +2,39 @@
 
 mod agent_end;
 mod consult;
+mod input;
 mod misfit;
 mod outcome;
 pub mod record;
 #[cfg(test)]
 mod tests;
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use agent_end::short;
 pub use agent_end::{AgentEnd, AgentLack};
 pub use consult::{ConsultAnswer, ConsultEnd};
+pub use input::{Input, Merge, Observation, Scope};
 pub use misfit::{MISFITS_MAX, Misfit};
 pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
 use crate::{
-    id::{
-        AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, RunId, TreeId, UnixMillis,
-    },
+    id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, RunId},
     state::{
-        FailureClass, Request, ResultCommit, Role, RunStatus, StartedFrom, Usage,
+        FailureClass, Role, RunStatus,
         atom::PhaseLimit,
-        final_result::EndedProcesses,
         objective::RequestKind,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
     },
-    verdict::{Basis, Measurement, Verdict},
+    verdict::Verdict,
 };
 
 /// Files at most that are named of one attempt.
 pub const FILES_MAX: usize = 20;
-
-/// One observation: an input, with the facts that the core may not look up itself.
-#[derive(Debug, Clone)]
-pub struct Observation {
-    pub now: UnixMillis,
-    /// Active time since the last observation, without the sleep of the machine.
-    pub active_ms: u64,
-    pub event: Input,
-}
-
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// A loop took the lease. Earlier work in flight is lost, but for what the earlier loop left.
-    Started {
-        run: RunId,
-        from: Option<StartedFrom>,
-        left: Leftovers,
-    },
-    /// A deadline passed, or the file changed.
-    Tick,
-    /// The process that asked for a redirect is gone, and made no change.
-    AskerGone,
-    /// The last process of a stopped run is gone.
-    AllEnded(EndedProcesses),
-    /// A person's request, by command or by signal.
-    Asked {
-        request: Request,
-        reason: Option<String>,
-    },
-    /// An attempt ended.
-    Ended {
-        attempt: AttemptId,
-        epoch: Epoch,
-        outcome: Box<Outcome>,
-    },
-    /// An attempt in flight reports its usage up to now.
-    Used {
-        attempt: AttemptId,
-        epoch: Epoch,
-        usage: Usage,
-    },
-    /// A question to a judging role ended.
-    Consulted {
-        consult: ConsultId,
-        end: Box<ConsultEnd>,
-    },
-    /// Its change was merged onto `onto`, no ref moved.
-    Tried {
-        attempt: AttemptId,
-        onto: Option<CommitId>,
-        merge: Merge,
-    },
-    /// The tree was rebuilt from the kept results.
-    Built {
-        /// The start that it was made from; of another one it is void.
-        start: CommitId,
-        head: CommitId,
-        line: Vec<ResultCommit>,
-        dropped: Vec<AtomId>,
-    },
-    /// The tree of a speculative selection: `wanted`, applied in order except dropped commits.
-    Staged {
-        /// A group and one of its choices.
-        speculation: (AtomId, AtomId),
-        /// The start that it was made from; of another one it is void.
-        start: CommitId,
-        wanted: Vec<ResultCommit>,
-        head: CommitId,
-        dropped: Vec<AtomId>,
-    },
-    /// The host looked up the tree of a commit.
-    Learned { commit: CommitId, tree: TreeId },
-    /// Leaves were measured.
-    Judged {
-        scope: Scope,
-        basis: Basis,
-        seen: Vec<(Digest, Measurement)>,
-    },
-    /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the
-    /// start's tree.
-    Unavailable { why: String },
-}
-
-#[derive(Debug, Clone)]
-pub enum Merge {
-    /// The tree is as it was.
-    Unchanged {
-        tree: Option<TreeId>,
-    },
-    Clean {
-        commit: CommitId,
-        tree: TreeId,
-        change: Digest,
-        files: Vec<String>,
-        protected: Vec<String>,
-    },
-    Conflict(Vec<String>),
-    /// The attempt left an unusable workspace; the reason.
-    Broken(String),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    Atom(AttemptId),
-    BaseCase,
-}
 
 /// An announcement of a commit: `run` reports it, and the journal keeps it in the commit's line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -58,15 +58,15 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
 }
 
 /// How much a probe speaks against a task: infeasible ones last, then by estimate; without a finding it stands between.
-pub fn doubt(state: &State, id: &AtomId) -> Doubt {
+pub fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
     let probe = tries(state, id)
         .iter()
         .rev()
         .find_map(|tried| tried.probe.as_ref());
     let Some(probe) = probe.filter(|probe| probe.feasible.is_some()) else {
-        return Doubt::default();
+        return ProbeRank::default();
     };
-    Doubt {
+    ProbeRank {
         is_infeasible: probe.feasible == Some(false),
         attempts: probe.attempts.unwrap_or_default(),
         ms: probe.time.as_ref().map_or(0, |time| time.ms),
@@ -76,7 +76,7 @@ pub fn doubt(state: &State, id: &AtomId) -> Doubt {
 
 /// The finding of a probe as an order: the smaller is tried first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Doubt {
+pub struct ProbeRank {
     is_infeasible: bool,
     micros: Micros,
     ms: u64,
@@ -377,7 +377,7 @@ impl<'a> SearchWalk<'a> {
             .filter(|choice| kids.contains(choice));
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
         // The choice that a probe speaks for comes before others, whatever the plan says; else the order of the plan counts.
-        others.sort_by_key(|kid| doubt(self.state, self.graph.id(**kid)));
+        others.sort_by_key(|kid| probe_rank(self.state, self.graph.id(**kid)));
         let others = others.into_iter().rev();
         others.chain(preferred).copied().map(Some).collect()
     }

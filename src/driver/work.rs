@@ -5,6 +5,7 @@ mod consult;
 mod judging;
 mod kept;
 mod shaped;
+mod thinking;
 mod told;
 mod used;
 
@@ -13,7 +14,6 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use descent_core::{
     desired::Work,
     event::{Input, Merge, Outcome, Product},
-    finding, fragment,
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
     state::{Intent, ResultCommit, Role},
@@ -31,12 +31,12 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, Maker, QuestionForm, SessionRecord},
+    agent::{self, AgentError, Maker, SessionRecord},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
     process::{Programs, environment::Environment},
-    store::{self, StatePlace},
+    store::StatePlace,
     workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
 
@@ -47,6 +47,7 @@ pub use told::{PromptRequest, ToldPrompt};
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, may_have_changed, without_room};
+use thinking::{probing, shell_faults};
 
 pub(super) fn perform(
     executor: &RealExecutor,
@@ -332,28 +333,6 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
         })
     });
     told.await
-}
-
-/// The form of a probe's answer.
-fn probing() -> QuestionForm {
-    QuestionForm {
-        role: Role::Probe,
-        schema: finding::SCHEMA.to_owned(),
-        fault: Arc::new(|object| finding::read(object).err()),
-    }
-}
-
-/// Faults of a plan that the core cannot see.
-fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
-    let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
-    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
-    let without = match has_worker {
-        true => Vec::new(),
-        false => fragment::without_action(outcome),
-    };
-    let what = "it has no `action`, and there is no worker to do it";
-    let nobody = without.into_iter().map(|at| (at, what.to_owned()));
-    patterns.chain(nobody).collect()
 }
 
 /// Makes an outcome survive the loop. If space is lacking, the failure says so, and the held

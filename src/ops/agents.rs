@@ -121,6 +121,31 @@ impl AgentLook<'_> {
         Ok(found)
     }
 
+    /// A warning where the judge is cheaper than the planner, by their prices: the stronger model then judges nothing.
+    ///
+    /// # Errors
+    /// If a role names an agent that the configuration does not have.
+    pub fn cheap_judge(&self, state: &State) -> Result<Option<String>, Failure> {
+        if rated(state).is_none() {
+            return Ok(None);
+        }
+        let judge = self.config.agent(Role::Judge, None)?;
+        let planner = self.config.agent(Role::Planner, None)?;
+        let (Some(judge), Some(planner)) = (judge, planner) else {
+            return Ok(None);
+        };
+        let (Some(of_judge), Some(of_planner)) = (judge.price, planner.price) else {
+            return Ok(None);
+        };
+        let is_cheaper = of_judge.output < of_planner.output;
+        Ok(is_cheaper.then(|| {
+            format!(
+                "the judge `{}` is cheaper than the planner `{}`: a weaker model may not see what a stronger one did wrong",
+                judge.name, planner.name
+            )
+        }))
+    }
+
     fn no_judge(&self, leaf: &str) -> Failure {
         let message = format!(
             "the base case has a leaf that a judge rates, and no judge is configured: {leaf}"

@@ -137,6 +137,9 @@ pub fn run<'a>(
             client.tell(&Progress::Note(words));
         }
     }
+    if let Some(words) = look.cheap_judge(&loaded.state)? {
+        client.tell(&Progress::Note(words));
+    }
     if limits_unknown_money(&loaded.state, &config) {
         client.tell(&Progress::Note(MONEY_IS_REPORTED.to_owned()));
     }

@@ -2,5 +2,5 @@
 
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
-pub(crate) mod replans;
 pub(crate) mod plan_with;
+pub(crate) mod replans;

@@ -278,7 +278,7 @@ fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {
     if kids.iter().any(are_open) || !kids.iter().all(is_untried) {
         return false;
     }
-    let rank = |kid: &&Ix| search::doubt(&transaction.state, id(kid));
+    let rank = |kid: &&Ix| search::probe_rank(&transaction.state, id(kid));
     let (Some(in_force), Some(best)) = (
         transaction.active.selection.get(&group).copied(),
         kids.iter().min_by_key(rank).copied(),

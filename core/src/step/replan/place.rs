@@ -30,7 +30,7 @@ pub(super) enum Place {
     Choice(Ix),
     /// In the place of this task, under its id.
     Atom(Ix),
-    /// One more round of this planning step, or its attempts once more where it came to no fragment.
+    /// One more round of this planning step, whose fragments failed.
     Round(Ix),
     /// A new root that waits for all others.
     Root,
@@ -214,7 +214,7 @@ fn in_place_of(was: &Arc<Atom>, because: &str, atoms: u32) -> Option<Atom> {
     })
 }
 
-/// The attempts of a step that came to no fragment, or one more round of a step whose fragments failed.
+/// One more round of a step whose fragments failed. A step that came to none is not put to its planner again.
 fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
     let (id, context) = (transaction.graph.id(x), transaction.active.context(x)?);
     let mut atom = (**transaction.state.atoms.get(id)?).clone();
@@ -227,19 +227,16 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
         .iter_mut()
         .find(|tried| tried.context == *context);
     let tried = tried?;
-    match round {
-        Round::Open => return None,
-        Round::Made { .. } => {
-            tried.rounds += 1;
-            let grant = plan.grant(constraints);
-            plan.grant = Some(GrantEntry::of(Grant {
-                rounds: grant.rounds.saturating_add(1),
-                ..grant
-            }));
-            plan.set_aside();
-        }
-        Round::Failed => {}
-    }
+    let Round::Made { .. } = round else {
+        return None;
+    };
+    tried.rounds += 1;
+    let grant = plan.grant(constraints);
+    plan.grant = Some(GrantEntry::of(Grant {
+        rounds: grant.rounds.saturating_add(1),
+        ..grant
+    }));
+    plan.set_aside();
     let tried = plan
         .task
         .tries
