@@ -16,6 +16,7 @@ mod keys;
 mod live_usage;
 pub mod model;
 mod outcome;
+mod question;
 #[cfg(test)]
 mod recorded;
 mod repair;
@@ -33,7 +34,7 @@ mod used;
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -42,7 +43,8 @@ use descent_core::{
     event::{Clarity, Outcome},
     fragment,
     id::AtomId,
-    state::{Intent, Role},
+    prompt::PromptFile,
+    state::Intent,
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -60,10 +62,12 @@ use crate::{
     shape::Shape,
 };
 
-pub use answer::last_object;
 pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
+pub use question::{
+    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, answer_of, object,
+};
 pub use repair::ObjectJudge;
 pub use session::{SessionRecord, session};
 pub use used::{keep_usage, kept_usage, told_so_far};
@@ -80,6 +84,15 @@ const EXCERPT_BYTES_MAX: usize = 2048;
 pub struct InputFile {
     pub name: String,
     pub bytes: Vec<u8>,
+}
+
+impl From<&PromptFile> for InputFile {
+    fn from(file: &PromptFile) -> Self {
+        Self {
+            name: file.name.to_owned(),
+            bytes: file.text.clone().into_bytes(),
+        }
+    }
 }
 
 /// One try of one atom.
@@ -120,28 +133,6 @@ pub struct AttemptJob<'a> {
     /// For a role that only answers, the form of its answer. Its standard output is then kept whole.
     pub question: Option<QuestionForm>,
 }
-
-/// The form of an answer: one JSON object.
-#[derive(Clone)]
-pub struct QuestionForm {
-    pub role: Role,
-    /// The JSON Schema of the object.
-    pub schema: String,
-    /// Says how an object is wrong, in words that its author can mend it by.
-    pub fault: ObjectJudge,
-}
-
-impl fmt::Debug for QuestionForm {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("QuestionForm")
-            .field("role", &self.role)
-            .field("schema", &self.schema)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Bytes at most of the answer of a role that only answers.
-pub const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 impl AttemptJob<'_> {
     /// Whether its answer is an object that is judged elsewhere, and no report.

@@ -65,7 +65,7 @@ pub use pending_outcomes::PendingOutcomes;
 pub use sessions::Sessions;
 pub use usage_reports::UsageReports;
 pub use watch::Watch;
-pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, answer_of, object_of, prepare_checkout};
+pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
 
 /// The environment that a run needs.
 pub struct LoopHost {

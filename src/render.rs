@@ -308,24 +308,34 @@ pub struct BoundTexts<'a> {
     pub consults: Option<&'a str>,
 }
 
-/// The work that is left at most.
-pub fn bound(texts: BoundTexts<'_>) -> String {
-    let and = if texts.changes.is_empty() {
-        " and"
-    } else {
-        ";"
-    };
+/// The work that is left at most: the attempts, and all else.
+pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
     let judges = texts
         .consults
         .map(|consults| format!(", {} to judges", count(consults, "question")));
-    format!(
-        "ends after at most {}{}{and} {} ({} with retries{})",
-        count(texts.attempts, "attempt"),
-        texts.changes,
-        count(texts.verdicts, "verdict"),
-        count(texts.starts, "start"),
-        judges.unwrap_or_default()
-    )
+    [
+        format!(
+            "ends after at most {}{}",
+            count(texts.attempts, "attempt"),
+            texts.changes
+        ),
+        format!(
+            "{} ({} with retries{})",
+            count(texts.verdicts, "verdict"),
+            count(texts.starts, "start"),
+            judges.unwrap_or_default()
+        ),
+    ]
+}
+
+/// The same in one sentence.
+pub fn bound_sentence(texts: BoundTexts<'_>) -> String {
+    let and = if texts.changes.is_empty() {
+        " and "
+    } else {
+        "; "
+    };
+    bound(texts).join(and)
 }
 
 /// The part that changes of the plan may add to a bound.
@@ -352,7 +362,7 @@ pub fn bound_of(bound: &BoundView) -> String {
     let counts = [&bound.attempts, &bound.verdicts, &bound.starts];
     let [attempts, verdicts, starts] = counts.map(limits::plain);
     let consults = bound.consults.as_ref().map(limits::plain);
-    self::bound(BoundTexts {
+    bound_sentence(BoundTexts {
         attempts: &attempts,
         verdicts: &verdicts,
         starts: &starts,

@@ -290,6 +290,11 @@ pub fn attempts_max(state: &State, task: &Task) -> u32 {
         .max_attempts(task.spec.action.is_some())
 }
 
+/// Maximum of attempts of any task in one context, with its probe.
+fn attempts_of_any(state: &State) -> u32 {
+    state.objective.constraints.max_attempts_of_any() + u32::from(state.run.probes)
+}
+
 /// For a planning step, the rounds without a fragment: each with its own attempts and those of what
 /// it was granted. A fragment counts by its own atoms.
 fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
@@ -305,9 +310,7 @@ fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     }
     let most = attempts_max(state, &plan.task);
     let grant = plan.grant(constraints);
-    // A planned task may be unknown.
-    let of_any = constraints.max_attempts_of_any() + u32::from(state.run.probes);
-    let round = grant.round(most, of_any);
+    let round = grant.round(most, attempts_of_any(state));
     let all = &graph.vertex(x).contexts * &round * grant.rounds;
     let tries = plan.task.tries.iter();
     let used: BigUint = tries

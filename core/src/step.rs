@@ -7,6 +7,7 @@
 mod advance;
 mod agent_end;
 mod attempt_end;
+mod attempt_start;
 mod backoff;
 mod backtrack;
 mod candidate;

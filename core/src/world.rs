@@ -35,7 +35,7 @@ use crate::{
     id::AtomId,
     measure::{Measure, MeasureInput, RunBound, granted},
     search::{self, ValidContexts},
-    state::{PhaseLimit, ResultCommit, State, Workspace, record::Choices},
+    state::{PhaseLimit, ResultCommit, Role, State, Workspace, record::Choices},
 };
 
 /// A state with its derived values.
@@ -113,16 +113,18 @@ impl World {
         RunBound::of(self.measured(), &self.measure)
     }
 
-    /// The same when a loop starts that has a planner or has none.
-    pub fn bound_of_start(&self, changes_plans: bool) -> RunBound {
+    /// The same when a loop starts that has these agents.
+    pub fn bound_of_start(&self, agents: &AgentTable) -> RunBound {
         let mut state = self.state.clone();
-        let run = Arc::make_mut(&mut state.run);
-        let is_in_force = run.grant.as_ref().is_some_and(|grant| grant.is_in_force());
-        match changes_plans {
-            true if is_in_force || state.objective.constraints.max_replans() == 0 => {}
-            true => run.grant = Some(granted::anew(&self.graph, &self.state)),
-            false => run.grant = None,
-        }
+        Arc::make_mut(&mut state.run).probes = agents.in_role(Role::Probe).is_some();
+        let known = state.run.grant.as_ref();
+        let is_in_force = known.is_some_and(|grant| grant.is_in_force());
+        let grant = match agents.changes_plans() {
+            true if is_in_force || state.objective.constraints.max_replans() == 0 => known.cloned(),
+            true => Some(granted::anew(&self.graph, &state)),
+            false => None,
+        };
+        Arc::make_mut(&mut state.run).grant = grant;
         let seen = MeasureInput {
             state: &state,
             ..self.measured()

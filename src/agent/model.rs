@@ -3,11 +3,8 @@
 //! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
 //! and keys (`model`).
 
-mod consult;
 pub(super) mod kept;
 mod talk;
-#[cfg(test)]
-mod tests;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -30,24 +27,19 @@ use super::{
 use crate::{
     config::{agent::AgentLimits, price::Price, provider::Provider},
     model::{
-        AnswerStop, AskContext, AskLimits, AskObserver, Asker, ModelAnswer, ModelError, NoObserver,
-        ServerLook, TRIES_MAX, TokenCounts,
+        AnswerStop, AskContext, AskLimits, AskObserver, Asker, ModelAnswer, ModelError,
+        ModelQuestion, NoObserver, ServerLook, TokenCounts,
     },
     process::{Programs, Timer},
 };
 
-pub use consult::{ConsultAnswer, ConsultRequest, answer};
-pub use talk::ModelTalkError;
-
 use kept::KeptAnswers;
-use talk::ModelTalk;
+use talk::{ModelTalk, ModelTalkError};
 
 /// The name of a session that is no session: the answers that are kept.
 const SESSION: &str = "answers";
 /// Bytes at most of the files beside a prompt, which a model gets in its question.
 const FILES_BYTES_MAX: usize = 128 << 10;
-const SYSTEM: &str =
-    "You are a careful engineer. You answer exactly in the form that is asked for.";
 
 /// A model that is asked, with the agent that it is.
 #[derive(Debug, Clone)]
@@ -70,19 +62,39 @@ impl AskedModel {
         programs: &dyn Programs,
         cwd: &Path,
     ) -> Result<ServerLook, ModelError> {
-        let context = AskContext {
+        self.asker.look(self.once(programs, cwd)).await
+    }
+
+    /// Asks once: no try after a failure, and nothing is kept.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn ask(
+        &self,
+        programs: &dyn Programs,
+        cwd: &Path,
+        question: &ModelQuestion,
+    ) -> Result<ModelAnswer, ModelError> {
+        self.asker.ask(self.once(programs, cwd), question).await
+    }
+
+    fn once<'a>(&'a self, programs: &'a dyn Programs, dir: &'a Path) -> AskContext<'a> {
+        AskContext {
             provider: &self.provider,
-            limits: AskLimits {
-                first_byte: self.limits.first_event,
-                idle: self.limits.idle,
-            },
+            limits: self.ask_limits(),
             programs,
-            dir: cwd,
+            dir,
             observer: &NoObserver,
             seed: "",
             tries_max: 1,
-        };
-        self.asker.look(context).await
+        }
+    }
+
+    fn ask_limits(&self) -> AskLimits {
+        AskLimits {
+            first_byte: self.limits.first_event,
+            idle: self.limits.idle,
+        }
     }
 }
 
@@ -153,13 +165,11 @@ pub(super) async fn made(
         model,
         programs: attempt.programs,
         cwd: &attempt.cwd,
-        system: SYSTEM,
         schema: schema.as_ref(),
         dir: &attempt.dir,
-        tries_max: TRIES_MAX,
         observer: &observer,
     };
-    let mut take = |answer: &ModelAnswer, _: bool| {
+    let mut take = |answer: &ModelAnswer| {
         heard.with(|heard| heard.message(&answer.text));
         heard.ended(end_of(answer));
         repairs.next(&heard)

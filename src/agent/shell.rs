@@ -6,7 +6,8 @@ use descent_core::{event::Outcome, verdict::CommandEnd};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, completed, environment, inputs::Inputs, read_result,
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, answer, completed, environment, inputs::Inputs,
+    read_result,
 };
 use crate::process::{
     self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
@@ -73,13 +74,22 @@ pub(super) async fn made(
                 usage: attempt.usage.priced(usage.unwrap_or_default()),
                 report_fault: report_fault
                     .or(stdout.and_then(|out| too_long(out, attempt.stdout_bytes_max()))),
-                stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
+                stdout: stdout.map(|stdout| printed(stdout, attempt.question.is_some())),
                 ..outcome(how, ended.as_ref())
             };
             let output = ended.as_ref().map(|ended| &ended.output);
             Some(completed(outcome, attempt, output))
         }
     })
+}
+
+/// The text that a command printed; of a role that only answers, the object in it.
+fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
+    let text = String::from_utf8_lossy(&stdout.bytes);
+    match is_answer {
+        true => answer::last_object(&text),
+        false => text.into_owned(),
+    }
 }
 
 /// Half of a plan is useless.

@@ -7,7 +7,8 @@ mod dialogue;
 mod draft_edit;
 mod edited;
 mod offers;
-pub(super) mod preview;
+pub(super) mod output;
+mod preview;
 mod proposals;
 mod proposed;
 mod questions;
@@ -37,6 +38,7 @@ use crate::{
     store::LoadedState,
 };
 
+use output::AlignOutput;
 pub(super) use proposals::survey_of;
 use reading::{AlignRefusal, DraftText, read, refuse_a_plan_as_a_goal};
 
@@ -159,7 +161,7 @@ fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<
     let world = World::new(found.state.clone());
     if context.out.json {
         let none = CheckoutComparison::default();
-        let mut output = preview::output(&world, &none, config);
+        let mut output = AlignOutput::of(&world, &none, config);
         output.unchanged = true;
         context.out.json(&output);
     } else {

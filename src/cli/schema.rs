@@ -55,7 +55,7 @@ schemas! {
     "detach": written super::detach::DetachOutput<'_>,
     "waits": written crate::ops::notify::waits::WaitOutput<'_>,
     "error": written crate::failure::ErrorOutput<'_>,
-    "align": written super::align::preview::AlignOutput<'_>,
+    "align": written super::align::output::AlignOutput<'_>,
     "verify": written super::verify::VerifyOutput<'_>,
     "validate": written super::validate::ValidateOutput,
     "edit": written super::edit::EditOutput<'_>,

@@ -40,7 +40,6 @@ use crate::{
     workspace::{self, LandingSpec, MadeChange, Workspaces},
 };
 
-pub use consult::{answer_of, object_of};
 pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
 

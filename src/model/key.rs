@@ -22,19 +22,11 @@ const OTHERS: u32 = 0o077;
 /// Stands in the place of a key in the words of a server.
 const HIDDEN: &str = "[key]";
 
-pub(super) struct ProviderKey(String);
+pub(super) struct ProviderKey(Secret);
 
 impl fmt::Debug for ProviderKey {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("ProviderKey(…)")
-    }
-}
-
-impl Drop for ProviderKey {
-    fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.0).into_bytes();
-        bytes.fill(0);
-        black_box(&bytes);
     }
 }
 
@@ -54,14 +46,14 @@ impl ProviderKey {
     }
 
     fn of_text(text: Secret, source: &KeySource) -> Result<Self, ModelError> {
-        let key = Self(text.0.trim().to_owned());
-        let fault = match () {
-            () if key.0.is_empty() => "is empty",
-            () if key.0.len() > BYTES_MAX => "gives more than 16 KiB",
-            () if !key.0.bytes().all(|byte| byte.is_ascii_graphic()) => {
+        let key = Secret(text.0.trim().to_owned());
+        let fault = match key.0.as_str() {
+            "" => "is empty",
+            text if text.len() > BYTES_MAX => "gives more than 16 KiB",
+            text if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 "gives something that is no key: it has spaces, or signs that no header takes"
             }
-            () => return Ok(key),
+            _ => return Ok(Self(key)),
         };
         Err(ModelError::Key {
             what: format!("{source} {fault}"),
@@ -71,17 +63,17 @@ impl ProviderKey {
 
     /// The value of a header, with words before the key.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
-        let mut text = Secret(format!("{before}{}", self.0));
+        let text = Secret(format!("{before}{}", self.0.0));
         let mut value = HeaderValue::from_str(&text.0).ok()?;
         value.set_sensitive(true);
-        text.wipe();
         Some(value)
     }
 
     /// A text without the key, should a server tell it.
     pub(super) fn hide_in(&self, text: String) -> String {
-        match text.contains(&self.0) {
-            true => text.replace(&self.0, HIDDEN),
+        let Secret(key) = &self.0;
+        match text.contains(key) {
+            true => text.replace(key, HIDDEN),
             false => text,
         }
     }
@@ -90,17 +82,11 @@ impl ProviderKey {
 /// A text that is overwritten when it is dropped.
 struct Secret(String);
 
-impl Secret {
-    fn wipe(&mut self) {
+impl Drop for Secret {
+    fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0).into_bytes();
         bytes.fill(0);
         black_box(&bytes);
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        self.wipe();
     }
 }
 

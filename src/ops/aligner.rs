@@ -6,48 +6,38 @@
 mod judge;
 mod room;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use descent_core::{
     doc::{self, Node},
     event::ConsultAnswer,
     id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
-    prompt::{AligningInputs, AligningTask, ProjectWords, aligning},
+    prompt::{AligningInputs, ProjectWords, aligning},
     proposal::{self, Clarification},
     state::{Intent, Role, SideEffect, State, Usage},
-    world::World,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent::{self, AttemptJob, InputFile, LiveUsage, ObjectJudge, QuestionForm},
+    agent::{self, ObjectJudge, QUESTION_SLOT, QuestionForm, QuestionJob},
     config::{Config, agent::ResolvedAgent},
-    driver::{self, Agents},
+    driver::Agents,
     failure::Failure,
     process::{self, environment, programs},
     survey::{self, Survey},
 };
 
+pub use crate::agent::ANSWER_MAX;
+pub use descent_core::prompt::AligningTask;
 pub use judge::{ProposedAgreement, ProposedChange};
 use room::AlignerRoom;
 
-/// How long an answer may take, with its repairs.
-pub const ANSWER_MAX: Duration = Duration::from_secs(5 * 60);
-/// The slot of a question: no attempt has it.
-const NO_SLOT: usize = usize::MAX;
 const NAME: &str = "aligner";
-
-/// The thing that is proposed.
-#[derive(Debug, Clone, Copy)]
-pub enum AlignerTask<'a> {
-    Agreement,
-    Change(&'a World),
-}
 
 /// A question, with all that it is told.
 #[derive(Debug)]
 pub struct AlignerQuestion<'a> {
-    pub task: AlignerTask<'a>,
+    pub task: AligningTask<'a>,
     /// The person's sentence, as it was typed.
     pub words: &'a str,
     pub why: &'a str,
@@ -130,13 +120,10 @@ impl<'a> Aligner<'a> {
         let environment = environment::for_attempts(std::env::vars_os(), &[]);
         let intent = self.intent();
         let agents = Agents::new(self.config.clone());
-        let maker = agents.maker(&intent, false, &environment, NO_SLOT)?;
+        let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
         let lines = self.agent_lines();
         let prompt = aligning(&AligningInputs {
-            task: match question.task {
-                AlignerTask::Agreement => AligningTask::Agreement,
-                AlignerTask::Change(world) => AligningTask::Change(world),
-            },
+            task: question.task,
             words: question.words,
             why: question.why,
             given: question.given,
@@ -147,38 +134,25 @@ impl<'a> Aligner<'a> {
             may_ask: question.may_ask,
             now: self.now,
         });
-        let files = prompt.files.iter().map(|file| InputFile {
-            name: file.name.to_owned(),
-            bytes: file.text.clone().into_bytes(),
-        });
-        let job = AttemptJob {
+        let job = QuestionJob {
             intent: &intent,
-            prompt: prompt.text(),
-            files: files.collect(),
-            bindings: String::new(),
-            usage: LiveUsage::new(maker.price(), Usage::default()),
+            prompt: &prompt,
             maker,
             cwd: room.tree.clone(),
             dir: room.dir.join("question"),
             started: room.dir.join("started.json"),
-            timeout: ANSWER_MAX,
             env: environment,
             programs: &*programs::real(),
             mark: room.mark(),
-            setup: None,
-            session: None,
-            keep: None,
-            shape: None,
-            budget: None,
-            question: Some(self.form(question)),
+            form: self.form(question),
         };
         let judge = self.judge_of(question);
-        let outcome = match agent::make(job, cancel).await {
+        let outcome = match agent::make(job.into(), cancel).await {
             Ok(Some(outcome)) => outcome,
             Ok(None) => return Ok(AlignerAnswer::Cancelled),
             Err(error) => return Ok(AlignerAnswer::None(error.to_string())),
         };
-        Ok(match driver::answer_of(&outcome) {
+        Ok(match agent::answer_of(&outcome) {
             ConsultAnswer::Value(node) => match judge(&doc::write_compact(&node)) {
                 None => AlignerAnswer::Value(node),
                 Some(fault) => AlignerAnswer::None(format!("its answer cannot be used: {fault}")),
@@ -203,8 +177,8 @@ impl<'a> Aligner<'a> {
 
     fn form(&self, question: &AlignerQuestion<'_>) -> QuestionForm {
         let schema = match question.task {
-            AlignerTask::Agreement => proposal::agreement_schema(question.may_ask),
-            AlignerTask::Change(_) => proposal::change_schema(question.may_ask),
+            AligningTask::Agreement => proposal::agreement_schema(question.may_ask),
+            AligningTask::Change(_) => proposal::change_schema(question.may_ask),
         };
         QuestionForm {
             role: Role::Aligner,
@@ -217,10 +191,10 @@ impl<'a> Aligner<'a> {
     fn judge_of(&self, question: &AlignerQuestion<'_>) -> ObjectJudge {
         let (config, may_ask) = (self.config.clone(), question.may_ask);
         match question.task {
-            AlignerTask::Agreement => {
+            AligningTask::Agreement => {
                 Arc::new(move |text| judge::agreement_of(text, may_ask, &config).err())
             }
-            AlignerTask::Change(world) => {
+            AligningTask::Change(world) => {
                 let (state, at) = (world.state.clone(), self.now.rfc3339());
                 Arc::new(move |text| judge::change_of(text, may_ask, &config, &state, &at).err())
             }

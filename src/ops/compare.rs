@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::evaluate;
 use crate::{
     driver,
-    failure::Failure,
+    failure::{Failure, quoted},
     git::Stamps,
     process::{self, Programs, environment::Environment},
     store::StatePlace,
@@ -115,6 +115,12 @@ impl CheckoutComparison {
             links.truncate(likely);
         }
         links
+    }
+
+    /// The same as flags to add to `descent align`.
+    pub fn link_flags(&self) -> Vec<String> {
+        let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
+        self.likely_links().into_iter().map(flag).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use descent_core::{
 
 mod verdicts;
 
-use super::{BoundTexts, Line, bound, changes, count, line, listed, time};
+use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
 use verdicts::{answered, checked};
 
 /// Columns of the label that a line begins with.
@@ -25,6 +25,9 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
     if matches!(event, Event::Ended { .. } | Event::Requested { .. }) {
         return Vec::new();
     }
+    if let Some(page) = started(event) {
+        return page.map(|line| line.cut(width)).to_vec();
+    }
     let (label, what) = describe(event);
     let head = Line::new().word(label).pad(LABEL_WIDTH).plain(what);
     let below = |what: &String| Line::new().pad(LABEL_WIDTH).plain(line(what)).cut(width);
@@ -32,29 +35,49 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
     lines.chain(event.lost().iter().map(below)).collect()
 }
 
+/// The beginning of a run whose bound needs two lines, since planners may change the plan.
+fn started(event: &Event) -> Option<[Line; 2]> {
+    let Event::RunStarted { changes_left, .. } = event else {
+        return None;
+    };
+    changes_left.filter(|left| *left > 0)?;
+    let [attempts, rest] = bound_of(event, bound);
+    let head = Line::new()
+        .word("run")
+        .pad(LABEL_WIDTH)
+        .plain(attempts + ";");
+    Some([head, Line::new().pad(LABEL_WIDTH).plain(rest)])
+}
+
+/// The bound that a run begins with, in this form.
+fn bound_of<T: Default>(event: &Event, form: impl FnOnce(BoundTexts<'_>) -> T) -> T {
+    let Event::RunStarted {
+        attempts_left,
+        verdicts_left,
+        starts_left,
+        consults_left,
+        changes_left,
+        attempts_a_change,
+        ..
+    } = event
+    else {
+        return T::default();
+    };
+    let more = changes_left.zip(attempts_a_change.as_deref());
+    let more = more.map_or_else(String::new, |(left, each)| changes(left, each));
+    form(BoundTexts {
+        attempts: attempts_left,
+        verdicts: verdicts_left,
+        starts: starts_left,
+        changes: &more,
+        consults: consults_left.as_deref(),
+    })
+}
+
 /// An event as its label and its text. The most important words come first: the end may be cut off.
 pub fn describe(event: &Event) -> (&'static str, String) {
     match event {
-        Event::RunStarted {
-            attempts_left,
-            verdicts_left,
-            starts_left,
-            consults_left,
-            changes_left,
-            attempts_a_change,
-            ..
-        } => {
-            let more = changes_left.zip(attempts_a_change.as_deref());
-            let more = more.map_or_else(String::new, |(left, each)| changes(left, each));
-            let texts = BoundTexts {
-                attempts: attempts_left,
-                verdicts: verdicts_left,
-                starts: starts_left,
-                changes: &more,
-                consults: consults_left.as_deref(),
-            };
-            ("run", bound(texts))
-        }
+        Event::RunStarted { .. } => ("run", bound_of(event, bound_sentence)),
         Event::AttemptStarted {
             atom,
             n,

@@ -94,7 +94,7 @@ fn about(page: &mut Page, why: &Why) {
     } else if let Some(agent) = &why.agent {
         page.push(label("does").dim(format!("what the agent {agent} makes of it")));
     } else if why.kind == "plan" {
-        page.push(label("does").dim("what the worker of descent.toml plans"));
+        page.push(label("does").dim("what the planner of descent.toml plans, else its worker"));
     } else if why.kind == "task" {
         page.push(label("does").dim("what the worker of descent.toml makes of it"));
     }

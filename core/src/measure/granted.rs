@@ -5,7 +5,7 @@
 
 use num_bigint::BigUint;
 
-use super::{ChangesBound, Measure, MeasureInput, attempts_max};
+use super::{ChangesBound, Measure, MeasureInput, attempts_max, attempts_of_any, probes_max};
 use crate::{
     graph::{Graph, Ix},
     state::{ChangeGrant, DecimalText, MeasureText, State, atom},
@@ -35,8 +35,7 @@ pub fn changes_left(state: &State) -> u32 {
 /// less than the whole plan: an alternative more in an early group opens many contexts.
 pub fn anew(graph: &Graph, state: &State) -> ChangeGrant {
     let constraints = &state.objective.constraints;
-    let fragment =
-        BigUint::from(constraints.max_fragment_atoms()) * constraints.max_attempts_of_any() * 2_u32;
+    let fragment = BigUint::from(constraints.max_fragment_atoms()) * attempts_of_any(state) * 2_u32;
     let untried = untried(graph, state);
     let tried = state.run.grant.as_ref().map_or(0, |grant| grant.tried);
     let used = atom::replans(state).saturating_add(u64::from(tried));
@@ -64,8 +63,8 @@ fn untried(graph: &Graph, state: &State) -> Measure {
         let most = attempts_max(state, task);
         let constraints = &state.objective.constraints;
         let each = match atom.plan().map(|plan| plan.grant(constraints)) {
-            Some(grant) => grant.round(most, constraints.max_attempts_of_any()) * grant.rounds,
-            None => BigUint::from(most),
+            Some(grant) => grant.round(most, attempts_of_any(state)) * grant.rounds,
+            None => BigUint::from(most + probes_max(graph, state, x)),
         };
         &graph.vertex(x).contexts * each
     };

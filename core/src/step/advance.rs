@@ -20,7 +20,7 @@ use crate::{
     event::Reason,
     id::AttemptId,
     state::{AtomStatus, Intent, OnStuck, RunStatus, objective::RequestKind},
-    verdict::{self, Verdict},
+    verdict::{CheckProgress, Verdict},
     world::Unavailable,
 };
 
@@ -385,16 +385,13 @@ fn note_refutation(transaction: &mut Transaction) {
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
-        if verdict::assertions::is_denied(&transaction.state.corrections, leaf, &basis) {
+        let judged = transaction.evaluate(&basis, |evaluator| evaluator.judge(leaf));
+        let seen = transaction.session.evidence.get(&leaf.key(), &basis);
+        let seen = seen.filter(|seen| seen.verdict != Verdict::Pass);
+        if seen.is_some() || judged == CheckProgress::Decided(Verdict::Fail) {
             failed.push(leaf.title());
         }
-        let Some(seen) = transaction.session.evidence.get(&leaf.key(), &basis) else {
-            continue;
-        };
-        if seen.verdict != Verdict::Pass {
-            failed.push(leaf.title());
-            text.push_str(&seen.measurement.excerpt);
-        }
+        text.extend(seen.map(|seen| seen.measurement.excerpt.as_str()));
     }
     let evidence = transaction.evidence_of(&check, &basis);
     backtrack::refute(transaction, failed, evidence, &text);
@@ -409,7 +406,7 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     transaction.evaluate(&basis, |evaluator| {
         matches!(
             evaluator.judge(check),
-            verdict::CheckProgress::Confirm(_) | verdict::CheckProgress::Decided(Verdict::Unknown)
+            CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown)
         )
     })
 }

@@ -2,9 +2,10 @@
 //!
 //! Not here: whether anything may start at all (`advance`).
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
+    attempt_start::{NewAttempt, title_of},
     delivery, phase, probing,
     transaction::Transaction,
     usage::{self, Reservation},
@@ -14,7 +15,7 @@ use crate::{
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, Intent, SideEffect, Try, UsageLimit},
+    state::{AtomStatus, SideEffect, Try, UsageLimit},
     world::{self, Unavailable, speculation::Speculation},
 };
 
@@ -163,6 +164,7 @@ fn startable_beside(
         speculation.is_startable(&transaction.graph, &transaction.state, *x)
             && speculation.active.context(*x).is_some_and(is_due)
             && !is_flying(transaction, id)
+            && !probing::awaits(transaction, *x)
             && interruptions(transaction, id) < FRAGILE
     });
     found.map(|x| (x, head.clone())).collect()
@@ -201,38 +203,22 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         None => (SideEffect::Tree, n),
     };
     let reserved = Reservation::of(transaction, &atom).usage;
-    let at = transaction.at().into();
-    transaction
-        .session
-        .waits_until_ms
-        .remove(&(atom.clone(), context.clone()));
-    let description = transaction
-        .state
-        .atom(&atom)
-        .map_or(atom.as_str(), |one| one.title(&atom))
-        .to_owned();
-    let run = transaction.run();
-    run.waits.retain(|wait| wait.atom != atom);
-    let id = run.next_attempt(&atom);
-    let epoch = run.epoch;
-    run.in_flight.push(Intent {
-        id: id.clone(),
-        atom: atom.clone(),
+    let description = title_of(transaction, &atom);
+    let attempt = NewAttempt {
+        atom,
         context,
         choices,
-        epoch,
         n,
         effect,
         base,
         role,
         agent,
         reserved,
-        at,
-        extra: Default::default(),
-    });
+    };
+    let id = attempt.begin(transaction);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
-        atom,
+        atom: graph.id(x).clone(),
         n,
         of: of.max(n),
         description,

@@ -5,7 +5,12 @@
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
-use super::{backtrack, transaction::Transaction, usage};
+use super::{
+    attempt_start::{NewAttempt, title_of},
+    backtrack,
+    transaction::Transaction,
+    usage,
+};
 use crate::{
     event::{Event, Outcome, StartReason},
     finding::{self, Finding},
@@ -136,38 +141,25 @@ pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
     {
         return;
     }
-    let key = (atom.clone(), probe.context.clone());
-    transaction.session.waits_until_ms.remove(&key);
-    let at = transaction.at().into();
-    let base = transaction.state.run.head.clone();
-    let reserved = transaction.state.run.estimate(Role::Probe, Some(&agent));
-    let title = transaction.state.atom(&atom);
-    let title: String = title.map_or(atom.as_str(), |one| one.title(&atom)).into();
-    let run = transaction.run();
-    run.waits.retain(|wait| wait.atom != atom);
-    let id = run.next_attempt(&atom);
-    let epoch = run.epoch;
-    run.in_flight.push(Intent {
-        id: id.clone(),
-        atom: atom.clone(),
+    let description = format!("can it be done? {}", title_of(transaction, &atom));
+    let attempt = NewAttempt {
         context: probe.context.clone(),
         choices: probe.choices.clone(),
-        epoch,
         n: 1,
         effect: SideEffect::Tree,
-        base,
+        base: transaction.state.run.head.clone(),
         role: Role::Probe,
+        reserved: transaction.state.run.estimate(Role::Probe, Some(&agent)),
         agent: Some(agent),
-        reserved,
-        at,
-        extra: Default::default(),
-    });
+        atom: atom.clone(),
+    };
+    let id = attempt.begin(transaction);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom,
         n: 1,
         of: 1,
-        description: format!("can it be done? {title}"),
+        description,
         because: StartReason::Probe,
     });
 }
@@ -177,7 +169,7 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
     let printed = outcome.stdout.as_deref().unwrap_or_default();
     let read = match &outcome.report_fault {
         Some(fault) => Err(fault.clone()),
-        None => finding::read(last_object(printed)),
+        None => finding::read(printed),
     };
     match read {
         Ok(found) => keep(
@@ -192,12 +184,6 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
             keep(transaction, &intent.id, None, why, outcome.duration_ms);
         }
     }
-}
-
-/// The object that a text ends with; what stands before it is left out.
-fn last_object(text: &str) -> &str {
-    let text = text.trim();
-    text.find('{').map_or(text, |open| &text[open..])
 }
 
 /// A probe failed: nothing was found out, and its task is tried as if it had not been unknown.

@@ -8,7 +8,12 @@ use alloc::string::ToString as _;
 use num_bigint::BigUint;
 use serde::Serialize;
 
-use crate::{doc::Node, measure::RunBound, state::FreeValue, world::World};
+use crate::{
+    doc::Node,
+    measure::RunBound,
+    state::FreeValue,
+    world::{AgentTable, World},
+};
 
 /// The bound of the remaining work; decimal strings above 2^64.
 #[derive(Debug, Serialize)]
@@ -40,9 +45,9 @@ pub fn bound(world: &World) -> BoundView {
     shown(world.bound())
 }
 
-/// The bound of a run that is to be started, where a planner is configured or not.
-pub fn bound_of_start(world: &World, changes_plans: bool) -> BoundView {
-    shown(world.bound_of_start(changes_plans))
+/// The bound of a run that is to be started with these agents.
+pub fn bound_of_start(world: &World, agents: &AgentTable) -> BoundView {
+    shown(world.bound_of_start(agents))
 }
 
 fn shown(bound: RunBound) -> BoundView {

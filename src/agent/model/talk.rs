@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{AskedModel, kept::KeptAnswers};
 use crate::{
     model::{
-        AskContext, AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
-        Speaker,
+        AskContext, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn, Speaker,
+        TRIES_MAX,
     },
     process::Programs,
 };
@@ -17,6 +17,8 @@ use crate::{
 const TURNS_MAX: usize = 16;
 /// Tokens of an answer at most, where the wire wants a number and the configuration names none.
 const ANSWER_TOKENS: u64 = 8_192;
+const SYSTEM: &str =
+    "You are a careful engineer. You answer exactly in the form that is asked for.";
 
 /// One talk.
 pub(super) struct ModelTalk<'a> {
@@ -24,18 +26,15 @@ pub(super) struct ModelTalk<'a> {
     pub(super) programs: &'a dyn Programs,
     /// The directory in which the command of a key runs.
     pub(super) cwd: &'a Path,
-    pub(super) system: &'a str,
     pub(super) schema: Option<&'a Value>,
     /// The directory that keeps the answers.
     pub(super) dir: &'a Path,
-    /// Tries of each question at most.
-    pub(super) tries_max: u32,
     pub(super) observer: &'a dyn AskObserver,
 }
 
 /// Why a talk came to no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum ModelTalkError {
+pub(super) enum ModelTalkError {
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("an answer cannot be kept: {0}")]
@@ -43,26 +42,26 @@ pub enum ModelTalkError {
 }
 
 impl ModelTalk<'_> {
-    /// Talks until `take` has no further question. It gets each answer, and whether that was there before.
+    /// Talks until `take` has no further question. It gets each answer.
     pub(super) async fn go(
         &self,
         mut kept: KeptAnswers,
-        take: &mut (dyn FnMut(&ModelAnswer, bool) -> Option<String> + Send),
+        take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
     ) -> Result<(), ModelTalkError> {
         let mut turns = vec![ModelTurn {
             by: Speaker::User,
             text: kept.prompt().to_owned(),
         }];
         for nth in 0..TURNS_MAX {
-            let (answer, was_there) = match kept.answer(nth) {
-                Some(answer) => (answer, true),
+            let answer = match kept.answer(nth) {
+                Some(answer) => answer,
                 None => {
                     let answer = self.ask(nth, turns.clone()).await?;
                     kept.add(&answer).map_err(ModelTalkError::Unkept)?;
-                    (answer, false)
+                    answer
                 }
             };
-            let Some(words) = take(&answer, was_there) else {
+            let Some(words) = take(&answer) else {
                 return Ok(());
             };
             // Some servers take no empty turn.
@@ -84,7 +83,7 @@ impl ModelTalk<'_> {
 
     async fn ask(&self, nth: usize, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
         let question = ModelQuestion {
-            system: self.system.to_owned(),
+            system: SYSTEM.to_owned(),
             turns,
             schema: self.schema.cloned(),
             is_object: true,
@@ -93,14 +92,11 @@ impl ModelTalk<'_> {
         let seed = format!("{}/{nth}", self.dir.display());
         let context = AskContext {
             provider: &self.model.provider,
-            limits: AskLimits {
-                first_byte: self.model.limits.first_event,
-                idle: self.model.limits.idle,
-            },
+            limits: self.model.ask_limits(),
             programs: self.programs,
             dir: self.cwd,
             observer: self.observer,
-            tries_max: self.tries_max,
+            tries_max: TRIES_MAX,
             seed: &seed,
         };
         self.model.asker.ask(context, &question).await

@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{context::Context, live::drawn},
-    AlignArgs, offers, preview,
+    AlignArgs, offers,
+    output::AlignOutput,
+    preview,
     proposed::{self, DraftDecision},
     questions,
 };
@@ -111,7 +113,7 @@ impl Consent<'_> {
         let uncommitted = trees.map_or(Ok(0), Worktrees::uncommitted)?;
         let world = World::new(draft.state.clone());
         if out.json {
-            out.json(&preview::output(&world, &draft.comparison, self.config));
+            out.json(&AlignOutput::of(&world, &draft.comparison, self.config));
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
                 comparison: &draft.comparison,

@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     ops::{
         self,
-        aligner::{Aligner, AlignerQuestion, AlignerTask, ProposedAgreement},
+        aligner::{Aligner, AlignerQuestion, AligningTask, ProposedAgreement},
     },
 };
 
@@ -85,7 +85,7 @@ fn turn(
     let may_ask = before.is_none();
     let given = given(flags);
     let question = AlignerQuestion {
-        task: AlignerTask::Agreement,
+        task: AligningTask::Agreement,
         words: flags.goal.as_deref().unwrap_or_default(),
         why: flags.why.as_deref().unwrap_or_default(),
         given: &given,

@@ -1,18 +1,18 @@
-//! A preview of an agreement: for a person in eighty columns, and as one value for a program.
+//! A preview of an agreement for a person, in eighty columns.
+//!
+//! Not here: the same as one value for a program (`output`).
 
 use std::path::Path;
 
 use descent_core::{
-    advice::Advice,
     doc::{self, Node},
     graph::overlap,
     id::AtomId,
     state::{Check, CheckKind, StartedFrom, Workspace},
     verdict::Verdict,
-    view::{self, BoundView, VerdictView, graph::NodeView},
+    view::{self, VerdictView, graph::NodeView},
     world::World,
 };
-use serde::Serialize;
 
 use super::{
     costs,
@@ -20,10 +20,8 @@ use super::{
 };
 use crate::{
     config::Config,
-    failure::quoted,
     ops::{agents, align::locks, compare::CheckoutComparison, evaluate},
     render::{self, Line, Meaning, Page},
-    survey::Proposal,
     workspace::{Workspaces, Worktrees},
 };
 
@@ -54,73 +52,6 @@ pub(super) struct Preview<'a> {
     /// Whether every atom is shown, however many there are.
     pub(super) is_whole: bool,
     pub(super) config: &'a Config,
-}
-
-/// The remedies as flags to add to a command line.
-fn flags(comparison: &CheckoutComparison) -> Vec<String> {
-    let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
-    comparison.likely_links().into_iter().map(flag).collect()
-}
-
-/// The agreement: `descent align --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(in crate::cli) struct AlignOutput<'a> {
-    schema: &'static str,
-    goal: &'a str,
-    why: &'a str,
-    /// In a fresh checkout, where a run makes its checks; in place where the workspace is `shared`.
-    base_case: &'a [VerdictView],
-    /// The same in the working directory; empty where the workspace is `shared`.
-    here: &'a [VerdictView],
-    warnings: &'a [Advice],
-    lacking: LackingPaths<'a>,
-    /// Flags that may mend a difference of the two.
-    suggested: Vec<String>,
-    bound: BoundView,
-    atoms: usize,
-    workspace: &'static str,
-    /// The command that does tasks without an action; null where none is named.
-    worker: Option<String>,
-    /// The same was agreed before: nothing was written.
-    pub(super) unchanged: bool,
-}
-
-/// Ignored paths that one of the two places lacks, where verdicts differ
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct LackingPaths<'a> {
-    checkout: &'a [String],
-    here: &'a [String],
-}
-
-pub(super) fn output<'a>(
-    world: &'a World,
-    comparison: &'a CheckoutComparison,
-    config: &'a Config,
-) -> AlignOutput<'a> {
-    let objective = &world.state.objective;
-    AlignOutput {
-        schema: "descent/align/1",
-        goal: &objective.goal,
-        why: &objective.background_intent,
-        base_case: &comparison.fresh,
-        here: &comparison.here,
-        warnings: &comparison.advice,
-        lacking: LackingPaths {
-            checkout: &comparison.not_fresh,
-            here: &comparison.not_here,
-        },
-        suggested: match comparison.differ() {
-            true => flags(comparison),
-            false => Vec::new(),
-        },
-        bound: view::bound_of_start(world, config.table().changes_plans()),
-        atoms: world.graph.len(),
-        workspace: objective.constraints.workspace().word(),
-        worker: config.worker_line(),
-        unchanged: false,
-    }
 }
 
 pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
@@ -301,7 +232,7 @@ fn difference(comparison: &CheckoutComparison) -> String {
         ));
         text.push(wrapped(
             "  add what it needs: ",
-            &flags(comparison).join(" "),
+            &comparison.link_flags().join(" "),
         ));
         text.push("  or what makes it:  --setup COMMAND".to_owned());
     }
@@ -324,7 +255,7 @@ fn difference(comparison: &CheckoutComparison) -> String {
 }
 
 fn limits(world: &World, config: &Config) -> String {
-    let bound = view::bound_of_start(world, config.table().changes_plans());
+    let bound = view::bound_of_start(world, &config.table());
     let constraints = &world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.time_budget.as_ref();
@@ -406,11 +337,14 @@ fn from(start: &StartedFrom, uncommitted: usize) -> String {
     format!("starts from: {branch} at {commit}{more}")
 }
 
-fn needs_worker(world: &World) -> bool {
+/// Whether an atom has nobody to do it. A planning step can have a planner.
+fn needs_worker(world: &World, config: &Config) -> bool {
+    let has_nobody = |is_plan| matches!(config.doer(is_plan, None), Ok(None));
     let mut atoms = world.state.atoms.values();
     atoms.any(|atom| {
         let task = atom.task();
         task.is_some_and(|task| task.spec.action.is_none() && task.spec.agent.is_none())
+            && has_nobody(atom.plan().is_some())
     })
 }
 
@@ -462,7 +396,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
             "let one depend on the other; else what does not merge is made again",
         );
     }
-    if needs_worker(world) && shown.config.worker_line().is_none() {
+    if needs_worker(world, shown.config) {
         warn(
             "the work needs a worker, and none is named yet",
             "before the run, write this or the like in descent.toml, at the top of the project:",

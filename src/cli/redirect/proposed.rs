@@ -21,7 +21,7 @@ use crate::{
     failure::Failure,
     ops::{
         self,
-        aligner::{Aligner, AlignerQuestion, AlignerTask, ProposedChange},
+        aligner::{Aligner, AlignerQuestion, AligningTask, ProposedChange},
         redirect::{OpenRedirect, RedirectOrder, Unchanged},
     },
     render::{self, Bounds},
@@ -187,7 +187,7 @@ impl Dialogue<'_> {
     ) -> Result<ChangeTurn, Failure> {
         let may_ask = before.is_none();
         let question = AlignerQuestion {
-            task: AlignerTask::Change(self.world),
+            task: AligningTask::Change(self.world),
             words: self.words,
             why: "",
             given: &[],

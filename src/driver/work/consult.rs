@@ -2,23 +2,22 @@
 //!
 //! Not here: which question, and what an answer means (the core).
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
-    doc::{self, Node},
-    event::{AgentEnd, ConsultAnswer, ConsultEnd, Input, Outcome},
+    doc,
+    event::{ConsultEnd, Input, Outcome},
     id::{AtomId, AttemptId},
     prompt::{self, RatedDifference, RatingInputs},
     rating,
     state::{Check, Consult, Intent, Leaf, SideEffect, Usage},
-    verdict::CommandEnd,
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::has_room;
 use crate::{
-    agent::{self, InputFile, LiveUsage, QuestionForm},
+    agent::{self, QUESTION_SLOT, QuestionForm, QuestionJob},
     clock::Clock,
     driver::{
         agents::Agents,
@@ -31,13 +30,6 @@ use crate::{
     store::StatePlace,
     workspace::{Checkout, Workspaces},
 };
-
-/// How long an answer may take, with its repairs.
-const ANSWER_MAX: Duration = Duration::from_secs(5 * 60);
-/// The exit code of a command that asks to be tried again.
-const TRY_AGAIN: i32 = 75;
-/// The slot of a question: no attempt has it.
-const NO_SLOT: usize = usize::MAX;
 
 /// Everything that a question needs, from the state that recorded it.
 pub(super) struct Consulting {
@@ -130,36 +122,25 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     let Some(prompt) = told(c, &check).await? else {
         return Ok(None);
     };
-    let maker = c.agents.maker(&c.intent, false, &c.environment, NO_SLOT)?;
-    let files = prompt.files.iter().map(|file| InputFile {
-        name: file.name.to_owned(),
-        bytes: file.text.clone().into_bytes(),
-    });
-    let job = agent::AttemptJob {
+    let maker = c
+        .agents
+        .maker(&c.intent, false, &c.environment, QUESTION_SLOT)?;
+    let job = QuestionJob {
         intent: &c.intent,
-        prompt: prompt.text(),
-        files: files.collect(),
-        bindings: String::new(),
-        usage: LiveUsage::new(maker.price(), Usage::default()),
+        prompt: &prompt,
         maker,
         cwd: made.path,
         dir: c.dir.clone(),
         started: note_of_consult(&c.place),
-        timeout: ANSWER_MAX,
         env: c.environment.clone(),
         programs: &*c.programs,
         mark: c.mark.clone(),
-        setup: None,
-        session: None,
-        keep: None,
-        shape: None,
-        budget: None,
-        question: Some(form(c, check)),
+        form: form(c, check),
     };
     [&job.cwd, &job.dir]
         .into_iter()
         .try_for_each(|at| has_room(at))?;
-    let Some(outcome) = agent::make(job, cancel).await? else {
+    let Some(outcome) = agent::make(job.into(), cancel).await? else {
         return Ok(None);
     };
     let (dir, intent, kept) = (c.dir.clone(), c.intent.clone(), outcome.clone());
@@ -173,8 +154,8 @@ fn form(c: &Consulting, check: Check) -> QuestionForm {
         role: c.consult.role,
         schema: schema.unwrap_or_default(),
         fault: Arc::new(move |object| {
-            let read = object_of(object).ok_or_else(|| "it is no JSON object".to_owned());
-            read.and_then(|node| rating::read(&check, &node)).err()
+            let node = agent::object(object);
+            node.and_then(|node| rating::read(&check, &node)).err()
         }),
     }
 }
@@ -207,53 +188,10 @@ async fn told(c: &Consulting, check: &Check) -> Result<Option<prompt::Prompt>, F
     }))
 }
 
-/// A text that is one JSON object.
-pub fn object_of(text: &str) -> Option<Node> {
-    let parsed = doc::parse(text.trim(), &doc::Limits::default());
-    let node = parsed.node.filter(|_| parsed.faults.is_empty());
-    node.filter(|node| node.as_object().is_some())
-}
-
 fn end_of(outcome: Outcome) -> ConsultEnd {
     ConsultEnd {
         usage: outcome.usage.clone(),
         duration_ms: outcome.duration_ms,
-        answer: answer_of(&outcome),
-    }
-}
-
-/// The answer in the outcome of a question, not judged yet.
-pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
-    match &outcome.agent_end {
-        Some(AgentEnd::Unavailable {
-            kind,
-            words,
-            variable,
-        }) => {
-            return ConsultAnswer::Unavailable {
-                kind: *kind,
-                words: words.clone(),
-                variable: variable.clone(),
-            };
-        }
-        Some(AgentEnd::Limited { until }) => return ConsultAnswer::Limited { until: *until },
-        Some(AgentEnd::Done) | None => {}
-        Some(end) => return ConsultAnswer::Silent(end.text()),
-    }
-    let last = outcome.last_line.as_deref().unwrap_or_default();
-    match &outcome.how {
-        CommandEnd::Exit(0) => {}
-        CommandEnd::Exit(TRY_AGAIN) => {
-            return ConsultAnswer::Silent(format!("it asks to be tried again: {last}"));
-        }
-        how => return ConsultAnswer::Silent(format!("{}: {last}", how.text())),
-    }
-    if let Some(fault) = &outcome.report_fault {
-        return ConsultAnswer::Faulty(fault.clone());
-    }
-    let printed = outcome.stdout.as_deref().unwrap_or_default();
-    match object_of(&agent::last_object(printed)) {
-        Some(object) => ConsultAnswer::Value(object),
-        None => ConsultAnswer::Faulty("its answer holds no JSON object".to_owned()),
+        answer: agent::answer_of(&outcome),
     }
 }

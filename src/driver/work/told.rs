@@ -62,10 +62,7 @@ impl ToldPrompt {
 
     /// The files beside the prompt.
     pub fn files(&self) -> Vec<InputFile> {
-        let whole = self.prompt.files.iter().map(|file| InputFile {
-            name: file.name.to_owned(),
-            bytes: file.text.clone().into_bytes(),
-        });
+        let whole = self.prompt.files.iter().map(InputFile::from);
         let patches = self.patches.iter().enumerate();
         let patches = patches.map(|(place, patch)| InputFile {
             name: name(place),

@@ -13,9 +13,8 @@ use descent_core::{
 };
 
 use crate::{
-    agent::ANSWER_BYTES_MAX,
+    agent::object,
     config::Config,
-    driver,
     plan_file::{self, Notation, PlanFile},
     store,
 };
@@ -123,14 +122,6 @@ fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
         retried: ids(change.retried),
         ..Redirect::default()
     }
-}
-
-fn object(text: &str) -> Result<Node, String> {
-    if text.len() > ANSWER_BYTES_MAX {
-        let most = ANSWER_BYTES_MAX >> 10;
-        return Err(format!("it has more than {most} KiB"));
-    }
-    driver::object_of(text).ok_or_else(|| "it is no JSON object".to_owned())
 }
 
 fn whole(node: Node) -> Parsed {

@@ -5,17 +5,19 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::{
-    agent::model::{AskedModel, ConsultAnswer, ConsultRequest, ModelTalkError, answer},
+    agent::AskedModel,
     config::{
         agent::{AgentLimits, ResolvedAgent},
         provider::Provider,
     },
-    model::{Asker, ModelError, ServerLook},
+    model::{AnswerStop, Asker, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker},
     ops::agents::AgentLook,
 };
 
 /// Nobody waits longer for a diagnosis.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Tokens of the answer at most, with those of a model that thinks first.
+const ANSWER_TOKENS: u64 = 8_192;
 const QUESTION: &str = "Answer with this JSON object and nothing else: {\"ok\": true}";
 
 /// The trial of a provider: a line about it, else the fault with its mend.
@@ -33,7 +35,6 @@ pub(super) fn tried(
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
-    let dir = tempfile::tempdir().map_err(|error| (error.to_string(), String::new()))?;
     let model = AskedModel {
         provider: provider.clone(),
         name: agent.name.clone(),
@@ -50,33 +51,12 @@ pub(super) fn tried(
     if let Some(error) = missing(provider, &server) {
         return Err(told(&error));
     }
-    let schema = json!({
-        "type": "object",
-        "properties": { "ok": { "type": "boolean" } },
-        "required": ["ok"],
-        "additionalProperties": false,
-    });
-    let request = ConsultRequest {
-        model: &model,
-        programs: look.programs,
-        cwd: look.dir,
-        system: "",
-        prompt: QUESTION,
-        schema: Some(&schema),
-        fault: &|_| None,
-        mends_max: 0,
-        tries_max: 1,
-        dir: dir.path(),
-        bound: "doctor",
-    };
-    let answered = runtime.block_on(answer(&request));
-    let ConsultAnswer { fault, .. } = answered.map_err(|error| match error {
-        ModelTalkError::Model(error) => told(&error),
-        ModelTalkError::Unkept(_) => (error.to_string(), String::new()),
-    })?;
-    let answers = match fault {
-        None => "answers".to_owned(),
-        Some(fault) => format!("answers, and its answer is no use: {fault}"),
+    let answered = runtime.block_on(model.ask(look.programs, look.dir, &question()));
+    let answered = answered.map_err(|error| told(&error))?;
+    let answers = match answered.stop {
+        AnswerStop::Done => "answers".to_owned(),
+        AnswerStop::Length => "answers, and its answer is cut at its end".to_owned(),
+        AnswerStop::Refused(words) => format!("refuses to answer: {words}"),
     };
     let form = match model.asker.is_structured(provider) {
         Some(true) => "holds answers to a schema",
@@ -89,6 +69,25 @@ pub(super) fn tried(
         None => "it does not tell how much fits".to_owned(),
     };
     Ok(format!("{}: {answers}; {form}; {context}", provider.line()))
+}
+
+/// A question whose answer is an object that fits a schema.
+fn question() -> ModelQuestion {
+    ModelQuestion {
+        system: String::new(),
+        turns: vec![ModelTurn {
+            by: Speaker::User,
+            text: QUESTION.to_owned(),
+        }],
+        schema: Some(json!({
+            "type": "object",
+            "properties": { "ok": { "type": "boolean" } },
+            "required": ["ok"],
+            "additionalProperties": false,
+        })),
+        is_object: true,
+        max_answer: ANSWER_TOKENS,
+    }
 }
 
 /// The model is not among those that the server lists.

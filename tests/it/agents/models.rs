@@ -179,6 +179,22 @@ fn a_planner_is_asked_over_each_wire_and_its_plan_is_done() {
 }
 
 #[test]
+fn a_planning_step_with_a_planner_needs_no_worker() {
+    let step = json!({"N": {"kind": "plan", "description": "plan it"}});
+    let plan = plan(&["test -e done"], json!({}), step);
+    let warns = |world: &World| {
+        let shown = world.try_align(&plan).expect(0).stdout;
+        shown.contains("needs a worker")
+    };
+    let world = World::new();
+    assert!(warns(&world));
+    let world = World::new();
+    let model = Model::start(&world, &fragment(), &[]);
+    configure(&world, &model, WIRES[0].0, WIRES[0].1, "");
+    assert!(!warns(&world));
+}
+
+#[test]
 fn an_answer_that_is_no_plan_is_asked_for_again_twice() {
     let world = World::new();
     let model = Model::start(&world, &json!("I would begin with the file"), &[]);

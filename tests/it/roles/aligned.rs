@@ -188,17 +188,24 @@ fn a_proposal_that_is_refused_runs_nothing_and_leaves_nothing() {
     nothing_of_it_is_left(&world);
 }
 
+/// A person who gets a proposal and edits it with this script.
+fn edits(world: &World, script: &str) -> Terminal {
+    let mut command = world.command(&WORDS);
+    let editor = world.program("ed", &format!("#!/bin/sh\n{script}\n"));
+    command.env("VISUAL", editor);
+    let mut at = Terminal::of(command);
+    at.sees("(--why)").sees("> ").types("people ask");
+    at.sees("run its checks now").sees("[y/e/N] ").types("e");
+    at
+}
+
 #[test]
 fn a_proposal_is_edited_before_anything_of_it_runs_and_again_before_it_is_agreed() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
-    let mut command = world.command(&WORDS);
-    let script = "#!/bin/sh\nif grep -q '\"logged\"' \"$1\"; then sed -i 's/grep -q hello log/test -s log/; s/\"logged\"/\"there\"/' \"$1\"\n\
-         else sed -i 's/there is a log/there is one log/' \"$1\"; fi\n";
-    command.env("VISUAL", world.program("ed", script));
-    let mut at = Terminal::of(command);
-    at.sees("(--why)").sees("> ").types("people ask");
-    at.sees("run its checks now").sees("[y/e/N] ").types("e");
+    let script = "if grep -q '\"logged\"' \"$1\"; then sed -i 's/grep -q hello log/test -s log/; s/\"logged\"/\"there\"/' \"$1\"\n\
+         else sed -i 's/there is a log/there is one log/' \"$1\"; fi";
+    let mut at = edits(&world, script);
     at.sees("as you edited it; nothing of it ran:")
         .sees("test -s log")
         .sees("[y/e/N] ")
@@ -227,17 +234,7 @@ fn a_proposal_is_edited_before_anything_of_it_runs_and_again_before_it_is_agreed
 fn an_edited_proposal_that_is_not_agreed_is_kept_as_a_plan() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
-    let mut command = world.command(&WORDS);
-    command.env(
-        "VISUAL",
-        world.program(
-            "ed",
-            "#!/bin/sh\nsed -i 's/there is a log/there is one log/' \"$1\"\n",
-        ),
-    );
-    let mut at = Terminal::of(command);
-    at.sees("(--why)").sees("> ").types("people ask");
-    at.sees("run its checks now").sees("[y/e/N] ").types("e");
+    let mut at = edits(&world, "sed -i 's/there is a log/there is one log/' \"$1\"");
     at.sees("as you edited it").sees("[y/e/N] ").types("n");
     at.sees("what you typed is kept in ")
         .sees("next: go on from there: descent align -f ");
@@ -257,17 +254,10 @@ fn an_edited_proposal_that_is_not_agreed_is_kept_as_a_plan() {
 fn an_edit_that_is_no_plan_is_refused_with_its_place_and_its_text_is_kept() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
-    let mut command = world.command(&WORDS);
-    command.env(
-        "VISUAL",
-        world.program(
-            "ed",
-            "#!/bin/sh\nsed -i 's/\"goal\"/\"gaol\"/' \"$1\"; echo MINE >> \"$1\"\n",
-        ),
+    let mut at = edits(
+        &world,
+        "sed -i 's/\"goal\"/\"gaol\"/' \"$1\"; echo MINE >> \"$1\"",
     );
-    let mut at = Terminal::of(command);
-    at.sees("(--why)").sees("> ").types("people ask");
-    at.sees("run its checks now").sees("[y/e/N] ").types("e");
     at.sees("E-PLAN-INVALID")
         .sees("edit again (e), or discard (x)?")
         .types("x");

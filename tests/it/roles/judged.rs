@@ -132,6 +132,9 @@ fn a_score_below_the_threshold_refutes_the_choices_and_the_next_are_rated() {
     );
     judge(&world, &script);
     let ran = world.run().expect(0);
+    let mut refuted = ran.lines().into_iter();
+    let refuted = refuted.find(|line| line["event"] == "refuted").unwrap();
+    assert_eq!(refuted["failed"], json!(["quality: the note is readable"]));
     assert_eq!(ran.count("refuted"), 1);
     assert_eq!(asked(&world), 2);
     assert_eq!(world.result_file("note"), "words\n");

@@ -191,6 +191,19 @@ fn a_probe_that_finds_nothing_out_costs_its_attempt_and_its_task_is_tried_as_any
 }
 
 #[test]
+fn the_bound_that_is_agreed_on_counts_the_probes_of_the_run() {
+    let world = World::new();
+    agents(&world, &says(GOOD));
+    let unknown = json!({"A1": by_worker("write a note", json!({"unknown": true}))});
+    let plan = plan(&["test -f note"], json!({"max_attempts": 3}), unknown);
+    let agreed = world.descent(&["align", "-y", "--json", "-f", &world.plan(&plan)]);
+    let agreed = agreed.expect(0).json()["bound"]["attempts"].to_string();
+    let run = world.run().expect(0).lines();
+    assert_eq!(agreed, "4");
+    assert_eq!(run[0]["attempts_left"], agreed);
+}
+
+#[test]
 fn without_a_probe_an_unknown_task_is_tried_at_once_and_an_action_is_never_probed() {
     let world = World::new();
     let atoms = json!({"A1": with(task("touch note"), json!({"unknown": true}))});

@@ -14,8 +14,8 @@ use crate::{
     id::AtomId,
     search::rounds::{self, Round},
     state::{
-        Atom, Body, Extra, Grant, GrantEntry, PlanningStep, Spec, Task, TryEnd, atom::Placed,
-        binding, fields::Writer, record::ReplanPlace,
+        Atom, Body, Extra, Grant, GrantEntry, PlanningStep, Spec, TryEnd, atom::Placed, binding,
+        fields::Writer, record::ReplanPlace,
     },
     step::transaction::Transaction,
 };
@@ -220,17 +220,9 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
     let mut atom = (**transaction.state.atoms.get(id)?).clone();
     let constraints = &transaction.state.objective.constraints;
     let plan = atom.plan_mut()?;
-    let round = rounds::round(&transaction.state, plan, context);
-    let task: &mut Task = &mut plan.task;
-    let tried = task
-        .tries
-        .iter_mut()
-        .find(|tried| tried.context == *context);
-    let tried = tried?;
-    let Round::Made { .. } = round else {
+    let Round::Made { .. } = rounds::round(&transaction.state, plan, context) else {
         return None;
     };
-    tried.rounds += 1;
     let grant = plan.grant(constraints);
     plan.grant = Some(GrantEntry::of(Grant {
         rounds: grant.rounds.saturating_add(1),
@@ -242,6 +234,7 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
         .tries
         .iter_mut()
         .find(|tried| tried.context == *context)?;
+    tried.rounds += 1;
     (tried.attempts, tried.transient) = (0, 0);
     tried.ended = tried
         .ended

@@ -60,6 +60,15 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
         };
         items.push((&one.at, item.text(&one.reason)));
     }
+    for one in &tried.probes {
+        let words = match one.feasible {
+            Some(true) => " can be done, says a probe: ",
+            Some(false) => " cannot be done, says a probe: ",
+            None => " was probed, and nothing was found out: ",
+        };
+        let item = Item::at(0).code(one.atom.as_str()).text(words);
+        items.push((&one.at, item.text(&one.findings)));
+    }
     for one in &tried.dropped {
         let item = Item::at(0)
             .code(one.atom.as_str())

@@ -1,0 +1,75 @@
+//! An agreement as one value for a program: `descent align --json`.
+//!
+//! Not here: the same for a person (`preview`).
+
+use descent_core::{
+    advice::Advice,
+    view::{self, BoundView, VerdictView},
+    world::World,
+};
+use serde::Serialize;
+
+use crate::{config::Config, ops::compare::CheckoutComparison};
+
+/// The agreement: `descent align --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cli) struct AlignOutput<'a> {
+    schema: &'static str,
+    goal: &'a str,
+    why: &'a str,
+    /// In a fresh checkout, where a run makes its checks; in place where the workspace is `shared`.
+    base_case: &'a [VerdictView],
+    /// The same in the working directory; empty where the workspace is `shared`.
+    here: &'a [VerdictView],
+    warnings: &'a [Advice],
+    lacking: LackingPaths<'a>,
+    /// Flags that may mend a difference of the two.
+    suggested: Vec<String>,
+    bound: BoundView,
+    atoms: usize,
+    workspace: &'static str,
+    /// The command that does tasks without an action; null where none is named.
+    worker: Option<String>,
+    /// The same was agreed before: nothing was written.
+    pub(super) unchanged: bool,
+}
+
+/// Ignored paths that one of the two places lacks, where verdicts differ
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LackingPaths<'a> {
+    checkout: &'a [String],
+    here: &'a [String],
+}
+
+impl<'a> AlignOutput<'a> {
+    pub(super) fn of(
+        world: &'a World,
+        comparison: &'a CheckoutComparison,
+        config: &'a Config,
+    ) -> Self {
+        let objective = &world.state.objective;
+        Self {
+            schema: "descent/align/1",
+            goal: &objective.goal,
+            why: &objective.background_intent,
+            base_case: &comparison.fresh,
+            here: &comparison.here,
+            warnings: &comparison.advice,
+            lacking: LackingPaths {
+                checkout: &comparison.not_fresh,
+                here: &comparison.not_here,
+            },
+            suggested: match comparison.differ() {
+                true => comparison.link_flags(),
+                false => Vec::new(),
+            },
+            bound: view::bound_of_start(world, &config.table()),
+            atoms: world.graph.len(),
+            workspace: objective.constraints.workspace().word(),
+            worker: config.worker_line(),
+            unchanged: false,
+        }
+    }
+}
