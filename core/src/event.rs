@@ -128,7 +128,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         refused: String,
         /// Changes that may still be tried.
-        left: u32,
+        changes_left: u32,
     },
     /// The budget of a fragment is over and parts of it are open.
     PhaseOver {

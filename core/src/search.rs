@@ -17,7 +17,7 @@ use crate::{
     },
     id::{AtomId, Digest},
     state::{
-        EntryKind, Micros, State, Try,
+        EntryKind, State, Try,
         record::{Choices, RefutedEntry},
     },
 };
@@ -57,30 +57,33 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
         .map_or(&[], |task| task.tries.as_slice())
 }
 
-/// How much a probe speaks against a task: infeasible ones last, then by estimate; without a finding it stands between.
+/// How much a probe speaks against a task. Feasible ones come first, the smaller estimate before the larger and before
+/// none; then those of which nothing was found out; last the infeasible ones.
 pub fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
-    let probe = tries(state, id)
-        .iter()
-        .rev()
-        .find_map(|tried| tried.probe.as_ref());
-    let Some(probe) = probe.filter(|probe| probe.feasible.is_some()) else {
-        return ProbeRank::default();
+    let mut newest = tries(state, id).iter().rev();
+    let probe = newest.find_map(|tried| tried.probe.as_ref());
+    let found = probe.and_then(|probe| Some((probe, probe.feasible?)));
+    let Some((probe, is_feasible)) = found else {
+        return ProbeRank::Unknown;
     };
-    ProbeRank {
-        is_infeasible: probe.feasible == Some(false),
-        attempts: probe.attempts.unwrap_or_default(),
-        ms: probe.time.as_ref().map_or(0, |time| time.ms),
-        micros: probe.cost_usd.unwrap_or_default(),
+    let told = |part: Option<u64>| part.unwrap_or(u64::MAX);
+    let estimate = [
+        told(probe.cost_usd.map(|cost| cost.0)),
+        told(probe.time.as_ref().map(|time| time.ms)),
+        told(probe.attempts.map(u64::from)),
+    ];
+    match is_feasible {
+        true => ProbeRank::Feasible(estimate),
+        false => ProbeRank::Infeasible(estimate),
     }
 }
 
-/// The finding of a probe as an order: the smaller is tried first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ProbeRank {
-    is_infeasible: bool,
-    micros: Micros,
-    ms: u64,
-    attempts: u32,
+/// The finding of a probe as an order: the smaller is tried first. An estimate is its cost, time and attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProbeRank {
+    Feasible([u64; 3]),
+    Unknown,
+    Infeasible([u64; 3]),
 }
 
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups

@@ -41,6 +41,7 @@ mod transaction;
 mod unrated;
 mod unusable;
 mod usage;
+mod worth;
 
 pub use transaction::{Refusal, Transition};
 

@@ -441,13 +441,13 @@ fn replanned(event: &Event) -> String {
         place,
         because,
         refused,
-        left,
+        changes_left,
     } = event
     else {
         return String::new();
     };
     let because = line(because);
-    let left = match left {
+    let left = match changes_left {
         0 => "it was the last change".to_owned(),
         left => format!("{} left", count(left, "change")),
     };

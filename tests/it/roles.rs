@@ -4,4 +4,5 @@ pub(crate) mod aligned;
 pub(crate) mod judged;
 pub(crate) mod probed;
 pub(crate) mod redirected;
+pub(crate) mod story;
 pub(crate) mod unaligned;

@@ -24,30 +24,37 @@ pub enum Ending {
     Answer,
 }
 
+const NO_TOOLS: &str = "You have no tools, and see no more of the project than stands here.";
+const LOOK_AROUND: &str = "Look around in the current directory, read and try as much as you like: nothing that you \
+                           change there is kept.";
+
+/// The work of a role that only thinks.
+fn role_of(subject: &PromptSubject<'_>) -> Option<&'static str> {
+    if subject.is_probe() {
+        Some("You find out whether this can be done; others do it later.")
+    } else if subject.is_plan() {
+        Some("You plan what is to be done; others do it.")
+    } else {
+        None
+    }
+}
+
 pub(super) fn place(subject: &PromptSubject<'_>, ending: Ending) -> PromptSection {
     let section = PromptSection::new("workspace", "How you work", PLACE_BYTES_MAX);
     let constraints = &subject.world.state.objective.constraints;
     let mut lines = Vec::new();
-    if ending == Ending::Answer {
-        lines.push(
-            "You think; others do it. You have no tools, and see no more of the project than stands here."
-                .to_owned(),
-        );
-    } else if subject.is_probe() {
-        lines.push(
-            "You find out whether this can be done; others do it later. Look around in the current directory, read and try \
-             as much as you like: nothing that you change there is kept."
-                .to_owned(),
-        );
-    } else if subject.is_plan() {
-        lines.push(
-            "You plan what is to be done; others do it. Look around in the current directory as much as you like: \
-             nothing that you change there is kept."
-                .to_owned(),
-        );
-    } else {
-        lines.push(directory(constraints.workspace()).to_owned());
-        lines.extend(effect(subject).map(ToOwned::to_owned));
+    match role_of(subject) {
+        Some(role) => {
+            let around = match ending {
+                Ending::Answer => NO_TOOLS,
+                Ending::ResultFile | Ending::LastMessage => LOOK_AROUND,
+            };
+            lines.push(format!("{role} {around}"));
+        }
+        None => {
+            lines.push(directory(constraints.workspace()).to_owned());
+            lines.extend(effect(subject).map(ToOwned::to_owned));
+        }
     }
     lines.push(
         "Nobody can answer a question. Decide yourself, and tell in the summary what you assumed."

@@ -100,6 +100,11 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     if choice.is_none() {
         facts = without_selection(transaction);
     }
+    let mut change = None;
+    if dead_end::judge(&facts) == DeadEnd::ChangePlan {
+        change = replan::next_change(transaction, blocked);
+        facts.may_change = change.is_some();
+    }
     match dead_end::judge(&facts) {
         DeadEnd::TakeSelection => {
             if let Some(choice) = choice {
@@ -110,7 +115,9 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
         DeadEnd::AskFirst(reason) => end(transaction, reason),
         DeadEnd::BringToEnd | DeadEnd::AwaitVerdict => {}
         DeadEnd::ChangePlan => {
-            replan::change(transaction, blocked);
+            if let Some(change) = change {
+                replan::change(transaction, change);
+            }
             return true;
         }
         DeadEnd::AskForGuidance => end(transaction, Reason::Guidance),

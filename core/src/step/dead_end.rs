@@ -16,7 +16,7 @@ pub struct DeadEndFacts {
     pub awaits_verdict: bool,
     /// The base case holds on the tree to deliver.
     pub base_case_holds: bool,
-    /// A planner may change the plan once more.
+    /// A planner may change the plan once more, and there is a place for it.
     pub may_change: bool,
     /// An atom waits for a person's guidance.
     pub awaits_guidance: bool,

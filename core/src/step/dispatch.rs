@@ -9,6 +9,7 @@ use super::{
     delivery, phase, probing,
     transaction::Transaction,
     usage::{self, Reservation},
+    worth,
 };
 use crate::{
     event::{Event, StartReason},
@@ -136,8 +137,8 @@ fn start_or_wait(
 fn speculate(transaction: &mut Transaction, mut free: usize) {
     for speculation in transaction.speculations().iter() {
         for (x, head) in startable_beside(transaction, speculation) {
-            if free == 0 {
-                return;
+            if free == 0 || !worth::is_worth(transaction, speculation) {
+                break;
             }
             let context = speculation.active.context(x);
             if context.is_none_or(|context| !may_start(transaction, x, context)) {
@@ -344,7 +345,10 @@ pub(super) fn can_start(transaction: &Transaction) -> bool {
 
 fn can_speculate(transaction: &Transaction) -> bool {
     let speculations = transaction.speculations();
-    speculations.iter().any(|speculation| {
+    let mut worthy = speculations
+        .iter()
+        .filter(|speculation| worth::is_worth(transaction, speculation));
+    worthy.any(|speculation| {
         let landing_context = transaction.landing_context(&speculations);
         let mut tasks = transaction.graph.tasks();
         let may_start = |x: Ix| {

@@ -7,6 +7,7 @@
 mod place;
 
 use alloc::{
+    boxed::Box,
     collections::BTreeMap,
     format,
     string::{String, ToString},
@@ -58,35 +59,93 @@ pub(super) fn may_change(transaction: &Transaction) -> bool {
     transaction.session.agents.changes_plans() && granted::changes_left(&transaction.state) > 0
 }
 
-/// Changes the plan in the first place that is admitted and opens a selection. Perhaps none opens one, because several
-/// atoms failed: then one of them is planned anew in its own place, and the others are next. With no place admitted, the
-/// change was tried all the same.
-pub(super) fn change(transaction: &mut Transaction, blocked: &BlockCause) {
-    let Some(room) = Room::of(measured(transaction)) else {
-        return;
-    };
+/// A change of the plan that is tried next.
+pub(super) struct NextChange {
+    failed: Vec<Ix>,
+    because: String,
+    outcome: ChangeOutcome,
+}
+
+enum ChangeOutcome {
+    Taken(Box<Proposal>, ChangeGrant),
+    /// No place is admitted, for this reason. The change is used up, and what it was granted is over for the next.
+    Refused(String, ChangeGrant),
+}
+
+/// The change in the first place that is admitted and opens a selection. Perhaps none opens one, because several atoms
+/// failed: then one of them is planned anew in its own place, and the others are next. None where no place would open a
+/// selection, whatever was admitted.
+pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Option<NextChange> {
+    let room = Room::of(measured(transaction)).filter(|_| may_change(transaction))?;
     let failed = failed(transaction, blocked);
     let because = because(transaction, &failed);
     let (mut refused, mut second) = (None, None);
     for place in place::all(transaction, &failed) {
         for proposal in place.proposals(transaction, &because) {
-            match admitted(transaction, &room, &proposal) {
+            let admission = admitted(transaction, &room, &proposal);
+            let taken = |grant| ChangeOutcome::Taken(Box::new(proposal), grant);
+            match admission {
                 Ok(admission) if admission.opens_selection => {
-                    return take(transaction, &failed, because, proposal, admission.grant);
+                    let outcome = taken(admission.grant);
+                    return Some(NextChange {
+                        failed,
+                        because,
+                        outcome,
+                    });
                 }
                 Ok(admission) if place.is_of_failed() => {
-                    second = second.or(Some((proposal, admission.grant)));
+                    second = second.or(Some(taken(admission.grant)));
                 }
                 Ok(_) => {}
                 Err(why) => refused = refused.or(Some(why)),
             }
         }
     }
-    if let Some((proposal, grant)) = second {
-        return take(transaction, &failed, because, proposal, grant);
+    let refused = || {
+        let open = Measure::open(measured(transaction));
+        // The plan as it is opens less than the room.
+        let grant = room.admit(&transaction.state, &open).ok()?;
+        Some(ChangeOutcome::Refused(refused?, grant))
+    };
+    let outcome = second.or_else(refused)?;
+    Some(NextChange {
+        failed,
+        because,
+        outcome,
+    })
+}
+
+/// Tries a change: one commit.
+pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
+    let NextChange {
+        failed,
+        because,
+        outcome,
+    } = change;
+    let failed = names(transaction, &failed);
+    let entry = ReplanEntry {
+        atom: None,
+        place: ReplanPlace::Nowhere,
+        reason: because,
+        failed,
+        refused: String::new(),
+        left: 0,
+    };
+    match outcome {
+        ChangeOutcome::Taken(proposal, grant) => take(transaction, *proposal, grant, entry),
+        ChangeOutcome::Refused(refused, grant) => {
+            let left = grant.left;
+            transaction.run().grant = Some(grant);
+            note(
+                transaction,
+                ReplanEntry {
+                    refused,
+                    left,
+                    ..entry
+                },
+            );
+        }
     }
-    let refused = refused.unwrap_or_else(|| "no place would open another selection".to_string());
-    give_up(transaction, &failed, because, refused, &room);
 }
 
 /// A change that fits.
@@ -163,58 +222,22 @@ fn keeps_results(
     })
 }
 
-fn take(
-    transaction: &mut Transaction,
-    failed: &[Ix],
-    because: String,
-    proposal: Proposal,
-    grant: ChangeGrant,
-) {
+fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, entry: ReplanEntry) {
     let left = grant.left;
-    let failed = names(transaction, failed);
     transaction.add_atoms(proposal.atoms);
     let run = transaction.run();
     run.grant = Some(grant);
     run.pass += 1;
     transaction.rebuild();
     transaction.recount_refuted();
+    let (atom, place) = (Some(proposal.step), proposal.place);
     note(
         transaction,
         ReplanEntry {
-            atom: Some(proposal.step),
-            place: proposal.place,
-            reason: because,
-            failed,
-            refused: String::new(),
+            atom,
+            place,
             left,
-        },
-    );
-}
-
-/// No place is admitted: the change is used up, and what it was granted is over for the next.
-fn give_up(
-    transaction: &mut Transaction,
-    failed: &[Ix],
-    because: String,
-    refused: String,
-    room: &Room,
-) {
-    let open = Measure::open(measured(transaction));
-    // The plan as it is opens less than the room.
-    let Ok(grant) = room.admit(&transaction.state, &open) else {
-        return;
-    };
-    let (failed, left) = (names(transaction, failed), grant.left);
-    transaction.run().grant = Some(grant);
-    note(
-        transaction,
-        ReplanEntry {
-            atom: None,
-            place: ReplanPlace::Nowhere,
-            reason: because,
-            failed,
-            refused,
-            left,
+            ..entry
         },
     );
 }
@@ -225,7 +248,7 @@ fn note(transaction: &mut Transaction, entry: ReplanEntry) {
         place: entry.place,
         because: entry.reason.clone(),
         refused: entry.refused.clone(),
-        left: entry.left,
+        changes_left: entry.left,
     });
     transaction.record(EntryKind::Replan(entry));
 }

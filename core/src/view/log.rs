@@ -261,7 +261,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             place: replan.place,
             because: replan.reason.clone(),
             refused: replan.refused.clone(),
-            left: replan.left,
+            changes_left: replan.left,
         },
         EntryKind::Probe(probe) => Event::Probed {
             attempt: probe.attempt.clone(),

@@ -119,6 +119,24 @@ fn the_committed_schemas_are_those_of_the_types() {
 }
 
 #[test]
+fn no_event_has_a_key_of_the_line_around_it() {
+    let all = all().into_iter();
+    let (_, schema) = all
+        .rev()
+        .find(|(name, _)| *name == "event.schema.json")
+        .unwrap();
+    let schema = serde_json::to_value(schema).unwrap();
+    let line = schema["properties"].as_object().unwrap();
+    let events = schema["anyOf"].as_array().unwrap();
+    assert!(!events.is_empty());
+    for event in events {
+        let own = event["properties"].as_object().unwrap();
+        let shared: Vec<&String> = own.keys().filter(|key| line.contains_key(*key)).collect();
+        assert_eq!(shared, Vec::<&String>::new(), "{}", own["event"]);
+    }
+}
+
+#[test]
 fn every_file_in_the_folder_is_in_the_table() {
     let listed: Vec<&str> = all().into_iter().map(|(name, _)| name).collect();
     for entry in fs::read_dir(root("state-schema")).unwrap() {

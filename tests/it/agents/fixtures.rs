@@ -17,6 +17,9 @@ use crate::{
 };
 
 #[allow(dead_code)]
+#[path = "../../../fixtures/agents/answers.rs"]
+mod answers;
+#[allow(dead_code)]
 #[path = "../../../fixtures/agents/behaviour.rs"]
 mod behaviour;
 

@@ -24,19 +24,20 @@ use crate::{
 };
 
 /// In small letters, as the scripted model compares it.
-const KEY: &str = "sk-planted-8c1f6b0e5d";
+pub(crate) const KEY: &str = "sk-planted-8c1f6b0e5d";
 
 /// A wire by its name in a configuration, and the path of its base.
-const WIRES: [(&str, &str); 3] = [("messages", ""), ("chat", "/v1"), ("responses", "/v1")];
+pub(crate) const WIRES: [(&str, &str); 3] =
+    [("messages", ""), ("chat", "/v1"), ("responses", "/v1")];
 
-struct Model {
+pub(crate) struct Model {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     log: PathBuf,
 }
 
 impl Model {
-    fn start(world: &World, answer: &Value, more: &[&str]) -> Self {
+    pub(crate) fn start(world: &World, answer: &Value, more: &[&str]) -> Self {
         let text = answer
             .as_str()
             .map_or_else(|| answer.to_string(), str::to_owned);
@@ -60,7 +61,7 @@ impl Model {
     }
 
     /// The questions that came.
-    fn questions(&self) -> Vec<Value> {
+    pub(crate) fn questions(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines = text
             .lines()
@@ -117,7 +118,7 @@ fn run(world: &World) -> Ran {
 }
 
 /// All files below a directory that hold the key.
-fn with_key(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn with_key(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {

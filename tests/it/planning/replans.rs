@@ -179,16 +179,16 @@ fn a_planner_that_comes_to_nothing_is_not_asked_for_the_same_step_again() {
     let constraints = json!({"max_replans": 2, "max_attempts": 1});
     world.align(&plan(&["test -e sum"], constraints, fails()));
     let ran = world.descent(&["run"]).expect(5);
-    ran.shows("no change is admitted: no place would open another selection");
+    assert!(!ran.stdout.contains("no change"), "{}", ran.stdout);
     assert_eq!(world.left("calls"), "call\n");
     let result = &world.status()["last_result"];
     assert_eq!(result["reason"], "no_choice");
     let moves = result["next_moves"].to_string();
-    assert!(moves.contains("descent run --set max_replans=4"), "{moves}");
+    assert!(!moves.contains("max_replans"), "{moves}");
     // Nothing changed, so nothing is granted again.
     world.run().expect(5);
     assert_eq!(world.left("calls"), "call\n");
-    assert_eq!(changes(&world).len(), 2);
+    assert_eq!(changes(&world).len(), 1);
 }
 
 #[test]

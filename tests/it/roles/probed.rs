@@ -135,6 +135,75 @@ fn a_choice_that_a_probe_calls_infeasible_is_tried_last_and_not_ruled_out() {
     );
 }
 
+/// Three ways to a note, of which each is found out to be as these say, and done by this command.
+fn three_ways(group: Value, limits: Value, findings: [&str; 3], worker: &str) -> Ran {
+    let world = World::new();
+    let group = with(
+        json!({"kind": "any", "choices": ["A1", "A2", "A3"], "description": "a note", "unknown": true}),
+        group,
+    );
+    let atoms = json!({
+        "G1": group,
+        "A1": by_worker("write it with a pen", json!({})),
+        "A2": by_worker("print it", json!({})),
+        "A3": by_worker("draw it", json!({})),
+    });
+    world.align(&plan(&["test -f note"], limits, atoms));
+    let [first, second, third] = findings.map(says);
+    let script =
+        format!("case \"$TITLE\" in *A1*)\n{first}\n;;\n*A2*)\n{second}\n;;\n*)\n{third}\n;; esac");
+    agents(&world, &script);
+    let toml = world.read("descent.toml");
+    let out = world.out("").display().to_string();
+    let worker = worker.replace("OUT", out.trim_end_matches('/'));
+    let toml = toml.replace("echo $DESCENT_ATOM >> note", &worker);
+    world.write("descent.toml", &toml);
+    world.run().expect(0)
+}
+
+#[test]
+fn of_three_choices_the_one_in_the_middle_is_passed_over_where_a_probe_speaks_against_it() {
+    let worker = "[ $DESCENT_ATOM = A2 ] || exit 1; touch note";
+    let limits = json!({"max_attempts": 1});
+    let ran = three_ways(json!({}), limits, [GOOD, BAD, GOOD], worker);
+    let tried = order(&ran, "attempt_started").split_off(3);
+    assert_eq!(tried, ["A1", "A3", "A2"]);
+}
+
+#[test]
+fn beside_the_selected_choice_others_are_tried_whose_estimate_is_near_and_fits_what_is_left() {
+    let of = |attempts: u32| {
+        json!({"feasible": true, "findings": "so many", "cost_estimate": {"attempts": attempts}})
+            .to_string()
+    };
+    let (one, two, three) = (&*of(1), &*of(2), &*of(3));
+    let no_estimate = r#"{"feasible": true, "findings": "who knows"}"#;
+    for (findings, limits, beside) in [
+        ([one, two, two], json!({}), 2),
+        ([one, two, three], json!({}), 1),
+        ([one, three, three], json!({}), 0),
+        ([one, BAD, one], json!({}), 1),
+        // One of them tells nothing, so the flag decides.
+        ([one, no_estimate, three], json!({}), 2),
+        // Three probes, and eight attempts that are left.
+        ([two, two, three], json!({"max_iterations": 10}), 2),
+        ([two, two, three], json!({"max_iterations": 9}), 0),
+    ] {
+        let group = json!({"speculative": true});
+        let limits = with(limits, json!({"max_parallel_agents": 3, "max_attempts": 4}));
+        // The selected one waits for those beside it, which do not end.
+        let nap = crate::world::long_nap();
+        let script = format!(
+            "touch OUT/began.$DESCENT_ATOM; [ $DESCENT_ATOM = A1 ] || sleep {nap}; \
+             while [ $(ls OUT | grep -c began) -le {beside} ]; do sleep 0.02; done; touch note"
+        );
+        let ran = three_ways(group, limits, findings, &script);
+        let tried = order(&ran, "attempt_started").split_off(3);
+        assert_eq!(tried.len(), 1 + beside, "{findings:?}: {tried:?}");
+        assert_eq!(tried[0], "A1", "{findings:?}");
+    }
+}
+
 #[test]
 fn an_unknown_task_is_probed_once_before_its_first_attempt() {
     let world = World::new();
