@@ -44,7 +44,7 @@ use descent_core::{
     fragment,
     id::AtomId,
     prompt::PromptFile,
-    state::Intent,
+    state::{Intent, Role},
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -128,23 +128,28 @@ pub struct AttemptJob<'a> {
     pub keep: Option<EvidenceKeeper<'a>>,
     /// The schema of the value that it shall give.
     pub shape: Option<Shape>,
-    /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.
+    /// For a planner, the remaining budget as JSON.
     pub budget: Option<String>,
-    /// For a role that only answers, the form of its answer. Its standard output is then kept whole.
+    /// For a role that only thinks, the form of its answer. Its standard output is then kept whole.
     pub question: Option<QuestionForm>,
 }
 
 impl AttemptJob<'_> {
     /// Whether its answer is an object that is judged elsewhere, and no report.
     fn prints_object(&self) -> bool {
-        self.budget.is_some() || self.question.is_some()
+        self.question.is_some()
+    }
+
+    /// Whether it answers a question, and plans nothing.
+    fn only_answers(&self) -> bool {
+        self.question.is_some() && self.budget.is_none()
     }
 
     /// Bytes at most of the standard output that are kept whole.
     fn stdout_bytes_max(&self) -> usize {
         match (&self.question, &self.budget) {
-            (Some(_), _) => ANSWER_BYTES_MAX,
-            (None, Some(_)) => fragment::BYTES_MAX,
+            (_, Some(_)) => fragment::BYTES_MAX,
+            (Some(_), None) => ANSWER_BYTES_MAX,
             (None, None) => 0,
         }
     }
@@ -340,12 +345,16 @@ fn environment(
     let mut vars = env.vars.clone();
     let role = attempt.intent.role.word();
     vars.push(("DESCENT_ROLE".into(), role.into()));
+    let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
+    let is_given = |name: &str| match attempt.intent.role {
+        Role::Worker | Role::Planner => true,
+        Role::Probe => !["DESCENT_BINDINGS", "DESCENT_RESULT"].contains(&name),
+        _ => name == "DESCENT_PROMPT",
+    };
+    let ours = ours.into_iter().filter(|(name, _)| is_given(name));
+    vars.extend(ours.map(|(name, value)| (name.into(), value)));
     if attempt.question.is_some() {
-        vars.push(("DESCENT_PROMPT".into(), inputs.prompt().into()));
         vars.push(("DESCENT_SCHEMA".into(), inputs.schema().into()));
-    } else {
-        let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
-        vars.extend(ours.map(|(name, value)| (name.into(), value)));
     }
     vars.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();

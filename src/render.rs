@@ -103,9 +103,7 @@ impl Out {
     }
 
     pub fn json(self, value: &impl serde::Serialize) {
-        let text = serde_json::to_string(value)
-            .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
-        write(std::io::stdout(), &text);
+        write(std::io::stdout(), &json_text(value));
     }
 
     /// Prints a message beside the data.
@@ -215,17 +213,37 @@ pub fn clean(text: &str) -> String {
         match c {
             '\n' | '\t' => clean.push(c),
             '\u{1b}' => clean.push('␛'),
-            '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => clean.extend(c.escape_unicode()),
-            c if c.is_control() => clean.extend(c.escape_unicode()),
+            c if is_obeyed(c) => clean.extend(c.escape_unicode()),
             c => clean.push(c),
         }
     }
     clean
+}
+
+/// A character that a terminal obeys or draws as nothing.
+fn is_obeyed(c: char) -> bool {
+    let is_mark = matches!(c,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e0fff}');
+    is_mark || c.is_control()
+}
+
+/// A value as one line of JSON that a terminal shows as it is.
+pub fn json_text(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string(value);
+    let text = text.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_obeyed(c) {
+            true => {
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units).iter();
+                shown.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// `40 ms`, `1.2 s`, `3 m 05 s`.

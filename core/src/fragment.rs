@@ -35,6 +35,24 @@ use crate::{
 
 /// Maximum of bytes that a planner prints.
 pub const BYTES_MAX: usize = 256 << 10;
+/// Faults that a planner is told at once.
+const FAULTS_MAX: usize = 8;
+const FORM_HINT: &str = "answer with one object: {\"reasoning\": \"…\", \"atoms\": {…}}";
+/// The JSON Schema of a fragment. The reading of a plan decides the rest.
+pub const SCHEMA: &str = r##"{"type":"object","required":["atoms"],"additionalProperties":false,"properties":{
+"reasoning":{"type":"string"},
+"atoms":{"type":"object","minProperties":1,"additionalProperties":{"$ref":"#/$defs/atom"}}},
+"$defs":{
+"check":{"type":"object","properties":{
+ "all":{"type":"array","items":{"$ref":"#/$defs/check"}},"any":{"type":"array","items":{"$ref":"#/$defs/check"}},
+ "name":{"type":"string"},"command":{"type":"string"},"file":{"type":"string"}}},
+"atom":{"type":"object","required":["description"],"properties":{
+ "description":{"type":"string"},"kind":{"enum":["task","any","all","plan"]},
+ "depends_on":{"type":"array","items":{"type":"string"}},
+ "choices":{"type":"array","items":{"type":"string"}},"parts":{"type":"array","items":{"type":"string"}},
+ "action":{"type":"object","required":["run"],"properties":{"run":{"type":"string"}}},
+ "checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},
+ "unknown":{"type":"boolean"},"speculative":{"type":"boolean"},"timeout":{"type":"string"}}}}}"##;
 /// Characters kept of a planner's reasons.
 const REASON_CHARS_MAX: usize = 2_000;
 
@@ -63,6 +81,19 @@ pub fn printed(outcome: &Outcome) -> Result<Node, Vec<Fault>> {
     let value = outcome.report.as_ref().and_then(|one| one.value.clone());
     let printed = || read(outcome.stdout.as_deref().unwrap_or_default());
     value.map_or_else(printed, Ok)
+}
+
+/// The faults that keep an answer from being a fragment, in words that a planner can mend it by.
+pub fn fault(asked: FragmentRequest<'_>, answer: &str) -> Option<String> {
+    let node = read(answer);
+    // A planner that cannot plan reports why.
+    let is_report = |node: &Node| node.get("clarity").or(node.get("success")).is_some();
+    if node.as_ref().is_ok_and(is_report) {
+        return None;
+    }
+    let faults = node.and_then(|node| judge(asked, &node)).err()?;
+    let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(line).collect();
+    Some(lines.join("; "))
 }
 
 /// The patterns in a planner's output, for the shell to compile.
@@ -119,8 +150,14 @@ fn read(text: &str) -> Result<Node, Vec<Fault>> {
         None if text.trim().is_empty() => Err(Vec::from([form::fault(
             "empty",
             "",
-            "nothing was printed".to_owned(),
-            Some("print {\"atoms\": …} on standard output"),
+            "the answer is empty".to_owned(),
+            Some(FORM_HINT),
+        )])),
+        None if !text.trim_start().starts_with('{') => Err(Vec::from([form::fault(
+            "no-object",
+            "",
+            "it is no JSON object".to_owned(),
+            Some(FORM_HINT),
         )])),
         None => Err(parsed.faults),
     }

@@ -14,6 +14,7 @@ mod others;
 mod planning;
 mod preview;
 mod rating;
+mod refuted;
 mod replan;
 mod results;
 mod section;

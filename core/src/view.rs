@@ -6,6 +6,7 @@
 pub mod bound;
 mod budget;
 pub mod confidence;
+mod flight;
 pub mod graph;
 mod leaves;
 pub mod liveness;
@@ -23,8 +24,7 @@ use serde::Serialize;
 use crate::{
     change::lost_lines,
     graph::{Ix, NodeKind},
-    id::{AtomId, AttemptId, CommitId},
-    measure,
+    id::{AtomId, CommitId},
     state::{AtomStatus, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd},
     step::run_end,
     verdict::Verdict,
@@ -33,6 +33,7 @@ use crate::{
 pub use bound::{BoundView, ChangesBoundView, bound, bound_of_start};
 pub use budget::Budget;
 use budget::budget;
+pub use flight::{FlightView, QuestionView};
 use leaves::{LeafStand, leaves};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
@@ -65,6 +66,9 @@ pub struct StatusView {
     pub started_from: Option<FreeValue>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
+    /// The question that a judging role is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionView>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -171,35 +175,13 @@ pub struct WorkspaceView {
     pub commit: Option<CommitId>,
 }
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FlightView {
-    pub id: AttemptId,
-    pub atom: AtomId,
-    pub n: u32,
-    /// Maximum of attempts in this context.
-    pub of: u32,
-    pub since: String,
-    pub description: String,
-}
-
 pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> StatusView {
     let state = &world.state;
     let run = &state.run;
     let (mut resolved, mut unresolved) = world.split();
     resolved.sort_by(AtomId::cmp_naturally);
     unresolved.sort_by(AtomId::cmp_naturally);
-    let flight = |intent: &crate::state::Intent| FlightView {
-        id: intent.id.clone(),
-        atom: intent.atom.clone(),
-        n: intent.n,
-        of: attempts_of(state, intent),
-        since: intent.at.clone(),
-        description: state
-            .atom(&intent.atom)
-            .map(|atom| atom.description.clone())
-            .unwrap_or_default(),
-    };
+    let in_flight = run.in_flight.iter();
     let record = state.run.node();
     StatusView {
         schema: "descent/status/1",
@@ -223,7 +205,10 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             branch: None,
             commit: run.result().cloned(),
         },
-        in_flight: run.in_flight.iter().map(flight).collect(),
+        in_flight: in_flight
+            .map(|intent| flight::flight(state, intent))
+            .collect(),
+        question: flight::question(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),
@@ -287,14 +272,6 @@ fn gave_way(state: &State) -> Vec<String> {
     of_the_newest
         .flat_map(|one| lost_lines(&one.data.lost))
         .collect()
-}
-
-/// The number of attempts allowed for an intent's atom in its context: never fewer than the one in
-/// flight.
-pub fn attempts_of(state: &State, intent: &crate::state::Intent) -> u32 {
-    let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
-    let most = task.map_or(intent.n, |task| measure::attempts_max(state, task));
-    most.max(intent.n)
 }
 
 fn failed(world: &World) -> Vec<FailedView> {

@@ -28,6 +28,7 @@ pub(crate) use self::{
     unavailable::Unavailable,
 };
 use crate::{
+    fragment::FragmentRequest,
     graph::{
         AtomVec, Graph, Ix,
         active::{self, ActiveGraph},
@@ -35,7 +36,7 @@ use crate::{
     id::AtomId,
     measure::{Measure, MeasureInput, RunBound, granted},
     search::{self, ValidContexts},
-    state::{PhaseLimit, ResultCommit, Role, State, Workspace, record::Choices},
+    state::{Intent, PhaseLimit, ResultCommit, Role, State, Workspace, record::Choices},
 };
 
 /// A state with its derived values.
@@ -61,6 +62,19 @@ pub struct World {
 }
 
 impl World {
+    /// The request that the plan of this attempt answers.
+    pub fn fragment_request<'a>(&'a self, intent: &'a Intent) -> FragmentRequest<'a> {
+        FragmentRequest {
+            state: &self.state,
+            graph: &self.graph,
+            active: &self.active,
+            plan: &intent.atom,
+            context: &intent.context,
+            choices: &intent.choices,
+            attempt: &intent.id,
+        }
+    }
+
     pub fn new(state: State) -> Self {
         let graph = Graph::of(&state);
         let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));

@@ -272,6 +272,23 @@ fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
 }
 
 #[test]
+fn while_a_person_thinks_about_a_change_no_active_time_passes() {
+    let mut run = Loop::new(
+        &json!({"time_budget": "10s"}),
+        &json!({"A": task(json!({}))}),
+    );
+    let mut state = run.world.state.clone();
+    Arc::make_mut(&mut state.control).redirect_requested = true;
+    run.world = World::new(state);
+    run.pass(0);
+    assert_eq!(run.world.state.run.status, RunStatus::Redirecting);
+    assert!(run.flying().is_empty());
+    run.pass(60_000);
+    assert_eq!(run.world.state.run.status, RunStatus::Redirecting);
+    assert_eq!(run.world.state.run.spent.active_ms, 0);
+}
+
+#[test]
 fn while_an_agent_is_limited_no_other_atom_of_it_starts() {
     let constraints = json!({"max_parallel_agents": 1});
     let atoms = json!({"A": task(json!({})), "B": task(json!({}))});

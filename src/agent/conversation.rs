@@ -363,7 +363,7 @@ pub(super) async fn outcome(
         Ok(Some(file)) => (Some(file.report), None),
         Err(fault) => (None, Some(fault.to_string())),
         // A planner says it only if it cannot plan.
-        Ok(None) if attempt.question.is_some() => (None, None),
+        Ok(None) if attempt.only_answers() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
             let report = repair::report(&heard).ok();
             let blocked = report.filter(|report| report.clarity == Clarity::Blocked);

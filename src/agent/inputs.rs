@@ -65,7 +65,10 @@ impl Inputs {
         }
         if let Some(question) = &attempt.question {
             files::remove(&self.schema())?;
-            return files::write_new(&self.schema(), question.schema.as_bytes());
+            files::write_new(&self.schema(), question.schema.as_bytes())?;
+        }
+        if attempt.only_answers() {
+            return Ok(());
         }
         files::write_new(&self.bindings(), attempt.bindings.as_bytes())
     }

@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
     id::AgentName,
-    state::{Intent, Tokens, Usage},
+    state::{Intent, Role, Tokens, Usage},
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -159,7 +159,9 @@ pub(super) async fn made(
     let form = attempt.question.as_ref();
     let judge = form.map(|form| Arc::clone(&form.fault));
     let mut repairs = Repairs::new(wanted, attempt.shape.clone(), || false).judged_by(judge);
-    let schema = form.and_then(|form| serde_json::from_str(&form.schema).ok());
+    // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
+    let held = form.filter(|form| form.role != Role::Planner);
+    let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
     let observer = HeardObserver { heard: &heard };
     let talk = ModelTalk {
         model,

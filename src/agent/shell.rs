@@ -74,7 +74,7 @@ pub(super) async fn made(
                 usage: attempt.usage.priced(usage.unwrap_or_default()),
                 report_fault: report_fault
                     .or(stdout.and_then(|out| too_long(out, attempt.stdout_bytes_max()))),
-                stdout: stdout.map(|stdout| printed(stdout, attempt.question.is_some())),
+                stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
                 ..outcome(how, ended.as_ref())
             };
             let output = ended.as_ref().map(|ended| &ended.output);

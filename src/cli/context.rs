@@ -4,10 +4,16 @@ use std::{io::IsTerminal, path::PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{state::State, trust::is_another_hand, view::Surroundings};
+use descent_core::{
+    state::State,
+    trust::is_another_hand,
+    view::{self, BoundView, Surroundings},
+    world::World,
+};
 
 use super::{Global, ask};
 use crate::{
+    config,
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     git::Git,
@@ -180,6 +186,14 @@ pub(super) fn surroundings(store: &Store, state: &State) -> Surroundings {
     Surroundings {
         live: store.is_live(),
         applied: workspace::applied(store.place(), &state.lineage),
+    }
+}
+
+/// The bound of a run that starts now, with the agents of the configuration if it can be read.
+pub(super) fn bound_of_start(store: &Store, world: &World) -> BoundView {
+    match config::load(&store.place().project) {
+        Ok(config) => view::bound_of_start(world, &config.table()),
+        Err(_) => view::bound(world),
     }
 }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{
     End,
-    context::{Context, runtime, surroundings},
+    context::{Context, bound_of_start, runtime, surroundings},
 };
 use crate::{
     failure::{Failure, quoted},
@@ -163,7 +163,9 @@ pub(super) fn carry_out(
             context.out.say(words);
         }
         let planned = ops::redirect::plan(&client, &loaded.state, order)?;
-        return Ok(planned.ok().map(|planned| show_plan(context, &planned)));
+        return Ok(planned
+            .ok()
+            .map(|planned| show_plan(context, store, &planned)));
     }
     let loaded = ops::current(&client, store)?;
     let Ok(planned) = ops::redirect::plan(&client, &loaded.state, order)? else {
@@ -171,7 +173,9 @@ pub(super) fn carry_out(
     };
     if !manner.yes {
         refuse_unasked(context, manner.command)?;
-        context.out.say(&render::clean(&lines(&planned).join("\n")));
+        context
+            .out
+            .say(&render::clean(&lines(store, &planned).join("\n")));
         let question = format!("{}?", manner.command);
         if !runtime()?.block_on(context.consents(&question)) {
             let hint = format!("descent {} -y … does it without asking", manner.command);
@@ -279,7 +283,7 @@ fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> En
             changes: Vec::new(),
             effects: Vec::new(),
             moved: Vec::new(),
-            bound: view::bound(&world),
+            bound: bound_of_start(store, &world),
             ended: Vec::new(),
             started: Vec::new(),
             serial: None,
@@ -292,12 +296,12 @@ fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> En
     End::Code(0)
 }
 
-fn show_plan(context: &Context, planned: &RedirectReport) -> End {
+fn show_plan(context: &Context, store: &Store, planned: &RedirectReport) -> End {
     let next = &in_earnest(std::env::args_os().skip(1));
     if context.out.json {
-        json(context, planned, None, RedirectResult::Planned, next);
+        json(context, store, planned, None, RedirectResult::Planned, next);
     } else {
-        let text = lines(planned).join("\n");
+        let text = lines(store, planned).join("\n");
         context
             .out
             .data(&render::clean(&format!("{text}\nnext: {next}")));
@@ -322,11 +326,18 @@ fn report(
 ) {
     let next = next(store, &World::new(done.after.clone()));
     if context.out.json {
-        return json(context, done, answer, RedirectResult::Redirected, &next);
+        return json(
+            context,
+            store,
+            done,
+            answer,
+            RedirectResult::Redirected,
+            &next,
+        );
     }
     let mut text = Vec::new();
     if is_new {
-        text.extend(lines(done));
+        text.extend(lines(store, done));
     }
     text.push(format!("redirected, serial {}", done.after.serial.0));
     if let Some(answer) = answer {
@@ -354,6 +365,7 @@ fn next(store: &Store, world: &World) -> String {
 
 fn json(
     context: &Context,
+    store: &Store,
     redirected: &RedirectReport,
     answer: Option<&RedirectAnswer>,
     result: RedirectResult,
@@ -370,7 +382,7 @@ fn json(
             let moved = redirected.moved.iter().take(MOVED_MAX);
             moved.map(String::as_str).collect()
         },
-        bound: view::bound(&World::new(after.clone())),
+        bound: bound_of_start(store, &World::new(after.clone())),
         ended: ended(redirected),
         started: started.map(|intent| &intent.id).collect(),
         serial: Some(after.serial),
@@ -390,10 +402,8 @@ fn changes(redirected: &RedirectReport) -> Vec<Difference> {
     let (mut before, after) = (redirected.before.clone(), &redirected.after);
     before.corrections.clone_from(&after.corrections);
     before.control.clone_from(&after.control);
-    if before.run.started_from != after.run.started_from {
-        // An effect tells which of its entries went.
-        before.trail.clone_from(&after.trail);
-    }
+    // An effect tells which of its entries went.
+    before.trail.clone_from(&after.trail);
     Arc::make_mut(&mut before.run).status = after.run.status;
     let mut changes = difference::difference(&before, &redirected.after);
     changes.retain(|change| change.weight == Weight::Main);
@@ -401,7 +411,7 @@ fn changes(redirected: &RedirectReport) -> Vec<Difference> {
 }
 
 /// Differences, consequences and the new bound, as a person reads them.
-fn lines(redirected: &RedirectReport) -> Vec<String> {
+fn lines(store: &Store, redirected: &RedirectReport) -> Vec<String> {
     let mut lines: Vec<String> = changes(redirected).iter().map(Difference::text).collect();
     if !redirected.moved.is_empty() {
         let moved = ops::start::named(&redirected.moved);
@@ -409,7 +419,7 @@ fn lines(redirected: &RedirectReport) -> Vec<String> {
     }
     let effects = redirected.effects.iter();
     lines.extend(effects.map(|effect| format!("  → {effect}")));
-    let bound = view::bound(&World::new(redirected.after.clone()));
+    let bound = bound_of_start(store, &World::new(redirected.after.clone()));
     lines.push(render::bound_of(&bound));
     lines
 }

@@ -67,7 +67,7 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
 fn written(report: &Report, format: ReportFormat) -> String {
     match format {
         ReportFormat::Md => render::markdown(report),
-        ReportFormat::Json => serde_json::to_string(report).unwrap_or_default(),
+        ReportFormat::Json => render::json_text(report),
         ReportFormat::Junit => render::junit(report),
         ReportFormat::Html => render::html(report),
     }

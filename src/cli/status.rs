@@ -9,7 +9,7 @@ use descent_core::{
 
 use super::{
     End, constraints,
-    context::{Context, surroundings},
+    context::{Context, bound_of_start, surroundings},
     liveness, run,
 };
 use crate::{
@@ -101,6 +101,9 @@ fn show(
     notes.extend(stop_under_way(&world.state).filter(|_| observed.holder.is_some()));
     let around = surroundings(store, &world.state);
     let mut status = view::status(&world, &around, observed.liveness);
+    if !around.live {
+        status.bound = bound_of_start(store, &world);
+    }
     fill_workspace(store, &world, &mut status);
     if is_edited {
         status.note_edit(&world, &around);

@@ -46,7 +46,7 @@ pub use told::{PromptRequest, ToldPrompt};
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, may_have_changed, without_room};
-use thinking::{probing, shell_faults};
+use thinking::shell_faults;
 
 pub(super) fn perform(
     executor: &RealExecutor,
@@ -276,7 +276,7 @@ async fn make(
         mark: a.mark.clone(),
         setup,
         shape,
-        question: (a.intent.role == Role::Probe).then(probing),
+        question: thinking::form(a),
     };
     let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());

@@ -54,12 +54,14 @@ impl Git {
         self.patch_with(change, &[])
     }
 
-    /// The difference of the paths that fit a glob, for a reader.
-    pub fn readable_patch_within(&self, change: &Change, glob: &str) -> Result<Vec<u8>, GitError> {
-        self.patch_call(change, &[])
-            .arg("--")
-            .arg(format!(":(top,glob){glob}"))
-            .ok()
+    /// The difference of these paths alone, for a reader.
+    pub fn readable_patch_of(
+        &self,
+        change: &Change,
+        paths: &[String],
+    ) -> Result<Vec<u8>, GitError> {
+        let call = self.patch_call(change, &[]).arg("--");
+        paths.iter().fold(call, |call, path| call.arg(path)).ok()
     }
 
     fn patch_with(&self, change: &Change, args: &[&str]) -> Result<Vec<u8>, GitError> {

@@ -3,7 +3,7 @@
 use descent_core::{
     doc::Node,
     id::{AtomId, UnixMillis},
-    view::{CheckView, ChoiceView, FailedView, FlightView, StatusView},
+    view::{CheckView, ChoiceView, FailedView, FlightView, QuestionView, StatusView},
 };
 
 use super::{
@@ -133,6 +133,9 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(flight_line(flight, status.live, now));
     }
     more(page, status.in_flight.len(), RUNNING_MAX);
+    if let Some(question) = &status.question {
+        page.push(question_line(question, status.live, now));
+    }
     for wait in status.waits.iter().take(RUNNING_MAX) {
         let words = format!(
             "{} for {} until {}",
@@ -197,8 +200,23 @@ fn flight_line(flight: &FlightView, is_live: bool, now: UnixMillis) -> Line {
         .put(Meaning::of(word), word)
         .pad(super::text::LABEL_WIDTH)
         .strong(flight.atom.as_str())
-        .plain(format!("  attempt {} of {}, {since}", flight.n, flight.of))
+        .plain(match flight.role {
+            Some("probe") => format!("  a probe, {since}"),
+            _ => format!("  attempt {} of {}, {since}", flight.n, flight.of),
+        })
         .dim(format!("  {}", flight.description))
+}
+
+/// A question to a judging role, as the loop announces it.
+pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMillis) -> Line {
+    let since = since(&question.since, now).map(age).unwrap_or_default();
+    let since = match is_live {
+        true => format!("for {since}"),
+        false => format!("cut off, asked {since} ago"),
+    };
+    Line::label("asks")
+        .plain(format!("the {} {}, {since}", question.role, question.agent))
+        .dim(format!("  {}", super::line(&question.about)))
 }
 
 fn failure(failed: &FailedView, now: UnixMillis) -> Line {

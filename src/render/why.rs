@@ -346,7 +346,15 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
 /// The atoms whose story is worth reading.
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
-    if asking.atoms.is_empty() {
+    if let Some(question) = &asking.question {
+        let words = format!(
+            "the {} {} is asked: {}",
+            question.role,
+            question.agent,
+            line(&question.about)
+        );
+        page.wrapped(Line::new(), Meaning::Plain, &words, 2);
+    } else if asking.atoms.is_empty() {
         let words = "nothing runs and nothing failed: ask about an atom by its id, `descent graph` lists them";
         page.wrapped(Line::new(), Meaning::Plain, words, 2);
     }

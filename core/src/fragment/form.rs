@@ -13,11 +13,11 @@ use crate::{
     graph::validate,
     id::{AtomId, Lineage},
     plan::{self, PlanReading},
-    state::State,
+    state::{Atom, State},
 };
 
 /// Keys of an atom that only a person writes.
-const PERSONS: &[&str] = &["agent", "guidance"];
+const PERSONS: &[&str] = &["agent", "guidance", "interruptible"];
 
 pub(super) fn fault(
     rule: &'static str,
@@ -73,6 +73,11 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     let mut faults = plan.faults.clone();
     // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
     faults.extend(plan.warnings.iter().cloned());
+    faults.extend(
+        plan.atoms
+            .iter()
+            .filter_map(|(id, atom)| too_slow(id, atom, asked)),
+    );
     if let Some(root) = &plan.root {
         let state = alone(plan, asked);
         let mut found = validate::check(&state, root);
@@ -87,6 +92,22 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
         }
     }
     faults
+}
+
+/// An atom that takes more time than the agreement gives an attempt.
+fn too_slow(id: &AtomId, atom: &Atom, asked: FragmentRequest<'_>) -> Option<Fault> {
+    let most = asked.state.objective.constraints.attempt_timeout();
+    let timeout = atom.task()?.spec.timeout.as_ref()?;
+    let at = doc::pointer_push(
+        &doc::pointer_push("/work_graph/atoms", id.as_str()),
+        "timeout",
+    );
+    let message = format!(
+        "{} is more than the {} that an attempt has",
+        timeout.as_str(),
+        most.as_str()
+    );
+    (timeout.ms > most.ms).then(|| fault("too-slow", &at, message, Some("plan smaller steps")))
 }
 
 /// The place in the planner's output for a place in the plan that it was read as.

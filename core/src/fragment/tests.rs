@@ -67,7 +67,7 @@ fn row(count: usize) -> String {
 #[test]
 fn what_is_no_fragment_is_told_so() {
     check("", "", &["empty "]);
-    check("", "here is my plan", &["unquoted-string "]);
+    check("", "here is my plan", &["no-object "]);
     check("", "[]", &["wrong-type "]);
     check("", "{}", &["missing-key "]);
     check(
@@ -95,6 +95,41 @@ fn keys_that_are_the_programs_or_nobodys_are_refused_wherever_they_stand() {
         "",
         r#"{"a": {"depend_on": []}}"#,
         &["unknown-key /atoms/a/depend_on"],
+    );
+}
+
+#[test]
+fn a_planner_gives_no_attempt_more_time_than_the_agreement_and_keeps_none_from_being_stopped() {
+    let limit = r#""attempt_timeout": "10m""#;
+    let of = |timeout: &str| format!(r#"{{"a": {{"timeout": "{timeout}"}}}}"#);
+    atoms(limit, &of("11m"), &["too-slow /atoms/a/timeout"]);
+    judged(&state(limit), &format!(r#"{{"atoms": {}}}"#, of("10m"))).unwrap();
+    atoms(
+        limit,
+        r#"{"a": {"interruptible": false}}"#,
+        &["persons-key /atoms/a/interruptible"],
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
+    let state = state("");
+    let fault = |text: &str| with_asked(&state, |asked| fault(asked, text));
+    assert_eq!(
+        fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "true"}}}}"#),
+        None
+    );
+    let told = fault(r#"{"summary": "s", "atoms": {"a": {}}}"#).unwrap();
+    assert!(told.contains("unknown key `summary`"), "{told}");
+    let told = fault("I plan it so").unwrap();
+    assert!(
+        told.contains("no JSON object") && told.contains("\"atoms\""),
+        "{told}"
+    );
+    // A planner that cannot plan says so.
+    assert_eq!(
+        fault(r#"{"success": false, "summary": "no", "clarity": "BLOCKED"}"#),
+        None
     );
 }
 

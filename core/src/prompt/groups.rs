@@ -10,6 +10,7 @@ use alloc::{
 };
 
 use super::{
+    refuted,
     section::PromptSection,
     subject::PromptSubject,
     text::{cut, in_a_line, indented, named, title},
@@ -33,6 +34,8 @@ const WORDS_BYTES_MAX: usize = 1_000;
 const TITLE_BYTES_MAX: usize = 100;
 /// Maximum of bytes of how a choice ended.
 const END_BYTES_MAX: usize = 300;
+/// Bytes of why the goal was not reached with a choice.
+const REASONS_BYTES_MAX: usize = 250;
 
 pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     let section = PromptSection::new("groups", "What your part belongs to", BYTES_MAX);
@@ -129,20 +132,18 @@ fn choice_end(world: &World, group: Ix, choice: Ix) -> Option<String> {
         let reason = newest_failure(world, &failed);
         return Some(reason.map_or("failed".to_string(), |reason| format!("failed: {reason}")));
     }
-    if is_refuted(world, group, choice) {
-        return Some("was made, and the goal was not reached with it".to_string());
+    let (group, choice) = (world.graph.id(group), world.graph.id(choice));
+    let refuted = refuted::newest_with(world, group, choice)?;
+    let what = "was made, and the goal was not reached with it";
+    let why = refuted::reasons(refuted, REASONS_BYTES_MAX);
+    match why.is_empty() {
+        true => Some(what.to_string()),
+        false => Some(format!("{what}: {why}")),
     }
-    None
 }
 
 fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {
     let mut failures = world.state.failures();
     let newest = failures.find(|(_, failure)| among.contains(&&failure.atom));
     newest.map(|(_, failure)| failure.reason.as_str())
-}
-
-fn is_refuted(world: &World, group: Ix, choice: Ix) -> bool {
-    let (group, choice) = (world.graph.id(group), world.graph.id(choice));
-    let mut refuted = world.state.trail.iter().filter_map(|entry| entry.refuted());
-    refuted.any(|one| one.conflict.get(group) == Some(choice))
 }

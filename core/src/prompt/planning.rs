@@ -8,16 +8,17 @@ use alloc::{
 };
 
 use super::{
+    refuted,
     section::PromptSection,
     subject::PromptSubject,
     text::{in_a_line, title},
 };
 use crate::{
     doc::{self, Node},
-    fragment::{FragmentRequest, Remaining},
+    fragment::Remaining,
     graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Binding, Extra, Intent, fields::Writer},
+    state::{Binding, Extra, Fragment, Intent, fields::Writer},
     world::World,
 };
 
@@ -32,19 +33,12 @@ pub(super) const BYTES_MAX: usize = ROUNDS_BYTES_MAX + BUDGET_BYTES_MAX;
 /// Bytes of an atom's title, and of how it ended.
 const TITLE_BYTES_MAX: usize = 100;
 const END_BYTES_MAX: usize = 200;
+const REFUTED_BYTES_MAX: usize = 600;
 const TARGET_BYTES_MAX: usize = 200;
 
 /// The remaining budget of the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
-    Remaining::of(FragmentRequest {
-        state: &world.state,
-        graph: &world.graph,
-        active: &world.active,
-        plan: &intent.atom,
-        context: &intent.context,
-        choices: &intent.choices,
-        attempt: &intent.id,
-    })
+    Remaining::of(world.fragment_request(intent))
 }
 
 pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
@@ -135,8 +129,19 @@ pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
         for x in inside.take(ATOMS_MAX) {
             text.push_str(&line(world, x));
         }
+        text.push_str(&refuted_with(world, &subject.intent.atom, fragment));
     }
     section.with(text)
+}
+
+/// The verdict on the goal with a plan that was carried out.
+fn refuted_with(world: &World, plan: &AtomId, fragment: &Fragment) -> String {
+    let first = fragment.parts.first();
+    let refuted = first.and_then(|first| refuted::newest_with(world, plan, first));
+    match refuted.map(|one| refuted::reasons(one, REFUTED_BYTES_MAX)) {
+        Some(why) if !why.is_empty() => format!("    the goal was not reached with it: {why}\n"),
+        _ => String::new(),
+    }
 }
 
 fn line(world: &World, x: Ix) -> String {

@@ -38,9 +38,9 @@ const FENCED_BYTES_MAX: usize = DIFFERENCE_BYTES_MAX + (64 << 10);
 /// The difference that a judge is shown, from the start of the run to the tree that it rates.
 #[derive(Debug, Clone, Default)]
 pub struct RatedDifference {
-    /// A patch, unless it is too long.
+    /// A patch of what is rated, unless it is too long.
     pub patch: Option<String>,
-    /// The paths that differ.
+    /// The paths in it.
     pub files: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ fn difference(difference: &RatedDifference) -> PromptSection {
         (Some(patch), _) if !patch.trim().is_empty() => {
             section.with(format!("{data}\n\n{}", fenced(patch)))
         }
-        (_, true) => section.with("Nothing differs from what the work began with."),
+        (_, true) => section.with("Nothing that you rate differs from what the work began with."),
         (_, false) => section.with(format!(
             "It is too long to be shown. {data} These files differ; look at them in your working directory, where you \
              can:\n\n{}",

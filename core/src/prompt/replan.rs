@@ -5,13 +5,13 @@ use alloc::{
     collections::BTreeSet,
     format,
     string::{String, ToString},
-    vec::Vec,
 };
 
 use super::{
+    refuted::reasons,
     section::PromptSection,
     subject::PromptSubject,
-    text::{in_a_line, title},
+    text::{in_a_line, last_lines, title},
 };
 use crate::{
     id::AtomId,
@@ -23,7 +23,10 @@ use crate::{
 
 pub(super) const BYTES_MAX: usize = 2 << 10;
 const REASON_BYTES_MAX: usize = 160;
+const REFUTED_BYTES_MAX: usize = 600;
 const TITLE_BYTES_MAX: usize = 80;
+/// Bytes of the output of a failure.
+const OUTPUT_BYTES_MAX: usize = 200;
 /// Failures, and earlier changes, that are told at most.
 const LINES_MAX: usize = 12;
 
@@ -41,7 +44,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         text.push_str(&format!("Your plan takes the place of {own} ({was}). "));
         text.push_str("An atom after all of yours keeps its checks, if it had any.\n");
     }
-    let failed = failures(world) + &refuted(world);
+    let failed = refuted(world) + &failures(world);
     if !failed.is_empty() {
         text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
     }
@@ -76,23 +79,18 @@ fn failures(world: &World) -> String {
         let reason = in_a_line(&failure.reason, REASON_BYTES_MAX);
         let title = in_a_line(title(world, id), TITLE_BYTES_MAX);
         text.push_str(&format!("- {id} ({title}): {reason}\n"));
+        text.push_str(&last_lines(&failure.output, OUTPUT_BYTES_MAX));
     }
     text
 }
 
 /// The checks of the base case that did not hold with all done.
 fn refuted(world: &World) -> String {
-    let mut entries = world.state.trail.iter().rev();
-    let newest = entries.find_map(|entry| entry.refuted());
-    let evidence = newest.iter().flat_map(|one| &one.evidence);
-    let failed = evidence.filter(|one| one.speaks_against());
-    let failed: Vec<String> = failed.filter_map(|one| one.check.clone()).collect();
-    match failed.is_empty() {
-        false => {
-            let failed = in_a_line(&failed.join("; "), REASON_BYTES_MAX);
-            format!("- the base case, with every step done: {failed}\n")
-        }
-        true => String::new(),
+    let newest = super::refuted::newest(world);
+    let failed = newest.map(|one| reasons(one, REFUTED_BYTES_MAX));
+    match failed.filter(|failed| !failed.is_empty()) {
+        Some(failed) => format!("- the base case, with every step done: {failed}\n"),
+        None => String::new(),
     }
 }
 

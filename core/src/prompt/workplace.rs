@@ -56,10 +56,14 @@ pub(super) fn place(subject: &PromptSubject<'_>, ending: Ending) -> PromptSectio
             lines.extend(effect(subject).map(ToOwned::to_owned));
         }
     }
-    lines.push(
-        "Nobody can answer a question. Decide yourself, and tell in the summary what you assumed."
-            .to_owned(),
-    );
+    let told_in = match (subject.is_probe(), subject.is_plan()) {
+        (true, _) => "`findings`",
+        (false, true) => "`reasoning`",
+        (false, false) => "the summary",
+    };
+    lines.push(format!(
+        "Nobody can answer a question. Decide yourself, and tell in {told_in} what you assumed."
+    ));
     lines.push(time(subject));
     let state = &subject.world.state;
     for left in world::budget_left(state, subject.intent) {

@@ -97,8 +97,8 @@ impl Findings {
     }
 }
 
-/// More commits than are ever made, and far from an overflow.
-const SERIAL_MAX: u64 = (1 << 63) - 1;
+/// More than is ever counted, and far from an overflow.
+const COUNT_MAX: u64 = (1 << 63) - 1;
 const NAME_BYTES_MAX: usize = 128;
 
 /// Whether a text may be the name of a file, and of nothing above.
@@ -237,19 +237,15 @@ impl<'a, 'f> Fields<'a, 'f> {
     }
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
-        self.typed(key, "a whole number from 0 on", Node::as_u64)
-    }
-
-    /// A serial; one from which commits could not count on is a fault.
-    pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
         self.typed(
             key,
             "a whole number from 0 to 9223372036854775807",
-            |node| {
-                let serial = node.as_u64().filter(|serial| *serial <= SERIAL_MAX);
-                serial.map(Serial)
-            },
+            |node| node.as_u64().filter(|count| *count <= COUNT_MAX),
         )
+    }
+
+    pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
+        self.count(key).map(Serial)
     }
 
     /// An attempt's id, which must be a safe name, since files of the attempt have it.

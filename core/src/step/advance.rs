@@ -303,8 +303,7 @@ fn end_unavailable(transaction: &mut Transaction) {
 
 fn end_with_result(transaction: &mut Transaction) {
     if ends_work(transaction, "the base case holds") {
-        let has_worked = transaction.state.run.attempts_started > transaction.session.started_with;
-        let reason = if has_worked {
+        let reason = if transaction.state.run.attempts_started > 0 {
             Reason::BaseCase
         } else {
             Reason::AlreadyHeld

@@ -47,7 +47,7 @@ pub(super) fn started(
     let epoch = notebook.epoch;
     let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);
     let continued = notebook.in_flight.iter_mut().filter(goes_on);
-    let continued = continued.map(|intent| intent.epoch = epoch).count();
+    continued.for_each(|intent| intent.epoch = epoch);
     notebook.probes = probes;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
@@ -55,10 +55,6 @@ pub(super) fn started(
         notebook.head = Some(from.commit.clone());
         notebook.started_from = Some(from);
     }
-    // An attempt that goes on counts as one of this run.
-    let started = transaction.state.run.attempts_started;
-    let continued = u64::try_from(continued).unwrap_or(u64::MAX);
-    transaction.session.started_with = started.saturating_sub(continued);
     replan::grant(transaction);
     let refuted = transaction.refuted.len();
     let seen = MeasureInput {

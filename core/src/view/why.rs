@@ -19,8 +19,9 @@ pub use attempts::SideFileView;
 use attempts::attempts;
 
 use super::{
-    ChoiceView, Surroundings, choice_view,
+    ChoiceView, QuestionView, Surroundings, choice_view,
     confidence::{ConfidenceView, confidence},
+    flight,
     log::event_of,
     next::after_why,
     status_word,
@@ -270,6 +271,9 @@ fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
 pub struct Asking {
     pub schema: &'static str,
     pub atoms: Vec<AskedAtom>,
+    /// The question that a judging role is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionView>,
     pub next: String,
 }
 
@@ -316,6 +320,7 @@ pub fn worth_asking(world: &World) -> Asking {
     Asking {
         schema: "descent/why-list/1",
         atoms,
+        question: flight::question(&world.state),
         next,
     }
 }

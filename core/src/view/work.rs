@@ -6,7 +6,7 @@ use alloc::{format, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attempts_of,
+    flight::attempts_of,
     usage::{UsageView, WaitView, waits},
 };
 use crate::{

@@ -60,8 +60,6 @@ pub struct Session {
     /// Failures that may be those of an agent that cannot work at all.
     pub(crate) quick_failures: Vec<QuickFailure>,
     pub(crate) checks_wait_until_ms: BTreeMap<AttemptId, u64>,
-    /// The lineage's attempts when this run began.
-    pub(crate) started_with: u64,
     pub(crate) active_ms: u64,
     /// The time that evaluations of the base case took, with their checkouts and the starts of their processes.
     pub(crate) verify_ms: u64,

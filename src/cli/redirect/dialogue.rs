@@ -123,7 +123,9 @@ fn try_line(
             return Ok(None);
         }
     };
-    context.out.say(&render::clean(&lines(&planned).join("\n")));
+    context
+        .out
+        .say(&render::clean(&lines(store, &planned).join("\n")));
     if !runtime()?.block_on(context.consents("redirect?")) {
         return Ok(None);
     }

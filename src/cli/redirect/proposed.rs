@@ -136,7 +136,9 @@ fn decide(
     context.out.say(&format!(
         "\nproposed by `{name}`; nothing of it counts yet:"
     ));
-    context.out.say(&render::clean(&lines(&planned).join("\n")));
+    context
+        .out
+        .say(&render::clean(&lines(store, &planned).join("\n")));
     let carried = carried(&order.redirect);
     if !carried.is_empty() {
         context.out.say("its checks, commands and tasks, whole:");

@@ -4,15 +4,29 @@ use std::sync::Arc;
 
 use descent_core::{event::Outcome, finding, fragment, state::Role};
 
-use crate::{agent::QuestionForm, store};
+use super::Attempting;
+use crate::{
+    agent::{ObjectJudge, QuestionForm},
+    store,
+};
 
-/// The form of a probe's answer.
-pub(super) fn probing() -> QuestionForm {
-    QuestionForm {
-        role: Role::Probe,
-        schema: finding::SCHEMA.to_owned(),
-        fault: Arc::new(|object| finding::read(object).err()),
-    }
+/// The form of the answer of an attempt that only thinks.
+pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
+    let (schema, fault): (&str, ObjectJudge) = if a.intent.role == Role::Probe {
+        let fault = |object: &str| finding::read(object).err();
+        (finding::SCHEMA, Arc::new(fault))
+    } else if a.is_plan {
+        let (world, intent) = (a.world.clone(), a.intent.clone());
+        let fault = move |object: &str| fragment::fault(world.fragment_request(&intent), object);
+        (fragment::SCHEMA, Arc::new(fault))
+    } else {
+        return None;
+    };
+    Some(QuestionForm {
+        role: a.intent.role,
+        schema: schema.to_owned(),
+        fault,
+    })
 }
 
 /// Faults of a plan that the core cannot see.

@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing depends on them. A change that is gone, or too large, is left out.
 
+use std::path::Path;
+
 use descent_core::{
     id::{AttemptId, CommitId, TreeId},
     prompt::{
@@ -11,7 +13,13 @@ use descent_core::{
 };
 
 use super::{Result, Worktrees};
-use crate::git::{Change, GitError, LaySpec};
+use crate::{
+    git::{Change, GitError, LaySpec},
+    workspace::globs::Globs,
+};
+
+/// Bytes at most of the paths whose difference is asked for by name.
+const PATHS_BYTES_MAX: usize = 64 << 10;
 
 /// The change of an earlier attempt, as a patch that `git apply` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,17 +53,22 @@ impl Worktrees {
         scope: Option<&str>,
     ) -> Result<RatedDifference> {
         let change = Change::between(from, to);
+        let (old, new) = (self.tree_of(from)?, self.tree_of(to)?);
+        let mut files = self.paths_between(&old, &new)?;
+        if let Some(glob) = scope {
+            let globs = Globs::read("scope", &[glob.to_owned()])?;
+            files.retain(|path| globs.is_match(Path::new(path), &self.prefix));
+        }
+        let bytes: usize = files.iter().map(String::len).sum();
         let patch = match scope {
-            Some(glob) => self.git.readable_patch_within(&change, glob),
-            None => self.git.readable_patch(&change),
+            _ if files.is_empty() => Some(Vec::new()),
+            None => self.git.readable_patch(&change).ok(),
+            Some(_) if bytes > PATHS_BYTES_MAX => None,
+            Some(_) => self.git.readable_patch_of(&change, &files).ok(),
         };
         // A difference that is too long for a pipe is too long for a judge too.
-        let patch = patch
-            .ok()
-            .filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
+        let patch = patch.filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
         let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
-        let (old, new) = (self.tree_of(from)?, self.tree_of(to)?);
-        let files = self.paths_between(&old, &new)?;
         Ok(RatedDifference { patch, files })
     }
 

@@ -215,6 +215,31 @@ fn an_answer_that_is_no_plan_is_asked_for_again_twice() {
 }
 
 #[test]
+fn a_plan_that_cannot_be_used_is_mended_in_the_same_talk() {
+    let world = World::new();
+    let rules = world.out("rules");
+    let faulty = json!({"summary": "so", "atoms": fragment()["atoms"]});
+    let rules_of = json!([
+        {"when": ["unknown key `summary`"], "answer": fragment()},
+        {"when": [], "answer": faulty},
+    ]);
+    fs::write(&rules, rules_of.to_string()).unwrap();
+    let rules = rules.display().to_string();
+    let model = Model::start(&world, &json!("none"), &["--answers", &rules]);
+    configure(&world, &model, "chat", "/v1", "");
+    align(&world, json!({"max_attempts": 1}));
+    run(&world).expect(0);
+    let asked = model.questions();
+    assert_eq!(asked.len(), 2);
+    let told = asked[1]["body"].to_string();
+    assert!(told.contains("Your answer cannot be used"), "{told}");
+    assert!(
+        told.contains("tell in `reasoning` what you assumed"),
+        "{told}"
+    );
+}
+
+#[test]
 fn no_child_gets_the_key_and_no_argument_or_record_holds_it() {
     let world = World::new();
     let out = world.out("environment");

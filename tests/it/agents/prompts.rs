@@ -65,7 +65,7 @@ fn a_choice_that_was_made_in_vain_is_told_as_such() {
     let world = world("[ $DESCENT_ATOM = pragma ] && touch done; touch $DESCENT_ATOM");
     world.align(&plan(&["test -e done"], json!({}), quiet()));
     world.run().expect(0);
-    let vain = "- ask (by changing the API): was made, and the goal was not reached with it\n";
+    let vain = "- ask (by changing the API): was made, and the goal was not reached with it: test -e done (exit 1)\n";
     check(&world.left("prompt.pragma"), &[vain]);
 }
 

@@ -149,6 +149,85 @@ fn a_score_below_the_threshold_refutes_the_choices_and_the_next_are_rated() {
 }
 
 #[test]
+fn a_judge_with_a_scope_sees_the_difference_within_it_and_nothing_else() {
+    for (scope, shown) in [
+        ("docs/**", &["docs/a.md", "docs/b/c.md"][..]),
+        ("docs/", &["docs/a.md", "docs/b/c.md"]),
+        ("**/*.md", &["docs/a.md", "docs/b/c.md"]),
+        ("*.c", &["main.c"]),
+        ("src/**", &[]),
+    ] {
+        let world = World::new();
+        let work =
+            "mkdir -p docs/b; echo one > docs/a.md; echo two > docs/b/c.md; echo three > main.c";
+        let leaf = with(leaf(), json!({"scope": scope}));
+        world.align(&rated(
+            "test -f main.c",
+            &leaf,
+            json!({}),
+            json!({"A1": task(work)}),
+        ));
+        judge(&world, &says(GOOD));
+        world.run().expect(0);
+        let prompt = world.left("prompt");
+        for path in ["docs/a.md", "docs/b/c.md", "main.c"] {
+            let head = format!("+++ b/{path}");
+            assert_eq!(
+                prompt.contains(&head),
+                shown.contains(&path),
+                "{scope}: {path}\n{prompt}"
+            );
+        }
+        let nothing = "Nothing that you rate differs from what the work began with.";
+        assert_eq!(
+            prompt.contains(nothing),
+            shown.is_empty(),
+            "{scope}\n{prompt}"
+        );
+    }
+}
+
+#[test]
+fn who_tries_another_way_is_told_what_the_judge_said_of_the_last() {
+    let world = World::new();
+    let by_worker = |words: &str| {
+        let mut atom = with(task(""), json!({"description": words}));
+        atom.as_object_mut().unwrap().remove("action");
+        atom
+    };
+    let atoms = json!({
+        "G1": {"kind": "any", "choices": ["A1", "A2"], "description": "a note"},
+        "A1": by_worker("with a pen"),
+        "A2": by_worker("in print"),
+    });
+    world.align(&rated("test -f note", &leaf(), json!({}), atoms));
+    let bad = r#"{"score": 0.3, "because": "the letter x is ugly"}"#;
+    let script = format!(
+        "if grep -q A1 \"$DESCENT_PROMPT\"; then\n{}\nelse\n{}\nfi",
+        says(bad),
+        says(GOOD)
+    );
+    judge(&world, &script);
+    let out = world.out("").display().to_string();
+    let worker =
+        format!("echo $DESCENT_ATOM > note; cp $DESCENT_PROMPT {out}/worker.$DESCENT_ATOM");
+    let text = format!(
+        "worker = {{run = \"{worker}\"}}\n{}",
+        world.read("descent.toml")
+    );
+    world.write("descent.toml", &text);
+    world.run().expect(0);
+    let told = world.left("worker.A2");
+    for words in [
+        "the goal was not reached with it",
+        "rated 0.3 by j",
+        "the letter x is ugly",
+    ] {
+        assert!(told.contains(words), "no `{words}` in:\n{told}");
+    }
+}
+
+#[test]
 fn nobody_is_asked_while_a_machine_leaf_fails_or_decides() {
     let world = World::new();
     let atoms = json!({"A1": task("touch other")});
@@ -260,13 +339,30 @@ fn a_question_is_dropped_by_a_stop_and_asked_again_by_the_next_run() {
     let mut running = world.start(&["run"]);
     wait_for("the judge", || asked(&world) == 1);
     assert_eq!(world.state()["run"]["consult"]["role"], "judge");
+    let question = world.status()["question"].clone();
+    assert_eq!(question["agent"], "j");
+    assert_eq!(question["about"], "quality: the note is readable");
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("asks     the judge j, for");
+    world
+        .descent(&["why"])
+        .expect(0)
+        .shows("the judge j is asked: quality: the note is readable");
     world.descent(&["stop"]).expect(0);
     running.wait().expect(3);
     assert_eq!(processes(&nap), Vec::<String>::new());
     assert!(world.state()["run"].get("consult").is_none());
     judge(&world, &says(GOOD));
-    world.run().expect(0);
+    let result = world.run().expect(0).result();
     assert_eq!(asked(&world), 2);
+    // The work was done by the run before.
+    assert_eq!(result["reason"], "base_case");
+    assert_eq!(
+        result["summary"],
+        "the base case holds; 1 atom solved, 1 attempt"
+    );
 }
 
 #[test]

@@ -267,6 +267,7 @@ fn the_bound_that_is_agreed_on_counts_the_probes_of_the_run() {
     let plan = plan(&["test -f note"], json!({"max_attempts": 3}), unknown);
     let agreed = world.descent(&["align", "-y", "--json", "-f", &world.plan(&plan)]);
     let agreed = agreed.expect(0).json()["bound"]["attempts"].to_string();
+    assert_eq!(world.status()["bound"]["attempts"].to_string(), agreed);
     let run = world.run().expect(0).lines();
     assert_eq!(agreed, "4");
     assert_eq!(run[0]["attempts_left"], agreed);
@@ -320,6 +321,15 @@ fn a_kill_in_mid_probe_leaves_nothing_and_the_probe_is_made_again() {
     agents(&world, &format!("sleep {nap}"));
     let running = world.start(&["run"]);
     crate::world::wait_for("both probes", || probed(&world) == 2);
+    let flight = world.status()["in_flight"][0].clone();
+    assert_eq!(
+        (&flight["role"], &flight["of"]),
+        (&json!("probe"), &json!(1))
+    );
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("A1  a probe, for");
     running.kill();
     agents(&world, &says(GOOD));
     let ran = world.run().expect(0);

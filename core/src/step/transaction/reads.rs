@@ -10,7 +10,7 @@ use crate::{
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
     search::rounds,
-    state::{Check, Intent, PlanningStep, Task, record::EvidenceRecord},
+    state::{Check, Intent, PlanningStep, RunStatus, Task, record::EvidenceRecord},
     verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
     world::{
         candidate, result_commits, results,
@@ -34,11 +34,13 @@ impl Transaction {
         self.now
     }
 
-    /// Whether nothing happens until a provider takes more: then no active time passes.
+    /// Whether nothing happens until a provider takes more, or a person has made up their mind about a change: then no
+    /// active time passes.
     pub(crate) fn only_waits(&self) -> bool {
         let waits = self.session.agents_wait_until_ms.values();
         let mut open = waits.filter(|until_ms| **until_ms > self.session.active_ms);
-        open.next().is_some()
+        let awaits_person = self.state.run.status == RunStatus::Redirecting;
+        (awaits_person || open.next().is_some())
             && self.state.run.in_flight.is_empty()
             && self.session.base_target.is_none()
             && self.is_line_settled()
