@@ -2,7 +2,9 @@
 
 pub(crate) mod aligned;
 pub(crate) mod judged;
+pub(crate) mod killed;
 pub(crate) mod probed;
+mod readme;
 pub(crate) mod redirected;
 pub(crate) mod story;
 pub(crate) mod unaligned;

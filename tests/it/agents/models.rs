@@ -41,12 +41,19 @@ impl Model {
         let text = answer
             .as_str()
             .map_or_else(|| answer.to_string(), str::to_owned);
-        let log = world.out("requests");
+        let args = [&["--answer", &text, "--key", KEY], more].concat();
+        Self::logging(world.out("requests"), &args)
+    }
+
+    /// One that wants no key, with a log of its own.
+    pub(crate) fn open(world: &World, args: &[&str]) -> Self {
+        Self::logging(world.out("open-requests"), args)
+    }
+
+    fn logging(log: PathBuf, args: &[&str]) -> Self {
         let mut command = Command::new(agents::model_server());
-        command
-            .args(["--answer", &text, "--key", KEY, "--log"])
-            .arg(&log);
-        let child = command.args(more).stdout(Stdio::piped()).spawn();
+        command.args(args).arg("--log").arg(&log);
+        let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.expect("it starts");
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");

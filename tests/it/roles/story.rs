@@ -96,7 +96,7 @@ pub(crate) fn answers() -> Value {
     ])
 }
 
-/// A worker that writes one file. A chapter waits until three are written at once.
+/// A worker that writes one file. With a file `together` outside, a chapter waits until three are written at once.
 fn worker(world: &World) -> String {
     let out = world.out("").display().to_string();
     let text = r#"#!/bin/sh
@@ -104,7 +104,7 @@ case "$DESCENT_ATOM" in
 book-[123])
     touch OUT/at.$DESCENT_ATOM
     tries=0
-    while [ $(ls OUT/at.* | wc -l) -lt 3 ]; do
+    while [ -e OUT/together ] && [ $(ls OUT/at.* | wc -l) -lt 3 ]; do
         tries=$((tries + 1))
         [ $tries -lt 300 ] || exit 1
         sleep 0.05
@@ -194,7 +194,8 @@ fn of(ran: &Ran, event: &str, key: &str) -> Vec<String> {
 fn from_one_sentence_to_completed_with_every_role_by_each_wire_and_by_each_kind_of_agent() {
     for thinker in Thinker::all() {
         let world = World::new();
-        let model = configure(&world, thinker, &[]);
+        let model = configure(&world, thinker, &["--pieces", "1"]);
+        world.touch("together");
         align(&world);
         let ran = world.run();
         assert_eq!(
@@ -223,6 +224,17 @@ fn from_one_sentence_to_completed_with_every_role_by_each_wire_and_by_each_kind_
             "{thinker:?}"
         );
     }
+}
+
+/// The book is whole, whatever happened on the way.
+pub(crate) fn check_end(world: &World, seed: u64) {
+    let chapters: String = (1..=3)
+        .map(|n| world.result_file(&format!("c{n}")))
+        .collect();
+    assert_eq!(chapters, "a chapter\n".repeat(3), "seed {seed}");
+    assert_eq!(world.result_file("cover"), "a cover\n", "seed {seed}");
+    assert_eq!(world.result_file("spine"), "a thread\n", "seed {seed}");
+    world.descent(&["validate"]).expect(0);
 }
 
 /// Each role did its part, in this order.
