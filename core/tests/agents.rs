@@ -1,5 +1,6 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
+mod situations;
 mod spent;
 
 use std::sync::Arc;
@@ -40,6 +41,12 @@ fn task(effect: Value) -> Value {
 
 impl Loop {
     fn new(constraints: &Value, atoms: &Value) -> Self {
+        let mut agents = AgentTable::default();
+        agents.set(Role::Worker, AgentName::new("claude"));
+        Self::with_agents(constraints, atoms, agents)
+    }
+
+    fn with_agents(constraints: &Value, atoms: &Value, agents: AgentTable) -> Self {
         let all = with(json!({"workspace": "shared"}), constraints);
         let text = json!({"objective": {
             "goal": "g", "base_case": {"command": "false"}, "constraints": all
@@ -47,8 +54,6 @@ impl Loop {
         let plan = plan::read(text.to_string().as_bytes());
         assert!(plan.faults.is_empty(), "{:?}", plan.faults);
         let mut session = Session::new(8);
-        let mut agents = AgentTable::default();
-        agents.set(Role::Worker, AgentName::new("claude"));
         session.agents = Arc::new(agents);
         let mut this = Self {
             world: World::new(plan.into_state(Lineage::new("l"))),
@@ -271,6 +276,17 @@ fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
     assert_eq!(run.attempts("A"), 0);
 }
 
+fn request(state: &State, kind: RequestKind) -> Request {
+    Request {
+        id: RequestId::new("q"),
+        run: state.run.id.clone(),
+        by: "ada".into(),
+        at: "then".into(),
+        kind,
+        extra: Default::default(),
+    }
+}
+
 #[test]
 fn while_a_person_thinks_about_a_change_no_active_time_passes() {
     let mut run = Loop::new(
@@ -278,7 +294,9 @@ fn while_a_person_thinks_about_a_change_no_active_time_passes() {
         &json!({"A": task(json!({}))}),
     );
     let mut state = run.world.state.clone();
-    Arc::make_mut(&mut state.control).redirect_requested = true;
+    let asks = request(&state, RequestKind::Redirect);
+    let control = Arc::make_mut(&mut state.control);
+    (control.redirect_requested, control.request) = (true, Some(asks));
     run.world = World::new(state);
     run.pass(0);
     assert_eq!(run.world.state.run.status, RunStatus::Redirecting);
@@ -357,14 +375,7 @@ fn a_stop_now_is_obeyed_while_an_attempt_has_to_finish_and_an_agent_cannot_be_us
     run.end(&a, Loop::outcome(end));
     assert_eq!((run.flying().len(), run.reason()), (1, None));
     let mut asked = State::clone(&run.world.state);
-    let asks = Request {
-        id: RequestId::new("q"),
-        run: asked.run.id.clone(),
-        by: "ada".into(),
-        at: "then".into(),
-        kind: RequestKind::StopNow,
-        extra: Default::default(),
-    };
+    let asks = request(&asked, RequestKind::StopNow);
     let control = Arc::make_mut(&mut asked.control);
     (control.stop_requested, control.request) = (true, Some(asks));
     run.world = World::new(asked);

@@ -110,6 +110,16 @@ impl Config {
         found.ok_or_else(|| self.no_agent(name, named_by))
     }
 
+    /// An agent that can be named for a role that thinks: a model, else one that is talked with, else any.
+    pub fn thinker(&self) -> Option<AgentName> {
+        let rank = |name: &AgentName| match self.by_name(name, "").map(|one| one.transport) {
+            Ok(Transport::Model(_)) => 0,
+            Ok(Transport::Headless(_) | Transport::Acp(_)) => 1,
+            Ok(Transport::Shell(_)) | Err(_) => 2,
+        };
+        self.names().into_iter().min_by_key(rank)
+    }
+
     /// The names of all agents, sorted.
     pub fn names(&self) -> BTreeSet<AgentName> {
         let of_layer = |layer: &ConfigLayer| {

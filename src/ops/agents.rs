@@ -150,13 +150,7 @@ impl AgentLook<'_> {
         let message = format!(
             "the base case has a leaf that a judge rates, and no judge is configured: {leaf}"
         );
-        let names: Vec<String> = self
-            .config
-            .names()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let hint = match names.first() {
+        let hint = match self.config.thinker() {
             Some(name) => format!("name one in descent.toml: roles.judge = \"{name}\""),
             None => "name one in descent.toml: agents.NAME.preset = \"claude\" and roles.judge = \"NAME\"".to_owned(),
         };

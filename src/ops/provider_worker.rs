@@ -21,7 +21,8 @@ pub(super) fn refused(agent: &ResolvedAgent, provider: &Provider) -> Failure {
     let message = format!(
         "the agent `{name}` is a provider, which only thinks: it has no tools, and can be no worker yet"
     );
-    let hint = "opencode can work with this very server: write these lines, then `descent run`";
+    let hint =
+        "opencode can work with this very server: write these lines, then type this command again";
     Failure::new("E-PROVIDER-WORKER", exit::CONFIG, message, hint).with(lines(agent, provider))
 }
 

@@ -369,7 +369,8 @@ fn usage(status: &StatusView) -> Option<String> {
 }
 
 fn start(from: &Node, workspace: &str) -> String {
-    let commit: String = field(from, "commit").chars().take(12).collect();
+    let short = |key: &str| field(from, key).chars().take(12).collect::<String>();
+    let commit = short("commit");
     if workspace == "shadow" {
         return format!("the files as they were, {commit}");
     }
@@ -382,5 +383,7 @@ fn start(from: &Node, workspace: &str) -> String {
     } else {
         ""
     };
-    format!("{branch} at {commit}{dirty}")
+    // The commit with what was uncommitted is in no branch of the person's.
+    let head = Some(short("head")).filter(|head| !head.is_empty());
+    format!("{branch} at {}{dirty}", head.unwrap_or(commit))
 }

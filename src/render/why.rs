@@ -15,6 +15,8 @@ const OUTPUT_LINES_MAX: usize = 6;
 /// Attempts shown at most; the newest matter most.
 const ATTEMPTS_MAX: usize = 12;
 const NAMES_MAX: usize = 8;
+/// Rows of a planner's reasons.
+const REASONS_ROWS_MAX: usize = 4;
 /// Commits shown at most.
 const PAST_MAX: usize = 12;
 
@@ -97,6 +99,14 @@ fn about(page: &mut Page, why: &Why) {
         page.push(label("does").dim("what the planner of descent.toml plans, else its worker"));
     } else if why.kind == "task" {
         page.push(label("does").dim("what the worker of descent.toml makes of it"));
+    }
+    if let Some(planned) = &why.planned {
+        let by = match planned.step == why.atom {
+            true => String::new(),
+            false => format!("by {}: ", planned.step),
+        };
+        let text = by + &line(&planned.reasons);
+        page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));

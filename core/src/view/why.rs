@@ -56,6 +56,9 @@ pub struct Why {
     /// The agent that the atom names for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The planner's reasons: of the plan that a step has now, or of the plan that the atom is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<PlannedView>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -79,6 +82,14 @@ pub struct Why {
     #[serde(skip)]
     pub events: Vec<Option<Event>>,
     pub next: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlannedView {
+    /// The step that planned it.
+    pub step: AtomId,
+    pub reasons: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,6 +154,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .and_then(|task| task.spec.action.as_ref())
             .map(|action| action.run.clone()),
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
+        planned: planned(world, x),
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())
@@ -160,6 +172,20 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         trail: trail.iter().map(|entry| entry.node.clone()).collect(),
         events: trail.iter().map(|entry| event_of(entry)).collect(),
         next: after_why(world, around, id),
+    })
+}
+
+fn planned(world: &World, x: Ix) -> Option<PlannedView> {
+    let graph = &world.graph;
+    let (step, part) = match graph.vertex(x).kind {
+        NodeKind::Plan => (x, world.active.phase(graph, x)?.first()),
+        NodeKind::Task | NodeKind::All | NodeKind::Any => (graph.planned_by(x)?, x),
+    };
+    let origin = world.state.atom(graph.id(part))?.origin.as_ref()?;
+    let reasons = origin.get("reason")?.as_str()?;
+    (!reasons.trim().is_empty()).then(|| PlannedView {
+        step: graph.id(step).clone(),
+        reasons: reasons.to_owned(),
     })
 }
 
