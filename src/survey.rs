@@ -21,7 +21,7 @@ use std::path::Path;
 use descent_core::advice;
 use reader::Reader;
 
-pub use told::words;
+pub use told::{words, words_of};
 
 /// Proposals at most of each kind.
 const CHECKS_MAX: usize = 6;

@@ -13,6 +13,7 @@ mod groups;
 mod others;
 mod planning;
 mod preview;
+mod project;
 mod rating;
 mod refuted;
 mod replan;
@@ -33,10 +34,11 @@ use crate::{
     world::World,
 };
 
-pub use aligning::{AligningInputs, AligningTask, ProjectText, ProjectWords, aligning};
+pub use aligning::{AligningInputs, AligningTask, aligning};
 pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};
+pub use project::{ProjectText, ProjectWords};
 pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf, rating};
 pub use results::bindings;
 pub use section::{PromptFile, PromptPart};
@@ -70,6 +72,8 @@ pub struct PromptInputs<'a> {
     pub intent: &'a Intent,
     pub now: UnixMillis,
     pub files: PromptFiles<'a>,
+    /// The project's words, for a model that cannot look.
+    pub project: Option<&'a ProjectWords>,
     pub ending: Ending,
 }
 
@@ -131,6 +135,12 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         &inputs.files,
         EARLIER_BYTES_MAX.min(room),
     ));
+    let room = BYTES_MAX.saturating_sub(prompt.bytes() + after.bytes() + GAPS_BYTES_MAX);
+    let words = inputs.project.map(|words| project::sections(words, room));
+    words
+        .into_iter()
+        .flatten()
+        .for_each(|section| prompt.add(section));
     prompt.parts.extend(after.parts);
     prompt.files.extend(after.files);
     prompt

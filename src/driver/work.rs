@@ -253,7 +253,7 @@ async fn make(
         true => TreeStart::Clean,
         false => start(a).await?,
     };
-    let told = told(a, start).await?;
+    let told = told(a, start, dir.path.clone()).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
@@ -313,7 +313,7 @@ async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
 }
 
 /// The prompt of an attempt; git is asked for the changes of earlier ones.
-async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
+async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPrompt, Failure> {
     let ending = match a.action.is_some() {
         true => Ending::ResultFile,
         false => a.agents.ending(&a.intent, a.is_plan),
@@ -329,6 +329,7 @@ async fn told(a: &Attempting, start: TreeStart) -> Result<ToldPrompt, Failure> {
             now,
             start: &start,
             ending,
+            tree: &tree,
         })
     });
     told.await

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent::{self, ObjectJudge, QUESTION_SLOT, QuestionForm, QuestionJob},
-    config::{Config, agent::ResolvedAgent},
+    config::{Config, agent::ResolvedAgent, transport::Transport},
     driver::Agents,
     failure::Failure,
     process::{self, environment, programs},
@@ -130,6 +130,7 @@ impl<'a> Aligner<'a> {
             answers: question.answers,
             before: question.before,
             project: &self.project,
+            can_look: !matches!(self.agent.transport, Transport::Model(_)),
             agents: &lines,
             may_ask: question.may_ask,
             now: self.now,

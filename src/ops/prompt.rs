@@ -121,6 +121,7 @@ fn next_prompt(
         now,
         start: &start,
         ending,
+        tree: &place.project,
     });
     Ok(PromptReport {
         atom: intent.atom.clone(),

@@ -4,6 +4,7 @@
 //! or not regular.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::Read,
     path::{Path, PathBuf},
@@ -82,13 +83,30 @@ impl Reader {
 
     /// Whether a file of the project, not too deep, has such a name.
     pub(super) fn any_file(&self, fits: impl Fn(&str) -> bool) -> bool {
-        let mut todo = vec![(String::new(), 0)];
+        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+        let fits = |path: &str| name(path).is_some_and(|name| fits(&name));
+        !self.walk(|path| !fits(path))
+    }
+
+    /// The paths of files that are not too deep, those at the top first.
+    pub(super) fn files(&self, files_max: usize) -> Vec<String> {
+        let mut files = Vec::new();
+        self.walk(|path| {
+            files.push(path.to_owned());
+            files.len() < files_max
+        });
+        files
+    }
+
+    /// Visits files until one says no; false then.
+    fn walk(&self, mut goes_on: impl FnMut(&str) -> bool) -> bool {
+        let mut todo = VecDeque::from([(String::new(), 0)]);
         let mut seen = 0;
-        while let Some((dir, depth)) = todo.pop() {
+        while let Some((dir, depth)) = todo.pop_front() {
             for name in self.names(if dir.is_empty() { "." } else { &dir }) {
                 seen += 1;
                 if seen > WALK_NAMES_MAX {
-                    return false;
+                    return true;
                 }
                 let path = if dir.is_empty() {
                     name.clone()
@@ -98,15 +116,15 @@ impl Reader {
                 let Ok(meta) = self.root.join(&path).symlink_metadata() else {
                     continue;
                 };
-                if meta.is_file() && fits(&name) {
-                    return true;
+                if meta.is_file() && !goes_on(&path) {
+                    return false;
                 }
                 let is_walked = !name.starts_with('.') && !NOT_WALKED.contains(&name.as_str());
                 if meta.is_dir() && depth < DEPTH_MAX && is_walked {
-                    todo.push((path, depth + 1));
+                    todo.push_back((path, depth + 1));
                 }
             }
         }
-        false
+        true
     }
 }

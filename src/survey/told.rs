@@ -26,10 +26,12 @@ const WORKFLOWS: &str = ".github/workflows";
 /// Workflows that are told.
 const WORKFLOWS_MAX: usize = 2;
 const WORKFLOW_BYTES_MAX: usize = 2 << 10;
+/// Names of files that are told.
+const NAMES_MAX: usize = 200;
 
 /// The words of a project, and the commands that a survey of it found.
 pub fn words(project: &Path, survey: &Survey) -> ProjectWords {
-    let mut texts = Vec::new();
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
     if let Some(reader) = Reader::open(project) {
         for (names, bytes_max) in FILES {
             let mut found = names
@@ -42,13 +44,20 @@ pub fn words(project: &Path, survey: &Survey) -> ProjectWords {
         let paths = names.map(|name| format!("{WORKFLOWS}/{name}"));
         let told = paths.filter_map(|path| beginning(&reader, &path, WORKFLOW_BYTES_MAX));
         texts.extend(told.take(WORKFLOWS_MAX));
+        files = reader.files(NAMES_MAX);
     }
     let commands = survey.checks.iter().chain(&survey.setup);
     let line = |one: &super::Proposal| format!("{}  ({})", one.text, one.from);
     ProjectWords {
         texts,
+        files,
         commands: commands.map(line).collect(),
     }
+}
+
+/// The words of a tree in which nothing is ignored.
+pub fn words_of(tree: &Path) -> ProjectWords {
+    words(tree, &super::survey(tree, &|_| false))
 }
 
 fn beginning(reader: &Reader, path: &str, bytes_max: usize) -> Option<ProjectText> {

@@ -32,6 +32,7 @@ pub(super) fn no_files() -> PromptFiles<'static> {
 pub(super) fn next(world: &World, atom: &str, files: PromptFiles<'_>) -> Prompt {
     let next = next_attempt(world, &AtomId::new(atom)).expect("a task");
     attempt(&PromptInputs {
+        project: None,
         world: &next.world,
         intent: &next.intent,
         now: NOW,

@@ -13,6 +13,7 @@ use crate::{
     agent::InputFile,
     evidence,
     store::StatePlace,
+    survey,
     workspace::{KeptPatch, Workspaces},
 };
 
@@ -34,6 +35,8 @@ pub struct PromptRequest<'a> {
     pub now: UnixMillis,
     pub start: &'a TreeStart,
     pub ending: Ending,
+    /// The tree that is told of where the agent cannot look.
+    pub tree: &'a Path,
 }
 
 impl ToldPrompt {
@@ -46,6 +49,8 @@ impl ToldPrompt {
         let dir = place.attempts().join(request.intent.id.as_str());
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
+        let is_blind = request.ending == Ending::Answer;
+        let words = is_blind.then(|| survey::words_of(request.tree));
         let prompt = prompt::attempt(&PromptInputs {
             world,
             intent: request.intent,
@@ -55,6 +60,7 @@ impl ToldPrompt {
                 patches: &named(&patches, &dir),
                 start: request.start,
             },
+            project: words.as_ref(),
             ending: request.ending,
         });
         Self { prompt, patches }
