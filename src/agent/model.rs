@@ -215,9 +215,9 @@ fn no_worker(model: &AskedModel) -> Outcome {
     }
 }
 
-/// The purpose that answers are kept for.
+/// The purpose that answers are kept for: this very attempt, and none with the same number.
 fn bound(intent: &Intent) -> String {
-    format!("{}/{}", intent.id, intent.context)
+    format!("{}/{}", intent.id, intent.identity())
 }
 
 /// The prompt with all that lies beside it: a model can open no file.

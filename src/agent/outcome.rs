@@ -8,7 +8,7 @@ use std::{io, path::Path};
 
 use descent_core::{
     event::{
-        AgentEnd, Outcome,
+        Outcome,
         record::{self, OutcomeRecord},
     },
     state::Intent,
@@ -29,7 +29,6 @@ pub fn record(
     outcome: &Outcome,
     is_paid: bool,
 ) -> Result<(), AgentError> {
-    let keeps_answers = will_go_on(outcome);
     let outcome = outcome.clone();
     let record = OutcomeRecord { intent, outcome };
     let text = record.text();
@@ -38,27 +37,11 @@ pub fn record(
         false => write(dir, text.as_bytes()),
     };
     // From here on the outcome counts, and another attempt under this number asks anew.
-    let written = written.and_then(|()| match keeps_answers {
-        true => Ok(()),
-        false => super::model::kept::forget(dir),
-    });
+    let written = written.and_then(|()| super::model::kept::forget(dir));
     written.map_err(|source| AgentError::Unwritable {
         path: dir.to_owned(),
         source,
     })
-}
-
-/// Whether the same attempt will be made again at no cost, and can go on with the answers that it has.
-fn will_go_on(outcome: &Outcome) -> bool {
-    matches!(
-        outcome.agent_end,
-        Some(
-            AgentEnd::Limited { .. }
-                | AgentEnd::Silent { .. }
-                | AgentEnd::Protocol(_)
-                | AgentEnd::Unavailable { .. }
-        )
-    )
 }
 
 /// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name

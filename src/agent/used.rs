@@ -1,7 +1,7 @@
 //! The usage that an attempt has told so far, on disk while it goes on: for other processes, and for the next run after a
 //! kill of the loop.
 //!
-//! Invariant: a record counts as missing unless it is whole, and of this attempt in this context. Not here: how often it is
+//! Invariant: a record counts as missing unless it is whole, and of this very attempt. Not here: how often it is
 //! written (`driver`).
 
 use std::{io, path::Path};
@@ -20,7 +20,8 @@ const BYTES_MAX: u64 = 4096;
 #[derive(Debug, Serialize, Deserialize)]
 struct UsageRecord {
     attempt: String,
-    context: String,
+    /// Of the attempt's intent.
+    identity: String,
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
@@ -33,7 +34,7 @@ struct UsageRecord {
 pub fn keep_usage(dir: &Path, intent: &Intent, usage: &Usage) -> io::Result<()> {
     let record = UsageRecord {
         attempt: intent.id.to_string(),
-        context: intent.context.to_string(),
+        identity: intent.identity().to_string(),
         calls: usage.calls,
         input_tokens: usage.tokens.input,
         output_tokens: usage.tokens.output,
@@ -52,7 +53,7 @@ pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
     let bytes = files::read(&dir.join(NAME), BYTES_MAX).ok()?;
     let record: UsageRecord = serde_json::from_slice(&bytes).ok()?;
     let is_its_own =
-        record.attempt == intent.id.as_str() && record.context == intent.context.as_str();
+        record.attempt == intent.id.as_str() && record.identity == intent.identity().as_str();
     let tokens = Tokens::new(
         record.input_tokens,
         record.output_tokens,

@@ -103,14 +103,25 @@ fn going_on(
         let session = agent::session(&attempts, intent)?;
         let is_same_agent =
             intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
-        // A model that is asked has left nothing in its workspace.
-        let is_as_left = agents.is_asked(intent)
+        // A model that is asked has left nothing in its workspace; its answers are to the state as it was.
+        let is_asked = agents.is_asked(intent);
+        if is_asked && is_corrected_since(state, intent) {
+            return None;
+        }
+        let is_as_left = is_asked
             || leftovers::is_as_left(place, session.slot, &intent.id)
                 && workspaces.trees().is_some();
         let can = is_same_agent && agents.goes_on(intent) && is_as_left;
         can.then(|| (intent.id.clone(), session))
     });
     sessions.collect()
+}
+
+/// Whether a person changed anything since an attempt began.
+fn is_corrected_since(state: &State, intent: &Intent) -> bool {
+    let times = state.corrections.iter();
+    let mut times = times.filter_map(|one| one.data.timestamp.as_ref());
+    times.any(|at| *at >= intent.at)
 }
 
 impl Loop<'_> {

@@ -275,4 +275,12 @@ impl Intent {
     pub fn digest(&self) -> Digest {
         Digest::of(doc::canonical(&self.node()).as_bytes())
     }
+
+    /// The digest that stays while an attempt goes on: another run gives it another epoch. No two attempts share it, of
+    /// another agreement neither, since it holds the moment of the intent.
+    pub fn identity(&self) -> Digest {
+        let mut intent = self.clone();
+        intent.epoch = Epoch::default();
+        intent.digest()
+    }
 }
