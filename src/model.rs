@@ -14,6 +14,7 @@ mod sse;
 #[cfg(test)]
 pub(crate) mod tests;
 mod throttle;
+mod told;
 mod wire;
 
 use std::time::Duration;

@@ -293,7 +293,7 @@ fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
         ModelError::Login { .. } => unavailable(AgentLack::Key),
         ModelError::Credit { .. } => unavailable(AgentLack::Credit),
         ModelError::NoModel { .. } => unavailable(AgentLack::Model),
-        ModelError::Refused { .. } => unavailable(AgentLack::Provider),
+        ModelError::Refused { .. } | ModelError::KeyInAnswer => unavailable(AgentLack::Provider),
         ModelError::Context { .. } => unavailable(AgentLack::Context),
         ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
         ModelError::Silent { after } => AgentEnd::Silent {

@@ -17,7 +17,7 @@ use super::{
     http::{self, AskTry, TryFault},
     key::ProviderKey,
     remembered::{AnswerForm, FormMemory},
-    retry::{self, TRIES_MAX, WAITS_MAX},
+    retry::{self, WAITS_MAX},
     server::ServerProbe,
     throttle::Throttle,
     wire::{BodyForm, estimated},
@@ -292,7 +292,7 @@ impl AskPatience {
         context: AskContext<'_>,
     ) -> Result<Duration, ModelError> {
         let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, context.seed));
-        if self.tries < context.tries_max.min(TRIES_MAX) && wait <= self.left() {
+        if self.tries < context.tries_max.min(retry::tries_max(error)) && wait <= self.left() {
             self.waited += wait;
             return Ok(wait);
         }

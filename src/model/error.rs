@@ -8,8 +8,6 @@ use descent_core::id::UnixMillis;
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a stream at most, with all its events.
 pub const STREAM_BYTES_MAX: usize = 8 << 20;
-/// Characters of a server's own words that are kept.
-const WORDS_CHARS_MAX: usize = 300;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
@@ -44,6 +42,8 @@ pub enum ModelError {
     Broken { words: String },
     #[error("the answer does not end: it has more than {what}")]
     Endless { what: String },
+    #[error("the answer held the key that was sent with its question, and was refused")]
+    KeyInAnswer,
 }
 
 impl ModelError {
@@ -58,7 +58,8 @@ impl ModelError {
             | Self::Limited { .. }
             | Self::Silent { .. }
             | Self::Broken { .. }
-            | Self::Endless { .. } => "E-PROVIDER",
+            | Self::Endless { .. }
+            | Self::KeyInAnswer => "E-PROVIDER",
         }
     }
 
@@ -76,6 +77,9 @@ impl ModelError {
             Self::Endless { .. } => {
                 format!("limit the answer: agents.{name}.max_answer = 8000 (tokens)")
             }
+            Self::KeyInAnswer => format!(
+                "trust this server with no key; if agents.{name}.key holds no secret, take it out or shorten it to 7 letters"
+            ),
         }
     }
 
@@ -92,15 +96,4 @@ impl ModelError {
                 .to_owned(),
         }
     }
-}
-
-/// The words of a server in one line, cut.
-pub(super) fn cut(words: &str) -> String {
-    let shown = words.chars().map(|c| match c.is_control() {
-        true => ' ',
-        false => c,
-    });
-    let line: String = shown.take(WORDS_CHARS_MAX * 4).collect();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(WORDS_CHARS_MAX).collect()
 }

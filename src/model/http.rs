@@ -11,11 +11,12 @@ use tokio::time::timeout;
 
 use super::{
     AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion,
-    error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX, cut},
+    error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX},
     key::ProviderKey,
     retry::{self, RetryWords, may_repeat},
     sse::{StreamFault, StreamReader},
-    wire::{AnswerSoFar, BodyForm, EventError, ServerFault},
+    told::ServerTexts,
+    wire::{AnswerFault, AnswerSoFar, BodyForm, EventError, ServerFault},
 };
 use crate::config::provider::Provider;
 
@@ -61,7 +62,10 @@ pub(super) fn client(is_secure: bool) -> Result<Client, ModelError> {
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| ModelError::Refused {
-        words: format!("no secure connection can be made here: {}", caused(&error)),
+        words: format!(
+            "no secure connection can be made here: {}",
+            caused(&error, ServerTexts::new(None))
+        ),
         hint: "install the certificates of the system (the package ca-certificates)".to_owned(),
     })
 }
@@ -81,27 +85,26 @@ impl AskTry<'_> {
         let response = response.map_err(|error| self.unsent(error))?;
         let status = response.status();
         if status.is_redirection() {
-            return Err(TryFault::Never(redirected(&response)));
+            return Err(TryFault::Never(self.redirected(&response)));
         }
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
         let kind = response.headers().get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
-        match kind.as_str() {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        match kind.to_ascii_lowercase().as_str() {
             "text/event-stream" | "" => self.events(response).await,
             "application/json" => self.whole(response).await,
             _ => Err(TryFault::Never(ModelError::foreign(format!(
                 "the server answers with {}, and not with events",
-                cut(&kind)
+                self.texts().words(kind)
             )))),
         }
+    }
+
+    fn texts(&self) -> ServerTexts<'_> {
+        ServerTexts::new(self.key)
     }
 
     fn unsent(&self, error: reqwest::Error) -> TryFault {
@@ -110,7 +113,11 @@ impl AskTry<'_> {
             true => "cannot be connected to",
             false => "broke the connection",
         };
-        let words = format!("{} {what}: {}", self.provider.base_url, caused(&error));
+        let words = format!(
+            "{} {what}: {}",
+            self.provider.base_url,
+            caused(&error, self.texts())
+        );
         match is_never && error.is_builder() {
             true => TryFault::Never(ModelError::foreign(words)),
             false => again(ModelError::broken(words)),
@@ -118,7 +125,7 @@ impl AskTry<'_> {
     }
 
     async fn events(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
-        let (mut reader, mut so_far) = (StreamReader::default(), AnswerSoFar::default());
+        let (mut reader, mut so_far) = (StreamReader::default(), AnswerSoFar::new(self.texts()));
         let (mut all, mut told) = (0, None);
         while let Some(bytes) = self.chunk(&mut response, all == 0).await? {
             all += bytes.len();
@@ -155,7 +162,7 @@ impl AskTry<'_> {
         };
         let chunk = timeout(most, response.chunk()).await;
         let chunk = chunk.map_err(|_| silent(most))?;
-        let chunk = chunk.map_err(|error| cut_off(&caused(&error)))?;
+        let chunk = chunk.map_err(|error| cut_off(&caused(&error, self.texts())))?;
         Ok(chunk.map(|chunk| chunk.to_vec()))
     }
 
@@ -168,7 +175,7 @@ impl AskTry<'_> {
                 return Err(endless(format!("{} MiB", STREAM_BYTES_MAX >> 20)));
             }
         }
-        let mut so_far = AnswerSoFar::default();
+        let mut so_far = AnswerSoFar::new(self.texts());
         let body: Value = serde_json::from_slice(&body)
             .map_err(|_| again(ModelError::broken("the server's answer is no JSON")))?;
         let taken = self.provider.wire.text(&body, &mut so_far);
@@ -179,15 +186,14 @@ impl AskTry<'_> {
         self.answer(so_far)
     }
 
-    fn answer(&self, so_far: AnswerSoFar) -> Result<ModelAnswer, TryFault> {
+    fn answer(&self, so_far: AnswerSoFar<'_>) -> Result<ModelAnswer, TryFault> {
         let has_usage = so_far.tokens.is_some();
-        let answer = so_far.whole(self.question);
-        let mut answer = answer.ok_or_else(|| cut_off("before the end of the answer"))?;
+        let answer = so_far.whole(self.question).map_err(|fault| match fault {
+            AnswerFault::Cut => cut_off("before the end of the answer"),
+            AnswerFault::HoldsKey => again(ModelError::KeyInAnswer),
+        })?;
         if !has_usage {
             self.observer.used(self.number, &answer.tokens);
-        }
-        if let Some(key) = self.key {
-            answer.text = key.hide_in(answer.text);
         }
         Ok(answer)
     }
@@ -216,14 +222,11 @@ impl AskTry<'_> {
                 break;
             }
         }
-        let fault = ServerFault::of_body(&String::from_utf8_lossy(&body));
+        let fault = ServerFault::of_body(&String::from_utf8_lossy(&body), self.texts());
         self.judged(status, fault, words)
     }
 
-    fn judged(&self, status: StatusCode, mut fault: ServerFault, retry: RetryWords) -> TryFault {
-        if let Some(key) = self.key {
-            fault.words = key.hide_in(fault.words);
-        }
+    fn judged(&self, status: StatusCode, fault: ServerFault, retry: RetryWords) -> TryFault {
         let says = |any: &[&str]| fault.says(any);
         let told = match fault.words.as_str() {
             "" => format!("the server answers {}", status.as_u16()),
@@ -269,6 +272,19 @@ impl AskTry<'_> {
                 after: retry.after,
             },
             false => TryFault::Never(error),
+        }
+    }
+
+    fn redirected(&self, response: &Response) -> ModelError {
+        let to = response.headers().get(header::LOCATION);
+        let to = to.and_then(|to| to.to_str().ok()).unwrap_or_default();
+        let to = self.texts().words(to.split('?').next().unwrap_or_default());
+        ModelError::Refused {
+            words: format!(
+                "the server sends on to {to} ({}), and a key is sent nowhere else",
+                response.status().as_u16()
+            ),
+            hint: "write the address that it names into `base_url`, if you trust it".to_owned(),
         }
     }
 
@@ -339,19 +355,6 @@ fn stream_fault(fault: StreamFault) -> TryFault {
     }
 }
 
-fn redirected(response: &Response) -> ModelError {
-    let to = response.headers().get(header::LOCATION);
-    let to = to.and_then(|to| to.to_str().ok()).unwrap_or_default();
-    let to = cut(to.split('?').next().unwrap_or_default());
-    ModelError::Refused {
-        words: format!(
-            "the server sends on to {to} ({}), and a key is sent nowhere else",
-            response.status().as_u16()
-        ),
-        hint: "write the address that it names into `base_url`, if you trust it".to_owned(),
-    }
-}
-
 /// The time of day after that wait.
 pub(super) fn until(wait: Duration) -> UnixMillis {
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -359,10 +362,10 @@ pub(super) fn until(wait: Duration) -> UnixMillis {
 }
 
 /// The innermost cause of an error, without its address.
-pub(super) fn caused(error: &reqwest::Error) -> String {
+fn caused(error: &reqwest::Error, texts: ServerTexts<'_>) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
         cause = next;
     }
-    cut(&cause.to_string())
+    texts.words(&cause.to_string())
 }

@@ -19,8 +19,12 @@ use crate::{
 
 const BYTES_MAX: usize = 16 << 10;
 const OTHERS: u32 = 0o077;
+/// A shorter key is one of those that local servers want and do not look at, and is a word of many answers.
+const HIDDEN_BYTES_MIN: usize = 8;
 /// Stands in the place of a key in the words of a server.
 const HIDDEN: &str = "[key]";
+/// How often a text may be escaped.
+const LAYERS_MAX: usize = 4;
 
 pub(super) struct ProviderKey(Secret);
 
@@ -69,14 +73,68 @@ impl ProviderKey {
         Some(value)
     }
 
-    /// A text without the key, should a server tell it.
-    pub(super) fn hide_in(&self, text: String) -> String {
-        let Secret(key) = &self.0;
-        match text.contains(key) {
-            true => text.replace(key, HIDDEN),
-            false => text,
+    /// A text without the key, should a server tell it. Of one that tells it in disguise nothing is left.
+    pub(super) fn hide_in(&self, text: &str) -> String {
+        let hidden = match self.is_hidden() {
+            true => text.replace(&self.0.0, HIDDEN),
+            false => text.to_owned(),
+        };
+        match self.is_in(&hidden) {
+            true => HIDDEN.to_owned(),
+            false => hidden,
         }
     }
+
+    /// Whether a text holds the key: as it is, or escaped as in JSON texts, addresses and scripts.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        if !self.is_hidden() {
+            return false;
+        }
+        let key = self.0.0.as_bytes();
+        let mut layer = text.as_bytes().to_vec();
+        for _ in 0..=LAYERS_MAX {
+            if layer.windows(key.len()).any(|part| part == key) {
+                return true;
+            }
+            let below = without_escapes(&layer);
+            if below == layer {
+                return false;
+            }
+            layer = below;
+        }
+        false
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.0.0.len() >= HIDDEN_BYTES_MIN
+    }
+
+    #[cfg(test)]
+    pub(super) fn planted(text: &str) -> Self {
+        Self(Secret(text.to_owned()))
+    }
+}
+
+/// The bytes with one layer of escapes undone: `\u0041`, `\x41`, `\/` and `%41`.
+fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((first, after)) = rest.split_first() {
+        let (byte, used) = match (first, after) {
+            (b'\\', [b'u', b'0', b'0', high, low, ..]) => (of_hex(*high, *low), 5),
+            (b'\\', [b'x', high, low, ..]) => (of_hex(*high, *low), 3),
+            (b'\\', [sign @ (b'/' | b'\\' | b'"' | b'\''), ..]) => (Some(*sign), 1),
+            (b'%', [high, low, ..]) => (of_hex(*high, *low), 2),
+            _ => (None, 0),
+        };
+        plain.push(byte.unwrap_or(*first));
+        rest = after.get(byte.map_or(0, |_| used)..).unwrap_or_default();
+    }
+    plain
+}
+
+fn of_hex(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 /// A text that is overwritten when it is dropped.
@@ -196,7 +254,7 @@ mod tests {
             assert!(header.is_sensitive());
             assert!(!format!("{header:?}").contains("planted"));
             assert_eq!(header.as_bytes(), b"Bearer sk-planted");
-            let told = "no such key: sk-planted!".to_owned();
+            let told = "no such key: sk-planted!";
             assert_eq!(key.hide_in(told), "no such key: [key]!");
         }
     }

@@ -7,12 +7,16 @@ use std::time::Duration;
 use descent_core::id::Digest;
 use reqwest::{StatusCode, header::HeaderMap};
 
+use super::ModelError;
 use crate::clock;
 
 /// Tries of a question at most.
 pub const TRIES_MAX: u32 = 10;
 /// All waits of one question at most.
 pub(super) const WAITS_MAX: Duration = Duration::from_secs(60);
+
+/// How often a model is asked that repeats the key in its answer.
+const KEY_TRIES_MAX: u32 = 3;
 
 const FIRST_MS: u64 = 500;
 const LONGEST_MS: u64 = 8_000;
@@ -68,6 +72,14 @@ pub(super) fn time_ms() -> u64 {
 pub(super) fn may_repeat(status: StatusCode, words: RetryWords) -> bool {
     let by_status = matches!(status.as_u16(), 408 | 409 | 429 | 500..);
     words.may.unwrap_or(by_status)
+}
+
+/// Tries at most of a question that ends so.
+pub(super) fn tries_max(error: &ModelError) -> u32 {
+    match error {
+        ModelError::KeyInAnswer => KEY_TRIES_MAX,
+        _ => TRIES_MAX,
+    }
 }
 
 /// The wait before the try after `tries`, where the server names none. The same question waits alike.

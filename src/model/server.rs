@@ -9,7 +9,7 @@ use reqwest::{Client, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{ModelError, key::ProviderKey};
+use super::{ModelError, key::ProviderKey, told::ServerTexts};
 use crate::config::provider::Provider;
 
 /// How long a server may take to tell something about itself.
@@ -58,7 +58,8 @@ impl ServerProbe<'_> {
                     .await
             }
         };
-        look.models = list.as_ref().and_then(models);
+        let texts = ServerTexts::new(self.key);
+        look.models = list.as_ref().and_then(|list| models(list, texts));
         if self.provider.is_vendor() {
             return look;
         }
@@ -176,9 +177,9 @@ async fn tell(request: reqwest::RequestBuilder) -> Option<Value> {
     timeout(TELL_MAX, told).await.ok().flatten()
 }
 
-fn models(list: &Value) -> Option<Vec<String>> {
+fn models(list: &Value, texts: ServerTexts<'_>) -> Option<Vec<String>> {
     let models = list.get("data")?.as_array()?.iter().take(MODELS_MAX);
-    let ids = models.filter_map(|one| one.get("id")?.as_str().map(str::to_owned));
+    let ids = models.filter_map(|one| Some(texts.words(one.get("id")?.as_str()?)));
     Some(ids.collect())
 }
 

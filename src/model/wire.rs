@@ -11,8 +11,10 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::{
-    AnswerStop, ModelAnswer, ModelQuestion, Speaker, TokenCounts, error::TEXT_BYTES_MAX,
+    AnswerStop, ModelAnswer, ModelQuestion, Speaker, TokenCounts,
+    error::TEXT_BYTES_MAX,
     key::ProviderKey,
+    told::{KeyInAnswer, ServerTexts},
 };
 use crate::config::provider::{Provider, Wire};
 
@@ -35,11 +37,12 @@ pub(super) struct BodyForm {
 }
 
 /// An answer while it comes.
-#[derive(Debug, Default)]
-pub(super) struct AnswerSoFar {
-    pub(super) text: String,
+#[derive(Debug)]
+pub(super) struct AnswerSoFar<'a> {
+    texts: ServerTexts<'a>,
+    text: String,
     pub(super) tokens: Option<TokenCounts>,
-    pub(super) stop: Option<AnswerStop>,
+    stop: Option<AnswerStop>,
     /// The words of a refusal.
     refusal: String,
     /// Parts of the text came already.
@@ -56,7 +59,27 @@ pub(super) enum EventError {
     TooLong,
 }
 
-impl AnswerSoFar {
+/// Why what came is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerFault {
+    /// The server did not say why it ended.
+    Cut,
+    HoldsKey,
+}
+
+impl<'a> AnswerSoFar<'a> {
+    pub(super) fn new(texts: ServerTexts<'a>) -> Self {
+        Self {
+            texts,
+            text: String::new(),
+            tokens: None,
+            stop: None,
+            refusal: String::new(),
+            has_parts: false,
+            is_over: false,
+        }
+    }
+
     fn add(&mut self, text: &str) {
         self.has_parts |= !text.is_empty();
         self.text.push_str(text);
@@ -66,10 +89,9 @@ impl AnswerSoFar {
         self.tokens.get_or_insert_default()
     }
 
-    /// The whole answer; `None` where the server did not say why it ended.
-    pub(super) fn whole(self, question: &ModelQuestion) -> Option<ModelAnswer> {
-        let stop = match self.stop? {
-            _ if !self.refusal.is_empty() => AnswerStop::Refused(self.refusal),
+    pub(super) fn whole(self, question: &ModelQuestion) -> Result<ModelAnswer, AnswerFault> {
+        let stop = match self.stop.ok_or(AnswerFault::Cut)? {
+            _ if !self.refusal.is_empty() => AnswerStop::Refused(self.texts.words(&self.refusal)),
             stop => stop,
         };
         let told = self.tokens.filter(|told| told.input + told.output > 0);
@@ -79,11 +101,9 @@ impl AnswerSoFar {
             is_estimated: true,
             ..TokenCounts::default()
         });
-        Some(ModelAnswer {
-            text: self.text,
-            tokens,
-            stop,
-        })
+        let text = self.texts.answer(self.text);
+        let text = text.map_err(|KeyInAnswer| AnswerFault::HoldsKey)?;
+        Ok(ModelAnswer { text, tokens, stop })
     }
 }
 
@@ -176,13 +196,13 @@ impl Wire {
     }
 
     /// Takes in the data of one event.
-    pub(super) fn event(self, data: &str, so_far: &mut AnswerSoFar) -> Result<(), EventError> {
+    pub(super) fn event(self, data: &str, so_far: &mut AnswerSoFar<'_>) -> Result<(), EventError> {
         if data.trim() == DONE {
             so_far.is_over = true;
             return Ok(());
         }
         let event: Value = serde_json::from_str(data).map_err(|_| EventError::Foreign)?;
-        if let Some(fault) = ServerFault::in_event(&event) {
+        if let Some(fault) = ServerFault::in_event(&event, so_far.texts) {
             return Err(EventError::Server(fault));
         }
         match self {
@@ -194,8 +214,8 @@ impl Wire {
     }
 
     /// Takes in a whole answer, from a server that does not stream.
-    pub(super) fn text(self, body: &Value, so_far: &mut AnswerSoFar) -> Result<(), EventError> {
-        if let Some(fault) = ServerFault::in_event(body) {
+    pub(super) fn text(self, body: &Value, so_far: &mut AnswerSoFar<'_>) -> Result<(), EventError> {
+        if let Some(fault) = ServerFault::in_event(body, so_far.texts) {
             return Err(EventError::Server(fault));
         }
         match self {
@@ -207,7 +227,7 @@ impl Wire {
     }
 }
 
-fn within(so_far: &AnswerSoFar) -> Result<(), EventError> {
+fn within(so_far: &AnswerSoFar<'_>) -> Result<(), EventError> {
     match so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
         true => Err(EventError::TooLong),
         false => Ok(()),

@@ -49,16 +49,16 @@ pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm
     body
 }
 
-pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar<'_>) {
     choice(event, "/choices/0/delta", so_far);
 }
 
-pub(super) fn whole(body: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn whole(body: &Value, so_far: &mut AnswerSoFar<'_>) {
     choice(body, "/choices/0/message", so_far);
     so_far.is_over = true;
 }
 
-fn choice(event: &Value, at: &str, so_far: &mut AnswerSoFar) {
+fn choice(event: &Value, at: &str, so_far: &mut AnswerSoFar<'_>) {
     so_far.add(text_at(event, &format!("{at}/content")));
     let refusal = text_at(event, &format!("{at}/refusal"));
     so_far.refusal.push_str(refusal);

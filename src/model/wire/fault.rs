@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::text_at;
-use crate::model::error::cut;
+use crate::model::told::ServerTexts;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::model) struct ServerFault {
@@ -31,24 +31,24 @@ const STATUS_OF_KIND: [(&str, u16); 13] = [
 
 impl ServerFault {
     /// The fault in an event, if it tells one.
-    pub(super) fn in_event(event: &Value) -> Option<Self> {
+    pub(super) fn in_event(event: &Value, texts: ServerTexts<'_>) -> Option<Self> {
         let error = event.get("error").filter(|error| !error.is_null());
         let is_error = matches!(text_at(event, "/type"), "error" | "response.failed");
-        (error.is_some() || is_error).then(|| Self::of_value(event))
+        (error.is_some() || is_error).then(|| Self::of_value(event, texts))
     }
 
     /// The fault in the body of a status that is no good one.
-    pub(in crate::model) fn of_body(body: &str) -> Self {
+    pub(in crate::model) fn of_body(body: &str, texts: ServerTexts<'_>) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(value) => Self::of_value(&value),
+            Ok(value) => Self::of_value(&value, texts),
             Err(_) => Self {
                 kind: String::new(),
-                words: cut(body),
+                words: texts.words(body),
             },
         }
     }
 
-    fn of_value(value: &Value) -> Self {
+    fn of_value(value: &Value, texts: ServerTexts<'_>) -> Self {
         let places = ["/error", "/response/error", ""];
         let found = places
             .into_iter()
@@ -63,7 +63,7 @@ impl ServerFault {
         let kinds: Vec<&str> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
         Self {
             kind: kinds.join(" ").to_lowercase(),
-            words: cut(&words),
+            words: texts.words(&words),
         }
     }
 

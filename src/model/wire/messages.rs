@@ -35,7 +35,7 @@ pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm
     body
 }
 
-pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar<'_>) {
     match text_at(event, "/type") {
         "message_start" => usage(event, "/message/usage", so_far),
         "content_block_start" => so_far.add(text_at(event, "/content_block/text")),
@@ -51,7 +51,7 @@ pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar) {
     }
 }
 
-pub(super) fn whole(body: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn whole(body: &Value, so_far: &mut AnswerSoFar<'_>) {
     usage(body, "/usage", so_far);
     for block in list_at(body, "/content") {
         if text_at(block, "/type") == "text" {
@@ -63,7 +63,7 @@ pub(super) fn whole(body: &Value, so_far: &mut AnswerSoFar) {
 }
 
 /// A later event tells the sum so far, and may leave out what it does not change.
-fn usage(event: &Value, at: &str, so_far: &mut AnswerSoFar) {
+fn usage(event: &Value, at: &str, so_far: &mut AnswerSoFar<'_>) {
     let Some(usage) = event.pointer(at).filter(|usage| usage.is_object()) else {
         return;
     };
@@ -77,7 +77,7 @@ fn usage(event: &Value, at: &str, so_far: &mut AnswerSoFar) {
     tokens.output = tokens.output.max(count_at(usage, "/output_tokens"));
 }
 
-fn stop(reason: &str, so_far: &mut AnswerSoFar) {
+fn stop(reason: &str, so_far: &mut AnswerSoFar<'_>) {
     so_far.stop = match reason {
         "" => return,
         "max_tokens" | "model_context_window_exceeded" => Some(AnswerStop::Length),

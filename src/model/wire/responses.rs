@@ -37,7 +37,7 @@ pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm
     body
 }
 
-pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar<'_>) {
     match text_at(event, "/type") {
         "response.output_text.delta" => so_far.add(text_at(event, "/delta")),
         "response.refusal.delta" => so_far.refusal.push_str(text_at(event, "/delta")),
@@ -55,7 +55,7 @@ pub(super) fn event(event: &Value, so_far: &mut AnswerSoFar) {
     }
 }
 
-pub(super) fn whole(response: &Value, so_far: &mut AnswerSoFar) {
+pub(super) fn whole(response: &Value, so_far: &mut AnswerSoFar<'_>) {
     let mut text = String::new();
     for one in list_at(response, "/output") {
         text.push_str(&item(one, so_far));
@@ -80,7 +80,7 @@ pub(super) fn whole(response: &Value, so_far: &mut AnswerSoFar) {
 }
 
 /// The text of a message; a refusal is noted apart.
-fn item(item: &Value, so_far: &mut AnswerSoFar) -> String {
+fn item(item: &Value, so_far: &mut AnswerSoFar<'_>) -> String {
     let mut text = String::new();
     for part in list_at(item, "/content") {
         match text_at(part, "/type") {

@@ -2,6 +2,7 @@
 
 mod faults;
 mod kept;
+mod keys;
 mod refused;
 mod thinks;
 
@@ -26,6 +27,9 @@ use crate::{
 /// In small letters, as the scripted model compares it.
 pub(crate) const KEY: &str = "sk-planted-8c1f6b0e5d";
 
+/// The letter `k` of it, as a server may escape it.
+const ESCAPED: &str = "u006b";
+
 /// A wire by its name in a configuration, and the path of its base.
 pub(crate) const WIRES: [(&str, &str); 3] =
     [("messages", ""), ("chat", "/v1"), ("responses", "/v1")];
@@ -38,10 +42,14 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn start(world: &World, answer: &Value, more: &[&str]) -> Self {
+        Self::start_with(world, answer, KEY, more)
+    }
+
+    pub(crate) fn start_with(world: &World, answer: &Value, key: &str, more: &[&str]) -> Self {
         let text = answer
             .as_str()
             .map_or_else(|| answer.to_string(), str::to_owned);
-        let args = [&["--answer", &text, "--key", KEY], more].concat();
+        let args = [&["--answer", &text, "--key", key], more].concat();
         Self::logging(world.out("requests"), &args)
     }
 
@@ -138,7 +146,12 @@ pub(crate) fn with_key(dir: &Path) -> Vec<PathBuf> {
                 fs::File::open(&path)
                     .and_then(|mut file| file.read_to_end(&mut bytes))
                     .unwrap();
-                if bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()) {
+                let has = |what: &str| {
+                    bytes
+                        .windows(what.len())
+                        .any(|part| part == what.as_bytes())
+                };
+                if has(KEY) || has(ESCAPED) {
                     found.push(path);
                 }
             }
