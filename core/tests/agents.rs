@@ -409,6 +409,7 @@ fn an_agent_that_cannot_be_used_stops_the_run_and_costs_nothing() {
         (AgentLack::Model, "a model that is not there"),
         (AgentLack::Provider, "refuses"),
         (AgentLack::Context, "is too small"),
+        (AgentLack::Unreachable, "is not there"),
     ] {
         let atoms = json!({"A": task(json!({})), "B": task(json!({}))});
         let mut run = Loop::new(&json!({}), &atoms);

@@ -173,7 +173,7 @@ pub(super) async fn made(
     };
     let mut take = |answer: &ModelAnswer| {
         heard.with(|heard| heard.message(&answer.text));
-        heard.ended(end_of(answer));
+        heard.ended(end_of(answer, model));
         repairs.next(&heard)
     };
     let talked = tokio::select! {
@@ -272,13 +272,22 @@ fn usage_of(tokens: &TokenCounts) -> Usage {
     }
 }
 
-fn end_of(answer: &ModelAnswer) -> AgentEnd {
+fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
     match &answer.stop {
         AnswerStop::Done => AgentEnd::Done,
-        AnswerStop::Length => {
-            AgentEnd::OutOfTurns("its answer has more tokens than it may write".to_owned())
-        }
+        AnswerStop::Length => AgentEnd::CutShort(length_words(model)),
         AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
+    }
+}
+
+/// The place at which an answer was cut, with the setting that is to be raised.
+fn length_words(model: &AskedModel) -> String {
+    let (name, wire) = (&model.name, model.provider.wire);
+    match model.provider.max_answer.or(talk::answer_tokens(wire)) {
+        Some(most) => format!("it was cut after {most} tokens; raise agents.{name}.max_answer"),
+        None => format!(
+            "its server cut it; set agents.{name}.max_answer, or give the server a larger context"
+        ),
     }
 }
 
@@ -290,7 +299,12 @@ fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
     };
     match error {
         ModelError::Key { .. } => unavailable(AgentLack::NoKey),
-        ModelError::Login { .. } => unavailable(AgentLack::Key),
+        ModelError::Login { .. } | ModelError::Keyless { .. } => unavailable(AgentLack::Key),
+        ModelError::Unreachable { .. } => AgentEnd::Unavailable {
+            kind: AgentLack::Unreachable,
+            words: error.to_string(),
+            variable: None,
+        },
         ModelError::Credit { .. } => unavailable(AgentLack::Credit),
         ModelError::NoModel { .. } => unavailable(AgentLack::Model),
         ModelError::Refused { .. } | ModelError::KeyInAnswer => unavailable(AgentLack::Provider),
@@ -300,6 +314,9 @@ fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
             ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
         },
         ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
-        ModelError::Endless { .. } => AgentEnd::OutOfTurns(error.to_string()),
+        ModelError::Endless { .. } => {
+            let hint = error.hint(name.as_str());
+            AgentEnd::CutShort(format!("{error} ({hint})"))
+        }
     }
 }

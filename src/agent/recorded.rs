@@ -18,6 +18,7 @@ pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
         Some(AgentEnd::Done) => "done",
         Some(AgentEnd::Refused(_)) => "refused",
         Some(AgentEnd::OutOfTurns(_)) => "turns",
+        Some(AgentEnd::CutShort(_)) => "of a provider",
         Some(AgentEnd::Silent { .. }) => "silent",
         Some(AgentEnd::Protocol(_)) => "protocol",
         Some(AgentEnd::Limited { .. }) => "limited",
@@ -26,9 +27,11 @@ pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
             AgentLack::Credit => "credit",
             AgentLack::Key => "key",
             AgentLack::Missing => "missing",
-            AgentLack::NoKey | AgentLack::Model | AgentLack::Provider | AgentLack::Context => {
-                "of a provider"
-            }
+            AgentLack::NoKey
+            | AgentLack::Model
+            | AgentLack::Provider
+            | AgentLack::Context
+            | AgentLack::Unreachable => "of a provider",
         },
     }
 }

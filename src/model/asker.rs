@@ -25,7 +25,7 @@ use super::{
 use crate::{
     config::provider::{KeySource, Provider, Wire},
     files::private,
-    process::Programs,
+    process::{Programs, Timer},
 };
 
 /// Tokens that are kept free for an answer, where nothing says how long it may be.
@@ -82,6 +82,7 @@ impl std::fmt::Debug for AskContext<'_> {
 struct AskPatience {
     tries: u32,
     waited: Duration,
+    since: Timer,
 }
 
 impl AskPatience {
@@ -130,6 +131,7 @@ impl Asker {
         let mut patience = AskPatience {
             tries: 0,
             waited: Duration::ZERO,
+            since: Timer::start(),
         };
         loop {
             let entered = throttle.enter(provider.max_parallel, patience.left());
@@ -292,7 +294,14 @@ impl AskPatience {
         context: AskContext<'_>,
     ) -> Result<Duration, ModelError> {
         let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, context.seed));
-        if self.tries < context.tries_max.min(retry::tries_max(error)) && wait <= self.left() {
+        let left = match error {
+            // It may be starting. To connect takes time too.
+            ModelError::Unreachable { .. } => WAITS_MAX
+                .min(context.limits.first_byte)
+                .saturating_sub(self.since.elapsed()),
+            _ => self.left(),
+        };
+        if self.tries < context.tries_max.min(retry::tries_max(error)) && wait <= left {
             self.waited += wait;
             return Ok(wait);
         }

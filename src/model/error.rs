@@ -16,6 +16,12 @@ pub enum ModelError {
     Key { what: String, hint: String },
     #[error("the server takes no such key ({status}): {words}")]
     Login { status: u16, words: String },
+    /// It wants a key, and none is configured.
+    #[error("the server wants a key ({status}), and none is configured: {words}")]
+    Keyless { status: u16, words: String },
+    /// Nobody answers there.
+    #[error("cannot connect to {address}: is the server up? ({cause})")]
+    Unreachable { address: String, cause: String },
     #[error("the account has no credit left: {words}")]
     Credit { words: String },
     #[error("the server has no model `{model}`: {words}")]
@@ -50,7 +56,8 @@ impl ModelError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Key { .. } => "E-KEY",
-            Self::Login { .. } => "E-AGENT-LOGIN",
+            Self::Login { .. } | Self::Keyless { .. } => "E-AGENT-LOGIN",
+            Self::Unreachable { .. } => "E-AGENT-UNREACHABLE",
             Self::Credit { .. } => "E-AGENT-CREDIT",
             Self::NoModel { .. } => "E-MODEL",
             Self::Context { .. } => "E-CONTEXT",
@@ -69,6 +76,12 @@ impl ModelError {
             Self::Key { hint, .. } | Self::Refused { hint, .. } => hint.clone(),
             Self::Context { hint, .. } => hint.replace("NAME", name),
             Self::Login { .. } => format!("put a key that works where agents.{name}.key says"),
+            Self::Keyless { .. } => {
+                format!("name the place of a key: agents.{name}.key = {{env = \"…\"}}")
+            }
+            Self::Unreachable { .. } => {
+                format!("start the server, or mend agents.{name}.base_url")
+            }
             Self::Credit { .. } => "give the account credit, or name another agent".to_owned(),
             Self::NoModel { .. } => format!("name a model that it has in agents.{name}.model"),
             Self::Limited { .. } | Self::Silent { .. } | Self::Broken { .. } => {
@@ -78,7 +91,7 @@ impl ModelError {
                 format!("limit the answer: agents.{name}.max_answer = 8000 (tokens)")
             }
             Self::KeyInAnswer => format!(
-                "trust this server with no key; if agents.{name}.key holds no secret, take it out or shorten it to 7 letters"
+                "use another server and another key; if agents.{name}.key is no secret, leave it out"
             ),
         }
     }

@@ -82,7 +82,7 @@ impl AskTry<'_> {
             .json(&body);
         let response = timeout(self.limits.first_byte, request.send()).await;
         let response = response.map_err(|_| silent(self.limits.first_byte))?;
-        let response = response.map_err(|error| self.unsent(error))?;
+        let response = response.map_err(|error| self.unsent(&error))?;
         let status = response.status();
         if status.is_redirection() {
             return Err(TryFault::Never(self.redirected(&response)));
@@ -107,20 +107,23 @@ impl AskTry<'_> {
         ServerTexts::new(self.key)
     }
 
-    fn unsent(&self, error: reqwest::Error) -> TryFault {
-        let is_never = error.is_builder() || error.is_request() && !error.is_connect();
-        let what = match error.is_connect() {
-            true => "cannot be connected to",
-            false => "broke the connection",
-        };
-        let words = format!(
-            "{} {what}: {}",
-            self.provider.base_url,
-            caused(&error, self.texts())
-        );
-        match is_never && error.is_builder() {
-            true => TryFault::Never(ModelError::foreign(words)),
-            false => again(ModelError::broken(words)),
+    fn unsent(&self, error: &reqwest::Error) -> TryFault {
+        let address = self.provider.base_url.clone();
+        let cause = caused(error, self.texts());
+        if error.is_builder() {
+            return TryFault::Never(ModelError::foreign(format!("{address}: {cause}")));
+        }
+        if !error.is_connect() {
+            let words = format!("{address} broke the connection: {cause}");
+            return again(ModelError::broken(words));
+        }
+        match cause.contains("certificate") {
+            true => TryFault::Never(ModelError::Refused {
+                words: format!("the certificate of {address} is not taken: {cause}"),
+                hint: "add the authority that signed it to the certificates of the system, or mend `base_url`"
+                    .to_owned(),
+            }),
+            false => again(ModelError::Unreachable { address, cause }),
         }
     }
 
@@ -239,6 +242,10 @@ impl AskTry<'_> {
             status @ (401 | 403) => ModelError::Login {
                 status,
                 words: words(),
+            status @ (401 | 403) if self.key.is_none() => ModelError::Keyless {
+                status,
+                words: words(),
+            },
             },
             404 | 400 if self.names_model(&fault) => ModelError::NoModel {
                 model: self.provider.model.clone(),

@@ -21,6 +21,8 @@ pub enum AgentEnd {
     Refused(String),
     /// It ran out of turns or tokens of its own.
     OutOfTurns(String),
+    /// Its answer was cut at the greatest length, or has no end.
+    CutShort(String),
     /// It said nothing for so long.
     Silent { ms: u64 },
     /// It broke its protocol.
@@ -55,6 +57,8 @@ words! {
         Provider = "provider",
         /// A question does not fit into its context
         Context = "context",
+        /// Its server cannot be connected to
+        Unreachable = "unreachable",
     }
 }
 
@@ -76,9 +80,10 @@ impl AgentEnd {
         to.text(END, self.word());
         match self {
             AgentEnd::Done => {}
-            AgentEnd::Refused(words) | AgentEnd::OutOfTurns(words) | AgentEnd::Protocol(words) => {
-                to.text(WORDS, words);
-            }
+            AgentEnd::Refused(words)
+            | AgentEnd::OutOfTurns(words)
+            | AgentEnd::CutShort(words)
+            | AgentEnd::Protocol(words) => drop(to.text(WORDS, words)),
             AgentEnd::Silent { ms } => drop(to.put("ms", Node::uint(*ms))),
             AgentEnd::Limited { until } => {
                 to.some("until_ms", until.map(|until| Node::uint(until.0)));
@@ -105,6 +110,7 @@ impl AgentEnd {
             AgentEnd::Done => "is done".into(),
             AgentEnd::Refused(words) => with("the model refused", words),
             AgentEnd::OutOfTurns(words) => with("the agent ran out of turns", words),
+            AgentEnd::CutShort(words) => with("the answer was too long", words),
             AgentEnd::Silent { ms } => format!("the agent said nothing for {} s", ms / 1_000),
             AgentEnd::Protocol(words) => with("the agent broke its protocol", words),
             AgentEnd::Limited { .. } => "its provider takes no more for now".into(),
@@ -117,6 +123,7 @@ impl AgentEnd {
             AgentEnd::Done => "done",
             AgentEnd::Refused(_) => "refused",
             AgentEnd::OutOfTurns(_) => "out_of_turns",
+            AgentEnd::CutShort(_) => "cut_short",
             AgentEnd::Silent { .. } => "silent",
             AgentEnd::Protocol(_) => "protocol",
             AgentEnd::Limited { .. } => "limited",
@@ -131,6 +138,7 @@ impl AgentEnd {
             "done" => Some(AgentEnd::Done),
             "refused" => Some(AgentEnd::Refused(words)),
             "out_of_turns" => Some(AgentEnd::OutOfTurns(words)),
+            "cut_short" => Some(AgentEnd::CutShort(words)),
             "silent" => Some(AgentEnd::Silent {
                 ms: fields.count("ms")?,
             }),

@@ -362,6 +362,7 @@ mod tests {
             AgentEnd::Done,
             AgentEnd::Refused("no".into()),
             AgentEnd::OutOfTurns("200".into()),
+            AgentEnd::CutShort("max_answer".into()),
             AgentEnd::Silent { ms: 600_000 },
             AgentEnd::Protocol("no line".into()),
             AgentEnd::Limited { until: None },

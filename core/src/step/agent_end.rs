@@ -45,7 +45,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
     }
     match end {
         AgentEnd::Done => {}
-        AgentEnd::Refused(_) | AgentEnd::OutOfTurns(_) => {
+        AgentEnd::Refused(_) | AgentEnd::OutOfTurns(_) | AgentEnd::CutShort(_) => {
             let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
             attempt_end::failed(transaction, id, failure);
         }

@@ -37,6 +37,7 @@ impl Unavailable {
             AgentLack::Model => format!("the agent {agent} names a model that is not there"),
             AgentLack::Provider => format!("the server of the agent {agent} refuses"),
             AgentLack::Context => format!("the context of the agent {agent} is too small"),
+            AgentLack::Unreachable => format!("the server of the agent {agent} is not there"),
         };
         let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
         let words = match words.trim() {
@@ -75,6 +76,12 @@ impl Unavailable {
             ),
             AgentLack::Provider => (AgentTrouble::Provider, MEND.into()),
             AgentLack::Context => (AgentTrouble::Context, MEND.into()),
+            AgentLack::Unreachable => (
+                AgentTrouble::Unreachable,
+                format!(
+                    "start the server, or mend agents.{agent}.base_url in descent.toml, then descent run"
+                ),
+            ),
         };
         let mut moves: Vec<String> = name_it.into_iter().collect();
         moves.push(mend);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{AskedModel, kept::KeptAnswers};
 use crate::{
+    config::provider::Wire,
     model::{
         AskContext, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn, Speaker,
         TRIES_MAX,
@@ -19,6 +20,11 @@ const TURNS_MAX: usize = 16;
 const ANSWER_TOKENS: u64 = 8_192;
 const SYSTEM: &str =
     "You are a careful engineer. You answer exactly in the form that is asked for.";
+
+/// Tokens of an answer at most that this program names by itself.
+pub(super) fn answer_tokens(wire: Wire) -> Option<u64> {
+    (wire == Wire::Messages).then_some(ANSWER_TOKENS)
+}
 
 /// One talk.
 pub(super) struct ModelTalk<'a> {

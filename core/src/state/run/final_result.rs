@@ -94,6 +94,8 @@ words! {
         Provider = "E-PROVIDER",
         /// A question does not fit into the context of a provider
         Context = "E-CONTEXT",
+        /// The server of a provider cannot be connected to
+        Unreachable = "E-AGENT-UNREACHABLE",
     }
 }
 

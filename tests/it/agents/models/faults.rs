@@ -18,7 +18,7 @@ enum Follows {
 
 use Follows::{End, Failure, Plan};
 
-const FAULTS: [(&[&str], Follows); 24] = [
+const FAULTS: [(&[&str], Follows); 27] = [
     (&["cut", "--fault-times", "1"], Plan(2)),
     (&["cut-event", "--fault-times", "1"], Plan(2)),
     (&["cut-letter", "--fault-times", "1"], Plan(2)),
@@ -34,6 +34,15 @@ const FAULTS: [(&[&str], Follows); 24] = [
     (&["endless"], Failure("the answer does not end")),
     (&["100mb"], Failure("the answer does not end")),
     (&["refusal"], Failure("refused")),
+    (
+        &["length"],
+        Failure("it was cut after 8192 tokens; raise agents.thinker.max_answer"),
+    ),
+    (
+        &["length"],
+        Failure("its server cut it; set agents.thinker.max_answer"),
+    ),
+    (&["length"], Failure("the answer was too long")),
     (&["silence"], Failure("said nothing for")),
     (&["hang"], Failure("said nothing for")),
     (&["400"], End("E-PROVIDER", "the request is invalid")),
@@ -128,4 +137,68 @@ fn a_wait_inside_of_a_question_stands_in_the_log_of_its_attempt() {
         "{log}"
     );
     assert_eq!(model.questions().len(), 3);
+}
+
+/// The port in an address.
+fn port(address: &str) -> &str {
+    address.rsplit(':').next().unwrap_or_default()
+}
+
+#[test]
+fn a_server_that_is_not_there_ends_the_run_at_no_cost_and_the_next_run_asks_again() {
+    let world = World::new();
+    let model = Model::start(&world, &fragment(), &[]);
+    configure(&world, &model, "chat", "/v1", "first_event = \"1s\"");
+    align(&world, json!({"max_attempts": 1}));
+    let address = model.address.clone();
+    drop(model);
+    let ran = run(&world).expect(69);
+    let words = format!("cannot connect to {address}/v1: is the server up? (Connection refused");
+    let state = world.state();
+    let result = &state["run"]["last_result"];
+    assert_eq!(result["code"], "E-AGENT-UNREACHABLE", "{result}");
+    assert!(result.to_string().contains(&words), "{result}");
+    assert_eq!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
+    assert!(
+        ran.stdout.contains("next: start the server"),
+        "{}",
+        ran.stdout
+    );
+    let doctor = start(&world, &["doctor", "--json"]).wait();
+    assert!(doctor.stdout.contains(&words), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("E-AGENT-UNREACHABLE"));
+    let _model = Model::start(&world, &fragment(), &["--port", port(&address)]);
+    run(&world).expect(0);
+}
+
+#[test]
+fn a_server_that_is_starting_is_waited_for() {
+    let world = World::new();
+    let model = Model::start(&world, &fragment(), &[]);
+    configure(&world, &model, "messages", "", "");
+    align(&world, json!({"max_attempts": 1}));
+    let address = model.address.clone();
+    drop(model);
+    let mut running = start(&world, &["run"]);
+    let log = world.repo().join(".descent/attempts/N.1/output.log");
+    let waits = || std::fs::read_to_string(&log).unwrap_or_default();
+    wait_for("the wait to be told", || waits().contains("[waits"));
+    let model = Model::start(&world, &fragment(), &["--port", port(&address)]);
+    running.wait().expect(0);
+    assert_eq!(model.questions().len(), 1);
+}
+
+#[test]
+fn a_server_that_wants_a_key_where_none_is_configured_says_so() {
+    let world = World::new();
+    let model = Model::start(&world, &fragment(), &[]);
+    configure(&world, &model, "chat", "/v1", "");
+    let text = world.read("descent.toml");
+    let text = text.replace("key = {env = \"THINKER_KEY\"}\n", "");
+    world.write("descent.toml", &text);
+    align(&world, json!({"max_attempts": 1}));
+    run(&world).expect(69);
+    let result = world.state()["run"]["last_result"].to_string();
+    assert!(result.contains("agents.thinker.key = {env = "), "{result}");
+    assert!(result.contains("E-AGENT-LOGIN"), "{result}");
 }
