@@ -261,8 +261,8 @@ fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
     run.end_one(AgentEnd::Limited { until: Some(until) });
     let waits = &run.world.state.run.waits;
     assert_eq!(
-        (waits[0].atom.as_str(), waits[0].agent.as_str()),
-        ("A", "claude")
+        (waits[0].atom.clone(), waits[0].agent.as_str()),
+        (Some("A".into()), "claude")
     );
     assert_eq!(waits[0].until, until.rfc3339());
     run.pass(7_199_000);

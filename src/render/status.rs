@@ -139,7 +139,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     for wait in status.waits.iter().take(RUNNING_MAX) {
         let words = format!(
             "{} for {} until {}",
-            wait.atom,
+            wait.name(),
             wait.agent,
             line(&wait.until)
         );

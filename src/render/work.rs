@@ -88,9 +88,7 @@ fn stage(stage: Stage) -> &'static str {
 fn wait_row(wait: &WaitView, now: UnixMillis) -> Line {
     let until = moment(&wait.until).unwrap_or(now);
     let left = age(until.0.saturating_sub(now.0));
-    let row = Line::new()
-        .put(Meaning::Unknown, "◦ ")
-        .strong(wait.atom.as_str());
+    let row = Line::new().put(Meaning::Unknown, "◦ ").strong(wait.name());
     row.dim(format!(
         "  waits {left} for {} (until {})",
         wait.agent,

@@ -145,11 +145,14 @@ record! {
 }
 
 record! {
-    /// An atom that waits until the provider of its agent takes more
+    /// An atom, or a question, that waits until the provider of its agent takes more
     #[derive(PartialEq)]
     pub struct AgentWait {
         required[program] agent: AgentName,
-        required[program] atom: AtomId,
+        /// Absent for a question that is no atom's
+        optional[program] atom: AtomId,
+        /// The role that such a question is for
+        optional[program] role: Role,
         always[program] until: String,
     }
 }

@@ -127,7 +127,8 @@ fn wait_for(transaction: &mut Transaction, atom: &AtomId, agent: &AgentName, ms:
     };
     waits.push(AgentWait {
         agent: agent.clone(),
-        atom: atom.clone(),
+        atom: Some(atom.clone()),
+        role: None,
         until: until.clone(),
         extra: Default::default(),
     });

@@ -20,7 +20,9 @@ use crate::{
     event::{ConsultAnswer, ConsultEnd, Event},
     id::{AgentName, ConsultId, Digest, UnixMillis},
     rating,
-    state::{Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths},
+    state::{
+        AgentWait, Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths,
+    },
     verdict,
     world::Unavailable,
 };
@@ -28,6 +30,9 @@ use crate::{
 /// Brings the question in flight into line with what is wanted now.
 pub(super) fn follow(transaction: &mut Transaction) {
     let wanted = unrated::wanted(transaction);
+    if !is_waiting(transaction) {
+        forget_wait(transaction);
+    }
     if let Some(asked) = transaction.state.run.consult.clone() {
         let is_over = transaction.state.run.status != RunStatus::Running;
         let is_gone = asked
@@ -184,7 +189,34 @@ fn wait(transaction: &mut Transaction, asked: &Consult, check: &Check, told: Opt
     transaction.session.base_again_at_ms = Some(transaction.active_in(wait_ms));
     let until = UnixMillis(transaction.now().0.saturating_add(wait_ms)).rfc3339();
     let because = format!("its provider takes no more until {until}");
+    forget_wait(transaction);
+    transaction.run().waits.push(AgentWait {
+        agent: asked.agent.clone(),
+        atom: None,
+        role: Some(asked.role),
+        until,
+        extra: Default::default(),
+    });
     tell(transaction, asked, check, None, &because, 0);
+}
+
+/// Whether the same is asked again later.
+fn is_waiting(transaction: &Transaction) -> bool {
+    let again_ms = transaction.session.base_again_at_ms;
+    let is_running = transaction.state.run.status == RunStatus::Running;
+    is_running && again_ms.is_some_and(|again_ms| again_ms > transaction.session.active_ms)
+}
+
+fn forget_wait(transaction: &mut Transaction) {
+    if transaction
+        .state
+        .run
+        .waits
+        .iter()
+        .any(|wait| wait.atom.is_none())
+    {
+        transaction.run().waits.retain(|wait| wait.atom.is_some());
+    }
 }
 
 fn tell(

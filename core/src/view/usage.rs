@@ -66,18 +66,32 @@ impl TokensView {
     }
 }
 
-/// An atom that waits until the provider of its agent takes more.
+/// An atom, or a question to a role, that waits until the provider of its agent takes more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitView {
-    pub atom: AtomId,
+    /// Absent for a question that is no atom's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atom: Option<AtomId>,
+    /// The role of such a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     pub agent: AgentName,
     pub until: String,
+}
+
+impl WaitView {
+    /// The atom or the role.
+    pub fn name(&self) -> &str {
+        let role = self.role.as_deref().unwrap_or_default();
+        self.atom.as_ref().map_or(role, AtomId::as_str)
+    }
 }
 
 pub fn waits(state: &State) -> Vec<WaitView> {
     let view = |wait: &AgentWait| WaitView {
         atom: wait.atom.clone(),
+        role: wait.role.map(|role| role.word().into()),
         agent: wait.agent.clone(),
         until: wait.until.clone(),
     };

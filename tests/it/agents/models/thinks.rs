@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-use super::{Model, WIRES, run, with_key};
-use crate::world::{World, plan, task, with};
+use super::{Model, WIRES, run, start, with_key};
+use crate::{
+    support::world::wait_for,
+    world::{World, plan, task, with},
+};
 
 /// A configuration in which the model has that role beside a worker by command.
 fn configure(world: &World, model: &Model, wire: &str, base: &str, role: &str) {
@@ -18,18 +21,48 @@ fn configure(world: &World, model: &Model, wire: &str, base: &str, role: &str) {
     );
 }
 
+/// A plan of a note that is rated.
+fn align_rated(world: &World) {
+    let mut plan = plan(
+        &["test -f note"],
+        json!({}),
+        json!({"A1": task("echo clear > note")}),
+    );
+    let command = plan["objective"]["base_case"].clone();
+    plan["objective"]["base_case"] = json!({"all": [command, {"quality": "it is readable"}]});
+    world.align(&plan);
+}
+
+#[test]
+fn a_wait_for_the_limit_of_a_judge_is_shown_with_its_agent_and_its_end() {
+    let world = World::new();
+    align_rated(&world);
+    let answer = json!({"score": 0.9, "because": "it is"});
+    let model = Model::start(&world, &answer, &["--fault", "429:3600"]);
+    configure(&world, &model, "chat", "/v1", "judge");
+    let mut running = start(&world, &["run"]);
+    let waits = || world.state()["run"]["waits"].clone();
+    wait_for("the wait to be told", || waits()[0]["role"] == "judge");
+    let until = waits()[0]["until"].as_str().unwrap().to_owned();
+    assert_eq!(waits()[0]["agent"], "thinker");
+    let status = world.descent(&["status"]).expect(0);
+    let shown = format!("judge for thinker until {until}");
+    status.shows(&shown);
+    let told = world.status()["waits"][0].clone();
+    assert_eq!(
+        told,
+        json!({"role": "judge", "agent": "thinker", "until": until})
+    );
+    running.signal(rustix::process::Signal::TERM);
+    running.wait();
+    assert_eq!(waits(), json!(null));
+}
+
 #[test]
 fn a_model_judges_the_result_by_each_wire_and_is_asked_once() {
     for (wire, base) in WIRES {
         let world = World::new();
-        let mut plan = plan(
-            &["test -f note"],
-            json!({}),
-            json!({"A1": task("echo clear > note")}),
-        );
-        let command = plan["objective"]["base_case"].clone();
-        plan["objective"]["base_case"] = json!({"all": [command, {"quality": "it is readable"}]});
-        world.align(&plan);
+        align_rated(&world);
         let model = Model::start(&world, &json!({"score": 0.9, "because": "it is"}), &[]);
         configure(&world, &model, wire, base, "judge");
         run(&world).expect(0);
