@@ -3,6 +3,7 @@
 //! Invariant: a key leaves this room in one header alone, marked as sensitive. No answer, text of a server or wait is
 //! without a maximum. Not here: roles, attempts, and where an answer is kept (`agent`).
 
+mod apart;
 mod asker;
 mod error;
 mod http;

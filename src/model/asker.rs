@@ -13,7 +13,7 @@ use reqwest::Client;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, NoObserver, ServerLook,
+    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, NoObserver, ServerLook, apart,
     http::{self, AskTry, TryFault},
     key::ProviderKey,
     remembered::{AnswerForm, FormMemory},
@@ -118,7 +118,7 @@ impl Asker {
     ) -> Result<ModelAnswer, ModelError> {
         let provider = context.provider;
         let key = self.key(context)?;
-        let client = self.client(provider)?;
+        let (client, threads) = (self.client(provider)?, threads()?);
         let look = match provider.is_vendor() {
             true => ServerLook::default(),
             false => self.look(context).await?,
@@ -148,6 +148,7 @@ impl Asker {
             };
             let one = AskTry {
                 client: &client,
+                threads,
                 provider,
                 question,
                 key: key.as_deref(),
@@ -207,6 +208,7 @@ impl Asker {
         let (key, client) = (self.key(context)?, self.client(provider)?);
         let probe = ServerProbe {
             client: &client,
+            threads: threads()?,
             provider,
             key: key.as_deref(),
         };
@@ -316,6 +318,11 @@ impl AskPatience {
             (error, _) => error.clone(),
         })
     }
+}
+
+fn threads() -> Result<&'static Handle, ModelError> {
+    apart::threads()
+        .map_err(|error| ModelError::broken(format!("no thread can be started: {error}")))
 }
 
 /// The form that the server shall hold the answer to, where its wire has one.

@@ -7,10 +7,11 @@ use std::time::Duration;
 use descent_core::id::UnixMillis;
 use reqwest::{Client, Response, StatusCode, header, redirect::Policy};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::{runtime::Handle, time::timeout};
 
 use super::{
     AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion,
+    apart::Apart,
     error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX},
     key::ProviderKey,
     retry::{self, RetryWords, may_repeat},
@@ -28,6 +29,7 @@ const OVERLOADED: u16 = 429;
 /// One try of a question.
 pub(super) struct AskTry<'a> {
     pub(super) client: &'a Client,
+    pub(super) threads: &'a Handle,
     pub(super) provider: &'a Provider,
     pub(super) question: &'a ModelQuestion,
     pub(super) key: Option<&'a ProviderKey>,
@@ -80,7 +82,8 @@ impl AskTry<'_> {
             .headers(wire.headers(self.key))
             .header(header::ACCEPT, "text/event-stream")
             .json(&body);
-        let response = timeout(self.limits.first_byte, request.send()).await;
+        let sent = Apart::new(self.threads, request.send());
+        let response = timeout(self.limits.first_byte, sent).await;
         let response = response.map_err(|_| silent(self.limits.first_byte))?;
         let response = response.map_err(|error| self.unsent(&error))?;
         let status = response.status();
@@ -239,13 +242,13 @@ impl AskTry<'_> {
         let error = match status.as_u16() {
             402 => ModelError::Credit { words: words() },
             400 | 403 | 429 if says(SPENT) => ModelError::Credit { words: words() },
-            status @ (401 | 403) => ModelError::Login {
-                status,
-                words: words(),
             status @ (401 | 403) if self.key.is_none() => ModelError::Keyless {
                 status,
                 words: words(),
             },
+            status @ (401 | 403) => ModelError::Login {
+                status,
+                words: words(),
             },
             404 | 400 if self.names_model(&fault) => ModelError::NoModel {
                 model: self.provider.model.clone(),

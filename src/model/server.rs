@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use reqwest::{Client, header::HeaderMap};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{runtime::Handle, time::timeout};
 
-use super::{ModelError, key::ProviderKey, told::ServerTexts};
+use super::{ModelError, apart::Apart, key::ProviderKey, told::ServerTexts};
 use crate::config::provider::Provider;
 
 /// How long a server may take to tell something about itself.
@@ -40,6 +40,7 @@ pub struct ServerLook {
 /// One server, and the way to ask it.
 pub(super) struct ServerProbe<'a> {
     pub(super) client: &'a Client,
+    pub(super) threads: &'a Handle,
     pub(super) provider: &'a Provider,
     pub(super) key: Option<&'a ProviderKey>,
 }
@@ -99,7 +100,7 @@ impl ServerProbe<'_> {
             .post(address)
             .headers(self.headers())
             .json(&body);
-        let (show, loaded) = tokio::join!(tell(asked), self.of_root("/api/ps"));
+        let (show, loaded) = tokio::join!(self.tell(asked), self.of_root("/api/ps"));
         let set = show.as_ref().and_then(num_ctx);
         let now = loaded.as_ref().and_then(|list| {
             let models = list.get("models")?.as_array()?;
@@ -154,27 +155,30 @@ impl ServerProbe<'_> {
     }
 
     async fn get(&self, address: &str) -> Option<Value> {
-        tell(self.client.get(address).headers(self.headers())).await
+        self.tell(self.client.get(address).headers(self.headers()))
+            .await
+    }
+
+    /// A JSON text that a server tells, if it does so soon.
+    async fn tell(&self, request: reqwest::RequestBuilder) -> Option<Value> {
+        let told = Apart::new(self.threads, whole(request));
+        timeout(TELL_MAX, told).await.ok().flatten()
     }
 }
 
-/// A JSON text that a server tells, if it does so soon.
-async fn tell(request: reqwest::RequestBuilder) -> Option<Value> {
-    let told = async {
-        let mut response = request.send().await.ok()?;
-        if !response.status().is_success() {
+async fn whole(request: reqwest::RequestBuilder) -> Option<Value> {
+    let mut response = request.send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.ok()? {
+        body.extend_from_slice(&bytes);
+        if body.len() > BYTES_MAX {
             return None;
         }
-        let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.ok()? {
-            body.extend_from_slice(&bytes);
-            if body.len() > BYTES_MAX {
-                return None;
-            }
-        }
-        serde_json::from_slice(&body).ok()
-    };
-    timeout(TELL_MAX, told).await.ok().flatten()
+    }
+    serde_json::from_slice(&body).ok()
 }
 
 fn models(list: &Value, texts: ServerTexts<'_>) -> Option<Vec<String>> {

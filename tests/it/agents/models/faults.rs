@@ -1,5 +1,8 @@
 //! Each fault of a server, through the program: a good run in spite of it, a failed attempt, or an end with its code.
 
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Model, WIRES, align, configure, fragment, nothing_holds_the_key, run, start};
@@ -18,7 +21,7 @@ enum Follows {
 
 use Follows::{End, Failure, Plan};
 
-const FAULTS: [(&[&str], Follows); 27] = [
+const FAULTS: [(&[&str], Follows); 28] = [
     (&["cut", "--fault-times", "1"], Plan(2)),
     (&["cut-event", "--fault-times", "1"], Plan(2)),
     (&["cut-letter", "--fault-times", "1"], Plan(2)),
@@ -45,6 +48,7 @@ const FAULTS: [(&[&str], Follows); 27] = [
     (&["length"], Failure("the answer was too long")),
     (&["silence"], Failure("said nothing for")),
     (&["hang"], Failure("said nothing for")),
+    (&["promises"], Failure("said nothing for")),
     (&["400"], End("E-PROVIDER", "the request is invalid")),
     (&["401"], End("E-AGENT-LOGIN", "key")),
     (&["402"], End("E-AGENT-CREDIT", "no credit left")),
@@ -201,4 +205,23 @@ fn a_server_that_wants_a_key_where_none_is_configured_says_so() {
     let result = world.state()["run"]["last_result"].to_string();
     assert!(result.contains("agents.thinker.key = {env = "), "{result}");
     assert!(result.contains("E-AGENT-LOGIN"), "{result}");
+}
+
+#[test]
+fn a_server_that_promises_an_answer_without_end_delays_no_stop() {
+    let world = World::new();
+    let model = Model::start(&world, &fragment(), &["--fault", "promises"]);
+    configure(&world, &model, "chat", "/v1", "");
+    align(&world, json!({}));
+    let mut running = start(&world, &["run"]);
+    wait_for("the question", || model.questions().len() == 1);
+    std::thread::sleep(Duration::from_secs(1));
+    let since = Instant::now();
+    running.signal(Signal::TERM);
+    running.wait();
+    assert!(
+        since.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        since.elapsed()
+    );
 }
