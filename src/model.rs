@@ -8,8 +8,10 @@ mod asker;
 mod error;
 mod http;
 mod key;
+mod key_command;
 mod remembered;
 mod retry;
+mod secret;
 mod server;
 mod sse;
 #[cfg(test)]

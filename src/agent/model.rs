@@ -60,9 +60,9 @@ impl AskedModel {
     pub async fn look(
         &self,
         programs: &dyn Programs,
-        cwd: &Path,
+        mark: &str,
     ) -> Result<ServerLook, ModelError> {
-        self.asker.look(self.once(programs, cwd)).await
+        self.asker.look(self.once(programs, mark)).await
     }
 
     /// Asks once: no try after a failure, and nothing is kept.
@@ -72,18 +72,18 @@ impl AskedModel {
     pub async fn ask(
         &self,
         programs: &dyn Programs,
-        cwd: &Path,
+        mark: &str,
         question: &ModelQuestion,
     ) -> Result<ModelAnswer, ModelError> {
-        self.asker.ask(self.once(programs, cwd), question).await
+        self.asker.ask(self.once(programs, mark), question).await
     }
 
-    fn once<'a>(&'a self, programs: &'a dyn Programs, dir: &'a Path) -> AskContext<'a> {
+    fn once<'a>(&'a self, programs: &'a dyn Programs, mark: &'a str) -> AskContext<'a> {
         AskContext {
             provider: &self.provider,
             limits: self.ask_limits(),
             programs,
-            dir,
+            mark,
             observer: &NoObserver,
             seed: "",
             tries_max: 1,
@@ -166,7 +166,7 @@ pub(super) async fn made(
     let talk = ModelTalk {
         model,
         programs: attempt.programs,
-        cwd: &attempt.cwd,
+        mark: &attempt.mark,
         schema: schema.as_ref(),
         dir: &attempt.dir,
         observer: &observer,

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 4096;
 #[derive(Debug, Serialize, Deserialize)]
 struct UsageRecord {
     attempt: String,
-    /// Of the attempt's intent.
+    /// The identity of its intent.
     identity: String,
     calls: u64,
     input_tokens: u64,

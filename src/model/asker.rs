@@ -4,16 +4,16 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use reqwest::Client;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::{runtime::Handle, sync::OnceCell};
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, NoObserver, ServerLook, apart,
+    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, ServerLook, apart,
     http::{self, AskTry, TryFault},
     key::ProviderKey,
     remembered::{AnswerForm, FormMemory},
@@ -41,7 +41,7 @@ pub struct Asker(Arc<SharedAsker>);
 #[derive(Debug)]
 struct SharedAsker {
     throttles: Mutex<BTreeMap<String, Arc<Throttle>>>,
-    keys: Mutex<BTreeMap<KeySource, Arc<ProviderKey>>>,
+    keys: Mutex<BTreeMap<KeySource, Arc<OnceCell<Arc<ProviderKey>>>>>,
     clients: Mutex<BTreeMap<bool, Client>>,
     looks: Mutex<BTreeMap<(String, String), ServerLook>>,
     forms: FormMemory,
@@ -60,8 +60,8 @@ pub struct AskContext<'a> {
     pub provider: &'a Provider,
     pub limits: AskLimits,
     pub programs: &'a dyn Programs,
-    /// The directory in which the command of a key runs.
-    pub dir: &'a Path,
+    /// The mark of what asks: the command of a key has one below it.
+    pub mark: &'a str,
     pub observer: &'a dyn AskObserver,
     /// Distinguishes this question: its waits are drawn from it.
     pub seed: &'a str,
@@ -117,7 +117,7 @@ impl Asker {
         question: &ModelQuestion,
     ) -> Result<ModelAnswer, ModelError> {
         let provider = context.provider;
-        let key = self.key(context)?;
+        let key = self.key(context).await?;
         let (client, threads) = (self.client(provider)?, threads()?);
         let look = match provider.is_vendor() {
             true => ServerLook::default(),
@@ -205,7 +205,7 @@ impl Asker {
         if let Some(known) = locked(&self.0.looks, |looks| looks.get(&place).cloned()) {
             return Ok(known);
         }
-        let (key, client) = (self.key(context)?, self.client(provider)?);
+        let (key, client) = (self.key(context).await?, self.client(provider)?);
         let probe = ServerProbe {
             client: &client,
             threads: threads()?,
@@ -220,51 +220,28 @@ impl Asker {
         Ok(look)
     }
 
-    /// Reads the key of a provider, to see that it can be read.
+    /// Reads the key of a provider, to see that it can be read. A command is not run.
     ///
     /// # Errors
     /// If it cannot.
-    pub fn try_key(
-        &self,
-        provider: &Provider,
-        programs: &dyn Programs,
-        dir: &Path,
-    ) -> Result<(), ModelError> {
-        let limits = AskLimits {
-            first_byte: Duration::ZERO,
-            idle: Duration::ZERO,
-        };
-        let context = AskContext {
-            provider,
-            limits,
-            programs,
-            dir,
-            observer: &NoObserver,
-            seed: "",
-            tries_max: 1,
-        };
-        self.key(context).map(drop)
+    pub fn try_key(provider: &Provider) -> Result<(), ModelError> {
+        let source = provider.key.as_ref();
+        source.map_or(Ok(()), ProviderKey::is_there)
     }
 
-    fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<ProviderKey>>, ModelError> {
+    /// The key, read once; whoever else wants it waits for that.
+    async fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<ProviderKey>>, ModelError> {
         let Some(source) = &context.provider.key else {
             return Ok(None);
         };
-        if let Some(known) = locked(&self.0.keys, |keys| keys.get(source).cloned()) {
-            return Ok(Some(known));
-        }
-        let read = || ProviderKey::read(source, context.programs, context.dir);
-        let may_block = Handle::try_current()
-            .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let key = match (source, may_block) {
-            (KeySource::Command(_), true) => tokio::task::block_in_place(read),
-            _ => read(),
-        };
-        let key = Arc::new(key?);
-        locked(&self.0.keys, |keys| {
-            keys.insert(source.clone(), Arc::clone(&key))
+        let place = locked(&self.0.keys, |keys| {
+            Arc::clone(keys.entry(source.clone()).or_default())
         });
-        Ok(Some(key))
+        let read = async || {
+            let key = ProviderKey::read(source, context.programs, context.mark);
+            key.await.map(Arc::new)
+        };
+        place.get_or_try_init(read).await.cloned().map(Some)
     }
 
     /// A key that was not taken is read anew at the next question.

@@ -3,21 +3,16 @@
 //! Invariant: no text shows a key, and its bytes are overwritten when it is dropped. A file that others can read is
 //! refused.
 
-use std::{ffi::OsString, fmt, hint::black_box, os::unix::fs::MetadataExt, path::Path};
+use std::{ffi::OsString, fmt, os::unix::fs::MetadataExt, path::Path};
 
 use reqwest::header::HeaderValue;
 
-use super::ModelError;
-use crate::{
-    config::provider::KeySource,
-    files,
-    process::{
-        Programs, timeouts,
-        tool::{Tool, ToolError},
-    },
+use super::{
+    ModelError, key_command,
+    secret::{KEY_BYTES_MAX, Secret},
 };
+use crate::{config::provider::KeySource, files, process::Programs};
 
-const BYTES_MAX: usize = 16 << 10;
 const OTHERS: u32 = 0o077;
 /// A shorter key is one of those that local servers want and do not look at, and is a word of many answers.
 const HIDDEN_BYTES_MIN: usize = 8;
@@ -35,25 +30,35 @@ impl fmt::Debug for ProviderKey {
 }
 
 impl ProviderKey {
-    /// Reads it. A command blocks until it ends.
-    pub(super) fn read(
+    /// Reads it. A command has a mark below this one.
+    pub(super) async fn read(
         source: &KeySource,
         programs: &dyn Programs,
-        dir: &Path,
+        mark: &str,
     ) -> Result<Self, ModelError> {
         let text = match source {
             KeySource::Env(name) => of_variable(name),
             KeySource::File(path) => of_file(path),
-            KeySource::Command(command) => of_command(command, programs, dir),
+            KeySource::Command(command) => key_command::printed(command, programs, mark).await,
         }?;
         Self::of_text(text, source)
     }
 
+    /// Whether it can be read. A command is not tried.
+    pub(super) fn is_there(source: &KeySource) -> Result<(), ModelError> {
+        let text = match source {
+            KeySource::Env(name) => of_variable(name),
+            KeySource::File(path) => of_file(path),
+            KeySource::Command(_) => return Ok(()),
+        }?;
+        Self::of_text(text, source).map(drop)
+    }
+
     fn of_text(text: Secret, source: &KeySource) -> Result<Self, ModelError> {
-        let key = Secret(text.0.trim().to_owned());
-        let fault = match key.0.as_str() {
+        let key = Secret::new(text.text().trim().to_owned());
+        let fault = match key.text() {
             "" => "is empty",
-            text if text.len() > BYTES_MAX => "gives more than 16 KiB",
+            text if text.len() > KEY_BYTES_MAX => "gives more than 16 KiB",
             text if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 "gives something that is no key: it has spaces, or signs that no header takes"
             }
@@ -67,16 +72,16 @@ impl ProviderKey {
 
     /// The value of a header, with words before the key.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
-        let text = Secret(format!("{before}{}", self.0.0));
-        let mut value = HeaderValue::from_str(&text.0).ok()?;
+        let text = Secret::new(format!("{before}{}", self.0.text()));
+        let mut value = HeaderValue::from_str(text.text()).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// A text without the key, should a server tell it. Of one that tells it in disguise nothing is left.
+    /// A text without the key, should a server tell it. A text that tells it in disguise is hidden whole.
     pub(super) fn hide_in(&self, text: &str) -> String {
         let hidden = match self.is_hidden() {
-            true => text.replace(&self.0.0, HIDDEN),
+            true => text.replace(self.0.text(), HIDDEN),
             false => text.to_owned(),
         };
         match self.is_in(&hidden) {
@@ -90,7 +95,7 @@ impl ProviderKey {
         if !self.is_hidden() {
             return false;
         }
-        let key = self.0.0.as_bytes();
+        let key = self.0.text().as_bytes();
         let mut layer = text.as_bytes().to_vec();
         for _ in 0..=LAYERS_MAX {
             if layer.windows(key.len()).any(|part| part == key) {
@@ -106,12 +111,12 @@ impl ProviderKey {
     }
 
     fn is_hidden(&self) -> bool {
-        self.0.0.len() >= HIDDEN_BYTES_MIN
+        self.0.text().len() >= HIDDEN_BYTES_MIN
     }
 
     #[cfg(test)]
     pub(super) fn planted(text: &str) -> Self {
-        Self(Secret(text.to_owned()))
+        Self(Secret::new(text.to_owned()))
     }
 }
 
@@ -137,21 +142,10 @@ fn of_hex(high: u8, low: u8) -> Option<u8> {
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
-/// A text that is overwritten when it is dropped.
-struct Secret(String);
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.0).into_bytes();
-        bytes.fill(0);
-        black_box(&bytes);
-    }
-}
-
 fn of_variable(name: &str) -> Result<Secret, ModelError> {
     let text = std::env::var_os(name).map(OsString::into_string);
     match text {
-        Some(Ok(text)) => Ok(Secret(text)),
+        Some(Ok(text)) => Ok(Secret::new(text)),
         Some(Err(_)) => Err(ModelError::Key {
             what: format!("the variable {name} is no text"),
             hint: format!("export {name} anew"),
@@ -180,48 +174,18 @@ fn of_file(path: &Path) -> Result<Secret, ModelError> {
             format!("chmod 600 {shown}"),
         ));
     }
-    let bytes = files::read(path, BYTES_MAX as u64).map_err(|error| {
+    let bytes = files::read(path, KEY_BYTES_MAX as u64).map_err(|error| {
         fault(
             format!("the file {shown}: {error}"),
             "it is a file with the key alone".to_owned(),
         )
     })?;
-    String::from_utf8(bytes).map(Secret).map_err(|_| {
+    String::from_utf8(bytes).map(Secret::new).map_err(|_| {
         fault(
             format!("the file {shown} is no text"),
             "it is a file with the key alone".to_owned(),
         )
     })
-}
-
-fn of_command(command: &str, programs: &dyn Programs, dir: &Path) -> Result<Secret, ModelError> {
-    let fault = |what: String| ModelError::Key {
-        what: format!("the command `{command}` {what}"),
-        hint: "run it by hand: it prints the key, and asks nothing".to_owned(),
-    };
-    let tool = Tool {
-        program: "/bin/sh".into(),
-        args: ["-c", command].map(OsString::from).to_vec(),
-        env: std::env::vars_os().collect(),
-        cwd: dir.to_owned(),
-        stdin: None,
-        wait_max: timeouts::ASK_MAX,
-        ends_with_us: true,
-    };
-    let told = programs.run_tool(&tool).map_err(|error| {
-        fault(match error {
-            ToolError::TooLong { waited, .. } => {
-                format!("did not end within {} s", waited.as_secs())
-            }
-            other => other.to_string(),
-        })
-    })?;
-    if !told.status.success() {
-        return Err(fault(format!("failed: {}", told.status)));
-    }
-    String::from_utf8(told.stdout)
-        .map(Secret)
-        .map_err(|_| fault("prints something that is no text".to_owned()))
 }
 
 #[cfg(test)]
@@ -230,25 +194,26 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
-    use crate::process::programs;
+    use crate::process::{prepare, programs};
 
-    fn read(source: &KeySource) -> Result<ProviderKey, ModelError> {
-        ProviderKey::read(source, &*programs::real(), Path::new("/"))
+    async fn read(source: &KeySource) -> Result<ProviderKey, ModelError> {
+        prepare().unwrap();
+        ProviderKey::read(source, &*programs::real(), "tests/key").await
     }
 
-    #[test]
-    fn a_key_is_read_from_its_place_and_never_shown() {
+    #[tokio::test]
+    async fn a_key_is_read_from_its_place_and_never_shown() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         fs::write(&path, "sk-planted\n").unwrap();
         let file = KeySource::File(path.clone());
-        let open = read(&file).unwrap_err();
+        let open = read(&file).await.unwrap_err();
         assert_eq!(open.code(), "E-KEY");
         assert!(open.hint("a").starts_with("chmod 600 "), "{open}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let by_command = KeySource::Command("echo sk-planted".to_owned());
         for source in [file, by_command] {
-            let key = read(&source).unwrap();
+            let key = read(&source).await.unwrap();
             assert_eq!(format!("{key:?}"), "ProviderKey(…)");
             let header = key.header("Bearer ").unwrap();
             assert!(header.is_sensitive());
@@ -259,8 +224,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_key_that_is_none_is_told_with_its_place_and_without_its_text() {
+    #[tokio::test]
+    async fn a_key_that_is_none_is_told_with_its_place_and_without_its_text() {
         for (source, what) in [
             (KeySource::Env("NO_SUCH_VARIABLE_HERE".into()), "is not set"),
             (KeySource::File("/nowhere/key".into()), "/nowhere/key"),
@@ -270,8 +235,9 @@ mod tests {
                 KeySource::Command("echo sk-planted; exit 3".into()),
                 "failed",
             ),
+            (KeySource::Command("yes".into()), "prints more than 16 KiB"),
         ] {
-            let error = read(&source).unwrap_err();
+            let error = read(&source).await.unwrap_err();
             assert!(error.to_string().contains(what), "{error}");
             assert!(
                 !format!("{error:?}")

@@ -3,7 +3,6 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -145,7 +144,7 @@ async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, 
             idle: Duration::from_millis(200),
         },
         programs: &*programs::real(),
-        dir: Path::new("/"),
+        mark: "tests/model",
         observer: &NoObserver,
         seed: "A1.1",
         tries_max: TRIES_MAX,

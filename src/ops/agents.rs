@@ -20,7 +20,7 @@ use crate::{
         agent::{ResolvedAgent, Transport, WORKER},
         preset::{Preset, presets},
         program::{ProgramLook, find_program, missing_program},
-        provider::{KeySource, Provider},
+        provider::Provider,
     },
     driver,
     failure::{Failure, exit},
@@ -189,11 +189,7 @@ impl AgentLook<'_> {
 
     /// Whether the key of a provider can be read. A command may ask a person, so it runs once, at the first question.
     fn with_key(&self, agent: &ResolvedAgent, provider: &Provider) -> Result<(), Failure> {
-        if matches!(provider.key, Some(KeySource::Command(_))) {
-            return Ok(());
-        }
-        let tried = Asker::default().try_key(provider, self.programs, self.dir);
-        tried.map_err(|error| {
+        Asker::try_key(provider).map_err(|error| {
             let message = format!("the agent `{}`: {error}", agent.name);
             let hint = error.hint(agent.name.as_str());
             Failure::new(error.code(), exit::CONFIG, message, hint)

@@ -30,8 +30,8 @@ pub(super) fn answer_tokens(wire: Wire) -> Option<u64> {
 pub(super) struct ModelTalk<'a> {
     pub(super) model: &'a AskedModel,
     pub(super) programs: &'a dyn Programs,
-    /// The directory in which the command of a key runs.
-    pub(super) cwd: &'a Path,
+    /// The mark of the attempt.
+    pub(super) mark: &'a str,
     pub(super) schema: Option<&'a Value>,
     /// The directory that keeps the answers.
     pub(super) dir: &'a Path,
@@ -100,7 +100,7 @@ impl ModelTalk<'_> {
             provider: &self.model.provider,
             limits: self.model.ask_limits(),
             programs: self.programs,
-            dir: self.cwd,
+            mark: self.mark,
             observer: self.observer,
             tries_max: TRIES_MAX,
             seed: &seed,

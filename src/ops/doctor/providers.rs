@@ -12,6 +12,7 @@ use crate::{
     },
     model::{AnswerStop, Asker, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker},
     ops::agents::AgentLook,
+    process,
 };
 
 /// Nobody waits longer for a diagnosis.
@@ -46,12 +47,14 @@ pub(super) fn tried(
         asker: Asker::default(),
         slot: 0,
     };
-    let server = runtime.block_on(model.look(look.programs, look.dir));
+    process::prepare().map_err(|failure| (failure.message, failure.hint))?;
+    let mark = format!("doctor-{}/{name}", std::process::id());
+    let server = runtime.block_on(model.look(look.programs, &mark));
     let server = server.map_err(|error| told(&error))?;
     if let Some(error) = missing(provider, &server) {
         return Err(told(&error));
     }
-    let answered = runtime.block_on(model.ask(look.programs, look.dir, &question()));
+    let answered = runtime.block_on(model.ask(look.programs, &mark, &question()));
     let answered = answered.map_err(|error| told(&error))?;
     let answers = match answered.stop {
         AnswerStop::Done => "answers".to_owned(),
