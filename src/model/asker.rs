@@ -118,6 +118,11 @@ impl Asker {
     ) -> Result<ModelAnswer, ModelError> {
         let provider = context.provider;
         let key = self.key(context).await?;
+        let mut patience = AskPatience {
+            tries: 0,
+            waited: Duration::ZERO,
+            since: Timer::start(),
+        };
         let (client, threads) = (self.client(provider)?, threads()?);
         let look = match provider.is_vendor() {
             true => ServerLook::default(),
@@ -128,11 +133,6 @@ impl Asker {
             let one = all.entry(provider.base_url.clone());
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new())))
         });
-        let mut patience = AskPatience {
-            tries: 0,
-            waited: Duration::ZERO,
-            since: Timer::start(),
-        };
         loop {
             let entered = throttle.enter(provider.max_parallel, patience.left());
             let permit = entered.await.map_err(|left| ModelError::Limited {
