@@ -29,9 +29,10 @@ pub(super) struct DoctorOutput {
 }
 
 pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
-    let place = context
-        .place()?
-        .unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
+    let place = match context.place()? {
+        Some(place) => place,
+        None => StatePlace::at(&context.top()?, context.state.as_deref()),
+    };
     let findings = diagnose(&place, &*programs::real());
     let worst = |health| findings.iter().filter(|one| one.health == health).count();
     let missing = worst(Health::Missing) + worst(Health::Unusable);

@@ -120,6 +120,12 @@ impl Config {
         self.names().into_iter().min_by_key(rank)
     }
 
+    /// Whether the agent of that name is one of the project's file.
+    pub fn is_of_project(&self, name: &AgentName) -> bool {
+        let project = &self.project;
+        project.agents.contains_key(name) || (name.as_str() == WORKER && project.worker.is_some())
+    }
+
     /// The names of all agents, sorted.
     pub fn names(&self) -> BTreeSet<AgentName> {
         let of_layer = |layer: &ConfigLayer| {

@@ -8,6 +8,7 @@ mod by_attempt;
 mod configured;
 mod origin;
 mod place;
+mod started;
 mod subject;
 
 use std::{path::Path, sync::Arc};
@@ -29,6 +30,7 @@ use crate::{
 pub use aside::AsideReason;
 pub use by_attempt::Attempted;
 pub use place::refuse_link;
+pub use started::refused_configuration;
 pub use subject::{Doubts, TrustQuestion};
 
 /// Why a person is asked about a configuration of their own.
@@ -125,15 +127,9 @@ pub fn gate_plan(
         },
     );
     let worker = configured::of_project(Some(config));
-    let file = project.join(config::FILE_NAME);
     let records = Records::find();
     if let Some(worker) = &worker {
-        let doubt = match origin::origin_of(project, &file) {
-            Origin::Another(why) => Some(why),
-            Origin::Own => {
-                by_attempt::has_written(project, worker, &records).then(|| BY_ATTEMPT.to_owned())
-            }
-        };
+        let doubt = started::doubt(project, worker, &records);
         let name = || config::FILE_NAME.to_owned();
         doubted.extend(doubt.map(|why| (name(), why, worker.digest())));
     }

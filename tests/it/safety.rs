@@ -6,3 +6,4 @@ pub(crate) mod links;
 pub(crate) mod sidecars;
 pub(crate) mod strangers;
 pub(crate) mod trust;
+pub(crate) mod untried;

@@ -2,7 +2,7 @@
 //! logged in, and whether it can be cancelled and resumed.
 //!
 //! Invariant: only programs of presets are started, and only to ask them about themselves. A provider is asked one tiny
-//! question.
+//! question. Of a configuration that is not allowed nothing is started, asked, or read.
 
 use descent_core::id::AgentName;
 
@@ -15,8 +15,12 @@ use crate::{
         program::{ProgramLook, find_program, missing_program},
     },
     failure::Failure,
-    ops::agents::{AgentLook, example, installed, not_set, unset_variables},
+    ops::{
+        agents::{AgentLook, example, installed, not_set, unset_variables},
+        trust,
+    },
     process::{Programs, environment},
+    render,
     store::StatePlace,
 };
 
@@ -38,12 +42,14 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         programs,
         dir: &place.project,
     };
+    let refused = trust::refused_configuration(place, &config);
+    let of_name = |name: &AgentName| match &refused {
+        Some(why) if config.is_of_project(name) => vec![not_tried(&look, name, why)],
+        Some(_) | None => of_name(&look, name),
+    };
     let mut findings = match config.names() {
         names if names.is_empty() => of_machine(&look),
-        names => {
-            let each = names.iter().flat_map(|name| of_name(&look, name));
-            each.collect()
-        }
+        names => names.iter().flat_map(of_name).collect(),
     };
     findings.extend(unknown_roles(&config));
     let walls = "none for agents: they have your files and your network";
@@ -83,9 +89,26 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
     findings
 }
 
-fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Vec<Finding> {
+/// An agent of a configuration that nobody allowed here.
+fn not_tried(look: &AgentLook<'_>, name: &AgentName, why: &str) -> Finding {
+    let why = render::visible(why);
+    let found = format!("not tried: this configuration is not yours (descent.toml {why})");
+    let means = "nothing of it starts, and no key is read, before you allowed it";
+    let finding = match is_needed(look, name) {
+        true => Finding::unusable(label(name), found, means),
+        false => Finding::degraded(label(name), found, means),
+    };
+    finding.mend("descent trust --worker")
+}
+
+/// Whether a role names it.
+fn is_needed(look: &AgentLook<'_>, name: &AgentName) -> bool {
     let roles = look.config.roles();
-    let is_needed = roles.iter().any(|choice| choice.agent == *name);
+    roles.iter().any(|choice| choice.agent == *name)
+}
+
+fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Vec<Finding> {
+    let is_needed = is_needed(look, name);
     match look.config.by_name(name, "the configuration") {
         Ok(agent) => {
             let unset = unset_variables(&agent);
