@@ -58,7 +58,7 @@ use crate::{
 };
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
-pub use current::{adopt_edit, current, keep_superseded, warnings, with_usage_counted};
+pub use current::{adopt_edit, as_rated, current, keep_superseded, warnings, with_usage_counted};
 
 /// A message while an operation is under way, beside its result.
 #[derive(Debug)]

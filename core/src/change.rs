@@ -17,6 +17,7 @@ mod fork;
 mod kinds;
 mod merge;
 mod missing_binding;
+mod ratings;
 mod redirect;
 mod reopen;
 mod resolution;
@@ -26,6 +27,7 @@ mod start;
 mod steer;
 mod told;
 mod undo;
+mod unrated;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
@@ -52,6 +54,7 @@ pub use redirect::{
 };
 pub use set::constraints_with;
 pub use steer::{Steering, steer};
+pub use unrated::unrated;
 
 use draft::Draft;
 

@@ -64,7 +64,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let mut store = context.store()?;
     ops::newer::ready(&mut store)?;
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
-    let state = &loaded.state;
+    let state = &ops::as_rated(&store, &loaded);
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
     let environment = ops::environment(state);

@@ -128,6 +128,19 @@ pub fn warnings(store: &Store, loaded: &LoadedState) -> Vec<String> {
     all.map(|line| format!("warning: {line}")).collect()
 }
 
+/// The state for a look that takes nothing in: of a save that is in no commit, a rating is believed only as the newest
+/// commit has it.
+pub fn as_rated(store: &Store, loaded: &LoadedState) -> State {
+    let mut state = loaded.state.clone();
+    if loaded.is_foreign {
+        let newest = store.newest();
+        let newest = newest.filter(|newest| newest.lineage == state.lineage);
+        let ratings = newest.map(|newest| newest.run.ratings.clone());
+        Arc::make_mut(&mut state.run).ratings = ratings.unwrap_or_default();
+    }
+    state
+}
+
 /// The state with the usage that its attempts in flight have told counted as spent, for whoever looks on.
 pub fn with_usage_counted(place: &StatePlace, mut state: State) -> State {
     let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);

@@ -10,6 +10,7 @@ mod origin;
 mod place;
 mod started;
 mod subject;
+mod unrated;
 
 use std::{path::Path, sync::Arc};
 
@@ -66,7 +67,11 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     if doubts.is_empty() {
         aside::came_with_commits(client, store, &committed.sidecars)?;
         // Nothing beside it tells of another one now.
-        return Ok(store.read()?);
+        let anew = store.read()?;
+        return match subject.is_anothers {
+            true => unrated(client, store, anew, &subject),
+            false => Ok(anew),
+        };
     }
     let subject = match client.config() {
         Some(_) => subject,
@@ -83,9 +88,21 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     remember_or_warn(client, &records, &subject.facts);
     let anew = store.read()?;
     match anew.bytes == loaded.bytes {
+        true if doubts.is_of_state => unrated(client, store, anew, &subject),
         true => Ok(anew),
         false => Err(changed_meanwhile(&subject)),
     }
+}
+
+/// Another hand's state, allowed, without the ratings that it brought.
+fn unrated(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    subject: &TrustQuestion,
+) -> Result<Arc<LoadedState>, Failure> {
+    let unrated = unrated::drop_ratings(client, store, loaded)?;
+    unrated.ok_or_else(|| changed_meanwhile(subject))
 }
 
 /// Checks a state from the journal, a late save or an edit against what was allowed: it is what runs.
@@ -209,17 +226,24 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts),
     Ok((question, doubts))
 }
 
-/// Allows it. Files beside another's state were made by whoever made the state, so they are moved aside first.
+/// Allows it. Files beside another's state were made by whoever made the state, so they are moved aside first, and its
+/// ratings are dropped.
 pub fn allow(
     client: &dyn Client,
     target: TrustTarget<'_>,
     question: &TrustQuestion,
     doubts: &Doubts,
 ) -> Result<(), Failure> {
-    if let (TrustTarget::State(store), true) = (target, doubts.is_of_state) {
-        aside::everything(client, store)?;
-    }
-    Ok(remember(client, &Records::find(), &question.facts)?)
+    let store = match target {
+        TrustTarget::State(store) if doubts.is_of_state => store,
+        TrustTarget::State(_) | TrustTarget::Plan { .. } | TrustTarget::Worker { .. } => {
+            return Ok(remember(client, &Records::find(), &question.facts)?);
+        }
+    };
+    aside::everything(client, store)?;
+    remember(client, &Records::find(), &question.facts)?;
+    let loaded = store.read()?;
+    unrated(client, store, loaded, question).map(drop)
 }
 
 fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<(), TrustError> {

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adoption, Change, Consequence, between, doubts, lost_lines, told};
+use super::{Adoption, Change, Consequence, between, doubts, lost_lines, ratings, told};
 use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
@@ -169,10 +169,13 @@ impl<'d> Draft<'d> {
         self.count_pass(known);
     }
 
-    /// Records an edit of a state that is not known: only its fact.
+    /// Records an edit of a state that is not known: only its fact. Ratings in it are not known to be a judge's.
     pub(super) fn follow_unknown(&mut self) {
         self.grant_anew();
-        let what = "edited; what stood there before is not kept";
+        let mut what = "edited; what stood there before is not kept".to_string();
+        if let Some(unrated) = ratings::drop_from(&mut self.state) {
+            what = alloc::format!("{what}; {unrated}");
+        }
         self.open_within_limits(None);
         self.correct(CorrectionType::DagAdjustment, what);
         self.count_pass(0);

@@ -55,6 +55,8 @@ pub struct TrustQuestion {
     /// The command to type when it is allowed.
     pub next: &'static str,
     pub lineage: Option<Lineage>,
+    /// Whether it is a state whose file is another's as it stands, allowed or not.
+    pub(super) is_anothers: bool,
 }
 
 impl TrustQuestion {
@@ -75,9 +77,9 @@ impl TrustQuestion {
         let mut needs = vec![(here, "it was not made on this machine".to_owned())];
         let owner = another(store.hand());
         let owner = owner.map(|uid| format!("the file belongs to another account ({uid})"));
-        if let Some(why) = owner.or_else(|| committed.map(str::to_owned)) {
-            needs.push((as_it_is, why));
-        }
+        let why = owner.or_else(|| committed.map(str::to_owned));
+        let is_anothers = why.is_some();
+        needs.extend(why.map(|why| (as_it_is, why)));
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
             facts.push(fact.clone());
@@ -107,6 +109,7 @@ impl TrustQuestion {
             command: "descent trust".to_owned(),
             next: "descent run",
             lineage: Some(lineage),
+            is_anothers,
         }
     }
 
@@ -130,6 +133,7 @@ impl TrustQuestion {
             name,
             next: "descent align --plan, as before",
             lineage: None,
+            is_anothers: false,
         }
     }
 
@@ -145,6 +149,7 @@ impl TrustQuestion {
             command: "descent trust --worker".to_owned(),
             next: "descent align",
             lineage: None,
+            is_anothers: false,
         }
     }
 

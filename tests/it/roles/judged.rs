@@ -27,7 +27,7 @@ fn rated(command: &str, leaf: &Value, limits: Value, atoms: Value) -> Value {
 }
 
 /// A judge that runs this after it has noted that it was asked.
-fn judge(world: &World, script: &str) {
+pub(crate) fn judge(world: &World, script: &str) {
     let asked = world.out("asked").display().to_string();
     let out = world.out("").display().to_string();
     let text = format!(
@@ -42,17 +42,17 @@ fn judge(world: &World, script: &str) {
     );
 }
 
-fn says(answer: &str) -> String {
+pub(crate) fn says(answer: &str) -> String {
     format!("cat <<'END'\n{answer}\nEND")
 }
 
-fn asked(world: &World) -> usize {
+pub(crate) fn asked(world: &World) -> usize {
     let path = world.out("asked");
     std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
 /// A world whose one atom writes a note.
-fn with_note() -> World {
+pub(crate) fn with_note() -> World {
     let world = World::new();
     let atoms = json!({"A1": task("echo \"clear words\" > note")});
     world.align(&rated("test -f note", &leaf(), json!({}), atoms));

@@ -28,4 +28,12 @@ impl Run {
         let old = ratings.len().saturating_sub(RATINGS_MAX);
         ratings.drain(..old);
     }
+
+    /// Drops all ratings, and the question in flight, of which nobody here knows who gave or asked them. Gives how many
+    /// ratings that were.
+    pub fn drop_ratings(&mut self) -> usize {
+        self.consult = None;
+        let ratings: &mut Vec<Rating> = &mut self.ratings;
+        core::mem::take(ratings).len()
+    }
 }
