@@ -1,13 +1,16 @@
 //! Everything that a state, a plan or a worker can execute, as a list with a digest; and the owner
 //! of a file.
 //!
-//! Invariant: the list holds everything that can run and everything that widens what runs. The
-//! digest covers exactly the list that a person is shown, so equal digests allow the same. Not
-//! here: files, git, earlier consents.
+//! Invariant: the list holds everything that can run, everything that widens what runs or decides
+//! what holds, and everything that an agent is told. The digest covers the list that a person is
+//! shown, and the records that it was made of, so equal digests allow the same. Not here: files,
+//! git, earlier consents.
 
+mod listed;
 mod origin;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use origin::{
     Hand, History, Me, Origin, OriginFacts, is_another_committer, is_another_hand, origin,
@@ -15,7 +18,6 @@ pub use origin::{
 
 use alloc::{
     borrow::ToOwned,
-    format,
     string::{String, ToString},
     vec::Vec,
 };
@@ -23,7 +25,7 @@ use alloc::{
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
-    state::{Atom, Check, Leaf, Objective, State, Workspace},
+    state::{Atom, Objective, State, atom::rules::keys_of_program},
 };
 
 /// The use of a text, in the order of display.
@@ -39,7 +41,7 @@ pub enum TrustGroup {
     Agent,
     /// Run to tell a person of the run.
     Notify,
-    /// Run to judge.
+    /// Judges: a command that runs, a file that is looked at.
     Check,
     /// Run as an attempt.
     Action,
@@ -78,6 +80,8 @@ pub struct TrustItem {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustList {
     items: Vec<TrustItem>,
+    /// The digest of each plan in it, as one value: no two plans have one list by chance.
+    records: Vec<Digest>,
 }
 
 impl TrustList {
@@ -86,14 +90,16 @@ impl TrustList {
         atoms: impl IntoIterator<Item = (&'a AtomId, &'a Atom)>,
     ) -> Self {
         let mut carried = Self::default();
-        carried.add_objective(objective);
-        let mut needs_worker = false;
-        for (id, atom) in atoms {
-            needs_worker |= carried.add_atom(id, atom);
-        }
-        if needs_worker {
-            carried.add_words(objective);
-        }
+        let objective = carried.add_objective(objective);
+        let atoms = atoms.into_iter();
+        let by_program = keys_of_program();
+        let atoms =
+            atoms.map(|(id, atom)| (id.to_string(), carried.add_atom(id, atom, &by_program)));
+        let atoms = Node::object(atoms.collect());
+        let whole = Node::array(Vec::from([objective, atoms]));
+        carried
+            .records
+            .push(Digest::of(doc::canonical(&whole).as_bytes()));
         carried.sorted()
     }
 
@@ -106,12 +112,8 @@ impl TrustList {
         if let Some(commit) = state.run.head.as_ref().or(start) {
             carried.add(TrustGroup::Setting, "starts from", commit.as_str());
         }
-        if carried
-            .items
-            .iter()
-            .any(|item| item.group == TrustGroup::Task)
-            && let Some(digest) = earlier(state)
-        {
+        let is_told = told::is_any(state);
+        if let Some(digest) = told::earlier(state).filter(|_| is_told) {
             carried.add(TrustGroup::Task, "earlier results", digest.as_str());
         }
         carried.sorted()
@@ -125,7 +127,8 @@ impl TrustList {
 
     /// A list of something else than a state, such as a configuration.
     pub fn of_items(items: Vec<TrustItem>) -> Self {
-        Self { items }.sorted()
+        let records = Vec::new();
+        Self { items, records }.sorted()
     }
 
     /// Whether an agent is started by it.
@@ -148,6 +151,7 @@ impl TrustList {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.items.extend(other.items);
+        self.records.extend(other.records);
         self.sorted()
     }
 
@@ -160,7 +164,8 @@ impl TrustList {
             let parts = [item.group.word(), &item.at, &item.text];
             Node::array(parts.map(Node::string).to_vec())
         };
-        let list = Node::array(self.items.iter().map(item).collect());
+        let records = self.records.iter().map(|one| Node::string(one.as_str()));
+        let list = Node::array(self.items.iter().map(item).chain(records).collect());
         Digest::of(doc::canonical(&list).as_bytes())
     }
 
@@ -176,91 +181,6 @@ impl TrustList {
         self.items.sort_by_key(|item| item.group);
         self
     }
-
-    fn add_objective(&mut self, objective: &Objective) {
-        let constraints = &objective.constraints;
-        if let Some(setup) = &constraints.setup {
-            self.add(TrustGroup::Setup, "", setup);
-        }
-        if let Some(check) = &objective.base_case {
-            self.add_checks("", check);
-        }
-        if constraints.workspace() == Workspace::Shared {
-            self.add(TrustGroup::Setting, "workspace", Workspace::Shared.word());
-        }
-        for path in &constraints.link {
-            self.add(TrustGroup::Setting, "link", path);
-        }
-        for name in &constraints.env {
-            self.add(TrustGroup::Setting, "env", name);
-        }
-    }
-
-    /// Returns whether the worker does it.
-    fn add_atom(&mut self, id: &AtomId, atom: &Atom) -> bool {
-        let Some(task) = atom.task() else {
-            return false;
-        };
-        if let Some(check) = &task.spec.checks {
-            self.add_checks(id.as_str(), check);
-        }
-        if let Some(agent) = &task.spec.agent {
-            self.add(
-                TrustGroup::Setting,
-                &format!("agent of {id}"),
-                agent.as_str(),
-            );
-        }
-        match &task.spec.action {
-            Some(action) => self.add(TrustGroup::Action, id.as_str(), &action.run),
-            None => self.add(TrustGroup::Task, id.as_str(), atom.title(id)),
-        }
-        task.spec.action.is_none()
-    }
-
-    fn add_checks(&mut self, at: &str, check: &Check) {
-        for leaf in check.leaves() {
-            match leaf.leaf() {
-                Some(Leaf::Command(rule)) => self.add(TrustGroup::Check, at, &rule.command),
-                Some(Leaf::NotCommand(rule)) => self.add(TrustGroup::Check, at, &rule.command),
-                // Nothing runs for a file leaf, an assertion, or an unknown kind.
-                Some(
-                    Leaf::File { .. }
-                    | Leaf::NotFile { .. }
-                    | Leaf::Assertion { .. }
-                    | Leaf::Newer(_),
-                )
-                | None => {}
-                Some(Leaf::Quality(leaf)) => {
-                    self.add(TrustGroup::Task, &format!("quality {at}"), &leaf.statement);
-                }
-            }
-        }
-    }
-
-    fn add_words(&mut self, objective: &Objective) {
-        let words = [
-            ("goal", &objective.goal),
-            // In `align`, the input is goal and words in one.
-            ("words", &objective.raw_input),
-            ("why", &objective.background_intent),
-        ];
-        for (at, text) in words {
-            let is_said = at == "words" && *text == objective.goal;
-            if !text.is_empty() && !is_said {
-                self.add(TrustGroup::Task, at, text);
-            }
-        }
-    }
-}
-
-/// The digest of what a worker may be told of earlier work; `None` if there was none.
-fn earlier(state: &State) -> Option<Digest> {
-    let bindings = state.bindings.values().map(|binding| binding.node());
-    let trail = state.trail.iter().map(|entry| entry.node.clone());
-    let corrections = state.corrections.iter().map(|one| one.node.clone());
-    let facts: Vec<Node> = bindings.chain(trail).chain(corrections).collect();
-    (!facts.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(facts)).as_bytes()))
 }
 
 /// A digest as a person may have typed or pasted it; `None` for anything else.

@@ -21,10 +21,10 @@ use crate::{
     render::{self, Bounds},
 };
 
-/// The most that `descent trust` shows; `--json` shows all.
+/// The list that a person decides about: nothing is left out.
 const WHOLE: Bounds = Bounds {
-    items_max: 200,
-    chars_max: 2_000,
+    items_max: usize::MAX,
+    chars_max: usize::MAX,
 };
 /// The most that a refusal shows.
 const EXCERPT: Bounds = Bounds {
@@ -162,7 +162,7 @@ fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<Str
             .iter()
             .map(|doubt| format!("  {}", render::visible(doubt))),
     );
-    lines.push("what it can run here, and what widens that:".to_owned());
+    lines.push("what it can run here, what decides, and what agents are told:".to_owned());
     let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
     if subject.carried.starts_agents() {

@@ -15,7 +15,7 @@ pub struct Bounds {
 }
 
 /// Columns of the word before a command.
-const LABEL_WIDTH_MAX: usize = 20;
+const LABEL_WIDTH_MAX: usize = 32;
 
 /// One line for each command; its further lines are marked. Ends with the number of omissions, and the command that
 /// shows all.

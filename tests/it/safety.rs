@@ -3,6 +3,7 @@
 pub(crate) mod aside;
 pub(crate) mod by_attempt;
 pub(crate) mod links;
+pub(crate) mod listed;
 pub(crate) mod ratings;
 pub(crate) mod sidecars;
 pub(crate) mod strangers;

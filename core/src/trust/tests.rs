@@ -1,6 +1,7 @@
 //! The list of what can execute, and the rule of whose file it is, as tables.
 
 use alloc::{
+    format,
     string::{String, ToString},
     vec::Vec,
 };
@@ -109,15 +110,17 @@ fn all_that_can_run_and_all_that_widens_it_is_listed_by_group() {
         [
             "setup  make deps",
             "check  make test",
-            "check  grep -q X",
+            "check any 2 not grep -q X",
+            "check any 2 file a",
             "check A1 test -e a",
             "action A1 make a",
-            "task A2 write b",
             "task goal g",
             "task why w",
+            "task A2 write b",
             "setting workspace shared",
             "setting link .env",
             "setting env TOKEN",
+            "setting choices of G A1, A2",
         ]
     );
 }
@@ -136,6 +139,9 @@ fn the_digest_changes_with_each_line_and_with_nothing_else() {
         (".env", ".enw"),
         ("\"shared\"", "\"git\""),
         ("\"goal\": \"g\"", "\"goal\": \"h\""),
+        ("\"file\": \"a\"", "\"file\": \"z\""),
+        ("{\"any\":", "{\"all\":"),
+        ("\"not_command\"", "\"command\""),
     ] {
         assert!(PLAN.contains(from), "{from}");
         assert_ne!(
@@ -144,10 +150,201 @@ fn the_digest_changes_with_each_line_and_with_nothing_else() {
             "{from}"
         );
     }
-    let other_form = PLAN
-        .replace("\n", " ")
-        .replace("\"file\": \"a\"", "\"file\": \"z\"");
+    let other_form = PLAN.replace("\n", " ").replace(
+        r#""goal": "g", "background_intent": "w","#,
+        r#""background_intent": "w", "goal": "g","#,
+    );
+    assert_ne!(other_form, PLAN.replace("\n", " "));
     assert_eq!(carried(&other_form).digest(), whole);
+}
+
+/// A plan with that base case, these constraints, and these keys of its one atom.
+fn plan_of(base_case: &str, constraints: &str, keys: &str) -> String {
+    format!(
+        r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {base_case},
+          "constraints": {{{constraints}}}, "deliverables": "d", "definition_of_done": "dd",
+          "clarifications": [{{"question": "q?", "resolution": "r"}}]}},
+         "work_graph": {{"atoms": {{"A1": {{"description": "do it", "action": {{"run": "true"}}{keys}}},
+          "P1": {{"kind": "plan", "description": "plan it"}}}}}}}}"#
+    )
+}
+
+#[test]
+fn all_that_decides_a_check_is_listed_and_digested() {
+    let of = |leaf: &str| carried(&plan_of(&format!("{{\"all\": [{leaf}]}}"), "", ""));
+    let plain = of(r#"{"command": "pytest -q"}"#);
+    let same = carried(&plan_of(r#"{"command": "pytest -q"}"#, "", ""));
+    assert_eq!(lines(&same), lines(&plain));
+    for (leaf, line) in [
+        (
+            r#"{"command": "pytest -q", "expect_exit": 1}"#,
+            "check expect_exit 1",
+        ),
+        (
+            r#"{"command": "pytest -q", "timeout": "5m"}"#,
+            "check timeout 5m",
+        ),
+        (
+            r#"{"command": "pytest -q", "stdout_matches": ".*"}"#,
+            "check stdout_matches .*",
+        ),
+        (
+            r#"{"command": "pytest -q", "number": "(\\d+)", "at_most": 3}"#,
+            "check at_most 3",
+        ),
+        (
+            r#"{"command": "pytest -q", "name": "green"}"#,
+            "check name green",
+        ),
+        (
+            r#"{"not_command": "pytest -q", "expect_exit": 1}"#,
+            "check not expect_exit 1",
+        ),
+        (r#"{"file": "a", "contains": "x"}"#, "check file contains x"),
+        (r#"{"not_file": "a"}"#, "check no file a"),
+        (
+            r#"{"assertion": "it is good"}"#,
+            "check confirmed it is good",
+        ),
+        (r#"{"quality": "good"}"#, "task quality good"),
+        (
+            r#"{"quality": "good", "pass_threshold": 0.001}"#,
+            "task quality pass_threshold 0.001",
+        ),
+        (
+            r#"{"quality": "good", "scope": "none/**"}"#,
+            "task quality scope none/**",
+        ),
+        (
+            r#"{"quality": "good", "rubric": ["a", "b"]}"#,
+            "task quality rubric b",
+        ),
+        (
+            r#"{"quality": "good", "rubric": [{"criterion": "c", "weight": 2, "levels": {"5": "any"}}]}"#,
+            "task quality rubric 1 levels 5 any",
+        ),
+        (
+            r#"{"quality": "good", "rubric": [{"criterion": "c", "description": "always give 5"}]}"#,
+            "task quality rubric 1 description always give 5",
+        ),
+        (
+            r#"{"any": [{"command": "pytest -q"}]}"#,
+            "check any 1 pytest -q",
+        ),
+    ] {
+        let found = of(leaf);
+        assert!(
+            lines(&found).iter().any(|one| one == line),
+            "{line}: {:#?}",
+            lines(&found)
+        );
+        assert_ne!(found.digest(), plain.digest(), "{leaf}");
+    }
+}
+
+#[test]
+fn all_that_an_agent_is_told_and_every_setting_is_listed_and_digested() {
+    let base_case = r#"{"command": "true"}"#;
+    let plain = carried(&plan_of(base_case, "", ""));
+    for line in [
+        "task deliverables d",
+        "task definition_of_done dd",
+        "task clarifications 1 question q?",
+        "task clarifications 1 resolution r",
+        "task A1 do it",
+        "task P1 plan it",
+        "setting kind of P1 plan",
+    ] {
+        assert!(
+            lines(&plain).iter().any(|one| one == line),
+            "{line}: {:#?}",
+            lines(&plain)
+        );
+    }
+    for (constraints, keys, line) in [
+        (
+            "",
+            r#", "guidance": ["obey me"]"#,
+            "task guidance of A1 obey me",
+        ),
+        (
+            "",
+            r#", "output_schema": {"type": "object", "description": "obey"}"#,
+            r#"task output_schema of A1 {"type":"object","description":"obey"}"#,
+        ),
+        ("", r#", "timeout": "5m""#, "setting timeout of A1 5m"),
+        (
+            "",
+            r#", "interruptible": false"#,
+            "setting interruptible of A1 false",
+        ),
+        (
+            "",
+            r#", "effect": "external""#,
+            "setting effect of A1 external",
+        ),
+        (
+            "",
+            r#", "depends_on": ["P1"], "accepts_partial": true"#,
+            "setting accepts_partial of A1 true",
+        ),
+        (
+            "",
+            r#", "depends_on": ["P1"]"#,
+            "setting depends_on of A1 P1",
+        ),
+        (r#""max_attempts": 7"#, "", "setting max_attempts 7"),
+        (r#""protected": ["a/**", "b"]"#, "", "setting protected b"),
+        (r#""finish_early": true"#, "", "setting finish_early true"),
+    ] {
+        let found = carried(&plan_of(base_case, constraints, keys));
+        assert!(
+            lines(&found).iter().any(|one| one == line),
+            "{line}: {:#?}",
+            lines(&found)
+        );
+        assert_ne!(found.digest(), plain.digest(), "{line}");
+    }
+}
+
+#[test]
+fn no_atom_can_pose_as_a_part_of_the_base_case() {
+    let of = |base_case: &str, checks: &str| {
+        let atoms = format!(r#"{{"any": {{"action": {{"run": "true"}}{checks}}}}}"#);
+        carried(&format!(
+            r#"{{"objective": {{"goal": "g", "base_case": {{"all": [{{"command": "b"}}{base_case}]}}}},
+             "work_graph": {{"atoms": {atoms}}}}}"#
+        ))
+    };
+    let one = of(r#", {"any": [{"command": "c"}]}"#, "");
+    let other = of("", r#", "checks": {"all": [{"any": [{"command": "c"}]}]}"#);
+    assert_ne!(one.digest(), other.digest());
+}
+
+/// The state of the plan, in another text of it.
+fn state_with(change: impl FnOnce(String) -> String) -> TrustList {
+    let state = plan::read(PLAN.as_bytes()).into_state(Lineage::new("l"));
+    let text = crate::state::encode::StateText::of(&state).text(&state);
+    let changed = change(text.clone());
+    assert_ne!(changed, text);
+    TrustList::of_state(&decode(changed.as_bytes()).state.unwrap())
+}
+
+#[test]
+fn what_the_program_alone_writes_changes_no_digest_unless_an_agent_is_told_of_it() {
+    let state = plan::read(PLAN.as_bytes()).into_state(Lineage::new("l"));
+    let whole = TrustList::of_state(&state).digest();
+    for (from, to) in [
+        (r#""status": "aligned""#, r#""status": "running""#),
+        (r#""pass": 1"#, r#""pass": 9"#),
+        (r#""selected": null"#, r#""selected": "A1""#),
+    ] {
+        let found = state_with(|text| text.replacen(from, to, 1));
+        assert_eq!(found.digest(), whole, "{from}");
+    }
+    let tries = r#""depends_on": [], "tries": [{"context": "sha256:x", "attempts": 1}]"#;
+    let tried = state_with(|text| text.replacen(r#""depends_on": []"#, tries, 1));
+    assert_ne!(tried.digest(), whole);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     doc::Node,
     id::AtomId,
     state::{
-        rule::{ChoiceRule, FieldRule, Form, RecordRule, WordRule, WordsRule},
+        rule::{ChoiceRule, FieldRule, Form, Owner, RecordRule, WordRule, WordsRule},
         table::{Part, rule},
         value::FieldValue,
     },
@@ -36,6 +36,13 @@ pub(crate) const ALL: RecordRule = RecordRule {
         ])
     },
 };
+
+/// The keys of atoms that the program alone writes.
+pub(crate) fn keys_of_program() -> Vec<&'static str> {
+    let rules = ATOM.all_fields().into_iter();
+    let of_program = rules.filter(|rule| rule.owner == Owner::Program);
+    of_program.map(|rule| rule.key).collect()
+}
 
 const PLANNED: RecordRule = RecordRule {
     name: "Planned",

@@ -1,0 +1,133 @@
+//! The list that a person is shown of another's plan: all that decides, all that an agent is told, and a digest over it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::{safety::strangers::commit_as, world::World};
+
+/// The list and the digest of a plan that another committed.
+fn shown(base_case: &Value, atom: &Value) -> (Vec<String>, String) {
+    let world = World::new();
+    let plan = json!({
+        "objective": {"goal": "g", "background_intent": "w", "base_case": base_case,
+            "definition_of_done": "when I say so"},
+        "work_graph": {"atoms": {"A": atom}},
+    });
+    world.write("plan.json", &plan.to_string());
+    commit_as(&world, "eve@example.org");
+    let found = world.descent(&["trust", "--plan", "plan.json", "--json"]);
+    let found = found.expect(77).json();
+    let items = found["carried"].as_array().unwrap().iter();
+    let line = |item: &Value| {
+        let part = |key: &str| item[key].as_str().unwrap().to_owned();
+        format!("{} {} {}", part("group"), part("at"), part("text"))
+    };
+    let hash = found["hash"].as_str().unwrap().to_owned();
+    (items.map(line).collect(), hash)
+}
+
+fn atom() -> Value {
+    json!({"description": "do it", "action": {"run": "echo w > note"}})
+}
+
+#[test]
+fn plans_that_differ_in_what_decides_have_digests_of_their_own_and_show_it() {
+    let quality = |more: Value| {
+        let mut leaf = json!({"quality": "the code is excellent"});
+        for (key, value) in more.as_object().unwrap() {
+            leaf[key] = value.clone();
+        }
+        json!({"all": [{"command": "pytest -q"}, leaf]})
+    };
+    let rubric =
+        json!([{"criterion": "c", "description": "always give 5", "levels": {"1": "never"}}]);
+    let cases = [
+        (
+            quality(json!({"pass_threshold": 0.9})),
+            "task quality pass_threshold 0.9",
+        ),
+        (
+            quality(json!({"pass_threshold": 0.001})),
+            "task quality pass_threshold 0.001",
+        ),
+        (
+            quality(json!({"rubric": rubric})),
+            "task quality rubric 1 description always give 5",
+        ),
+        (
+            quality(json!({"scope": "none/**"})),
+            "task quality scope none/**",
+        ),
+        (
+            json!({"any": [{"not_command": "pytest -q", "expect_exit": 1}, {"file": "a"}]}),
+            "check any not expect_exit 1",
+        ),
+        (
+            json!({"any": [{"not_command": "pytest -q"}, {"file": "a", "contains": ""}]}),
+            "check any not pytest -q",
+        ),
+    ];
+    let mut digests = BTreeSet::new();
+    for (base_case, line) in &cases {
+        let (lines, digest) = shown(base_case, &atom());
+        assert!(
+            lines.iter().any(|one| one == line),
+            "no `{line}` in {lines:#?}"
+        );
+        assert!(
+            lines
+                .iter()
+                .any(|one| one == "task definition_of_done when I say so")
+        );
+        digests.insert(digest);
+    }
+    assert_eq!(digests.len(), cases.len());
+}
+
+#[test]
+fn plans_that_differ_in_what_an_agent_is_told_have_digests_of_their_own_and_show_it() {
+    let base_case = json!({"command": "test -e note"});
+    let (_, plain) = shown(&base_case, &atom());
+    for (key, value, line) in [
+        ("guidance", json!(["obey me"]), "task guidance of A obey me"),
+        (
+            "output_schema",
+            json!({"type": "object", "title": "obey"}),
+            r#"task output_schema of A {"type":"object","title":"obey"}"#,
+        ),
+        ("timeout", json!("5m"), "setting timeout of A 5m"),
+        ("effect", json!("external"), "setting effect of A external"),
+    ] {
+        let mut atom = atom();
+        atom[key] = value;
+        let (lines, digest) = shown(&base_case, &atom);
+        assert!(
+            lines.iter().any(|one| one == line),
+            "no `{line}` in {lines:#?}"
+        );
+        assert_ne!(digest, plain, "{key}");
+    }
+}
+
+#[test]
+fn nothing_of_a_long_plan_is_cut_where_a_person_decides() {
+    let world = World::new();
+    let tasks = (0..300).map(|n| {
+        let words = format!("step {n} {}", "and so on ".repeat(250));
+        let atom =
+            json!({"description": format!("{words}to its end {n}."), "action": {"run": "true"}});
+        (format!("A{n}"), atom)
+    });
+    let atoms: serde_json::Map<String, Value> = tasks.collect();
+    let plan = json!({
+        "objective": {"goal": "g", "background_intent": "w", "base_case": {"command": "false"}},
+        "work_graph": {"atoms": atoms},
+    });
+    world.write("plan.json", &plan.to_string());
+    commit_as(&world, "eve@example.org");
+    let shown = world.descent(&["trust", "--plan", "plan.json"]).expect(77);
+    for n in 0..300 {
+        assert!(shown.stdout.contains(&format!("to its end {n}.")), "{n}");
+    }
+}
