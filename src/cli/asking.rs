@@ -23,8 +23,6 @@ use crate::{
 
 /// Columns of a question.
 const WIDTH: usize = 80;
-/// Lines at most of a question and of its reason.
-const LINES_MAX: usize = 8;
 /// How often an answer is asked for again that is not in the list.
 const ASKED_MAX: usize = 20;
 
@@ -98,19 +96,14 @@ fn shown(out: Out, by: &str, question: &OpenQuestion, n: usize, all: usize) {
     page.gap();
     let head = Line::new().dim(format!("{by} asks ({n} of {all}): "));
     let words = render::visible(&question.question);
-    page.wrapped(head, Meaning::Strong, &words, LINES_MAX);
+    page.unabridged(head, Meaning::Strong, &words);
     if !question.why.is_empty() {
         let why = render::visible(&question.why);
-        page.wrapped(
-            Line::indent(2).dim("since: "),
-            Meaning::Plain,
-            &why,
-            LINES_MAX,
-        );
+        page.unabridged(Line::indent(2).dim("since: "), Meaning::Plain, &why);
     }
     for (n, option) in question.options.iter().enumerate() {
         let head = Line::indent(2).plain(format!("{}. ", n + 1));
-        page.wrapped(head, Meaning::Plain, &render::visible(option), LINES_MAX);
+        page.unabridged(head, Meaning::Plain, &render::visible(option));
     }
     page.push(Line::of(match question.options.is_empty() {
         true => "Your own words; Enter leaves it open.",

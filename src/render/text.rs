@@ -216,6 +216,22 @@ impl Page {
         }
     }
 
+    /// Wraps a text that a person decides about, below the first column of `head`. Nothing of it is left out: a word
+    /// that is too wide goes on in the next row.
+    pub fn unabridged(&mut self, head: Line, meaning: Meaning, text: &str) {
+        let left = head.width();
+        let room = self.width.saturating_sub(left).max(20);
+        let mut head = Some(head);
+        let rows = wrap(&on_one_line(text), room);
+        for row in rows.iter().flat_map(|row| broken(row, room)) {
+            let start = head.take().unwrap_or_else(|| Line::indent(left));
+            self.whole(start.put(meaning, row));
+        }
+        if let Some(head) = head {
+            self.whole(head);
+        }
+    }
+
     /// A free line between two blocks.
     pub fn into_lines(self) -> Vec<Line> {
         self.lines
@@ -287,9 +303,39 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
     rows
 }
 
+/// A row in pieces that fit.
+fn broken(mut row: &str, room: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while row.width() > room {
+        // One that is wider than the room by itself goes alone.
+        let first = row.chars().next().map_or(0, char::len_utf8);
+        let end = first_columns(row, room).len().max(first);
+        let (piece, rest) = row.split_at(end);
+        pieces.push(piece);
+        row = rest;
+    }
+    pieces.push(row);
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_decided_about_is_wrapped_and_never_cut() {
+        let mut page = Page::new(30);
+        let words = "one two ".repeat(40);
+        let wide = "x".repeat(75);
+        let text = format!("{words}{wide} the end");
+        page.unabridged(Line::of("goal: "), Meaning::Plain, &text);
+        let shown = page.text(false);
+        assert!(shown.lines().all(|row| row.width() <= 30), "{shown}");
+        assert!(!shown.contains('…'), "{shown}");
+        let shown = shown.strip_prefix("goal: ").unwrap();
+        let bare = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(bare(shown), bare(&text));
+    }
 
     #[test]
     fn a_line_is_as_wide_as_it_looks_and_is_cut_by_columns() {

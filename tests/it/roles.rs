@@ -8,3 +8,4 @@ mod readme;
 pub(crate) mod redirected;
 pub(crate) mod story;
 pub(crate) mod unaligned;
+pub(crate) mod whole;

@@ -1,6 +1,6 @@
 //! A proposal before anything of it runs: all of it is shown, and the person decides.
 //!
-//! Invariant: every command, and every word that an agent would be told, is shown whole.
+//! Invariant: every command, every setting that decides, and every word that an agent would be told, is shown whole.
 
 use descent_core::{
     plan,
@@ -29,8 +29,6 @@ const WHOLE: Bounds = Bounds {
     items_max: usize::MAX,
     chars_max: usize::MAX,
 };
-/// Lines at most of a person's words.
-const LINES_MAX: usize = 8;
 /// How often a question is repeated if the answer was not understood.
 const ASKED_MAX: usize = 5;
 
@@ -97,31 +95,17 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
             "goal:  " => Meaning::Strong,
             _ => Meaning::Plain,
         };
-        page.wrapped(
-            Line::new().dim(head),
-            meaning,
-            &render::visible(text),
-            LINES_MAX,
-        );
+        page.unabridged(Line::new().dim(head), meaning, &render::visible(text));
     }
     for (question, resolution) in clarified(objective.clarifications.as_ref()) {
         let words = render::visible(&format!("{question} {resolution}"));
-        page.wrapped(
-            Line::new().dim("asked: "),
-            Meaning::Plain,
-            &words,
-            LINES_MAX,
-        );
+        page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
     }
     let protected = &objective.constraints.protected;
     if !protected.is_empty() {
         let globs = render::visible(&protected.join(", "));
-        page.wrapped(
-            Line::new().dim("no attempt may change: "),
-            Meaning::Plain,
-            &globs,
-            LINES_MAX,
-        );
+        let head = Line::new().dim("no attempt may change: ");
+        page.unabridged(head, Meaning::Plain, &globs);
     }
     page.gap();
     page.push(Line::new().dim("the work:"));
@@ -129,18 +113,14 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
         page.push(line);
     }
     page.gap();
-    page.push(Line::new().dim("its checks, commands and tasks, whole:"));
+    page.push(Line::new().dim("all that it sets, whole:"));
     let carried = TrustList::of_state(state);
     for line in render::carried(&carried, WHOLE, "descent align") {
         page.whole(Line::indent(2).plain(line));
     }
     if let Some(worker) = config.worker_line() {
-        page.wrapped(
-            Line::new().dim("the worker: "),
-            Meaning::Plain,
-            &render::visible(&worker),
-            LINES_MAX,
-        );
+        let head = Line::new().dim("the worker: ");
+        page.unabridged(head, Meaning::Plain, &render::visible(&worker));
     }
     page.gap();
     page

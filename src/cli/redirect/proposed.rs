@@ -4,7 +4,13 @@
 //! Invariant: nothing of it counts before a yes. Without a proposal, flags are typed as ever.
 
 use descent_core::{
-    change::Redirect, doc::Node, plan, proposal::Clarification, state::Objective, trust::TrustList,
+    change::Redirect,
+    doc::Node,
+    id::AtomId,
+    plan,
+    proposal::Clarification,
+    state::Objective,
+    trust::{TrustGroup, TrustItem, TrustList},
     world::World,
 };
 
@@ -141,7 +147,7 @@ fn decide(
         .say(&render::clean(&lines(store, &planned).join("\n")));
     let carried = carried(&order.redirect);
     if !carried.is_empty() {
-        context.out.say("its checks, commands and tasks, whole:");
+        context.out.say("all that it sets, whole:");
         for line in render::carried(&carried, WHOLE, "descent redirect") {
             context.out.say(&format!("  {line}"));
         }
@@ -152,13 +158,51 @@ fn decide(
     make(context, store, loaded, order, Some(open), false).map(Some)
 }
 
-/// Everything in a redirect that could run.
+/// Everything that a redirect sets.
 fn carried(redirect: &Redirect) -> TrustList {
-    let mut objective = Objective::default();
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut objective = Objective {
+        goal: text(&redirect.goal),
+        deliverables: text(&redirect.deliverables),
+        definition_of_done: text(&redirect.definition_of_done),
+        clarifications: Clarification::added(None, &redirect.clarifications),
+        ..Objective::default()
+    };
     for command in redirect.checks.iter().chain(&redirect.more_checks) {
         plan::add_check(&mut objective.base_case, command);
     }
-    TrustList::of_plan(&objective, &redirect.atoms)
+    let set = TrustList::of_plan(&objective, &redirect.atoms);
+    set.and(TrustList::of_items(moves(redirect)))
+}
+
+/// The moves of a redirect among the atoms and checks that stand.
+fn moves(redirect: &Redirect) -> Vec<TrustItem> {
+    let ids = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
+    let choices = redirect.selected.iter();
+    let choices = choices.map(|one| format!("{} in {}", one.choice, one.group));
+    let checks = match redirect.checks.is_empty() {
+        true => Vec::new(),
+        false => vec!["takes the place of all that stand".to_owned()],
+    };
+    let moves: [(&str, Vec<String>); 6] = [
+        ("base case", checks),
+        (
+            "new atoms into",
+            redirect.into.iter().map(ToString::to_string).collect(),
+        ),
+        ("takes out", ids(&redirect.removed)),
+        ("chooses", choices.collect()),
+        ("makes again", ids(&redirect.forgotten)),
+        ("tries again", ids(&redirect.retried)),
+    ];
+    let each = moves.into_iter().flat_map(|(at, texts)| {
+        texts.into_iter().map(move |text| TrustItem {
+            group: TrustGroup::Setting,
+            at: at.to_owned(),
+            text,
+        })
+    });
+    each.collect()
 }
 
 /// The process ends: the loop goes on as before.

@@ -40,7 +40,7 @@ fn a_change_in_a_sentence_is_shown_as_a_difference_and_made_after_a_yes() {
     at.sees("the change with your answers");
     at.sees("proposed by `wise`; nothing of it counts yet:")
         .sees("the log is signed")
-        .sees("its checks, commands and tasks, whole:")
+        .sees("all that it sets, whole:")
         .sees("grep -q ada log")
         .sees("echo ada >> log");
     at.sees("redirect? [y/N] ")

@@ -113,7 +113,7 @@ fn words_of_a_readme_stay_data_and_nothing_that_they_ask_for_runs() {
         json!([{"id": "a", "description": "tidy", "action": {"run": format!("touch {ran}")}}]);
     aligner(&world, &says(&[obeys]));
     let mut at = at_terminal(&world);
-    at.sees("its checks, commands and tasks, whole:");
+    at.sees("all that it sets, whole:");
     at.sees(&format!("touch {ran}"))
         .sees(&format!("touch {ran}"));
     at.sees("[y/e/N] ").types("");
