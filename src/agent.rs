@@ -62,6 +62,7 @@ use crate::{
     shape::Shape,
 };
 
+pub use answer::last_object;
 pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
@@ -163,6 +164,8 @@ pub enum Maker {
         command: String,
         env: Environment,
         price: Option<Price>,
+        /// Whether it is an agent's: without its program that agent is not there.
+        is_agent: bool,
     },
     /// An agent that is talked with.
     Agent(Box<TalkingAgent>),
@@ -291,7 +294,16 @@ pub async fn make(
         }
     }
     match &attempt.maker {
-        Maker::Shell { command, env, .. } => {
+        Maker::Shell {
+            command,
+            env,
+            is_agent,
+            ..
+        } => {
+            let missing = is_agent.then(|| shell::missing(&attempt, command, env));
+            if let Some(missing) = missing.flatten() {
+                return Ok(Some(missing));
+            }
             shell::made(&attempt, &inputs, command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,

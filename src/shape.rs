@@ -98,6 +98,11 @@ impl Shape {
         (self.text.len() <= bytes_max).then_some(&*self.text)
     }
 
+    /// Whether a text is JSON that it takes.
+    pub fn fits(&self, text: &str) -> bool {
+        serde_json::from_str::<Value>(text).is_ok_and(|value| self.validator.is_valid(&value))
+    }
+
     /// The faults in the report of an attempt that says that it succeeded, the first few.
     pub fn misfits_of(&self, report: Option<&AgentReport>) -> Vec<Misfit> {
         let has_failed =

@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<AgentReport, String> {
 }
 
 /// The last object of a text, or the text as it is.
-pub(super) fn last_object(text: &str) -> String {
+pub fn last_object(text: &str) -> String {
     let text = without_thoughts(text);
     let last = objects(&text).last().map(|object| (*object).to_owned());
     last.unwrap_or(text)

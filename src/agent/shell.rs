@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use descent_core::{event::Outcome, verdict::CommandEnd};
+use descent_core::{
+    event::{AgentEnd, AgentLack, Outcome},
+    verdict::CommandEnd,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     AgentError, AttemptJob, EXCERPT_BYTES_MAX, answer, completed, environment, inputs::Inputs,
     read_result,
 };
-use crate::process::{
-    self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
+use crate::{
+    config::program::{is_relative, missing_program_in},
+    process::{
+        self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
+    },
 };
 
 /// How `setup` ended.
@@ -43,6 +49,29 @@ pub(super) async fn set_up(
                 output,
             )))
         }
+    })
+}
+
+/// The outcome of an attempt whose agent has no program here: nothing is started, and the work has not failed. The
+/// workspace decides of a path in it: setup, or an earlier step, may have made what it names.
+pub(super) fn missing(
+    attempt: &AttemptJob<'_>,
+    command: &str,
+    env: &Environment,
+) -> Option<Outcome> {
+    let program = missing_program_in(&attempt.cwd, command, &env.path())?;
+    let words = match is_relative(&program) {
+        true => format!("`{program}` is no program in its workspace"),
+        false if program.contains('/') => format!("`{program}` is not there"),
+        false => format!("`{program}` is not on the PATH"),
+    };
+    Some(Outcome {
+        agent_end: Some(AgentEnd::Unavailable {
+            kind: AgentLack::Missing,
+            words,
+            variable: None,
+        }),
+        ..Outcome::ended(CommandEnd::NotRun(format!("`{program}` is not there")), 0)
     })
 }
 

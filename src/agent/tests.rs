@@ -61,6 +61,7 @@ impl World {
                     vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
                     withheld: Vec::new(),
                 },
+                is_agent: false,
             },
             session: None,
             cwd: self.dir.path().join("work"),

@@ -51,21 +51,37 @@ const SHELL_WORDS: &[&str] = &[
 /// The program that a shell command starts with, if it is sure not to be found in `path`. In doubt
 /// (shell syntax, a path that depends on where the command runs) it counts as found.
 pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
-    let word = command
-        .split_whitespace()
-        .find(|word| !is_assignment(word))?;
-    let sets_path = command
-        .split_whitespace()
-        .take_while(|word| is_assignment(word));
-    if sets_path.into_iter().any(|word| word.starts_with("PATH=")) || !is_plain(word) {
-        return None;
-    }
+    let word = first_word(command)?;
     let is_found = if word.contains('/') {
         !word.starts_with('/') || is_program(Path::new(word))
     } else {
         SHELL_WORDS.contains(&word) || find_program(word, path) != ProgramLook::Missing
     };
     (!is_found).then(|| word.to_owned())
+}
+
+/// The same of a command that is started in `dir`: a relative path is looked for there.
+pub fn missing_program_in(dir: &Path, command: &str, path: &OsStr) -> Option<String> {
+    match first_word(command)? {
+        word if is_relative(word) => (!is_program(&dir.join(word))).then(|| word.to_owned()),
+        _ => missing_program(command, path),
+    }
+}
+
+/// Whether it depends on the directory what a program is.
+pub fn is_relative(program: &str) -> bool {
+    program.contains('/') && !program.starts_with('/')
+}
+
+/// The word that names the program, if it is sure to be one.
+fn first_word(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace();
+    let word = words.find(|word| !is_assignment(word))?;
+    let mut set = command
+        .split_whitespace()
+        .take_while(|one| is_assignment(one));
+    let sets_path = set.any(|one| one.starts_with("PATH="));
+    (!sets_path && is_plain(word)).then_some(word)
 }
 
 fn is_program(path: &Path) -> bool {
@@ -133,5 +149,27 @@ mod tests {
             Some("/no/such/thing")
         );
         assert_eq!(missing(&format!("{} a", tool.display())), None);
+        let missing_there = |command: &str| missing_program_in(dir.path(), command, path);
+        for command in [
+            "./tool -x",
+            "../tool; x",
+            "~/nope",
+            "cd x && ./nope",
+            "tool",
+        ] {
+            assert_eq!(missing_there(command), None, "{command}");
+        }
+        for (command, program) in [
+            ("./nope -x", "./nope"),
+            ("A=1 bin/nope", "bin/nope"),
+            ("./text", "./text"),
+            ("nope", "nope"),
+        ] {
+            assert_eq!(
+                missing_there(command).as_deref(),
+                Some(program),
+                "{command}"
+            );
+        }
     }
 }

@@ -86,6 +86,7 @@ impl Agents {
                     command,
                     env,
                     price,
+                    is_agent: true,
                 });
             }
             Transport::Headless(headless) => TalkWay::Headless(headless),

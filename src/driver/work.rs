@@ -189,6 +189,7 @@ impl Attempting {
                 command: action.clone(),
                 env: self.environment.clone(),
                 price: None,
+                is_agent: false,
             });
         }
         let intent = &self.intent;

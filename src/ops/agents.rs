@@ -356,18 +356,28 @@ fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
     Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
 }
 
+/// The code of an agent without its program.
+pub(super) fn missing_code(agent: &ResolvedAgent) -> &'static str {
+    let is_worker = agent.name.as_str() == WORKER;
+    match is_worker && matches!(agent.transport, Transport::Shell(_)) {
+        true => "E-WORKER-MISSING",
+        false => "E-AGENT-MISSING",
+    }
+}
+
 fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
-    if agent.name.as_str() == WORKER && matches!(agent.transport, Transport::Shell(_)) {
+    let code = missing_code(agent);
+    if code == "E-WORKER-MISSING" {
         let hint = format!("install {program}, or name another worker in descent.toml");
         let message = format!("the worker `{program}` of descent.toml is not installed");
-        return Failure::new("E-WORKER-MISSING", exit::UNAVAILABLE, message, hint);
+        return Failure::new(code, exit::UNAVAILABLE, message, hint);
     }
     let hint = match agent.preset {
         Some(preset) => preset.install.clone(),
         None => format!("install {program}, or name another agent"),
     };
     let message = format!("`{program}` of the agent `{}` is not installed", agent.name);
-    Failure::new("E-AGENT-MISSING", exit::UNAVAILABLE, message, hint)
+    Failure::new(code, exit::UNAVAILABLE, message, hint)
 }
 
 fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {

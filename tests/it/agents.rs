@@ -1,5 +1,6 @@
 //! The setting of attempts, their rights, and that nothing of them is left.
 
+pub(crate) mod absent;
 pub(crate) mod apart;
 pub(crate) mod budgets;
 pub(crate) mod clarity;

@@ -2,7 +2,7 @@
 //! logged in, and whether it can be cancelled and resumed.
 //!
 //! Invariant: only programs of presets are started, and only to ask them about themselves. A provider is asked one tiny
-//! question. Of a configuration that is not allowed nothing is started, asked, or read.
+//! question. Nothing of a configuration that is not allowed is started, asked, or read.
 
 use descent_core::id::AgentName;
 
@@ -12,11 +12,11 @@ use crate::{
         self, Config,
         agent::{ResolvedAgent, Transport},
         preset::{Cancel, LoginCheck, Preset},
-        program::{ProgramLook, find_program, missing_program},
+        program::{ProgramLook, find_program, is_relative, missing_program_in},
     },
     failure::Failure,
     ops::{
-        agents::{AgentLook, example, installed, not_set, unset_variables},
+        agents::{AgentLook, example, installed, missing_code, not_set, unset_variables},
         trust,
     },
     process::{Programs, environment},
@@ -149,14 +149,16 @@ impl<'a> AgentFinding<'a> {
     fn finding(&self) -> Finding {
         let path = self.look.environment.path();
         if let Transport::Shell(command) = &self.agent.transport {
-            return match missing_program(command, &path) {
+            return match missing_program_in(self.look.dir, command, &path) {
                 None => self.ok(format!("`{command}`, by the shell")),
-                Some(program) => self.not_installed(&program, format!("install {program}")),
+                Some(program) => self.without_program(&program),
             };
         }
         if let Transport::Model(provider) = &self.agent.transport {
             return match providers::tried(self.look, &self.agent, provider) {
-                Ok(found) => self.ok(found),
+                Ok(tried) if tried.fits => self.ok(tried.found),
+                Ok(tried) => Finding::degraded(self.label(), tried.found, providers::MISFIT)
+                    .mend(providers::mend(&self.agent)),
                 Err((found, mend)) => self.worse(found, mend),
             };
         }
@@ -255,6 +257,23 @@ impl<'a> AgentFinding<'a> {
 
     fn bad(&self, program: &str, what: &str, mend: String) -> Finding {
         self.worse(format!("`{program}` {what}"), mend)
+    }
+
+    /// A shell command whose program is not there.
+    fn without_program(&self, program: &str) -> Finding {
+        let code = missing_code(&self.agent);
+        if !is_relative(program) {
+            let found = format!("`{program}` is not installed ({code})");
+            let mend = format!("install {program}");
+            return self.lack(Finding::missing(self.label(), found, NO_WORK), mend);
+        }
+        let dir = self.look.dir.display();
+        let found = format!("`{program}` is not found in {dir} ({code})");
+        let mend = "name it from the top of the project; what setup or a step makes is found then";
+        self.lack(
+            Finding::missing(self.label(), found, NO_WORK),
+            mend.to_owned(),
+        )
     }
 
     fn not_installed(&self, program: &str, mend: String) -> Finding {

@@ -217,3 +217,27 @@ fn doctor_tries_each_provider_with_one_question() {
     );
     assert_eq!(model.questions().len(), 1);
 }
+
+#[test]
+fn doctor_does_not_say_that_an_answer_is_held_to_a_schema_where_it_is_not() {
+    for answer in [
+        json!("I would rather not."),
+        json!({"hello": 1}),
+        json!([1]),
+        json!({"ok": "yes"}),
+    ] {
+        let world = World::new();
+        let model = Model::start(&world, &answer, &[]);
+        configure(&world, &model, "chat", "/v1", "");
+        let found = start(&world, &["doctor", "--json"]).wait().expect(0).json();
+        let findings = found["findings"].as_array().unwrap();
+        let one = findings.iter().find(|one| one["name"] == "agent thinker");
+        let one = one.unwrap();
+        assert_eq!(one["health"], "degraded", "{answer}: {one}");
+        let words = one["found"].as_str().unwrap();
+        assert!(
+            words.contains("takes a schema, and does not hold its answer to it"),
+            "{answer}: {words}"
+        );
+    }
+}
