@@ -107,7 +107,8 @@ fn another_hands_command_of_the_configuration_is_allowed_first_and_the_flag_goes
     world
         .descent(&["trust"])
         .expect(77)
-        .shows("notify     read -r line");
+        .shows("  notify ")
+        .shows("read -r line");
     trust(&world);
     world.run().expect(0);
     assert_eq!(told(&world).len(), 1);
