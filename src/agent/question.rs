@@ -123,12 +123,16 @@ pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
         Some(end) => return ConsultAnswer::Silent(end.text()),
     }
     let last = outcome.last_line.as_deref().unwrap_or_default();
+    let with_last = |what: &str| match last.trim() {
+        "" => what.to_owned(),
+        last => format!("{what}: {last}"),
+    };
     match &outcome.how {
         CommandEnd::Exit(0) => {}
         CommandEnd::Exit(TRY_AGAIN) => {
-            return ConsultAnswer::Silent(format!("it asks to be tried again: {last}"));
+            return ConsultAnswer::Silent(with_last("it asks to be tried again"));
         }
-        how => return ConsultAnswer::Silent(format!("{}: {last}", how.text())),
+        how => return ConsultAnswer::Silent(with_last(&how.text())),
     }
     if let Some(fault) = &outcome.report_fault {
         return ConsultAnswer::Faulty(fault.clone());

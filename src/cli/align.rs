@@ -19,7 +19,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::{
-    id::AgentName, proposal::Clarification, state::State, trust::TrustList, view, world::World,
+    id::AgentName,
+    proposal::Clarification,
+    state::{State, Usage},
+    trust::TrustList,
+    view,
+    world::World,
 };
 
 use super::{
@@ -94,6 +99,9 @@ pub struct AlignArgs {
     /// The agent that proposed it.
     #[arg(skip)]
     proposed_by: Option<AgentName>,
+    /// The aligner that was asked, and all that it used.
+    #[arg(skip)]
+    aligner_used: Option<(AgentName, Usage)>,
     /// Whether the person was told that questions come.
     #[arg(skip)]
     is_asked: bool,

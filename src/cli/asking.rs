@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use descent_core::{
     doc::Node,
     proposal::{Clarification, OpenQuestion},
+    view::usage::UsageView,
 };
 
 use super::{
@@ -56,6 +57,12 @@ pub(super) fn put(
     let live = LiveArea::of_question(context, &format!("the aligner {name}"));
     let ended = stoppable(|cancel| async move { aligner.ask(question, &cancel).await });
     drop(live);
+    if let Some(used) = UsageView::of(&aligner.used()) {
+        let used = render::usage(&used);
+        context
+            .out
+            .say(&format!("the aligner `{name}` used {used}"));
+    }
     let why = match ended? {
         SkippableOutcome::Signal(signal) => return Ok(AskEnd::Signal(signal)),
         SkippableOutcome::Done(AlignerAnswer::Value(node)) => return Ok(AskEnd::Answer(node)),

@@ -122,7 +122,7 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
     if order.redirect.is_empty() {
         return match context.may_ask && !context.out.json && !flags.dry_run && !flags.yes {
             true => dialogue::ask(context, &mut store, flags.text.as_deref()),
-            false => Err(nothing_named()),
+            false => Err(nothing_named(flags.text.is_some())),
         };
     }
     let manner = Manner {
@@ -210,7 +210,12 @@ fn make(
     Ok(End::Code(0))
 }
 
-fn nothing_named() -> Failure {
+fn nothing_named(has_words: bool) -> Failure {
+    if has_words {
+        let message = "words alone need a terminal, and an answer to what is asked there";
+        let hint = "type it at a terminal without -y, -n and --json, or say what shall be another: descent redirect --help has all";
+        return Failure::usage(message, hint);
+    }
     let hint = "say what shall be another, such as --set max_attempts=4 or --goal TEXT; descent redirect --help has all";
     Failure::usage("nothing is to be changed", hint)
 }

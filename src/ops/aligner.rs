@@ -6,7 +6,10 @@
 mod judge;
 mod room;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use descent_core::{
     doc::{self, Node},
@@ -68,6 +71,7 @@ pub struct Aligner<'a> {
     top: &'a Path,
     project: ProjectWords,
     now: UnixMillis,
+    used: Mutex<Usage>,
 }
 
 impl<'a> Aligner<'a> {
@@ -85,7 +89,14 @@ impl<'a> Aligner<'a> {
             top,
             project: survey::words(top, survey),
             now,
+            used: Mutex::default(),
         }))
+    }
+
+    /// The usage of all that it was asked.
+    pub fn used(&self) -> Usage {
+        let used = self.used.lock();
+        used.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent.
@@ -150,9 +161,13 @@ impl<'a> Aligner<'a> {
         let judge = self.judge_of(question);
         let outcome = match agent::make(job.into(), cancel).await {
             Ok(Some(outcome)) => outcome,
+            // The usage of a question that is cut off is not known.
             Ok(None) => return Ok(AlignerAnswer::Cancelled),
             Err(error) => return Ok(AlignerAnswer::None(error.to_string())),
         };
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.add(&outcome.usage);
+        drop(used);
         Ok(match agent::answer_of(&outcome) {
             ConsultAnswer::Value(node) => match judge(&doc::write_compact(&node)) {
                 None => AlignerAnswer::Value(node),

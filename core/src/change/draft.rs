@@ -206,6 +206,8 @@ impl<'d> Draft<'d> {
         let run = Arc::make_mut(&mut self.state.run);
         run.grant = run.grant.as_ref().map(ChangeGrant::anew);
         run.verdicts = Default::default();
+        // A judge is told the objective, so it is asked anew.
+        run.drop_ratings();
         run.agreed = None;
         run.epoch = Epoch(run.epoch.0 + 1);
         if !run.status.is_active() {

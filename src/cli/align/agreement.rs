@@ -3,7 +3,7 @@
 //!
 //! Invariant: if the agreement does not come about, nothing of it stays.
 
-use std::{io::IsTerminal, path::Path};
+use std::{io::IsTerminal, path::Path, sync::Arc};
 
 use descent_core::{state::State, trust::TrustList};
 
@@ -123,7 +123,11 @@ fn agree(
         WaitOutcome::Signal(signal) => Ok(AgreementEnd::End(End::Signal(signal))),
         WaitOutcome::Done(ConsentAnswer::Shown) => Ok(AgreementEnd::End(End::Code(0))),
         WaitOutcome::Done(ConsentAnswer::Edit(state)) => Ok(AgreementEnd::Edit(state)),
-        WaitOutcome::Done(ConsentAnswer::Agreed(state)) => {
+        WaitOutcome::Done(ConsentAnswer::Agreed(mut state)) => {
+            if let Some((aligner, used)) = &flags.aligner_used {
+                let run = Arc::make_mut(&mut state.run);
+                run.settle_aligner(aligner, used.clone());
+            }
             let client = context.client(Some(config));
             ops::trust::made_here(&client, &state.lineage, config);
             write(context, top, *state, replaces).map(|()| AgreementEnd::Agreed)

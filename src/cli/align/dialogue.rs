@@ -26,6 +26,9 @@ use crate::{
     },
 };
 
+const FIRST_PROPOSAL: &str =
+    "its proposal from before your answers follows: `e` lets you mend it by them";
+
 /// Has a dialogue if there is an aligner and something that it could propose. The draft comes into the flags; an end only
 /// where this process is to end.
 pub(super) fn hold(
@@ -47,7 +50,17 @@ pub(super) fn hold(
     let client = context.client(Some(config));
     ops::trust::gate_plan(&client, top, &context.dir, None, config)?;
     questions::words(context.out, flags, missing)?;
-    let (first, answer) = match turn(context, &aligner, flags, None)? {
+    let ended = go(context, flags, &aligner);
+    flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));
+    ended
+}
+
+fn go(
+    context: &Context,
+    flags: &mut AlignArgs,
+    aligner: &Aligner<'_>,
+) -> Result<Option<End>, Failure> {
+    let (first, answer) = match turn(context, aligner, flags, None)? {
         ProposalTurn::Proposed(proposed, answer) => (proposed, answer),
         ProposalTurn::Nothing => return Ok(None),
         ProposalTurn::Ended(end) => return Ok(Some(end)),
@@ -58,9 +71,12 @@ pub(super) fn hold(
     let last = if flags.clarifications.is_empty() {
         first
     } else {
-        match turn(context, &aligner, flags, Some(&answer))? {
+        match turn(context, aligner, flags, Some(&answer))? {
             ProposalTurn::Proposed(proposed, _) => proposed,
-            ProposalTurn::Nothing => return Ok(None),
+            ProposalTurn::Nothing => {
+                context.out.say(FIRST_PROPOSAL);
+                first
+            }
             ProposalTurn::Ended(end) => return Ok(Some(end)),
         }
     };

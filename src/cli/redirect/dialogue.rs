@@ -111,7 +111,7 @@ fn try_line(
     flags.text = flags.text.or_else(|| reason.map(str::to_owned));
     let mut order = order(context, &flags, store)?;
     if order.redirect.is_empty() {
-        return Err(nothing_named());
+        return Err(nothing_named(false));
     }
     order.redirect.clarifications = answers.to_vec();
     let client = context.client(None);

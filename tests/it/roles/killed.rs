@@ -134,7 +134,8 @@ fn killed_at_random_moments_the_story_ends_and_no_answer_that_was_kept_is_asked_
         let asked: usize = count.iter().sum();
         questions.fetch_add(asked as u64, Ordering::Relaxed);
         twice.fetch_add((asked - all.len()) as u64, Ordering::Relaxed);
-        let calls = world.state()["run"]["spent"]["calls"].as_u64().unwrap();
+        // The aligner was asked twice before.
+        let calls = world.state()["run"]["spent"]["calls"].as_u64().unwrap() - 2;
         assert!(
             calls >= all.len() as u64 && calls <= asked as u64,
             "seed {seed}: {calls} calls of {asked}"

@@ -260,7 +260,11 @@ fn check(world: &World, ran: &Ran, thinker: Thinker) {
     let rows = state["run"]["spent_by_agent"].as_array().unwrap().iter();
     let mut roles: Vec<&str> = rows.filter_map(|row| row["role"].as_str()).collect();
     roles.sort();
-    assert_eq!(roles, ["judge", "planner", "probe"], "{thinker:?}");
+    assert_eq!(
+        roles,
+        ["aligner", "judge", "planner", "probe"],
+        "{thinker:?}"
+    );
     let told = &state["objective"]["clarifications"][0];
     assert_eq!(told["resolution"], "beginners", "{thinker:?}");
     for (command, words) in [

@@ -66,15 +66,23 @@ fn an_aligner_that_fails_is_told_in_a_line_and_today_s_questions_go_on() {
 }
 
 #[test]
-fn where_the_second_answer_fails_the_questions_go_on_with_what_was_answered() {
+fn where_the_second_answer_fails_the_first_proposal_is_shown_with_what_was_answered() {
     let world = project();
     let first = says(&[proposal(two_questions()), json!("END")]).replace("\"END\"", "oh no");
     aligner(&world, &first);
     let mut at = at_terminal(&world);
     at.sees("(1 of 2)").sees("> ").types("1");
     at.sees("(2 of 2)").sees("> ").types("my aunt");
-    at.sees("no proposal of the aligner `wise`: ");
-    today_s_questions_go_on(&mut at, &world);
+    at.sees("no proposal of the aligner `wise`: ")
+        .sees("its proposal from before your answers follows")
+        .sees("asked: Who reads it? my aunt")
+        .sees("[y/e/N] ")
+        .types("y");
+    at.sees("agree?")
+        .sees("[y/e/N] ")
+        .types("y")
+        .sees("next: descent run");
+    assert_eq!(at.ends().code(), Some(0));
     assert_eq!(
         world.state()["objective"]["clarifications"][1],
         json!({"question": "Who reads it?", "resolution": "my aunt"})

@@ -75,6 +75,15 @@ impl Run {
         self.settle_with(&consult.agent, consult.role, reported);
     }
 
+    /// Takes the usage of an aligner into what is spent, as that of one attempt.
+    pub fn settle_aligner(&mut self, agent: &AgentName, usage: Usage) {
+        let reported = ReportedUsage {
+            usage,
+            is_whole: true,
+        };
+        self.settle_with(agent, Role::Aligner, &reported);
+    }
+
     fn settle_with(&mut self, agent: &AgentName, role: Role, reported: &ReportedUsage) {
         let usage = &reported.usage;
         if let Some(row) = self.count(agent, role, usage) {
