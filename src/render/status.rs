@@ -13,6 +13,8 @@ use super::{
 
 /// Rows at most of each list, so that the whole fits a screen of 24.
 const CHECKS_MAX: usize = 5;
+/// Rows of the bound.
+const BOUND_ROWS_MAX: usize = 3;
 const RUNNING_MAX: usize = 4;
 const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;
@@ -281,7 +283,8 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 /// The remaining and past costs, the origin of the result and its place.
 fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
-        page.push(Line::label("bound").plain(super::bound_of(&status.bound)));
+        let bound = super::bound_of(&status.bound);
+        page.wrapped(Line::label("bound"), Meaning::Plain, &bound, BOUND_ROWS_MAX);
     }
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));
