@@ -303,6 +303,9 @@ fn while_a_person_thinks_about_a_change_no_active_time_passes() {
     assert!(run.flying().is_empty());
     run.pass(60_000);
     assert_eq!(run.world.state.run.status, RunStatus::Redirecting);
+    // The next commit would write it.
+    run.observe(Input::AskerGone);
+    assert_eq!(run.world.state.run.status, RunStatus::Running);
     assert_eq!(run.world.state.run.spent.active_ms, 0);
 }
 
