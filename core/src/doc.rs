@@ -240,6 +240,17 @@ impl Node {
         }
     }
 
+    /// The object with these of its members; of anything else an empty one.
+    #[must_use]
+    pub fn filtered(&self, is_kept: impl Fn(&str, &Node) -> bool) -> Self {
+        let members = self.as_object().unwrap_or_default().iter();
+        let kept = members.filter(|member| is_kept(&member.key, &member.node));
+        Self::object(
+            kept.map(|one| (one.key.clone(), one.node.clone()))
+                .collect(),
+        )
+    }
+
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }

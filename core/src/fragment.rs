@@ -38,21 +38,6 @@ pub const BYTES_MAX: usize = 256 << 10;
 /// Faults that a planner is told at once.
 const FAULTS_MAX: usize = 8;
 const FORM_HINT: &str = "answer with one object: {\"reasoning\": \"…\", \"atoms\": {…}}";
-/// The JSON Schema of a fragment. The reading of a plan decides the rest.
-pub const SCHEMA: &str = r##"{"type":"object","required":["atoms"],"additionalProperties":false,"properties":{
-"reasoning":{"type":"string"},
-"atoms":{"type":"object","minProperties":1,"additionalProperties":{"$ref":"#/$defs/atom"}}},
-"$defs":{
-"check":{"type":"object","properties":{
- "all":{"type":"array","items":{"$ref":"#/$defs/check"}},"any":{"type":"array","items":{"$ref":"#/$defs/check"}},
- "name":{"type":"string"},"command":{"type":"string"},"file":{"type":"string"}}},
-"atom":{"type":"object","required":["description"],"properties":{
- "description":{"type":"string"},"kind":{"enum":["task","any","all","plan"]},
- "depends_on":{"type":"array","items":{"type":"string"}},
- "choices":{"type":"array","items":{"type":"string"}},"parts":{"type":"array","items":{"type":"string"}},
- "action":{"type":"object","required":["run"],"properties":{"run":{"type":"string"}}},
- "checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},
- "unknown":{"type":"boolean"},"speculative":{"type":"boolean"},"timeout":{"type":"string"}}}}}"##;
 /// Characters kept of a planner's reasons.
 const REASON_CHARS_MAX: usize = 2_000;
 
@@ -81,6 +66,15 @@ pub fn printed(outcome: &Outcome) -> Result<Node, Vec<Fault>> {
     let value = outcome.report.as_ref().and_then(|one| one.value.clone());
     let printed = || read(outcome.stdout.as_deref().unwrap_or_default());
     value.map_or_else(printed, Ok)
+}
+
+/// The JSON Schema of a fragment.
+pub fn schema() -> String {
+    let flags = r#""unknown":{"type":"boolean"},"speculative":{"type":"boolean"},"#;
+    let definitions = plan::definitions(None, flags);
+    format!(
+        r##"{{"type":"object","required":["atoms"],"additionalProperties":false,"properties":{{"reasoning":{{"type":"string"}},"atoms":{{"type":"object","minProperties":1,"additionalProperties":{{"$ref":"#/$defs/atom"}}}}}},{definitions}}}"##
+    )
 }
 
 /// The faults that keep an answer from being a fragment, in words that a planner can mend it by.

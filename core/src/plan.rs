@@ -17,7 +17,7 @@ mod written;
 pub(crate) use checks::render;
 pub use checks::{add_check, render_again, written_words};
 pub use flat::PointerMap;
-pub use proposed::keys_of_others;
+pub use proposed::{definitions, keys_of_others};
 pub use rules::RULE;
 pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured, unrender};

@@ -212,18 +212,9 @@ fn count_of(atoms: &Node) -> usize {
     count
 }
 
-/// The schema of a check and of an atom: what is left open here is decided by the reading of a plan.
-const DEFINITIONS: &str = r##""$defs":{
-"check":{"type":"object","properties":{
- "all":{"type":"array","items":{"$ref":"#/$defs/check"}},"any":{"type":"array","items":{"$ref":"#/$defs/check"}},
- "name":{"type":"string"},"command":{"type":"string"},"file":{"type":"string"}}},
-"atom":{"type":"object","required":["id","description"],"properties":{
- "id":{"type":"string"},"description":{"type":"string"},"kind":{"enum":["task","any","all","plan"]},
- "depends_on":{"type":"array","items":{"type":"string"}},
- "choices":{"type":"array","items":{"type":"string"}},"parts":{"type":"array","items":{"type":"string"}},
- "action":{"type":"object","required":["run"],"properties":{"run":{"type":"string"}}},
- "checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},
- "agent":{"type":"string"},"timeout":{"type":"string"}}}}"##;
+fn definitions() -> String {
+    plan::definitions(Some("id"), r#""agent":{"type":"string"},"#)
+}
 
 fn questions_schema(may_ask: bool) -> String {
     let most = if may_ask { QUESTIONS_MAX } else { 0 };
@@ -234,18 +225,18 @@ fn questions_schema(may_ask: bool) -> String {
 
 /// The JSON Schema of a proposed agreement.
 pub fn agreement_schema(may_ask: bool) -> Node {
-    let questions = questions_schema(may_ask);
+    let (questions, definitions) = (questions_schema(may_ask), definitions());
     schema_of(&format!(
-        r##"{{"type":"object","required":["goal","base_case","atoms"],"additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"base_case":{{"$ref":"#/$defs/check"}},"protected":{{"type":"array","items":{{"type":"string"}}}},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"questions":{questions}}},{DEFINITIONS}}}"##
+        r##"{{"type":"object","required":["goal","base_case","atoms"],"additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"base_case":{{"$ref":"#/$defs/check"}},"protected":{{"type":"array","items":{{"type":"string"}}}},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"questions":{questions}}},{definitions}}}"##
     ))
 }
 
 /// The JSON Schema of a proposed change.
 pub fn change_schema(may_ask: bool) -> Node {
-    let questions = questions_schema(may_ask);
+    let (questions, definitions) = (questions_schema(may_ask), definitions());
     let texts = r#"{"type":"array","items":{"type":"string"}}"#;
     schema_of(&format!(
-        r##"{{"type":"object","additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"checks":{texts},"add_checks":{texts},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"into":{{"type":"string"}},"remove":{texts},"select":{{"type":"object","additionalProperties":{{"type":"string"}}}},"retry":{texts},"questions":{questions}}},{DEFINITIONS}}}"##
+        r##"{{"type":"object","additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"checks":{texts},"add_checks":{texts},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"into":{{"type":"string"}},"remove":{texts},"select":{{"type":"object","additionalProperties":{{"type":"string"}}}},"retry":{texts},"questions":{questions}}},{definitions}}}"##
     ))
 }
 

@@ -41,7 +41,7 @@ pub use consult::{Consult, Rating};
 pub use fields::{Extra, Span};
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};
-pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
+pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::Records;
 pub use role::Role;
 pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
@@ -110,6 +110,12 @@ impl State {
     pub fn failures(&self) -> impl Iterator<Item = (&Entry, &FailureEntry)> {
         let newest_first = self.trail.iter().rev();
         newest_first.filter_map(|entry| Some((&**entry, entry.failure()?)))
+    }
+
+    /// The selections that the base case refuted, the newest first, each with its entry.
+    pub fn refutations(&self) -> impl Iterator<Item = (&Entry, &RefutedEntry)> {
+        let entries = self.trail.iter().rev();
+        entries.filter_map(|entry| Some((&**entry, entry.refuted()?)))
     }
 
     /// The newest failure of an atom that the trail keeps, with its entry.

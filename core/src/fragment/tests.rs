@@ -112,6 +112,17 @@ fn a_planner_gives_no_attempt_more_time_than_the_agreement_and_keeps_none_from_b
 }
 
 #[test]
+fn the_schema_of_a_fragment_is_json_with_a_definition_of_an_atom() {
+    let parsed = doc::parse(&schema(), &doc::Limits::default());
+    assert!(parsed.faults.is_empty(), "{:?}", parsed.faults);
+    let atom = parsed.node.unwrap();
+    let atom = atom.get("$defs").and_then(|defs| defs.get("atom")).unwrap();
+    let required = atom.get("required").and_then(Node::as_array).unwrap();
+    assert_eq!(required.len(), 1);
+    assert!(atom.get("properties").unwrap().get("unknown").is_some());
+}
+
+#[test]
 fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
     let state = state("");
     let fault = |text: &str| with_asked(&state, |asked| fault(asked, text));

@@ -1,21 +1,41 @@
-//! Keys of atoms that a model may not write: those of the program, and those of a person.
+//! Atoms that a model proposes: their JSON Schema, and the keys that are the program's or a person's to write.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
-use crate::doc::{self, Fault, Node, Span};
+use crate::{
+    doc::{self, Fault, Node, Span},
+    state::atom::rules::keys_of_program,
+};
 
-/// Keys of an atom that only the program writes.
-pub(super) const PROGRAMS: [&str; 9] = [
-    "status",
-    "because",
-    "tries",
-    "interruptions",
-    "origin",
-    "planned",
-    "grant",
-    "fragment",
-    "fragments",
-];
+/// Whether only the program writes this key of an atom.
+pub(super) fn is_programs(key: &str) -> bool {
+    key == "planned" || keys_of_program().contains(&key)
+}
+
+/// A check and an atom in the `$defs` of a JSON Schema. `id` is the key by which a list names its atoms, and `more` are
+/// further members of one. The reading of a plan decides the rest.
+pub fn definitions(id: Option<&str>, more: &str) -> String {
+    let (required, named) = match id {
+        Some(key) => (
+            format!(r#""{key}","#),
+            format!(r#""{key}":{{"type":"string"}},"#),
+        ),
+        None => Default::default(),
+    };
+    format!(
+        r##""$defs":{{
+"check":{{"type":"object","properties":{{
+ "all":{{"type":"array","items":{{"$ref":"#/$defs/check"}}}},"any":{{"type":"array","items":{{"$ref":"#/$defs/check"}}}},
+ "name":{{"type":"string"}},"command":{{"type":"string"}},"file":{{"type":"string"}}}}}},
+"atom":{{"type":"object","required":[{required}"description"],"properties":{{{named}
+ "description":{{"type":"string"}},"kind":{{"enum":["task","any","all","plan"]}},
+ "depends_on":{{"type":"array","items":{{"type":"string"}}}},
+ "choices":{{"type":"array","items":{{"type":"string"}}}},"parts":{{"type":"array","items":{{"type":"string"}}}},
+ "action":{{"type":"object","required":["run"],"properties":{{"run":{{"type":"string"}}}}}},
+ "checks":{{"$ref":"#/$defs/check"}},"touches":{{"type":"array","items":{{"type":"string"}}}},{more}
+ "timeout":{{"type":"string"}}}}}}}}"##
+    )
+}
 
 /// The faults of such keys in atoms that a model proposes: a map by id or a list, with the nested ones. `persons` are
 /// the keys that only a person writes.
@@ -36,7 +56,7 @@ pub fn keys_of_others(atoms: &Node, at: &str, persons: &[&str]) -> Vec<Fault> {
                 let message = format!("`{}` is a person's to say", member.key);
                 let hint = "say it in the description";
                 faults.push(fault("persons-key", at, message, hint));
-            } else if PROGRAMS.contains(&member.key.as_str()) {
+            } else if is_programs(&member.key) {
                 let message = format!("`{}` is the program's to say", member.key);
                 faults.push(fault("program-key", at, message, "leave it out"));
             }

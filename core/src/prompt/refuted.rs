@@ -20,16 +20,8 @@ pub(super) fn newest_with<'w>(
     group: &AtomId,
     choice: &AtomId,
 ) -> Option<&'w RefutedEntry> {
-    let mut entries = world.state.trail.iter().rev();
-    entries.find_map(|entry| {
-        let refuted = entry.refuted()?;
-        (refuted.conflict.get(group) == Some(choice)).then_some(refuted)
-    })
-}
-
-pub(super) fn newest(world: &World) -> Option<&RefutedEntry> {
-    let mut entries = world.state.trail.iter().rev();
-    entries.find_map(|entry| entry.refuted())
+    let mut refuted = world.state.refutations().map(|(_, refuted)| refuted);
+    refuted.find(|refuted| refuted.conflict.get(group) == Some(choice))
 }
 
 /// The checks that did not hold, each with how it ended and the last of what it said. Empty if none is known.

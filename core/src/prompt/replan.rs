@@ -86,8 +86,8 @@ fn failures(world: &World) -> String {
 
 /// The checks of the base case that did not hold with all done.
 fn refuted(world: &World) -> String {
-    let newest = super::refuted::newest(world);
-    let failed = newest.map(|one| reasons(one, REFUTED_BYTES_MAX));
+    let newest = world.state.refutations().next();
+    let failed = newest.map(|(_, one)| reasons(one, REFUTED_BYTES_MAX));
     match failed.filter(|failed| !failed.is_empty()) {
         Some(failed) => format!("- the base case, with every step done: {failed}\n"),
         None => String::new(),

@@ -313,9 +313,9 @@ fn failed(state: &State) -> Vec<FailedAtom> {
             extra: Extra::default(),
         }
     });
-    let mut entries = state.trail.iter().rev();
-    let refuted = entries.find_map(|entry| entry.refuted());
-    failed.chain(refuted.map(failed_base_case)).collect()
+    let refuted = state.refutations().next();
+    let refuted = refuted.map(|(_, refuted)| failed_base_case(refuted));
+    failed.chain(refuted).collect()
 }
 
 fn failed_base_case(refuted: &RefutedEntry) -> FailedAtom {

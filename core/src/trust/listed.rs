@@ -86,7 +86,11 @@ impl TrustList {
                 "description" => self.add_values(TrustGroup::Task, id.as_str(), node),
                 "guidance" => self.add_values(TrustGroup::Task, &at, node),
                 "output_schema" => self.add(TrustGroup::Task, &at, &doc::write_compact(node)),
-                "action" => self.add_values(TrustGroup::Setting, &at, &without(node, "run")),
+                "action" => self.add_values(
+                    TrustGroup::Setting,
+                    &at,
+                    &node.filtered(|key, _| key != "run"),
+                ),
                 "depends_on" | "parts" | "choices" => self.add_ids(&at, node),
                 _ => self.add_values(TrustGroup::Setting, &at, node),
             }
@@ -115,7 +119,7 @@ impl TrustList {
     }
 
     fn add_parts(&mut self, at: &str, check: &Check, parts: &[Check]) {
-        let node = without(&without(&check.node(), "all"), "any");
+        let node = check.node().filtered(|key, _| key != "all" && key != "any");
         self.add_values(TrustGroup::Check, at, &node);
         for (index, part) in parts.iter().enumerate() {
             let group = |word: &str| joined(at, &format!("{word} {}", index + 1));
@@ -142,7 +146,7 @@ impl TrustList {
         if let Some(subject) = node.get(key).and_then(Node::as_str) {
             self.add(group, &at, subject);
         }
-        self.add_values(group, &at, &without(&node, key));
+        self.add_values(group, &at, &node.filtered(|known, _| known != key));
     }
 
     /// Each value below a node, by its keys. A blank one says nothing.
@@ -180,27 +184,18 @@ fn of_person(atom: &Node, by_program: &[&str]) -> Node {
         // A person may write a grant.
         key == "grant" || !(by_program.contains(&key) || ["selected", "planned"].contains(&key))
     };
-    let members = members(atom).iter().filter(|one| is_wanted(&one.key));
-    Node::object(members.map(pair).collect())
+    atom.filtered(|key, _| is_wanted(key))
 }
 
 fn members(node: &Node) -> &[Member] {
     node.as_object().unwrap_or_default()
 }
 
-fn pair(member: &Member) -> (String, Node) {
-    (member.key.clone(), member.node.clone())
-}
-
-fn without(node: &Node, key: &str) -> Node {
-    let members = members(node).iter().filter(|one| one.key != key);
-    Node::object(members.map(pair).collect())
-}
-
 fn with(node: &Node, key: &str, value: Node) -> Node {
-    let rest = without(node, key);
-    let more = [(key.to_owned(), value)];
-    Node::object(members(&rest).iter().map(pair).chain(more).collect())
+    let rest = node.filtered(|known, _| known != key);
+    let members = members(&rest).iter();
+    let members = members.map(|one| (one.key.clone(), one.node.clone()));
+    Node::object(members.chain([(key.to_owned(), value)]).collect())
 }
 
 fn joined(one: &str, other: &str) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Not here: what is wanted (`listed`).
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use crate::{
     doc::{self, Node},
@@ -40,13 +40,9 @@ fn of_atom(id: &AtomId, atom: &Atom, by_program: &[&str]) -> Option<Node> {
         key == "planned" || (by_program.contains(&key) && !["status", "grant"].contains(&key))
     };
     let node = atom.node_side_by_side();
-    let members = node.as_object().unwrap_or_default().iter();
-    let members = members.filter(|one| is_fact(&one.key) && !is_blank(&one.node));
-    let facts: Vec<(String, Node)> = members
-        .map(|one| (one.key.clone(), one.node.clone()))
-        .collect();
-    let known = [Node::string(id.as_str()), Node::object(facts.clone())];
-    (!facts.is_empty()).then(|| Node::array(known.to_vec()))
+    let facts = node.filtered(|key, value| is_fact(key) && !is_blank(value));
+    let is_empty = facts.as_object().is_none_or(<[_]>::is_empty);
+    (!is_empty).then(|| Node::array(Vec::from([Node::string(id.as_str()), facts])))
 }
 
 fn is_blank(node: &Node) -> bool {

@@ -21,11 +21,8 @@ pub(super) struct LeafStand<'s> {
 
 /// As written.
 pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
-    let refuted = state
-        .trail
-        .iter()
-        .rev()
-        .filter_map(|entry| Some((Some(&entry.at), &entry.refuted()?.evidence)));
+    let refuted = state.refutations();
+    let refuted = refuted.map(|(entry, refuted)| (Some(&entry.at), &refuted.evidence));
     let last = state.run.last_result.iter();
     let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
     let mut records: Vec<(Option<&String>, &Vec<EvidenceRecord>)> = last.chain(refuted).collect();

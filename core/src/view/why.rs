@@ -27,7 +27,6 @@ use super::{
     status_word,
 };
 use crate::{
-    doc::Node,
     event::Event,
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId, Digest},
@@ -133,7 +132,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         .state
         .bindings
         .get(id)
-        .map(|binding| strip_atom(&binding.node()));
+        .map(|binding| binding.node().filtered(|key, _| key != "of"));
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
@@ -200,19 +199,6 @@ fn checks(task: Option<&Task>) -> Vec<String> {
     let checks = task.and_then(|task| task.spec.checks.as_ref());
     let leaves = checks.map(Check::leaves).unwrap_or_default();
     leaves.into_iter().map(|leaf| leaf.title()).collect()
-}
-
-fn strip_atom(binding: &Node) -> Node {
-    let members = binding
-        .as_object()
-        .unwrap_or_default()
-        .iter()
-        .filter(|member| member.key != "of");
-    Node::object(
-        members
-            .map(|member| (member.key.clone(), member.node.clone()))
-            .collect(),
-    )
 }
 
 fn try_view(tried: &crate::state::Try) -> TryView {
@@ -381,12 +367,8 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
             )
         });
     }
-    let refuted = world
-        .state
-        .trail
-        .iter()
-        .rev()
-        .find_map(|entry| entry.refuted()?.conflict.get(id));
+    let mut refuted = world.state.refutations();
+    let refuted = refuted.find_map(|(_, refuted)| refuted.conflict.get(id));
     refuted.map(|choice| {
         (
             3,

@@ -12,19 +12,19 @@ use crate::{
 
 /// The form of the answer of an attempt that only thinks.
 pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
-    let (schema, fault): (&str, ObjectJudge) = if a.intent.role == Role::Probe {
+    let (schema, fault): (String, ObjectJudge) = if a.intent.role == Role::Probe {
         let fault = |object: &str| finding::read(object).err();
-        (finding::SCHEMA, Arc::new(fault))
+        (finding::SCHEMA.to_owned(), Arc::new(fault))
     } else if a.is_plan {
         let (world, intent) = (a.world.clone(), a.intent.clone());
         let fault = move |object: &str| fragment::fault(world.fragment_request(&intent), object);
-        (fragment::SCHEMA, Arc::new(fault))
+        (fragment::schema(), Arc::new(fault))
     } else {
         return None;
     };
     Some(QuestionForm {
         role: a.intent.role,
-        schema: schema.to_owned(),
+        schema,
         fault,
     })
 }
