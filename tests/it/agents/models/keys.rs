@@ -2,19 +2,22 @@
 
 use std::{
     fs,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{KEY, Model, WIRES, align, configure, fragment, nothing_holds_the_key, run, start};
 use crate::{
+    chance::{self, Rng},
     support::{
         processes::{long_nap, processes},
         world::{Running, wait_for},
     },
-    world::World,
+    undisturbed::side_by_side,
+    world::{World, plan},
 };
 
 #[test]
@@ -56,6 +59,67 @@ fn a_server_that_repeats_the_key_in_any_place_leaves_it_nowhere() {
             nothing_holds_the_key(&world, &shown);
         }
     }
+}
+
+/// What a server does whose stream is cut at random, and how such a run ends.
+const IN_PIECES: [(&str, i32); 4] = [
+    ("none", 0),
+    ("echo-refusal", 5),
+    ("echo-escaped", 69),
+    ("echo-answer", 69),
+];
+/// Planning steps of one run, each a question or more.
+const STEPS: usize = 24;
+
+/// A run of many planning steps by a model. Returns the questions that came, each answered in pieces of its own.
+fn run_in_pieces(seed: u64) -> u64 {
+    let mut rng = Rng::new(seed ^ 0x6b65_7973);
+    // The wire of Anthropic tells no words of a refusal, so it has nothing of the key there.
+    let (wire, base) = WIRES[usize::try_from(rng.below(3)).unwrap()];
+    let kinds = if wire == "messages" { 1 } else { 4 };
+    let (fault, code) = IN_PIECES[usize::try_from(rng.below(kinds)).unwrap()];
+    let world = World::new();
+    let pieces = rng.below(1_000_000).to_string();
+    let mut more = vec!["--pieces", &pieces];
+    if fault != "none" {
+        more.extend(["--fault", fault]);
+    }
+    let model = Model::start(&world, &fragment(), &more);
+    configure(&world, &model, wire, base, "max_parallel = 4");
+    let step = |nth| {
+        (
+            format!("S{nth}"),
+            json!({"kind": "plan", "description": "plan the file done"}),
+        )
+    };
+    let steps: Map<String, Value> = (0..STEPS).map(step).collect();
+    let limits = json!({
+        "max_attempts": 3,
+        "max_parallel_agents": 4,
+        "max_planning_phases": STEPS,
+    });
+    world.align(&plan(&["test -e done"], limits, Value::Object(steps)));
+    let ran = run(&world);
+    assert_eq!(ran.code, Some(code), "seed {seed}, {fault}: {}", ran.stderr);
+    nothing_holds_the_key(&world, &ran);
+    let report = start(&world, &["report"]).wait();
+    assert!(!report.stdout.contains(KEY), "seed {seed}, {fault}");
+    model.questions().len() as u64
+}
+
+#[test]
+fn however_a_stream_is_cut_the_key_is_nowhere_after_a_run() {
+    let wanted = chance::count("KEY_PIECES", 60);
+    let asked = AtomicU64::new(0);
+    // A run asks three questions at least, so there are enough of them.
+    side_by_side(2, wanted, |seed| {
+        if asked.load(Ordering::Relaxed) < wanted {
+            asked.fetch_add(run_in_pieces(seed), Ordering::Relaxed);
+        }
+    });
+    let asked = asked.into_inner();
+    println!("{asked} answers in pieces");
+    assert!(asked >= wanted, "{asked}");
 }
 
 #[test]
