@@ -17,6 +17,7 @@ mod edit;
 mod fork;
 mod graph;
 mod help;
+mod judge;
 mod live;
 mod liveness;
 mod log;
@@ -131,6 +132,8 @@ enum Command {
     Edit,
     /// Look for faults in the state file, or in a plan
     Validate(validate::ValidateArgs),
+    /// Look for what is wrong with a plan, without running it
+    Judge(judge::JudgeArgs),
     /// Take over the state file of an AoT loop
     Migrate(migrate::MigrateArgs),
     /// Evaluate the base case now: 0 it holds, 1 it does not
@@ -245,6 +248,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Ps) => ps::ps(&context),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
+        Some(Command::Judge(flags)) => judge::judge(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
         Some(Command::Verify(flags)) => verify::verify(&context, &flags),

@@ -11,6 +11,7 @@ mod failure;
 mod files;
 mod git;
 mod heartbeat;
+mod judging;
 mod model;
 mod ops;
 mod plan_file;

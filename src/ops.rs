@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod edit;
 pub mod evaluate;
 pub mod fork;
+pub mod judge;
 pub mod limits;
 pub mod liveness;
 pub mod newer;

@@ -20,7 +20,7 @@ use descent_core::{
     doc::{self, Fault, Limits, Node, Parsed},
     graph::validate,
     id::Lineage,
-    plan::{self, PlanReading},
+    plan::{self, PlanReading, PointerMap},
     state::State,
 };
 
@@ -54,6 +54,8 @@ pub struct PlanDraft {
     pub state: State,
     /// The plan in the form of the file, with the places of its text.
     pub root: Node,
+    /// The places in the text as it was written.
+    pub written: PointerMap,
     /// All but what the start gate asks for.
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
@@ -196,6 +198,7 @@ pub fn draft(mut plan: PlanReading, lineage: Lineage) -> PlanDraft {
     PlanDraft {
         state,
         root,
+        written,
         faults,
         warnings,
     }

@@ -12,15 +12,17 @@ mod make;
 mod node;
 mod python;
 mod reader;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod told;
 
 use std::path::Path;
 
-use descent_core::advice;
+use descent_core::judging;
 use reader::Reader;
 
+pub use targets::{missing_script, missing_target};
 pub use told::{words, words_of};
 
 /// Proposals at most of each kind.
@@ -63,7 +65,7 @@ impl ProposalList {
         let mut kept: Vec<Proposal> = Vec::new();
         for (_, proposal) in self.0 {
             let key = plain(&proposal.text);
-            if !seen.contains(&key) && !advice::never_fails(&proposal.text) {
+            if !seen.contains(&key) && !judging::never_fails(&proposal.text) {
                 seen.push(key);
                 kept.push(proposal);
             }

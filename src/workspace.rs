@@ -31,6 +31,7 @@ pub use crate::git::LandingSpec;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
 pub use git::{KeptPatch, MadeChange, Worktrees};
+pub use globs::protected;
 pub use home::{applied, note_applied, result_of};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use size::{Size, size_of};

@@ -13,6 +13,7 @@ use alloc::{
 };
 
 use crate::{
+    judging::never_fails,
     state::{
         Check, Leaf,
         check::{CommandLeaf, FileLeaf, NotCommandLeaf},
@@ -98,17 +99,6 @@ pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
 }
 
 type Objection = Option<(String, String)>;
-
-/// Whether a command ends with 0 whatever the goal, by the plainest of signs. No shell is parsed: there are more of these.
-#[must_use]
-pub fn never_fails(command: &str) -> bool {
-    const NO_OPS: &[&str] = &["true", ":", "exit 0"];
-    let is_no_op = |text: &str| NO_OPS.contains(&text.trim());
-    is_no_op(command)
-        || command
-            .rsplit_once("||")
-            .is_some_and(|(_, last)| is_no_op(last))
-}
 
 fn cannot_fail(leaf: &Leaf) -> Objection {
     let (what, hint) = if let Leaf::Command(CommandLeaf {

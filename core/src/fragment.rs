@@ -10,6 +10,7 @@
 mod budget;
 mod closing;
 mod form;
+mod judged;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ use crate::{
     event::Outcome,
     graph::{Graph, Ix, active::ActiveGraph},
     id::{AtomId, AttemptId, Digest},
+    judging::{self, Issue, PlanFacts, PlanQuestions},
     plan,
     state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
 };
@@ -59,6 +61,8 @@ pub struct FragmentRequest<'a> {
 pub struct AcceptedFragment {
     pub atoms: BTreeMap<AtomId, Atom>,
     pub fragment: Fragment,
+    /// The issues that refuse nothing.
+    pub issues: Vec<Issue>,
 }
 
 /// A planner's output as a tree: the value of its result file, or what it printed.
@@ -78,16 +82,32 @@ pub fn schema() -> String {
 }
 
 /// The faults that keep an answer from being a fragment, in words that a planner can mend it by.
-pub fn fault(asked: FragmentRequest<'_>, answer: &str) -> Option<String> {
+pub fn fault(
+    asked: FragmentRequest<'_>,
+    answer: &str,
+    facts: impl FnOnce(PlanQuestions) -> PlanFacts,
+) -> Option<String> {
     let node = read(answer);
     // A planner that cannot plan reports why.
     let is_report = |node: &Node| node.get("clarity").or(node.get("success")).is_some();
     if node.as_ref().is_ok_and(is_report) {
         return None;
     }
-    let faults = node.and_then(|node| judge(asked, &node)).err()?;
+    let judged = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node))));
+    let faults = judged.err()?;
     let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(line).collect();
     Some(lines.join("; "))
+}
+
+/// The questions to the machine about a planner's output, before it is judged.
+pub fn questions(outcome: &Outcome) -> PlanQuestions {
+    let node = printed(outcome).ok();
+    node.as_ref().map(questions_of).unwrap_or_default()
+}
+
+fn questions_of(node: &Node) -> PlanQuestions {
+    let plan = node.get("atoms").map(plan_of).unwrap_or_default();
+    judging::questions(plan.atoms.values().filter_map(Atom::task))
 }
 
 /// The patterns in a planner's output, for the shell to compile.
@@ -157,7 +177,13 @@ fn read(text: &str) -> Result<Node, Vec<Fault>> {
     }
 }
 
-pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment, Vec<Fault>> {
+/// # Errors
+/// All its faults: no plan, one that does not fit, or one that the rules refuse.
+pub fn judge(
+    asked: FragmentRequest<'_>,
+    node: &Node,
+    facts: &PlanFacts,
+) -> Result<AcceptedFragment, Vec<Fault>> {
     let mut faults = form::check(node);
     let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
         return Err(faults);
@@ -189,11 +215,15 @@ pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment
             extra: Extra::default(),
         },
         atoms: renamed(asked, plan.atoms, &names, node),
+        issues: Vec::new(),
     };
     if let Some(closing) = closing {
         closing::add(asked, &mut taken, closing);
     }
-    let faults = limits(asked, &mut taken, &names);
+    let mut faults = limits(asked, &mut taken, &names);
+    if faults.is_empty() {
+        faults.extend(judged::refused(asked, &mut taken, &names, facts));
+    }
     match faults.is_empty() {
         true => Ok(taken),
         false => Err(faults),

@@ -19,6 +19,7 @@ pub mod fragment;
 pub mod graph;
 pub mod id;
 pub mod json_schema;
+pub mod judging;
 pub mod measure;
 pub mod plan;
 pub mod prompt;

@@ -169,7 +169,7 @@ fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<
     let world = World::new(found.state.clone());
     if context.out.json {
         let none = CheckoutComparison::default();
-        let mut output = AlignOutput::of(&world, &none, config);
+        let mut output = AlignOutput::of(&world, &none, &[], config);
         output.unchanged = true;
         context.out.json(&output);
     } else {

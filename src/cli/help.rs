@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "file",
         &[
-            "edit", "validate", "undo", "fork", "show", "migrate", "schema", "trust",
+            "edit", "validate", "judge", "undo", "fork", "show", "migrate", "schema", "trust",
         ],
     ),
     ("more", &["verify", "doctor", "clean", "completions"]),
@@ -41,7 +41,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 32] = [
+const EXAMPLES: [(&str, &str); 33] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -81,6 +81,7 @@ const EXAMPLES: [(&str, &str); 32] = [
     ("undo", "descent undo -n"),
     ("fork", "descent fork ../other-way"),
     ("edit", "descent edit"),
+    ("judge", "descent judge plan.yaml"),
     ("validate", "descent validate plan.yaml"),
     ("migrate", "descent migrate -n .claude/aot-loop-state.md"),
     ("verify", "descent verify && git push"),

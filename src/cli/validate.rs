@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use descent_core::doc::{self, Fault};
+use descent_core::{
+    doc::{self, Fault},
+    judging::Issue,
+};
 use serde::Serialize;
 
 use super::{End, context::Context};
@@ -32,11 +35,14 @@ enum ValidateFormat {
 /// The faults of a file: `descent validate --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ValidateOutput {
+pub(super) struct ValidateOutput<'a> {
     schema: &'static str,
     valid: bool,
     faults: Vec<store::PlacedFault>,
+    /// The issues are among them, with their places.
     warnings: Vec<store::PlacedFault>,
+    /// The issues of the work that is still to be done; the rules look for them where there is no fault.
+    issues: &'a [Issue],
 }
 
 pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, Failure> {
@@ -54,8 +60,9 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
         }
         ValidateFormat::Human if !context.out.json => {
             warn(context, &found);
-            if !valid {
-                return Err(refused(&found));
+            let refusal = refusal(&found.path, &found.bytes, found.is_plan, &found.faults);
+            if let Some(refusal) = refusal {
+                return Err(refusal);
             }
             context
                 .out
@@ -68,6 +75,7 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
                 valid,
                 faults: store::place_faults(&found.bytes, &found.faults),
                 warnings: store::place_faults(&found.bytes, &found.warnings),
+                issues: &found.issues,
             });
         }
     }
@@ -80,16 +88,26 @@ fn warn(context: &Context, found: &ValidateReport) {
     }
 }
 
-fn refused(found: &ValidateReport) -> Failure {
-    let details = explained(&found.path, &found.bytes, &found.faults);
-    let code = if found.is_plan {
+/// The error that tells every fault with its line, if there are any.
+pub(super) fn refusal(
+    path: &Path,
+    bytes: &[u8],
+    is_plan: bool,
+    faults: &[Fault],
+) -> Option<Failure> {
+    if faults.is_empty() {
+        return None;
+    }
+    let details = explained(path, bytes, faults);
+    let code = if is_plan {
         "E-PLAN-INVALID"
     } else {
         "E-STATE-INVALID"
     };
-    let (path, count) = (found.path.display(), store::count(details.len()));
+    let (path, count) = (path.display(), store::count(details.len()));
     let hint = "mend them in an editor; nothing was written";
-    Failure::new(code, exit::INVALID, format!("{path} has {count}"), hint).with(details)
+    let message = format!("{path} has {count}");
+    Some(Failure::new(code, exit::INVALID, message, hint).with(details))
 }
 
 /// Each fault with its line.

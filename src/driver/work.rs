@@ -343,6 +343,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     blocking(move || {
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
+            outcome.facts = thinking::facts(&a, &outcome);
         } else if outcome.is_success() && !a.is_thinking() {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);

@@ -3,11 +3,15 @@
 //!
 //! Invariant: one run after the other, never both at once. In the workspace `shared` there is one place, and one run.
 
-use std::{path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
 
 use descent_core::{
     advice::{self, Advice, LeafFacts},
-    id::CommitId,
+    id::{AtomId, CommitId, Digest},
     state::{Check, Leaf, State},
     verdict::{self, Measurement, Verdict},
     view::VerdictView,
@@ -16,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::evaluate;
 use crate::{
-    driver,
+    clock, driver,
     failure::{Failure, quoted},
     git::Stamps,
     process::{self, Programs, environment::Environment},
@@ -28,6 +32,9 @@ use crate::{
 
 /// The leaves of one run.
 type LeafResult = Vec<Option<Measurement>>;
+
+/// The time for all checks of single atoms together.
+const HOLDING_MAX: Duration = Duration::from_secs(30);
 
 /// Paths offered at most.
 const OFFERS_MAX: usize = 8;
@@ -60,6 +67,8 @@ pub struct CheckoutComparison {
     /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
     pub setup_ms: Option<u64>,
     pub made_by_setup: Vec<String>,
+    /// Atoms whose own checks hold in the fresh checkout, before anything was done.
+    pub holding: BTreeSet<AtomId>,
     seen_here: LeafResult,
     touched: Vec<TouchedFiles>,
 }
@@ -175,6 +184,11 @@ impl CheckoutBench<'_> {
             comparison.touched = touched;
         }
         comparison.fresh = judged(state, &seen);
+        comparison.holding = match self.start.is_some() {
+            true => self.holding(state, &at, &comparison.fresh).await,
+            // In place, checks of single steps would run among the person's own files.
+            false => BTreeSet::new(),
+        };
         let trees = workspaces.trees().filter(|_| comparison.differ());
         (comparison.not_fresh, comparison.not_here) = match trees {
             Some(trees) => lacking(trees, &at, self.top)?,
@@ -182,6 +196,51 @@ impl CheckoutBench<'_> {
         };
         comparison.advice = self.advise(state, workspaces, comparison, &seen)?;
         Ok(())
+    }
+
+    /// The atoms whose checks hold at `at`. Checks for which the time does not suffice are left out.
+    async fn holding(&self, state: &State, at: &Path, known: &[VerdictView]) -> BTreeSet<AtomId> {
+        let since = clock::Stopwatch::start(clock::real());
+        let mark = evaluate::mark(self.place);
+        let base = leaves(state).into_iter().map(Check::key);
+        let known = known.iter().map(|one| one.verdict);
+        let mut known: BTreeMap<Digest, Verdict> = base.zip(known).collect();
+        let mut holding = BTreeSet::new();
+        for (id, atom) in state.atoms.iter() {
+            let Some(checks) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {
+                continue;
+            };
+            for leaf in checks.leaves() {
+                let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
+                    continue;
+                };
+                let passed = Duration::from_millis(since.passed_ms());
+                let left = HOLDING_MAX.saturating_sub(passed);
+                if left.is_zero() || known.contains_key(&leaf.key()) {
+                    continue;
+                }
+                let bench = verify::MeasureContext {
+                    at,
+                    env: self.environment,
+                    programs: self.programs,
+                    timeout_default: left,
+                    mark: &mark,
+                    cancel: &self.cancel,
+                    keep: None,
+                };
+                let Some(seen) = verify::measure(rule, &bench).await else {
+                    return holding;
+                };
+                known.insert(leaf.key(), evaluate::verdict_of(leaf, rule, seen).verdict);
+            }
+            let found = |leaf: &Check| known.get(&leaf.key()).copied();
+            let verdicts = checks.leaves().into_iter().map(found);
+            let mut verdicts = verdicts.map(|one| one.unwrap_or(Verdict::Unknown));
+            if evaluate::combine(checks, &mut verdicts) == Verdict::Pass {
+                holding.insert(id.clone());
+            }
+        }
+        holding
     }
 
     /// Measures every leaf in one directory, in the order written, and lists the project's files that changed.

@@ -117,7 +117,8 @@ pub fn whole(state: &State, judged: &[VerdictView]) -> Verdict {
         .map_or(Verdict::Unknown, |check| combine(check, &mut verdicts))
 }
 
-fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdict {
+/// The verdict of a tree of checks, from those of its leaves in the order written.
+pub fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdict {
     let (parts, decisive, other) = match &check.kind {
         CheckKind::Leaf(_) => return verdicts.next().unwrap_or(Verdict::Unknown),
         CheckKind::All(parts) => (parts, Verdict::Fail, Verdict::Pass),

@@ -6,9 +6,12 @@ use descent_core::{
     doc::{Fault, Node},
     graph::validate as rules,
     id::Lineage,
+    judging::{self, Issue},
+    plan::PointerMap,
     state::{check::schemas, decode, fields::NEAR_MISS},
 };
 
+use super::judge;
 use crate::{
     failure::Failure,
     plan_file::{self, Notation, PlanDraft, PlanFile},
@@ -23,13 +26,16 @@ pub struct ValidateReport {
     pub bytes: Vec<u8>,
     pub is_plan: bool,
     pub faults: Vec<Fault>,
+    /// The issues of the rules are among them.
     pub warnings: Vec<Fault>,
+    pub issues: Vec<Issue>,
 }
 
 /// The faults of the state in its place.
 pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
     let path = store.place().state.clone();
-    let mut found = look_at_state(path.clone(), store::read_bytes(&path)?);
+    let project = store.place().project.clone();
+    let mut found = look_at_state(path.clone(), store::read_bytes(&path)?, &project);
     // A binding taken out of a known state is a forgotten result: no fault, though others name its atom, or none is
     // left.
     if !found.faults.is_empty()
@@ -49,9 +55,9 @@ pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
 pub fn file(dir: &Path, path: &Path) -> Result<ValidateReport, Failure> {
     let file = plan_file::read(dir, path)?;
     Ok(if is_plan(&file) {
-        look_at_plan(file)
+        look_at_plan(file, dir)
     } else {
-        look_at_state(file.name, file.bytes)
+        look_at_state(file.name, file.bytes, dir)
     })
 }
 
@@ -65,7 +71,7 @@ fn is_plan(file: &PlanFile) -> bool {
     of_a_state.iter().all(|key| root.get(key).is_none())
 }
 
-fn look_at_plan(file: PlanFile) -> ValidateReport {
+fn look_at_plan(file: PlanFile, project: &Path) -> ValidateReport {
     let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
     let missing = match draft.root.as_object() {
         Some(_) => missing(&draft),
@@ -73,12 +79,20 @@ fn look_at_plan(file: PlanFile) -> ValidateReport {
     };
     let mut faults = draft.faults;
     faults.extend(missing);
+    // A plan with faults may not be what it looks like.
+    let issues = match faults.is_empty() {
+        true => judge::look(&draft.state, project).issues,
+        false => Vec::new(),
+    };
+    let mut warnings = draft.warnings;
+    warnings.extend(judging::faults(&issues, &draft.root, &draft.written));
     ValidateReport {
         path: file.name,
         bytes: file.bytes,
         is_plan: true,
         faults,
-        warnings: draft.warnings,
+        warnings,
+        issues,
     }
 }
 
@@ -114,7 +128,7 @@ fn missing(draft: &PlanDraft) -> Vec<Fault> {
     missing
 }
 
-fn look_at_state(path: PathBuf, bytes: Vec<u8>) -> ValidateReport {
+fn look_at_state(path: PathBuf, bytes: Vec<u8>, project: &Path) -> ValidateReport {
     let decoded = decode::decode(&bytes);
     let mut faults = decoded.faults;
     faults.extend(store::pattern_faults(&decoded.patterns));
@@ -124,11 +138,18 @@ fn look_at_state(path: PathBuf, bytes: Vec<u8>) -> ValidateReport {
         faults.extend(rules::gate(state, root));
         faults.extend(store::pattern_faults(&schemas(root)));
     }
+    let mut warnings = decoded.warnings;
+    let mut issues = Vec::new();
+    if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, faults.is_empty()) {
+        issues = judge::look(state, project).issues;
+        warnings.extend(judging::faults(&issues, root, &PointerMap::default()));
+    }
     ValidateReport {
         path,
         bytes,
         is_plan: false,
         faults,
-        warnings: decoded.warnings,
+        warnings,
+        issues,
     }
 }

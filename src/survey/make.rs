@@ -3,7 +3,7 @@
 use super::{ProposalList, Rank, reader::Reader};
 
 /// In the order in which make looks for them.
-const FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+pub(super) const FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 const TARGETS: &[(&str, Rank)] = &[
     ("test", Rank::Test),
@@ -12,11 +12,14 @@ const TARGETS: &[(&str, Rank)] = &[
     ("lint", Rank::Lint),
 ];
 
+/// The file that make reads.
+pub(super) fn manifest(reader: &Reader) -> Option<(&'static str, String)> {
+    let mut files = FILES.iter();
+    files.find_map(|file| Some((*file, reader.read(file)?)))
+}
+
 pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
-    let file = FILES
-        .iter()
-        .find_map(|file| Some((file, reader.read(file)?)));
-    let Some((file, text)) = file else {
+    let Some((file, text)) = manifest(reader) else {
         return;
     };
     for (target, rank) in TARGETS {
@@ -31,7 +34,7 @@ pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     }
 }
 
-fn is_rule_of(line: &str, target: &str) -> bool {
+pub(super) fn is_rule_of(line: &str, target: &str) -> bool {
     let Some((targets, rest)) = line.split_once(':') else {
         return false;
     };

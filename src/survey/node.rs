@@ -93,7 +93,7 @@ fn is_check(script: &str) -> bool {
     !script.trim().is_empty()
         && !script.contains("no test specified")
         && !watches
-        && !descent_core::advice::never_fails(script)
+        && !descent_core::judging::never_fails(script)
 }
 
 fn package(reader: &Reader) -> Option<Value> {

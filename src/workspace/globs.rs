@@ -2,7 +2,7 @@
 //!
 //! Not here: the use of a pattern.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -21,6 +21,29 @@ pub(super) fn check(constraints: &Constraints) -> Result<()> {
         Globs::read(key, globs)?;
     }
     Ok(())
+}
+
+/// Those of some declared paths and patterns whose files no attempt may change. A pattern of the constraint that cannot
+/// be read protects none here.
+pub fn protected(
+    constraints: &Constraints,
+    touched: impl IntoIterator<Item = String>,
+) -> BTreeSet<String> {
+    let Ok(globs) = Globs::read("protected", &constraints.protected) else {
+        return BTreeSet::new();
+    };
+    let is_match = |path: &str| globs.is_match(Path::new(path), Path::new(""));
+    let is_protected = |touched: &String| {
+        let path = touched.trim_start_matches("./").trim_end_matches('/');
+        match path.find(['*', '?', '[', '{', '\\']) {
+            // All that it matches lies in this directory.
+            Some(wildcard) => path[..wildcard]
+                .rfind('/')
+                .is_some_and(|end| is_match(&format!("{}/x", &path[..end]))),
+            None => is_match(path) || is_match(&format!("{path}/x")),
+        }
+    };
+    touched.into_iter().filter(is_protected).collect()
 }
 
 /// The patterns of one constraint; each is relative to the project, or to the repository's top.

@@ -19,6 +19,7 @@ mod docs;
 mod edits;
 #[path = "../graphs/main.rs"]
 mod graphs;
+mod judging;
 mod looks;
 mod planning;
 mod quickstart;

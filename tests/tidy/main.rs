@@ -23,6 +23,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["doc"],
     &["state"],
     &["graph", "verdict", "plan", "trust"],
+    &["judging"],
     &[
         "search",
         "event",
@@ -62,6 +63,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
         "model",
     ],
     &["workspace", "agent", "verify"],
+    &["judging"],
     &["driver"],
     &["ops"],
     &["cli"],

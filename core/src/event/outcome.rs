@@ -7,6 +7,7 @@ use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 use super::{AgentEnd, Misfit};
 use crate::{
     id::{AttemptId, CommitId},
+    judging::PlanFacts,
     state::{FreeValue, SideFile, Usage, record::ToolCall},
     verdict::CommandEnd,
 };
@@ -25,6 +26,8 @@ pub struct Outcome {
     pub stdout: Option<String>,
     /// Faults in a planner's plan that only the shell can see, each as a pointer and a message.
     pub shell_faults: Vec<(String, String)>,
+    /// The programs, targets and files that a planner's plan names and the machine lacks.
+    pub facts: PlanFacts,
     pub report: Option<AgentReport>,
     /// The fault of a report that cannot be used.
     pub report_fault: Option<String>,
@@ -69,6 +72,7 @@ impl Outcome {
             last_line: None,
             stdout: None,
             shell_faults: Vec::new(),
+            facts: PlanFacts::default(),
             report: None,
             report_fault: None,
             misfits: Vec::new(),

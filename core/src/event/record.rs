@@ -13,6 +13,7 @@ use super::{AgentEnd, AgentReport, Clarity, Misfit, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
+    judging::PlanFacts,
     state::{
         Intent, SideEffect, SideFile, Usage,
         fields::{Extra, Fields, Findings, Writer, texts_node},
@@ -131,6 +132,9 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     if !outcome.shell_faults.is_empty() {
         to.put("shell_faults", shell_faults_node(&outcome.shell_faults));
     }
+    if !outcome.facts.is_empty() {
+        to.put("facts", outcome.facts.node());
+    }
     to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
     Misfit::write_all(&outcome.misfits, to);
@@ -185,6 +189,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
     let how = how(&mut fields)?;
     let report = fields.take("report");
     let agent_end = fields.take("agent_end");
+    let facts = fields.take("facts");
     Some(Outcome {
         how,
         duration_ms: fields.count("duration_ms")?,
@@ -193,6 +198,9 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         last_line: fields.text("last_line"),
         stdout: fields.text("stdout"),
         shell_faults: shell_faults(&mut fields),
+        facts: facts.map_or_else(PlanFacts::default, |node| {
+            PlanFacts::read(node, fields.found)
+        }),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         changed: Arc::new(fields.texts("changed")),
@@ -264,6 +272,7 @@ mod tests {
     use crate::{
         event::AgentLack,
         id::{AgentName, AtomId, AttemptId, Epoch, UnixMillis},
+        judging::{CommandFacts, MissingTarget},
         state::{Micros, Role, Tokens},
     };
 
@@ -285,6 +294,25 @@ mod tests {
         }
     }
 
+    fn facts() -> PlanFacts {
+        let lacking = CommandFacts {
+            missing_program: Some("frob".into()),
+            missing_target: Some(MissingTarget {
+                words: "make x".into(),
+                manifest: "Makefile".into(),
+                makers: Vec::from(["Makefile".into()]),
+            }),
+        };
+        PlanFacts {
+            commands: [("frob; make x".into(), lacking)].into(),
+            absent: ["a".into()].into(),
+            present: ["b".into()].into(),
+            has_setup: true,
+            protected: ["tests/a".into()].into(),
+            holding: Default::default(),
+        }
+    }
+
     fn outcome(how: CommandEnd, made: Option<Product>) -> Outcome {
         Outcome {
             how,
@@ -294,6 +322,7 @@ mod tests {
             last_line: Some("line".into()),
             stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
             shell_faults: Vec::from([("/atoms/a".into(), "no glob".into())]),
+            facts: facts(),
             report: Some(AgentReport {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),

@@ -41,7 +41,7 @@ fn with_asked<T>(state: &State, then: impl FnOnce(FragmentRequest<'_>) -> T) -> 
 
 fn judged(state: &State, text: &str) -> Result<AcceptedFragment, Vec<Fault>> {
     with_asked(state, |asked| {
-        read(text).and_then(|node| judge(asked, &node))
+        read(text).and_then(|node| judge(asked, &node, &Default::default()))
     })
 }
 
@@ -101,7 +101,7 @@ fn keys_that_are_the_programs_or_nobodys_are_refused_wherever_they_stand() {
 #[test]
 fn a_planner_gives_no_attempt_more_time_than_the_agreement_and_keeps_none_from_being_stopped() {
     let limit = r#""attempt_timeout": "10m""#;
-    let of = |timeout: &str| format!(r#"{{"a": {{"timeout": "{timeout}"}}}}"#);
+    let of = |timeout: &str| format!(r#"{{"a": {{"description": "it", "timeout": "{timeout}"}}}}"#);
     atoms(limit, &of("11m"), &["too-slow /atoms/a/timeout"]);
     judged(&state(limit), &format!(r#"{{"atoms": {}}}"#, of("10m"))).unwrap();
     atoms(
@@ -125,9 +125,9 @@ fn the_schema_of_a_fragment_is_json_with_a_definition_of_an_atom() {
 #[test]
 fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
     let state = state("");
-    let fault = |text: &str| with_asked(&state, |asked| fault(asked, text));
+    let fault = |text: &str| with_asked(&state, |asked| fault(asked, text, |_| Default::default()));
     assert_eq!(
-        fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "true"}}}}"#),
+        fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "make a"}}}}"#),
         None
     );
     let told = fault(r#"{"summary": "s", "atoms": {"a": {}}}"#).unwrap();
@@ -212,15 +212,19 @@ fn a_fragment_has_its_limits() {
 /// Six groups of two have 64 combinations; what waits for them sees each.
 #[test]
 fn what_does_not_fit_the_grant_is_refused() {
-    let group = |n: usize| format!(r#"{{"id": "g{n}", "choices": [{{}}, {{}}]}}"#);
+    let group = |n: usize| {
+        format!(
+            r#"{{"id": "g{n}", "choices": [{{"description": "{n} one"}}, {{"description": "{n} two"}}]}}"#
+        )
+    };
     let groups: Vec<String> = (0..6).map(group).collect();
-    let of_all = r#"{"id": "last", "depends_on": ["g0", "g1", "g2", "g3", "g4", "g5"]}"#;
+    let of_all = r#"{"id": "last", "description": "it", "depends_on": ["g0", "g1", "g2", "g3", "g4", "g5"]}"#;
     let text = format!("[{}, {of_all}]", groups.join(", "));
     atoms("", &text, &["budget /atoms", "budget /atoms"]);
     let few = format!(
         "[{}, {}]",
         groups[..2].join(", "),
-        r#"{"depends_on": ["g0", "g1"]}"#
+        r#"{"description": "it", "depends_on": ["g0", "g1"]}"#
     );
     atoms(r#""max_fragment_atoms": 7"#, &few, &["budget /atoms"]);
     assert!(
@@ -242,7 +246,7 @@ fn what_a_step_inside_serves_waits_for_it() {
 
 #[test]
 fn ids_are_the_programs_own_and_what_was_proposed_is_kept() {
-    let text = r#"{"reasoning": "why", "atoms": {"after": {}, "G": {"choices": ["x", {"id": "y"}], "depends_on": "after"}, "x": {}}}"#;
+    let text = r#"{"reasoning": "why", "atoms": {"after": {"description": "a"}, "G": {"choices": ["x", {"id": "y", "description": "b"}], "depends_on": "after"}, "x": {"description": "c"}}}"#;
     let taken = judged(&state(""), text).unwrap();
     let ids: Vec<&str> = taken.atoms.keys().map(AtomId::as_str).collect();
     assert_eq!(ids, ["N-2", "N-3", "N-4", "N-5"], "`N-1` is taken");
@@ -270,7 +274,7 @@ fn an_id_that_would_be_too_long_is_cut() {
 
 #[test]
 fn a_step_inside_is_granted_a_share_of_what_is_left() {
-    let text = r#"{"atoms": {"a": {"kind": "plan"}, "b": {"kind": "plan"}, "c": {}}}"#;
+    let text = r#"{"atoms": {"a": {"kind": "plan", "description": "a"}, "b": {"kind": "plan", "description": "b"}, "c": {"description": "c"}}}"#;
     let taken = judged(&state(""), text).unwrap();
     let grants: Vec<Grant> = taken
         .atoms

@@ -74,7 +74,7 @@ fn files_of(touches: &[String]) -> impl Iterator<Item = &str> {
 }
 
 /// Everything that must be resolved before `x` begins, with what is inside it.
-fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
+pub fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
     let (mut seen, mut todo) = (BTreeSet::new(), graph.waits_for(x).collect::<Vec<_>>());
     while let Some(y) = todo.pop() {
         if seen.insert(y) {
@@ -86,7 +86,7 @@ fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
 }
 
 /// Whether they are in two choices of one group, and so are never live together.
-fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
+pub fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
     let path = |x: Ix| {
         core::iter::once(x)
             .chain(graph.above(x))
@@ -101,14 +101,33 @@ fn outside(touched: &str) -> Option<&str> {
     touched.strip_prefix(OUTSIDE).map(str::trim)
 }
 
-fn may_meet(a: &str, b: &str) -> bool {
-    let (a, b) = (fixed(a), fixed(b));
-    a.starts_with(b) || b.starts_with(a)
+/// Whether two patterns may match one file.
+pub fn may_meet(a: &str, b: &str) -> bool {
+    let (a, b) = (plain(a), plain(b));
+    let (fixed_a, fixed_b) = (fixed(a), fixed(b));
+    // A path without a wildcard is a file, or a directory with all in it.
+    let begins = |long: &str, short: &str, is_pattern: bool| {
+        let rest = long.strip_prefix(short);
+        rest.is_some_and(|rest| {
+            is_pattern || rest.is_empty() || short.is_empty() || rest.starts_with('/')
+        })
+    };
+    begins(fixed_a, fixed_b, fixed_b != b) || begins(fixed_b, fixed_a, fixed_a != a)
+}
+
+/// Whether a declared path is one file or directory of the tree, and no pattern.
+pub fn is_literal(touched: &str) -> bool {
+    let path = plain(touched);
+    outside(touched).is_none() && !path.is_empty() && fixed(path) == path && !path.starts_with('/')
+}
+
+/// A path without a leading `./` and a trailing `/`.
+pub fn plain(path: &str) -> &str {
+    path.trim_start_matches("./").trim_end_matches('/')
 }
 
 /// The fixed start of every path that a pattern matches.
 fn fixed(pattern: &str) -> &str {
-    let pattern = pattern.trim_start_matches("./");
     let end = pattern.find(['*', '?', '[', '{', '\\']);
     end.map_or(pattern, |end| &pattern[..end])
 }
@@ -171,6 +190,9 @@ mod tests {
         check(&["src/a*"], &["src/b*"], Workspace::Shared, false);
         check(&["**/*.rs"], &["docs/x.md"], Workspace::Shared, true);
         check(&["./docs/x.md"], &["docs/x.md"], Workspace::Shared, true);
+        check(&["src"], &["./src/a.rs"], Workspace::Shared, true);
+        check(&["docs"], &["docs-old/a"], Workspace::Shared, false);
+        check(&["a.js"], &["a.json"], Workspace::Shared, false);
         check(&[], &["docs/x.md"], Workspace::Shared, false);
     }
 }

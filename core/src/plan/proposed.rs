@@ -32,7 +32,8 @@ pub fn definitions(id: Option<&str>, more: &str) -> String {
  "depends_on":{{"type":"array","items":{{"type":"string"}}}},
  "choices":{{"type":"array","items":{{"type":"string"}}}},"parts":{{"type":"array","items":{{"type":"string"}}}},
  "action":{{"type":"object","required":["run"],"properties":{{"run":{{"type":"string"}}}}}},
- "checks":{{"$ref":"#/$defs/check"}},"touches":{{"type":"array","items":{{"type":"string"}}}},{more}
+ "checks":{{"$ref":"#/$defs/check"}},"touches":{{"type":"array","items":{{"type":"string"}}}},
+ "needs":{{"type":"array","items":{{"type":"string"}}}},"provides":{{"type":"array","items":{{"type":"string"}}}},{more}
  "timeout":{{"type":"string"}}}}}}}}"##
     )
 }

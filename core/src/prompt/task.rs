@@ -62,10 +62,17 @@ fn place(subject: &PromptSubject<'_>) -> PromptSection {
     let mut lines = Vec::new();
     lines.extend(step(subject));
     lines.extend(handed_to(subject));
-    let touches = subject.task().map_or(&[][..], |task| &task.touches);
-    if !touches.is_empty() {
-        let touches = in_a_line(&touches.join(", "), GLOBS_BYTES_MAX);
-        lines.push(format!("It is expected to change: {touches}."));
+    if let Some(task) = subject.task() {
+        for (lead, names) in [
+            ("It is expected to change", &task.touches),
+            ("It needs of the steps before", &task.needs),
+            ("It provides for the steps after", &task.provides),
+        ] {
+            if !names.is_empty() {
+                let names = in_a_line(&names.join(", "), GLOBS_BYTES_MAX);
+                lines.push(format!("{lead}: {names}."));
+            }
+        }
     }
     PromptSection::new("place", "", PLACE_BYTES_MAX).with(lines.join("\n"))
 }
@@ -99,7 +106,16 @@ fn handed_to(subject: &PromptSubject<'_>) -> Option<String> {
         }
     }
     let waiting = waiting.iter();
-    let waiting = waiting.map(|y| named(world, graph.id(*y), NAME_BYTES_MAX));
+    let waiting = waiting.map(|y| {
+        let id = graph.id(*y);
+        let task = world.state.atom(id).and_then(|atom| atom.task());
+        let needs = task.map(|task| task.needs.join(", "));
+        let named = named(world, id, NAME_BYTES_MAX);
+        match needs.filter(|needs| !needs.is_empty()) {
+            Some(needs) => format!("{named}, which needs {}", in_a_line(&needs, NAME_BYTES_MAX)),
+            None => named,
+        }
+    });
     let waiting = names(waiting, NAMES_MAX);
     (!waiting.is_empty()).then(|| format!("Its result is handed on to {waiting}."))
 }

@@ -67,6 +67,10 @@ record! {
         part spec: Arc<Spec>,
         /// The paths that it is expected to change
         filled touches: Vec<String>,
+        /// Names of what it needs of the steps before it; no part of the specification
+        filled needs: Vec<String>,
+        /// Names of what it provides for the steps after it; no part of the specification
+        filled provides: Vec<String>,
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
         /// Whether it is probed before it is tried
@@ -229,6 +233,8 @@ impl Task {
             tries: Vec::new(),
             interruptions: 0,
             touches: Vec::new(),
+            needs: Vec::new(),
+            provides: Vec::new(),
             interruptible: true,
             unknown: false,
             retry_from: None,

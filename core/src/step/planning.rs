@@ -50,7 +50,7 @@ pub(super) fn finished(
         choices: &intent.choices,
         attempt: &intent.id,
     };
-    match node.and_then(|node| fragment::judge(asked, &node)) {
+    match node.and_then(|node| fragment::judge(asked, &node, &outcome.facts)) {
         Ok(taken) if outcome.shell_faults.is_empty() => {
             materialise(transaction, &intent, outcome, taken);
             Ok(())
@@ -93,7 +93,11 @@ fn materialise(
         return;
     }
     counts::count_success(transaction, intent);
-    let AcceptedFragment { atoms, fragment } = taken;
+    let AcceptedFragment {
+        atoms,
+        fragment,
+        issues: _,
+    } = taken;
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();

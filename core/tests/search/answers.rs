@@ -217,9 +217,9 @@ impl Sim<'_> {
         let is_due = intent.n > node.fails_before;
         let stdout = match (is_due, node.fails_by_faults) {
             (true, _) if self.model.plans_for_ever => {
-                let task = r#""kind": "task""#;
-                let other = format!(r#"{task}, "description": "round {round}""#);
-                self.model.fragment(fragment).replace(task, &other)
+                let words = r#""description": "do "#;
+                let other = format!(r#""description": "round {round}: do "#);
+                self.model.fragment(fragment).replace(words, &other)
             }
             (true, _) => self.model.fragment(fragment),
             (false, true) => r#"{"atoms": {"a": {"depends_on": ["nowhere"]}}}"#.to_owned(),

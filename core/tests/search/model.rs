@@ -318,19 +318,27 @@ impl Model {
                     true => String::new(),
                     false => format!(", {GRANT}"),
                 };
-                let own = self.planning(node);
-                format!(r#"{{"kind": "plan", "depends_on": {deps}{grant}{own}}}"#)
+                let (id, own) = (&node.id, self.planning(node));
+                format!(
+                    r#"{{"kind": "plan", "description": "plan {id}", "depends_on": {deps}{grant}{own}}}"#
+                )
             }
             Kind::Task if node.has_check => {
                 let id = &node.id;
                 format!(
-                    r#"{{"kind": "task", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#
+                    r#"{{"kind": "task", "description": "do {id}", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#
                 )
             }
             Kind::Task if node.is_external => {
-                format!(r#"{{"kind": "task", "depends_on": {deps}, "effect": "external"}}"#)
+                let id = &node.id;
+                format!(
+                    r#"{{"kind": "task", "description": "do {id}", "depends_on": {deps}, "effect": "external"}}"#
+                )
             }
-            Kind::Task => format!(r#"{{"kind": "task", "depends_on": {deps}}}"#),
+            Kind::Task => {
+                let id = &node.id;
+                format!(r#"{{"kind": "task", "description": "do {id}", "depends_on": {deps}}}"#)
+            }
         }
     }
 

@@ -144,11 +144,11 @@ impl Sim<'_> {
                 let other = others.keys().next().expect("an atom");
                 of(&format!(r#""a": {{"depends_on": ["{other}"]}}"#))
             }
-            Planner::Same => of(r#""no_a": {}"#),
-            Planner::Nothing => of(r#""ok": {}"#),
-            Planner::Circles => of(&format!(r#""no_{}": {{}}"#, n % 2)),
+            Planner::Same => of(r#""no_a": {"description": "a"}"#),
+            Planner::Nothing => of(r#""ok": {"description": "it"}"#),
+            Planner::Circles => of(&format!(r#""no_{0}": {{"description": "{0}"}}"#, n % 2)),
             Planner::Endless => of(&format!(
-                r#""ok": {{}}, "no_{n}": {{"depends_on": ["ok"]}}"#
+                r#""ok": {{"description": "it"}}, "no_{n}": {{"description": "{n}", "depends_on": ["ok"]}}"#
             )),
             Planner::Most => {
                 let mut atoms = String::new();
@@ -160,10 +160,13 @@ impl Sim<'_> {
                 of(&atoms)
             }
             Planner::Deep => of(&format!(
-                r#""ok": {{"description": "{n}"}}, "deeper": {{"kind": "plan"}}"#
+                r#""ok": {{"description": "{n}"}}, "deeper": {{"kind": "plan", "description": "more"}}"#
             )),
-            Planner::Instead => of(&format!(r#""as_{}": {{}}"#, self.proposed(&intent.atom))),
-            Planner::Mends => of(&format!(r#""mend_{n}": {{}}"#)),
+            Planner::Instead => of(&format!(
+                r#""as_{0}": {{"description": "as {0}"}}"#,
+                self.proposed(&intent.atom)
+            )),
+            Planner::Mends => of(&format!(r#""mend_{n}": {{"description": "{n}"}}"#)),
         }
     }
 }

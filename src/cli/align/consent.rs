@@ -112,11 +112,16 @@ impl Consent<'_> {
         let trees = draft.workspaces.trees();
         let uncommitted = trees.map_or(Ok(0), Worktrees::uncommitted)?;
         let world = World::new(draft.state.clone());
+        let mut facts = ops::judge::facts(&draft.state, self.top);
+        facts.holding.clone_from(&draft.comparison.holding);
+        let issues = ops::judge::judged(&draft.state, &facts).issues;
         if out.json {
-            out.json(&AlignOutput::of(&world, &draft.comparison, self.config));
+            let output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
+            out.json(&output);
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
                 comparison: &draft.comparison,
+                issues: &issues,
                 top: self.top,
                 workspaces: &draft.workspaces,
                 start: draft.start.as_ref(),

@@ -4,6 +4,7 @@
 
 use descent_core::{
     advice::Advice,
+    judging::Issue,
     view::{self, BoundView, VerdictView},
     world::World,
 };
@@ -23,6 +24,8 @@ pub(in crate::cli) struct AlignOutput<'a> {
     /// The same in the working directory; empty where the workspace is `shared`.
     here: &'a [VerdictView],
     warnings: &'a [Advice],
+    /// The issues that the rules find in the work: advice, not proof.
+    issues: &'a [Issue],
     lacking: LackingPaths<'a>,
     /// Flags that may mend a difference of the two.
     suggested: Vec<String>,
@@ -47,6 +50,7 @@ impl<'a> AlignOutput<'a> {
     pub(super) fn of(
         world: &'a World,
         comparison: &'a CheckoutComparison,
+        issues: &'a [Issue],
         config: &'a Config,
     ) -> Self {
         let objective = &world.state.objective;
@@ -57,6 +61,7 @@ impl<'a> AlignOutput<'a> {
             base_case: &comparison.fresh,
             here: &comparison.here,
             warnings: &comparison.advice,
+            issues,
             lacking: LackingPaths {
                 checkout: &comparison.not_fresh,
                 here: &comparison.not_here,

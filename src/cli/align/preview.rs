@@ -6,8 +6,8 @@ use std::path::Path;
 
 use descent_core::{
     doc::{self, Node},
-    graph::overlap,
     id::AtomId,
+    judging::Issue,
     state::{Check, CheckKind, StartedFrom, Workspace},
     verdict::Verdict,
     view::{self, VerdictView, graph::NodeView},
@@ -45,6 +45,7 @@ const LEADS: [&str; 9] = [
 /// The data shown beside the agreement itself.
 pub(super) struct Preview<'a> {
     pub(super) comparison: &'a CheckoutComparison,
+    pub(super) issues: &'a [Issue],
     pub(super) top: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
@@ -75,6 +76,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
         page.gap();
         add(&mut page, &warnings);
     }
+    issues(&mut page, shown);
     page
 }
 
@@ -348,8 +350,31 @@ fn needs_worker(world: &World, config: &Config) -> bool {
     })
 }
 
-/// Pairs at most of atoms that may conflict in the files that they touch.
-const MEETINGS_MAX: usize = 3;
+/// Issues at most that are shown one by one.
+const ISSUES_MAX: usize = 8;
+
+/// The issues that the rules find in the work.
+fn issues(page: &mut Page, shown: &Preview<'_>) {
+    let all = shown.issues;
+    if all.is_empty() {
+        return;
+    }
+    page.gap();
+    let count = render::issue_count(all);
+    let head = format!("looked at by rules: {count}; {}", render::ADVICE);
+    page.push(Line::new().dim(head));
+    let most = match shown.is_whole {
+        true => all.len(),
+        false => ISSUES_MAX.min(all.len()),
+    };
+    render::issues(page, &all[..most]);
+    if most < all.len() {
+        let left = all.len() - most;
+        page.push(Line::of(format!(
+            "  and {left} more; -v shows each of them"
+        )));
+    }
+}
 
 fn warnings(world: &World, shown: &Preview<'_>) -> String {
     let mut text = Vec::new();
@@ -378,22 +403,6 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
                 "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"
             ),
             "make it in each checkout instead: --setup with the command that installs",
-        );
-    }
-    let meetings = match is_shared {
-        // These atoms wait for each other.
-        true => Vec::new(),
-        false => overlap::meetings(&world.graph, &world.state),
-    };
-    for meeting in meetings.iter().take(MEETINGS_MAX) {
-        let ([a, b], [one, other]) = (&meeting.atoms, &meeting.touches);
-        warn(
-            &format!(
-                "`{a}` ({}) and `{b}` ({}) may change one file, and nothing says which comes first",
-                render::line(one),
-                render::line(other)
-            ),
-            "let one depend on the other; else what does not merge is made again",
         );
     }
     if needs_worker(world, shown.config) {

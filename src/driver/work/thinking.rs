@@ -1,12 +1,18 @@
 //! Answers of planners and probes: their form, and faults that the core cannot see.
 
-use std::sync::Arc;
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
-use descent_core::{event::Outcome, finding, fragment, state::Role};
+use descent_core::{
+    event::Outcome,
+    finding, fragment,
+    judging::{PlanFacts, PlanQuestions},
+    state::{Constraints, Role},
+};
 
 use super::Attempting;
 use crate::{
     agent::{ObjectJudge, QuestionForm},
+    judging::PlanPlace,
     store,
 };
 
@@ -16,8 +22,11 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
         let fault = |object: &str| finding::read(object).err();
         (finding::SCHEMA.to_owned(), Arc::new(fault))
     } else if a.is_plan {
-        let (world, intent) = (a.world.clone(), a.intent.clone());
-        let fault = move |object: &str| fragment::fault(world.fragment_request(&intent), object);
+        let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
+        let fault = move |object: &str| {
+            let asked = world.fragment_request(&intent);
+            fragment::fault(asked, object, |questions| look.facts(questions))
+        };
         (fragment::schema(), Arc::new(fault))
     } else {
         return None;
@@ -27,6 +36,41 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
         schema,
         fault,
     })
+}
+
+/// The place in which a plan would be carried out: the tree of its attempt.
+struct PlanLook {
+    /// Unknown where the attempt has no tree: everything counts as being there then.
+    project: Option<PathBuf>,
+    path: OsString,
+    constraints: Constraints,
+}
+
+impl PlanLook {
+    fn of(a: &Attempting) -> Self {
+        Self {
+            project: a.workspaces.as_left(a.slot).ok().map(|dir| dir.path),
+            path: a.environment.path(),
+            constraints: a.world.state.objective.constraints.clone(),
+        }
+    }
+
+    fn facts(&self, questions: PlanQuestions) -> PlanFacts {
+        let Some(project) = &self.project else {
+            return PlanFacts::default();
+        };
+        let place = PlanPlace {
+            project,
+            path: &self.path,
+            constraints: &self.constraints,
+        };
+        place.facts(questions)
+    }
+}
+
+/// The things that a plan names and the machine lacks.
+pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
+    PlanLook::of(a).facts(fragment::questions(outcome))
 }
 
 /// Faults of a plan that the core cannot see.

@@ -61,7 +61,7 @@ fn a_valid_file_gives_no_line_and_a_state_is_looked_at_likewise() {
     world.align(&crate::world::plan(
         &["true"],
         serde_json::json!({}),
-        serde_json::json!({"A1": crate::world::task("true")}),
+        serde_json::json!({"A1": crate::world::task("touch a")}),
     ));
     let ran = world.descent(&["validate", "--format", "gcc"]).expect(0);
     assert_eq!(ran.stdout, "");

@@ -229,7 +229,9 @@ fn a_step_without_a_name_or_a_command_is_refused_with_the_form() {
 #[test]
 fn a_grant_may_leave_out_what_the_constraints_say_anyway() {
     let world = World::new();
-    let atoms: Vec<Value> = ["touch done", "true", "true", "true"].map(task).to_vec();
+    let atoms: Vec<Value> = ["touch done", "touch a", "touch b", "touch c"]
+        .map(task)
+        .to_vec();
     let prints = json!({"atoms": atoms}).to_string();
     let step = |grant| json!({"kind": "plan", "grant": grant, "action": {"run": format!("echo '{prints}'")}});
     let plan = |grant| plan(&["test -e done"], json!({}), json!({"N": step(grant)}));

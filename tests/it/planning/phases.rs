@@ -118,12 +118,12 @@ fn a_step_inside_is_told_what_is_left_and_given_no_more() {
     let world = World::new();
     let told = world.out("told").display().to_string();
     let inner = |more: Value| {
-        let text = json!({"atoms": {"one": task("true")}}).to_string();
+        let text = json!({"atoms": {"one": task("touch one")}}).to_string();
         let run = format!("echo \"$DESCENT_BUDGET\" > {told}; cat <<'END'\n{text}\nEND");
         with(json!({"kind": "plan", "action": {"run": run}}), more)
     };
     let outer = |more: Value| {
-        let text = json!({"atoms": {"x": task("true"), "M": with(inner(more), json!({"depends_on": ["x"]}))}});
+        let text = json!({"atoms": {"x": task("touch x"), "M": with(inner(more), json!({"depends_on": ["x"]}))}});
         let text = text.to_string();
         json!({"kind": "plan", "budget": {"attempts": 5, "time": "1h"},
             "action": {"run": format!("cat <<'END'\n{text}\nEND")}})

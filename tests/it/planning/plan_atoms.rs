@@ -175,7 +175,7 @@ fn what_is_left_is_told_in_numbers_and_in_words() {
 fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
     let world = World::new();
     let bad = fragment(json!({
-        "good": task("true"),
+        "good": task("touch good"),
         "bad": after(&["good"], "echo no such thing; exit 3"),
     }));
     let n = planner(&world, "N", &[bad, two_atoms()]);
@@ -238,7 +238,7 @@ fn a_step_inside_a_plan_plans_with_what_is_left() {
     let world = World::new();
     let inner = planner(&world, "M", &[two_atoms()]);
     let outer = fragment(
-        json!({"first": task("true"), "rest": with(inner, json!({"depends_on": ["first"]}))}),
+        json!({"first": task("touch first"), "rest": with(inner, json!({"depends_on": ["first"]}))}),
     );
     let n = planner(&world, "N", &[outer]);
     world.align(&plan(

@@ -61,7 +61,7 @@ fn a_server_that_repeats_the_key_in_any_place_leaves_it_nowhere() {
     }
 }
 
-/// What a server does whose stream is cut at random, and how such a run ends.
+/// The faults of a server whose stream is cut at random, and the code by which such a run ends.
 const IN_PIECES: [(&str, i32); 4] = [
     ("none", 0),
     ("echo-refusal", 5),

@@ -1,0 +1,320 @@
+//! Issues of a plan, as far as code can tell them: rules that each name an atom, and a repair.
+//!
+//! Invariant: a rule speaks only of what is certain, and a plan without an issue is not proved to be good. Not here: the
+//! faults of a file or a graph (`graph::validate`), looking at programs and files (the shell), what follows from an issue
+//! (`fragment`, `cli`).
+
+mod alone;
+mod among;
+mod commands;
+mod facts;
+mod surroundings;
+#[cfg(test)]
+mod tests;
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+pub use commands::never_fails;
+pub use facts::{CommandFacts, MissingTarget, PlanFacts, PlanQuestions, questions};
+
+use crate::{
+    doc::{self, Fault, Node},
+    graph::{Graph, Ix, NodeKind},
+    id::Digest,
+    plan::PointerMap,
+    state::{Atom, State, Task, decode},
+};
+
+/// The subject of an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum IssueType {
+    /// Nobody can tell what is to be done, or when it is done
+    Specificity,
+    /// It has no part in the goal
+    Relevance,
+    /// Two parts of the plan do not fit together
+    Consistency,
+    /// It names something that is not there
+    Hallucination,
+    /// It does something else than it says
+    DoSayMismatch,
+}
+
+/// How much an issue weighs. A high one refuses a planner's plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    High,
+    Medium,
+    Low,
+}
+
+impl Severity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+/// A rule, by the word that issues name it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanRule {
+    /// A worker's task does not say what is to be done
+    NoOrder,
+    /// Nothing tells when a worker's task is done
+    NoEnd,
+    /// Its checks hold before anything was done
+    VacuousCheck,
+    /// Its check, or an action without one, always succeeds
+    CannotFail,
+    /// Its action does nothing
+    DoesNothing,
+    /// It touches what no attempt may change
+    Protected,
+    /// The program of a command is not there
+    NoProgram,
+    /// The manifest has no such target
+    NoTarget,
+    /// A named file is not there, and nothing makes it
+    NoFile,
+    /// Nothing that it waits for provides what it needs
+    NotProvided,
+    /// Two atoms without an order provide the same
+    ProvidedTwice,
+    /// Two atoms are the same
+    SameAtom,
+    /// Two atoms without an order touch the same files
+    Collide,
+    /// The same has failed before
+    Tried,
+    /// It has no part in what its plan is for
+    NoPart,
+}
+
+impl PlanRule {
+    pub const ALL: [Self; 15] = [
+        Self::NoOrder,
+        Self::NoEnd,
+        Self::VacuousCheck,
+        Self::CannotFail,
+        Self::DoesNothing,
+        Self::Protected,
+        Self::NoProgram,
+        Self::NoTarget,
+        Self::NoFile,
+        Self::NotProvided,
+        Self::ProvidedTwice,
+        Self::SameAtom,
+        Self::Collide,
+        Self::Tried,
+        Self::NoPart,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoOrder => "no-order",
+            Self::NoEnd => "no-end",
+            Self::VacuousCheck => "vacuous-check",
+            Self::CannotFail => "cannot-fail",
+            Self::DoesNothing => "does-nothing",
+            Self::Protected => "protected",
+            Self::NoProgram => "no-program",
+            Self::NoTarget => "no-target",
+            Self::NoFile => "no-file",
+            Self::NotProvided => "not-provided",
+            Self::ProvidedTwice => "provided-twice",
+            Self::SameAtom => "same-atom",
+            Self::Collide => "collide",
+            Self::Tried => "tried",
+            Self::NoPart => "no-part",
+        }
+    }
+
+    pub fn issue_type(self) -> IssueType {
+        match self {
+            Self::NoOrder | Self::NoEnd => IssueType::Specificity,
+            Self::VacuousCheck | Self::CannotFail | Self::DoesNothing | Self::Protected => {
+                IssueType::DoSayMismatch
+            }
+            Self::NoProgram | Self::NoTarget | Self::NoFile => IssueType::Hallucination,
+            Self::NotProvided
+            | Self::ProvidedTwice
+            | Self::SameAtom
+            | Self::Collide
+            | Self::Tried => IssueType::Consistency,
+            Self::NoPart => IssueType::Relevance,
+        }
+    }
+}
+
+/// An issue that a rule found at an atom.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Issue {
+    pub rule: PlanRule,
+    #[serde(rename = "type")]
+    pub kind: IssueType,
+    pub severity: Severity,
+    /// The id of the atom
+    pub location: String,
+    /// JSON pointer into the atom, such as `/action/run`; empty for the whole of it
+    pub at: String,
+    pub description: String,
+    pub proposed_repair: String,
+}
+
+impl Issue {
+    /// The place in a plan or a state.
+    pub fn pointer(&self) -> String {
+        doc::pointer_push("/work_graph/atoms", &self.location) + &self.at
+    }
+}
+
+/// The issues as faults of a text, for those that show its lines.
+pub fn faults(issues: &[Issue], root: &Node, written: &PointerMap) -> Vec<Fault> {
+    let one = |issue: &Issue| {
+        let flat = issue.pointer();
+        Fault {
+            span: decode::place_of(root, &flat),
+            pointer: written.pointer(&flat),
+            rule: issue.rule.word(),
+            message: format!("{}: {}", issue.severity.word(), issue.description),
+            hint: Some(issue.proposed_repair.clone()),
+        }
+    };
+    issues.iter().map(one).collect()
+}
+
+/// A plan, or a part of one, among all that stands beside it.
+#[derive(Debug)]
+pub struct JudgedPlan<'a> {
+    pub state: &'a State,
+    pub graph: &'a Graph,
+    /// The atoms that are judged.
+    pub atoms: BTreeSet<Ix>,
+    pub facts: &'a PlanFacts,
+    /// Specifications that failed for good where these atoms would be tried.
+    pub failed: BTreeSet<Digest>,
+    /// Whether it is planned for one atom.
+    pub has_target: bool,
+}
+
+impl<'a> JudgedPlan<'a> {
+    /// The atoms of a state that are not resolved yet.
+    pub fn of_pending(state: &'a State, graph: &'a Graph, facts: &'a PlanFacts) -> Self {
+        let is_open = |x: &Ix| state.atoms.contains_key(graph.id(*x));
+        Self {
+            state,
+            graph,
+            atoms: graph.atoms().filter(is_open).collect(),
+            facts,
+            failed: BTreeSet::new(),
+            has_target: false,
+        }
+    }
+
+    fn atom(&self, x: Ix) -> Option<&'a Atom> {
+        self.state.atom(self.graph.id(x)).map(|atom| &**atom)
+    }
+
+    /// The judged tasks and planning steps that are still to be done.
+    fn tasks(&self) -> impl Iterator<Item = JudgedTask<'a>> {
+        let mut tasks = Vec::new();
+        for x in self.atoms.iter().copied() {
+            let atom = self.atom(x);
+            let Some((atom, task)) = atom.and_then(|atom| Some((atom, atom.task()?))) else {
+                continue;
+            };
+            // A planning step with a fragment has been planned.
+            let is_planned = atom.plan().is_some_and(|plan| plan.in_force().is_some());
+            if !is_planned {
+                tasks.push(JudgedTask { x, atom, task });
+            }
+        }
+        tasks.into_iter()
+    }
+
+    fn issue(&self, x: Ix, rule: PlanRule, severity: Severity, found: IssueWords) -> Issue {
+        Issue {
+            rule,
+            kind: rule.issue_type(),
+            severity,
+            location: self.graph.id(x).to_string(),
+            at: found.at,
+            description: found.what,
+            proposed_repair: found.repair,
+        }
+    }
+}
+
+/// A task that is judged.
+#[derive(Clone, Copy)]
+struct JudgedTask<'a> {
+    x: Ix,
+    atom: &'a Atom,
+    task: &'a Task,
+}
+
+impl JudgedTask<'_> {
+    /// Whether an agent does it.
+    fn is_of_agent(&self) -> bool {
+        self.task.spec.action.is_none()
+    }
+
+    fn is_plan(&self) -> bool {
+        self.atom.plan().is_some()
+    }
+}
+
+/// The words of an issue.
+struct IssueWords {
+    at: String,
+    what: String,
+    repair: String,
+}
+
+fn found(at: impl Into<String>, what: impl Into<String>, repair: impl Into<String>) -> IssueWords {
+    IssueWords {
+        at: at.into(),
+        what: what.into(),
+        repair: repair.into(),
+    }
+}
+
+/// All issues, the heaviest first.
+pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    let later = alone::CheckedLater::of(plan);
+    for task in plan.tasks() {
+        alone::judge(plan, task, &later, &mut issues);
+        surroundings::judge(plan, task, &mut issues);
+    }
+    among::judge(plan, &mut issues);
+    issues.sort_by(|a, b| {
+        let key = |one: &Issue| (one.severity, one.location.clone(), one.rule);
+        key(a).cmp(&key(b))
+    });
+    issues
+}
+
+/// Whether it is a planning step that was not planned yet: nobody knows what it will do.
+fn is_unplanned(plan: &JudgedPlan<'_>, x: Ix) -> bool {
+    plan.graph.vertex(x).kind == NodeKind::Plan
+        && plan
+            .atom(x)
+            .and_then(Atom::plan)
+            .is_some_and(|step| step.in_force().is_none())
+}

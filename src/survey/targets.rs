@@ -1,0 +1,308 @@
+//! Targets that a command names and no manifest has: `make`, `npm run`, `just` and `cargo test --test`.
+//!
+//! Invariant: in doubt a target is there: a manifest that includes others, a pattern, an option that leads elsewhere.
+
+use std::path::Path;
+
+use descent_core::judging::MissingTarget;
+
+use super::{make, reader::Reader};
+
+/// The target that the first command of a shell text names, if it is sure not to be there.
+pub fn missing_target(project: &Path, command: &str) -> Option<MissingTarget> {
+    let words = first_command(command)?;
+    let reader = Reader::open(project)?;
+    match words.as_slice() {
+        ["make", rest @ ..] => of_make(&reader, rest),
+        ["npm", "run" | "run-script", rest @ ..] => of_npm(&reader, rest),
+        ["npm", "test" | "t"] => of_npm(&reader, &["test"]),
+        ["just", rest @ ..] => of_just(&reader, rest),
+        ["cargo", "test" | "t", rest @ ..] => of_cargo(&reader, rest),
+        _ => None,
+    }
+}
+
+/// The words of the first command of a plain text; anything that a shell would read otherwise gives none.
+fn first_command(command: &str) -> Option<Vec<&str>> {
+    let end = ["&&", "||", ";", "|", "\n", " 2>", " >", " #"]
+        .iter()
+        .filter_map(|mark| command.find(mark))
+        .min()
+        .unwrap_or(command.len());
+    let first = &command[..end];
+    let is_plain = |c: char| c.is_alphanumeric() || " \t-_./:=,+@".contains(c);
+    first
+        .chars()
+        .all(is_plain)
+        .then(|| first.split_whitespace().skip_while(is_assignment).collect())
+}
+
+fn is_assignment(word: &&str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
+}
+
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "python", "python3", "node", "ruby", "perl",
+];
+
+/// The script that a command hands to an interpreter, if it is sure not to be there.
+pub fn missing_script(project: &Path, command: &str) -> Option<String> {
+    let words = first_command(command)?;
+    let [program, script, ..] = words.as_slice() else {
+        return None;
+    };
+    // A word without a dot or a slash may be found elsewhere.
+    let is_path = script.contains(['/', '.']) && !script.starts_with(['/', '-', '.']);
+    let is_there = || project.join(script).symlink_metadata().is_ok();
+    (INTERPRETERS.contains(program) && is_path && !is_there()).then(|| (*script).to_owned())
+}
+
+fn missing(words: String, manifest: &str, makers: &[String]) -> Option<MissingTarget> {
+    Some(MissingTarget {
+        words,
+        manifest: manifest.to_owned(),
+        makers: makers.to_vec(),
+    })
+}
+
+/// Options of make without a value that change nothing about the targets.
+const MAKE_FLAGS: &[&str] = &[
+    "-s",
+    "-k",
+    "-B",
+    "-n",
+    "--silent",
+    "--quiet",
+    "--keep-going",
+    "--always-make",
+    "--no-print-directory",
+];
+
+fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
+    let (file, text) = make::manifest(reader)?;
+    let is_plain =
+        |word: &&str| MAKE_FLAGS.contains(word) || word.starts_with("-j") || !word.starts_with('-');
+    if !words.iter().all(is_plain) || words.contains(&"-j") {
+        return None;
+    }
+    let targets = words
+        .iter()
+        .filter(|word| !word.starts_with('-') && !word.contains('='));
+    let text = text.replace("\\\n", " ");
+    // A file that is included, or a rule that is computed, may have it.
+    let is_open = text.lines().any(|line| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        let computes = ["$(eval", "$(call"];
+        matches!(first, "include" | "-include" | "sinclude")
+            || computes.iter().any(|word| line.contains(word))
+    });
+    let has_rule_of = |target: &str| {
+        text.lines()
+            .filter(|line| !line.starts_with('\t'))
+            .any(|line| {
+                let line = line.trim_start();
+                let (names, rest) = line.split_once(':').unwrap_or_default();
+                let is_pattern = names.contains(['%', '$']);
+                let is_phony =
+                    names.trim() == ".PHONY" && rest.split_whitespace().any(|name| name == target);
+                make::is_rule_of(line, target) || is_pattern || is_phony
+            })
+    };
+    let may_be_built_in = |target: &str| {
+        let stem = target.rsplit('/').next().unwrap_or(target);
+        let stem = stem.split('.').next().unwrap_or(stem);
+        reader.any_file(|name| name.split('.').next() == Some(stem))
+    };
+    let mut lost = targets.filter(|target| {
+        !has_rule_of(target)
+            && !may_be_built_in(target)
+            && !reader.is_dir(target)
+            && !text.contains(".DEFAULT")
+    });
+    let target = lost.next().filter(|_| !is_open)?;
+    let files = make::FILES.iter().chain([target]);
+    let makers: Vec<String> = files.map(|file| (*file).to_owned()).collect();
+    missing(format!("make {target}"), file, &makers)
+}
+
+fn of_npm(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
+    let own = words.iter().take_while(|word| **word != "--");
+    let own: Vec<&str> = own.copied().collect();
+    let [script] = own.as_slice() else {
+        return None;
+    };
+    // It starts `server.js` without a script too.
+    if script.starts_with('-') || *script == "start" || *script == "restart" || *script == "env" {
+        return None;
+    }
+    let package: serde_json::Value = serde_json::from_str(&reader.read("package.json")?).ok()?;
+    let scripts = package
+        .get("scripts")
+        .and_then(serde_json::Value::as_object);
+    let has = scripts.is_some_and(|scripts| scripts.contains_key(*script));
+    (!has).then(|| missing(format!("npm run {script}"), "package.json", &[]))?
+}
+
+const JUST_FILES: &[&str] = &["justfile", "Justfile", ".justfile"];
+
+fn of_just(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
+    let recipe = words.first()?;
+    let file = JUST_FILES.iter().find(|file| reader.is_file(file))?;
+    let text = reader.read(file)?;
+    let is_named = |word: &str| !word.starts_with('-') && !word.contains(['=', '/', ':']);
+    let mut lines = text.lines();
+    let leads_elsewhere = |line: &str| {
+        let words = ["import", "mod", "set fallback", "!include"];
+        words.iter().any(|word| line.starts_with(word))
+    };
+    if !is_named(recipe) || lines.any(leads_elsewhere) {
+        return None;
+    }
+    let is_recipe = |line: &str| {
+        let line = line.trim_start_matches('@');
+        let alias = line.strip_prefix("alias ").unwrap_or(line);
+        let rest = alias.strip_prefix(recipe);
+        rest.is_some_and(|rest| rest.starts_with([' ', ':', '\t']))
+    };
+    (!text.lines().any(is_recipe)).then(|| missing(format!("just {recipe}"), file, &[]))?
+}
+
+fn of_cargo(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
+    let own: Vec<&str> = words
+        .iter()
+        .take_while(|word| **word != "--")
+        .copied()
+        .collect();
+    let leads_elsewhere = [
+        "-p",
+        "--package",
+        "--manifest-path",
+        "--workspace",
+        "--all",
+        "-C",
+    ];
+    if own
+        .iter()
+        .any(|word| leads_elsewhere.iter().any(|one| word.starts_with(one)))
+    {
+        return None;
+    }
+    let at = own.iter().position(|word| *word == "--test")?;
+    let name = own.get(at + 1).filter(|name| !name.starts_with('-'))?;
+    let text = reader.read("Cargo.toml")?;
+    let is_simple =
+        !text.contains("[workspace") && !text.contains("[[test]]") && !text.contains("autotests");
+    let files = [format!("tests/{name}.rs"), format!("tests/{name}/main.rs")];
+    let is_there = files.iter().any(|file| reader.is_file(file));
+    let words = format!("cargo test --test {name}");
+    (is_simple && !is_there).then(|| missing(words, "Cargo.toml", &files))?
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods)] // door: tests
+    use super::*;
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], command: &str, wanted: Option<&str>) {
+        let dir = project(files);
+        let found = missing_target(dir.path(), command);
+        let found = found.map(|one| format!("{} ({})", one.words, one.manifest));
+        assert_eq!(found.as_deref(), wanted, "{command}");
+    }
+
+    #[test]
+    fn a_target_that_no_manifest_has_is_told() {
+        let make = [("Makefile", "all: one\n\techo\none:\n\techo\n")];
+        check(&make, "make lint", Some("make lint (Makefile)"));
+        check(&make, "make one", None);
+        check(
+            &make,
+            "make -j4 one lint && true",
+            Some("make lint (Makefile)"),
+        );
+        let npm = [("package.json", r#"{"scripts": {"build": "x"}}"#)];
+        check(&npm, "npm run lint", Some("npm run lint (package.json)"));
+        check(&npm, "npm run build -- --fast", None);
+        check(&npm, "npm test", Some("npm run test (package.json)"));
+        let just = [("justfile", "build target='x':\n  echo\n")];
+        check(&just, "just lint", Some("just lint (justfile)"));
+        check(&just, "just build y", None);
+        let cargo = [
+            ("Cargo.toml", "[package]\nname = \"a\"\n"),
+            ("tests/a.rs", ""),
+        ];
+        check(
+            &cargo,
+            "cargo test --test b",
+            Some("cargo test --test b (Cargo.toml)"),
+        );
+        check(&cargo, "cargo test --test a", None);
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_told() {
+        let dir = project(&[("tools/a.py", "")]);
+        let look = |command: &str| missing_script(dir.path(), command);
+        assert_eq!(
+            look("python3 tools/b.py --all").as_deref(),
+            Some("tools/b.py")
+        );
+        assert_eq!(look("A=1 sh b.sh").as_deref(), Some("b.sh"));
+        for there in [
+            "python3 tools/a.py",
+            "python3 -m tools.b",
+            "sh -c 'tools/b.py'",
+            "node server",
+            "cd tools && python3 b.py",
+            "python3 $HOME/b.py",
+        ] {
+            assert_eq!(look(there), None, "{there}");
+        }
+    }
+
+    #[test]
+    fn in_doubt_a_target_is_there() {
+        for text in [
+            "include more.mk\n",
+            "-include more.mk\n",
+            "%: %.c\n\tcc\n",
+            "$(NAMES):\n\techo\n",
+            ".DEFAULT:\n\techo\n",
+            "ifdef A\n  include more.mk\nendif\n",
+            "include\tmore.mk\n",
+            "ifdef A\n  lint:\n\techo\nendif\n",
+            "all \\\n lint:\n\techo\n",
+            ".PHONY: all lint\n",
+        ] {
+            check(&[("Makefile", text)], "make lint", None);
+        }
+        let make = [("Makefile", "all:\n\techo\n"), ("lint.c", "")];
+        check(&make, "make lint", None);
+        check(&make[..1], "make -C sub lint", None);
+        check(&make[..1], "make $TARGET", None);
+        check(&make[..1], "cd sub && make lint", None);
+        check(&[], "make lint", None);
+        let npm = [("package.json", r#"{"scripts": {}}"#)];
+        check(&npm, "npm run lint --if-present", None);
+        check(&npm, "npm run -w a lint", None);
+        check(&npm, "npm start", None);
+        let just = [("justfile", "import 'more.just'\n")];
+        check(&just, "just lint", None);
+        let cargo = [("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n")];
+        check(&cargo, "cargo test --test b", None);
+        check(&cargo, "cargo test -p a --test b", None);
+    }
+}

@@ -1,0 +1,3 @@
+//! Judging: plans that are looked at before they are run.
+
+mod planted;

@@ -1,0 +1,172 @@
+//! Plans with one planted issue each, and clean ones that tempt the rules (`fixtures/judged`).
+//!
+//! Not here: each rule by itself (`judging` of the core).
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{
+    chance,
+    undisturbed::side_by_side,
+    world::{Ran, World},
+};
+
+/// Plans at once.
+const LANES: u64 = 3;
+
+/// A fixture by its name.
+struct JudgedPlan {
+    name: String,
+    fixture: Value,
+}
+
+fn fixtures(kind: &str) -> Vec<JudgedPlan> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/judged")
+        .join(kind);
+    let entries = fs::read_dir(&dir).expect("the fixtures").flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| JudgedPlan {
+        name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+        fixture: serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap(),
+    };
+    paths.into_iter().map(read).collect()
+}
+
+impl JudgedPlan {
+    /// Whether the programs are here that the rules shall find.
+    fn can_be_judged(&self) -> bool {
+        let needed = self.fixture["requires"].as_array().cloned();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        needed.unwrap_or_default().iter().all(|program| {
+            let program = program.as_str().unwrap();
+            std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+        })
+    }
+
+    fn world(&self) -> World {
+        let world = World::new();
+        let files = self.fixture["files"].as_object().unwrap();
+        for (path, text) in files {
+            let path = world.repo().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text.as_str().unwrap()).unwrap();
+        }
+        if files.contains_key("worker.sh") {
+            world.write("descent.toml", "worker = {run = \"sh worker.sh\"}\n");
+        }
+        world.commit_all("the project");
+        world
+    }
+
+    /// The rules that speak, with their places and weights.
+    fn judged(&self, world: &World, plan: &str) -> Vec<[String; 4]> {
+        let path = world.out(plan);
+        fs::write(&path, self.fixture[plan].to_string()).unwrap();
+        let path = path.display().to_string();
+        let ran = world.descent(&["judge", &path, "--json"]);
+        let issues = told(&ran, &self.name);
+        let is_heavy = issues.iter().any(|issue| issue[2] == "high");
+        let code = i32::from(is_heavy);
+        assert_eq!(ran.code, Some(code), "{}: {}", self.name, ran.stderr);
+        issues
+    }
+
+    /// The planted issue; none where only a model could tell.
+    fn planted(&self) -> Option<[String; 4]> {
+        let issue = &self.fixture["issue"];
+        let text = |key: &str| issue[key].as_str().map(str::to_owned);
+        Some([
+            text("rule")?,
+            text("location")?,
+            text("severity")?,
+            text("type")?,
+        ])
+    }
+}
+
+fn told(ran: &Ran, name: &str) -> Vec<[String; 4]> {
+    let output: Value = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|_| panic!("{name}: {}{}", ran.stdout, ran.stderr));
+    let issues = output["issues"].as_array().cloned().unwrap_or_default();
+    let text = |issue: &Value, key: &str| issue[key].as_str().unwrap().to_owned();
+    let one = |issue: &Value| ["rule", "location", "severity", "type"].map(|key| text(issue, key));
+    issues.iter().map(one).collect()
+}
+
+#[test]
+fn the_rules_find_every_planted_issue_that_they_can_tell_and_no_other() {
+    let all = fixtures("planted");
+    let mut by_type: BTreeMap<String, usize> = BTreeMap::new();
+    for one in &all {
+        let kind = one.fixture["issue"]["type"].as_str().unwrap();
+        *by_type.entry(kind.to_owned()).or_default() += 1;
+    }
+    let decidable = all.iter().filter(|one| one.planted().is_some()).count();
+    assert!(
+        all.len() >= 60 && decidable >= 24,
+        "{} {decidable}",
+        all.len()
+    );
+    assert!(by_type.len() == 5 && by_type.values().all(|count| *count >= 8));
+    side_by_side(LANES, all.len() as u64, |seed| {
+        let one = &all[usize::try_from(seed % all.len() as u64).unwrap()];
+        if !one.can_be_judged() {
+            return;
+        }
+        let world = one.world();
+        let is_of_align = one.fixture["at"] == "align";
+        let mut found = one.judged(&world, "plan");
+        if is_of_align {
+            assert_eq!(found, Vec::<[String; 4]>::new(), "{}", one.name);
+            let path = world.out("plan").display().to_string();
+            let ran = world.descent(&["align", "-n", "--json", "-f", &path]);
+            found = told(&ran, &one.name);
+        }
+        assert_eq!(found, Vec::from_iter(one.planted()), "{}", one.name);
+        let found = one.judged(&world, "mended");
+        assert_eq!(found, Vec::<[String; 4]>::new(), "{} mended", one.name);
+    });
+}
+
+#[test]
+fn no_clean_plan_is_weighed_high() {
+    let all = fixtures("clean");
+    assert!(all.len() >= 24, "{}", all.len());
+    side_by_side(LANES, all.len() as u64, |seed| {
+        let one = &all[usize::try_from(seed % all.len() as u64).unwrap()];
+        if one.can_be_judged() {
+            let found = one.judged(&one.world(), "plan");
+            let is_high = found.iter().any(|issue| issue[2] == "high");
+            assert!(!is_high && found.len() <= 1, "{}: {found:?}", one.name);
+        }
+    });
+}
+
+#[test]
+fn a_plan_that_was_mended_runs_to_its_end() {
+    let all = fixtures("planted");
+    let count = chance::count("MENDED", 16).min(all.len() as u64);
+    let step = all.len() as u64 / count;
+    side_by_side(LANES, count, |seed| {
+        let at = (seed * step) % all.len() as u64;
+        let one = &all[usize::try_from(at).unwrap()];
+        let world = one.world();
+        world.align(&one.fixture["mended"]);
+        let ran = world.run();
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{}: {}{}",
+            one.name,
+            ran.stdout,
+            ran.stderr
+        );
+    });
+}
