@@ -332,7 +332,7 @@ pub struct BoundTexts<'a> {
 pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
     let judges = texts
         .consults
-        .map(|consults| format!(", {} to judges", count(consults, "question")));
+        .map(|consults| format!(", {} to judging agents", count(consults, "question")));
     [
         format!(
             "ends after at most {}{}",

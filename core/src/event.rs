@@ -25,7 +25,7 @@ pub use crate::state::{Reason, record::ChoiceChange};
 use crate::{
     id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, RunId},
     state::{
-        FailureClass, Role, RunStatus,
+        FailureClass, JudgedBy, Role, RunStatus,
         atom::PhaseLimit,
         objective::RequestKind,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
@@ -77,6 +77,21 @@ pub enum Event {
         /// Whether the score reaches the threshold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holds: Option<bool>,
+        because: String,
+    },
+    /// A planner's plan was looked at: advice, not proof.
+    Judged {
+        atom: AtomId,
+        by: JudgedBy,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentName>,
+        high: usize,
+        medium: usize,
+        low: usize,
+        /// Whether it is planned again before anything of it is tried.
+        again: bool,
+        /// Why no judging agent looked at it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
     },
     AttemptStarted {

@@ -211,6 +211,8 @@ pub fn judge(
             attempts: 0,
             since_ms: None,
             usage: Default::default(),
+            unjudged: false,
+            judged: None,
             ended: None,
             extra: Extra::default(),
         },

@@ -72,6 +72,8 @@ pub struct PlannedPhase {
     /// Its budget is over and it accepts no partial result: the fragment counts for nothing any
     /// more.
     pub is_out: bool,
+    /// Nothing of it starts before it was looked at.
+    pub is_unjudged: bool,
 }
 
 impl PlannedPhase {
@@ -228,6 +230,12 @@ impl Graph {
     pub fn is_dropped(&self, x: Ix) -> bool {
         let mut phases = self.phases_above(x);
         phases.any(|(_, phase, part)| phase.dropped.contains(&part))
+    }
+
+    /// Whether it is inside a plan that nobody looked at yet.
+    pub fn is_behind_gate(&self, x: Ix) -> bool {
+        let mut phases = self.phases_above(x);
+        phases.any(|(_, phase, _)| phase.is_unjudged)
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
@@ -434,6 +442,7 @@ fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>)
         parts: known(&fragment.parts),
         dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),
         is_out: end.is_some_and(|end| end.has_failed),
+        is_unjudged: fragment.unjudged,
     }
 }
 

@@ -27,45 +27,8 @@ use crate::{
     graph::{Graph, Ix, NodeKind},
     id::Digest,
     plan::PointerMap,
-    state::{Atom, State, Task, decode},
+    state::{Atom, IssueRecord, IssueType, Severity, State, Task, decode},
 };
-
-/// The subject of an issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum IssueType {
-    /// Nobody can tell what is to be done, or when it is done
-    Specificity,
-    /// It has no part in the goal
-    Relevance,
-    /// Two parts of the plan do not fit together
-    Consistency,
-    /// It names something that is not there
-    Hallucination,
-    /// It does something else than it says
-    DoSayMismatch,
-}
-
-/// How much an issue weighs. A high one refuses a planner's plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    High,
-    Medium,
-    Low,
-}
-
-impl Severity {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
-    }
-}
 
 /// A rule, by the word that issues name it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -177,6 +140,19 @@ pub struct Issue {
 }
 
 impl Issue {
+    /// As the state keeps it.
+    pub fn record(&self) -> IssueRecord {
+        IssueRecord {
+            rule: Some(self.rule.word().to_string()),
+            kind: self.kind,
+            severity: self.severity,
+            location: self.location.clone(),
+            description: self.description.clone(),
+            proposed_repair: self.proposed_repair.clone(),
+            extra: Default::default(),
+        }
+    }
+
     /// The place in a plan or a state.
     pub fn pointer(&self) -> String {
         doc::pointer_push("/work_graph/atoms", &self.location) + &self.at
@@ -304,7 +280,7 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
     }
     among::judge(plan, &mut issues);
     issues.sort_by(|a, b| {
-        let key = |one: &Issue| (one.severity, one.location.clone(), one.rule);
+        let key = |one: &Issue| (one.severity.rank(), one.location.clone(), one.rule);
         key(a).cmp(&key(b))
     });
     issues

@@ -29,6 +29,7 @@ pub mod search;
 pub mod state;
 pub mod step;
 pub mod trust;
+pub mod validation;
 pub mod verdict;
 pub mod view;
 pub mod world;

@@ -186,16 +186,24 @@ impl RunBound {
 
 /// A quality leaf is rated once on each tree that is judged. A tree comes from an attempt that lands, or from a change of
 /// the choices; two more are those of the start and of the delivery. A judge that gives no score is asked again, and each
-/// answer may be mended so often.
+/// answer may be mended so often. Each plan of a planner is a question too, where an agent judges it.
 fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
-    let check = seen.state.objective.base_case.as_ref()?;
-    let leaves = check.leaves().into_iter();
+    let constraints = &seen.state.objective.constraints;
+    let check = seen.state.objective.base_case.as_ref();
+    let leaves = check.into_iter().flat_map(|check| check.leaves());
     let rated = leaves
         .filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
         .count();
-    let each = u64::from(seen.state.objective.constraints.max_transient()) + 1;
+    let each = u64::from(constraints.max_transient()) + 1;
+    // A plan has an atom at least.
+    let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
+    let plans = match constraints.judging().asks() && may_plan {
+        true => u64::from(constraints.max_planned_atoms()),
+        false => 0,
+    };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
-    (rated > 0).then(|| trees * (rated as u64) * each * TURNS_OF_AN_ANSWER)
+    let questions = trees * (rated as u64) + plans;
+    (rated > 0 || plans > 0).then(|| questions * each * TURNS_OF_AN_ANSWER)
 }
 
 fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {

@@ -24,6 +24,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod validating;
 mod workplace;
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -42,6 +43,7 @@ pub use project::{ProjectText, ProjectWords};
 pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf, rating};
 pub use results::bindings;
 pub use section::{PromptFile, PromptPart};
+pub use validating::{atoms_of, judged_fragment, validating};
 pub use workplace::Ending;
 
 use section::PromptSection;

@@ -10,6 +10,7 @@ pub mod consult;
 pub mod decode;
 pub mod encode;
 pub mod fields;
+mod judged;
 pub mod limits;
 pub mod micros;
 pub mod named_files;
@@ -39,6 +40,10 @@ pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use consult::{Consult, Rating};
 pub use fields::{Extra, Span};
+pub use judged::{
+    ADVISORIES_MAX, ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel,
+    JudgingRecord, Severity, ValidationRecord,
+};
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};

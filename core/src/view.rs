@@ -8,6 +8,7 @@ mod budget;
 pub mod confidence;
 mod flight;
 pub mod graph;
+pub mod judged;
 mod leaves;
 pub mod liveness;
 pub mod log;
@@ -69,6 +70,9 @@ pub struct StatusView {
     /// The question that a judging role is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionView>,
+    /// The newest report on a planner's plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<judged::JudgedView>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -209,6 +213,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             .map(|intent| flight::flight(state, intent))
             .collect(),
         question: flight::question(state),
+        judged: judged::judged(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),

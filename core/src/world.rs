@@ -24,7 +24,7 @@ pub use self::{
     session::Session,
 };
 pub(crate) use self::{
-    session::{AttemptProgress, QuickFailure, SpeculativeTree},
+    session::{AttemptProgress, GateWait, QuickFailure, SpeculativeTree},
     unavailable::Unavailable,
 };
 use crate::{

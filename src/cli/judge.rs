@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use descent_core::judging::{Issue, Severity};
+use descent_core::{judging::Issue, state::Severity};
 use serde::Serialize;
 
 use super::{End, context::Context, validate};

@@ -12,7 +12,7 @@ use descent_core::{
 mod verdicts;
 
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
-use verdicts::{answered, checked};
+use verdicts::{answered, checked, plan_judged};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -100,6 +100,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             format!("{agent} as {}: {}", role.word(), line(about)),
         ),
         Event::Consulted { .. } => ("answered", answered(event)),
+        Event::Judged { .. } => ("judged", plan_judged(event)),
         Event::Probed {
             atom,
             ms,

@@ -1,6 +1,6 @@
 //! Issues of a plan for a person: each with its atom, what is wrong, and how to mend it.
 
-use descent_core::judging::{Issue, Severity};
+use descent_core::{judging::Issue, state::Severity};
 
 use super::{Line, Meaning, Page, line};
 

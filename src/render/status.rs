@@ -3,6 +3,7 @@
 use descent_core::{
     doc::Node,
     id::{AtomId, UnixMillis},
+    state::{JudgedBy, Severity},
     view::{CheckView, ChoiceView, FailedView, FlightView, QuestionView, StatusView},
 };
 
@@ -35,6 +36,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
+    judged(&mut page, status);
     page.gap();
     account(&mut page, status, now);
     page.next(&status.next);
@@ -75,6 +77,21 @@ fn gave_way(page: &mut Page, lines: &[String]) {
     };
     let line = Line::indent(2).put(Meaning::Unknown, format!("gave way ({more}): {first}"));
     page.push(line);
+}
+
+/// The newest report on a planner's plan, where it has something to say.
+fn judged(page: &mut Page, status: &StatusView) {
+    let Some(judged) = &status.judged else { return };
+    let high = judged.issues.iter();
+    let high = high.filter(|one| one.severity == Severity::High).count();
+    let words = match (judged.issues.len(), judged.by) {
+        (0, JudgedBy::Code | JudgedBy::Model) => return,
+        (0, JudgedBy::Nobody) => format!("not judged by a model: {}", line(&judged.because)),
+        (all, _) if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
+        (all, _) => format!("{}, advice", count(all, "issue")),
+    };
+    let atom = &judged.atom;
+    page.push(Line::label("judged").plain(format!("the plan of {atom}: {words}")));
 }
 
 /// One row for each check: its verdict, its name, its end, its age.

@@ -4,7 +4,7 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::{AtomId, UnixMillis},
-    state::{SideFile, side::LiesAt},
+    state::{Severity, SideFile, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
 };
 
@@ -107,6 +107,22 @@ fn about(page: &mut Page, why: &Why) {
         };
         let text = by + &line(&planned.reasons);
         page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
+    }
+    for issue in &why.issues {
+        let head = label("issue").then(Line::new().put(
+            match issue.severity {
+                Severity::High => Meaning::Fail,
+                Severity::Medium => Meaning::Unknown,
+                Severity::Low => Meaning::Dim,
+            },
+            issue.severity.word(),
+        ));
+        let at = match issue.location == why.atom.as_str() {
+            true => String::new(),
+            false => format!("{}: ", issue.location),
+        };
+        let text = format!("  {at}{} (advice)", line(&issue.description));
+        page.wrapped(head, Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));

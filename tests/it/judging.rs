@@ -1,3 +1,4 @@
 //! Judging: plans that are looked at before they are run.
 
+mod gate;
 mod planted;

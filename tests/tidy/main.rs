@@ -34,6 +34,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "json_schema",
         "rating",
         "proposal",
+        "validation",
     ],
     &["measure", "fragment"],
     &["world"],

@@ -12,8 +12,8 @@ use crate::{
     doc::{self, Fault},
     graph::{Graph, Ix},
     id::{AtomId, Digest},
-    judging::{self, Issue, JudgedPlan, PlanFacts, Severity},
-    state::{Atom, FailureClass, TryEnd},
+    judging::{self, Issue, JudgedPlan, PlanFacts},
+    state::{Atom, FailureClass, Severity, TryEnd},
 };
 
 /// The heavy issues as faults, in the words of the planner; the others stay with the fragment.

@@ -18,7 +18,7 @@ use crate::{
     fragment::Remaining,
     graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Binding, Extra, Fragment, Intent, fields::Writer},
+    state::{Binding, Extra, Fragment, Intent, IssueRecord, fields::Writer},
     world::World,
 };
 
@@ -110,7 +110,7 @@ pub(super) fn missing<'w>(subject: &PromptSubject<'w>) -> Vec<Missing<'w>> {
 
 /// The failed plans of this context, atom by atom.
 pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Plans that failed: go another way";
+    let head = "Plans that were made before: go another way";
     let section = PromptSection::new("rounds", head, ROUNDS_BYTES_MAX);
     let Some(plan) = subject.atom().and_then(|atom| atom.plan()) else {
         return section;
@@ -124,6 +124,7 @@ pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
         let end = end.map(|end| format!(" (its budget of {} was over)", end.limit.word()));
         let end = end.unwrap_or_default();
         text.push_str(&format!("- the plan of {}{end}:\n", fragment.attempt));
+        text.push_str(&issues_of(world, fragment));
         let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
         let inside = parts.flat_map(|x| world.graph.subtree(x));
         for x in inside.take(ATOMS_MAX) {
@@ -132,6 +133,28 @@ pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
         text.push_str(&refuted_with(world, &subject.intent.atom, fragment));
     }
     section.with(text)
+}
+
+/// The issues of a plan, by the newest report: the next one is to be without them.
+fn issues_of(world: &World, fragment: &Fragment) -> String {
+    let report = world.state.run.validation();
+    let report = report.filter(|report| report.subject == fragment.subject());
+    let issues = report.map_or(&[][..], |report| &report.issues);
+    let proposed = |id: &str| {
+        let origin = world.state.atom(&AtomId::new(id))?.origin.as_ref()?;
+        Some(origin.get("proposed")?.as_str()?.to_string())
+    };
+    let line = |issue: &IssueRecord| {
+        let at = proposed(&issue.location).unwrap_or_else(|| issue.location.clone());
+        let what = in_a_line(&issue.description, END_BYTES_MAX);
+        let repair = in_a_line(&issue.proposed_repair, END_BYTES_MAX);
+        let severity = issue.severity.word();
+        match repair.is_empty() {
+            true => format!("    an issue ({severity}) of {at}: {what}\n"),
+            false => format!("    an issue ({severity}) of {at}: {what}; to mend it: {repair}\n"),
+        }
+    };
+    issues.iter().map(line).collect()
 }
 
 /// The verdict on the goal with a plan that was carried out.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     doc,
-    id::{AgentName, CommitId, ConsultId, Digest, Epoch},
+    id::{AgentName, AtomId, CommitId, ConsultId, Digest, Epoch},
 };
 
 /// Ratings kept at most: the newest.
@@ -31,6 +31,8 @@ record! {
         always[program] epoch: Epoch,
         /// How often the same is asked, from 1
         always[program] n: u32 = 1,
+        /// The planning step whose plan is judged
+        optional[program] atom: AtomId,
         /// The quality leaf that is rated
         optional[program] leaf: Digest,
         /// The tree that is looked at

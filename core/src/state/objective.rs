@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, FreeValue, Micros, UsageLimit,
+    Check, FreeValue, JudgingLevel, Micros, UsageLimit,
     fields::{DurationText, Fields},
     table::{record, words},
     value::FieldValue,
@@ -136,6 +136,11 @@ record! {
         ///
         /// Steps may be open then
         filled finish_early: bool,
+        /// how much a planner's plan is looked at
+        ///
+        /// `off`: not at all. `code`: by rules. `model`: also by the agent of the role `validate`, else `judge`, before
+        /// anything of it starts. `full`: after each change too
+        optional judging: JudgingLevel = JudgingLevel::Code,
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal

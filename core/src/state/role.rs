@@ -15,17 +15,17 @@ words! {
         Judge = "judge",
         /// Proposes an agreement
         Aligner = "aligner",
-        /// Describes a project
+        /// Says what kind of task a goal is
         Profile = "profile",
-        /// Says whether a result fits what was asked for
+        /// Says what is wrong with a plan
         Validate = "validate",
-        /// Estimates how far a result is from the goal
+        /// Says how complete and coherent a pass of a run was
         Assess = "assess",
         /// Improves a plan
         Refine = "refine",
-        /// Makes a text shorter
+        /// Makes the results of a phase shorter
         Summarise = "summarise",
-        /// Answers a question
+        /// Words the final answer
         Answer = "answer",
     }
 }

@@ -12,7 +12,7 @@ pub use grant::ChangeGrant;
 pub use spent::{AgentSpent, Spent};
 
 use super::{
-    Consult, FreeValue, Rating, Role, Shared, SideEffect, Usage,
+    Consult, FreeValue, JudgingRecord, Rating, Role, Shared, SideEffect, Usage, ValidationRecord,
     fields::{Extra, Fields},
     record::Choices,
     rule::Form,
@@ -61,6 +61,8 @@ record! {
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
         filled[program] ratings: Shared<Vec<Rating>>,
+        /// Issues of plans: advice alone
+        optional[program] judging: JudgingRecord,
         optional[program] measure: MeasureText,
         /// The changes of the plan that a configured planner may still make
         optional[program] grant: ChangeGrant,
@@ -251,6 +253,7 @@ impl Default for Run {
             probes: false,
             consult: None,
             ratings: Shared::default(),
+            judging: None,
             measure: None,
             grant: None,
             last_result: None,
@@ -264,6 +267,16 @@ impl Run {
     /// The commit of the result: the one that the last ending delivered, else the head.
     pub fn result(&self) -> Option<&CommitId> {
         self.delivered.as_ref().or(self.head.as_ref())
+    }
+
+    /// The newest report on a planner's plan.
+    pub fn validation(&self) -> Option<&ValidationRecord> {
+        self.judging.as_ref()?.validation.as_ref()
+    }
+
+    /// The record of judging, made where there is none.
+    pub fn judging_mut(&mut self) -> &mut JudgingRecord {
+        self.judging.get_or_insert_with(JudgingRecord::default)
     }
 
     /// The id of one more attempt: never one that was given before.

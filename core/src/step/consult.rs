@@ -3,15 +3,13 @@
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
+use alloc::{format, string::ToString};
 
 use super::{
     agent_end,
     backoff::backoff_ms,
-    delivery,
+    delivery, gate,
+    question::{self, NewQuestion},
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
     usage,
@@ -33,23 +31,36 @@ pub(super) fn follow(transaction: &mut Transaction) {
     if !is_waiting(transaction) {
         forget_wait(transaction);
     }
-    if let Some(asked) = transaction.state.run.consult.clone() {
-        let is_over = transaction.state.run.status != RunStatus::Running;
-        let is_gone = asked
-            .leaf
-            .as_ref()
-            .and_then(|leaf| leaf_of(transaction, leaf))
-            .is_none();
-        // The target is unknown in a new loop until its first verdict.
-        let target = transaction.session.base_target.as_ref();
-        let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
-        if is_over || is_gone || is_other {
-            drop_it(transaction);
-        }
+    if let Some(asked) = transaction.state.run.consult.clone()
+        && !is_wanted(transaction, &asked)
+    {
+        drop_it(transaction);
     }
-    if let (Some(wanted), None) = (wanted, &transaction.state.run.consult) {
+    if transaction.state.run.consult.is_some() {
+        return;
+    }
+    if let Some(wanted) = wanted {
         ask(transaction, &wanted);
+    } else if transaction.state.run.status == RunStatus::Running
+        && !transaction.state.control.stop_requested
+        && let Some(plan) = gate::wanted(transaction)
+    {
+        gate::ask(transaction, &plan);
     }
+}
+
+/// Whether the answer to a question would still be of use.
+fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
+    let is_over = transaction.state.run.status != RunStatus::Running;
+    if is_over || asked.atom.is_some() {
+        return !is_over && gate::is_asked(transaction, asked);
+    }
+    let leaf = asked.leaf.as_ref();
+    let is_there = leaf.and_then(|leaf| leaf_of(transaction, leaf)).is_some();
+    // The target is unknown in a new loop until its first verdict.
+    let target = transaction.session.base_target.as_ref();
+    let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
+    is_there && !is_other
 }
 
 /// Ends the question in flight; what it used counts as was reserved for it.
@@ -82,30 +93,21 @@ fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
     let asked = verdict::rating_on(ratings, &leaf, &wanted.basis).map_or(0, |one| one.asked);
     let tree = wanted.basis.tree();
     let commit = tree.and_then(|tree| delivery::commit_of(transaction, tree));
-    let at: String = transaction.at().into();
-    let reserved = transaction.state.run.estimate(Role::Judge, Some(&agent));
-    let run = transaction.run();
-    let consult = Consult {
-        id: run.next_consult(),
-        role: Role::Judge,
-        subject: Consult::subject_of_leaf(&leaf, &on, &agent),
-        agent,
-        epoch: run.epoch,
-        n: asked + 1,
-        leaf: Some(leaf),
-        on: Some(on),
-        commit,
-        reserved,
-        at,
-        extra: Default::default(),
-    };
-    transaction.announce(Event::Consulting {
-        consult: consult.id.clone(),
-        role: consult.role,
-        agent: consult.agent.clone(),
-        about: wanted.check.title(),
-    });
-    transaction.run().consult = Some(consult);
+    let subject = Consult::subject_of_leaf(&leaf, &on, &agent);
+    question::put(
+        transaction,
+        NewQuestion {
+            role: Role::Judge,
+            agent,
+            subject,
+            n: asked + 1,
+            atom: None,
+            leaf: Some(leaf),
+            on: Some(on),
+            commit,
+            about: wanted.check.title(),
+        },
+    );
 }
 
 /// Takes the answer to the question in flight; that to any other is void.
@@ -116,10 +118,13 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     };
     transaction.run().consult = None;
     let reported = ReportedUsage {
-        usage: end.usage,
+        usage: end.usage.clone(),
         is_whole: true,
     };
     transaction.run().settle_consult(&asked, &reported);
+    if asked.atom.is_some() {
+        return gate::answered(transaction, &asked, end);
+    }
     let leaf = asked
         .leaf
         .as_ref()
@@ -145,7 +150,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
             return;
         }
     };
-    tell(
+    tell_rating(
         transaction,
         &asked,
         &check,
@@ -197,7 +202,7 @@ fn wait(transaction: &mut Transaction, asked: &Consult, check: &Check, told: Opt
         until,
         extra: Default::default(),
     });
-    tell(transaction, asked, check, None, &because, 0);
+    tell_rating(transaction, asked, check, None, &because, 0);
 }
 
 /// Whether the same is asked again later.
@@ -219,7 +224,7 @@ fn forget_wait(transaction: &mut Transaction) {
     }
 }
 
-fn tell(
+fn tell_rating(
     transaction: &mut Transaction,
     asked: &Consult,
     check: &Check,

@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{NewAttempt, title_of},
-    delivery, phase, probing,
+    delivery, gate, phase, probing,
     transaction::Transaction,
     usage::{self, Reservation},
     worth,
@@ -43,7 +43,9 @@ pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
             dispatch(transaction, SpeculationMode::Off);
         }
     }
-    is_ready(transaction) || !transaction.state.run.in_flight.is_empty()
+    // A plan that nobody looked at yet may bring more.
+    let is_closed = gate::wanted(transaction).is_some();
+    is_closed || is_ready(transaction) || !transaction.state.run.in_flight.is_empty()
 }
 
 /// Whether other choices are tried side by side with the selected ones.
@@ -306,6 +308,7 @@ fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
         let context = transaction.active.context(*x);
         !in_flight.contains(graph.id(*x))
             && !transaction.is_undecided(*x)
+            && !graph.is_behind_gate(*x)
             && !probing::awaits(transaction, *x)
             && graph.waits_for(*x).all(|dep| transaction.solved()[dep])
             && context.is_some_and(|context| phase::may_start(transaction, *x, context))

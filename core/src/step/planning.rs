@@ -10,13 +10,14 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{counts, failure::Failure, transaction::Transaction};
+use super::{counts, failure::Failure, judged, transaction::Transaction};
 use crate::{
     doc::Fault,
     event::{Event, Outcome},
     fragment::{self, AcceptedFragment, FragmentRequest},
     graph::{Ix, active::Selection},
     id::{AtomId, AttemptId},
+    judging::Issue,
     measure::granted,
     search::{
         self,
@@ -95,9 +96,11 @@ fn materialise(
     counts::count_success(transaction, intent);
     let AcceptedFragment {
         atoms,
-        fragment,
-        issues: _,
+        mut fragment,
+        issues,
     } = taken;
+    judged::begin(transaction, &mut fragment, issues.len());
+    let subject = fragment.subject();
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -120,6 +123,20 @@ fn materialise(
         parts,
         atoms: Some(count),
     });
+    let issues = issues.iter().map(Issue::record).collect();
+    judged::note(transaction, &intent.atom, subject, issues);
+}
+
+/// Begins another round of a step whose plan was found wrong before anything of it was tried.
+pub(super) fn refine(transaction: &mut Transaction, x: Ix) {
+    if let Some(context) = transaction.active.context(x).cloned() {
+        begin(
+            transaction,
+            x,
+            &context,
+            "its plan was found wrong before it was tried",
+        );
+    }
 }
 
 /// Begins another round of planning steps that a selection leaves without a fragment, though they have had one in this

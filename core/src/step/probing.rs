@@ -89,7 +89,10 @@ fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
     let beside = parent.filter(|group| graph.vertex(*group).is_unknown);
     let is_wanted = active.is_live(x)
         || beside.is_some_and(|group| active.is_live(group) && !transaction.solved()[group]);
-    if !is_wanted || !graph.waits_for(x).all(|dep| transaction.solved()[dep]) {
+    if !is_wanted
+        || graph.is_behind_gate(x)
+        || !graph.waits_for(x).all(|dep| transaction.solved()[dep])
+    {
         return None;
     }
     let choices = active.choices(graph, x);

@@ -2,7 +2,7 @@
 //!
 //! Not here: its stages, which only the loop knows (`work`).
 
-use alloc::{borrow::ToOwned, string::String};
+use alloc::{borrow::ToOwned, format, string::String};
 
 use serde::Serialize;
 
@@ -70,6 +70,13 @@ pub(super) fn question(state: &State) -> Option<QuestionView> {
 }
 
 fn about(state: &State, consult: &Consult) -> String {
+    if let Some(id) = &consult.atom {
+        let atom = state.atom(id);
+        return format!(
+            "the plan of {}",
+            atom.map_or(id.as_str(), |atom| atom.title(id))
+        );
+    }
     let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
     let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);
     let title = asked.next().map(|leaf| leaf.title());

@@ -22,6 +22,7 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 
 use super::{
     PatternView, SpentView,
+    judged::{JudgedView, judged},
     next::{by_the_state, is_changed_since},
     spent,
 };
@@ -51,6 +52,9 @@ pub struct Report {
     /// Every atom, each group before its members.
     pub work: Vec<AtomReport>,
     pub tried: TriedReport,
+    /// The newest report on a planner's plan, and repairs that were not made: advice, not proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<JudgedView>,
     /// The changes that people made, the oldest first.
     pub corrections: Vec<CorrectionReport>,
     /// Failures that several atoms share.
@@ -139,6 +143,7 @@ pub fn report(world: &World) -> Report {
         work: work::work(world),
         patterns: super::patterns(state),
         tried: tried::tried(world),
+        judged: judged(state),
         corrections: state
             .corrections
             .iter()

@@ -22,6 +22,7 @@ use super::{
     ChoiceView, QuestionView, Surroundings, choice_view,
     confidence::{ConfidenceView, confidence},
     flight,
+    judged::{self, IssueView},
     log::event_of,
     next::after_why,
     status_word,
@@ -58,6 +59,9 @@ pub struct Why {
     /// The planner's reasons: of the plan that a step has now, or of the plan that the atom is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<PlannedView>,
+    /// The issues of it, or of the plan of a step: advice, not proof.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<IssueView>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -154,6 +158,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(|action| action.run.clone()),
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
         planned: planned(world, x),
+        issues: judged::of_atom(world, x),
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())

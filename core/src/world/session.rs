@@ -50,6 +50,8 @@ pub struct Session {
     pub(crate) base_since_ms: u64,
     /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
+    /// The question about a plan that is asked again later.
+    pub(crate) gate: Option<GateWait>,
     /// Waits for the limit of a judge's provider.
     pub(crate) consult_waits: u32,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
@@ -111,6 +113,15 @@ impl Session {
             needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
         });
     }
+}
+
+/// A question about a plan that nobody answered yet.
+#[derive(Debug, Clone)]
+pub(crate) struct GateWait {
+    pub(crate) subject: Digest,
+    pub(crate) asked: u32,
+    /// In active time of this session.
+    pub(crate) again_at_ms: u64,
 }
 
 /// A failure of an agent that ended at once and did nothing.

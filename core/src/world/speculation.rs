@@ -124,6 +124,7 @@ impl Speculation {
         };
         let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
         task.spec.effect.is_in_tree()
+            && !graph.is_behind_gate(x)
             && graph.vertex(x).kind == NodeKind::Task
             && matches!(
                 task.status,

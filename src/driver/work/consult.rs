@@ -10,7 +10,8 @@ use descent_core::{
     id::{AtomId, AttemptId},
     prompt::{self, RatedDifference, RatingInputs},
     rating,
-    state::{Check, Consult, Intent, Leaf, SideEffect, Usage},
+    state::{Check, Consult, Intent, Leaf, Role, SideEffect, Usage},
+    validation,
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -112,14 +113,17 @@ pub(super) async fn consult(
     }))
 }
 
+/// A question with its prompt, and the form of its answer.
+struct PutQuestion {
+    prompt: prompt::Prompt,
+    form: QuestionForm,
+}
+
 async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcome>, Failure> {
-    let Some(check) = prompt::rated_leaf(&c.world, &c.consult).cloned() else {
-        return Ok(None);
-    };
     let (workspaces, commit) = (c.workspaces.clone(), c.consult.commit.clone());
     let made =
         blocking(move || workspaces.for_checks(Checkout::Consult, commit.as_ref())).await??;
-    let Some(prompt) = told(c, &check).await? else {
+    let Some(PutQuestion { prompt, form }) = question(c).await? else {
         return Ok(None);
     };
     let maker = c
@@ -135,7 +139,7 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
         env: c.environment.clone(),
         programs: &*c.programs,
         mark: c.mark.clone(),
-        form: form(c, check),
+        form,
     };
     [&job.cwd, &job.dir]
         .into_iter()
@@ -146,6 +150,45 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     let (dir, intent, kept) = (c.dir.clone(), c.intent.clone(), outcome.clone());
     blocking(move || agent::record(&dir, &intent, &kept, true)).await??;
     Ok(Some(outcome))
+}
+
+/// The question by its role; `None` if its subject is no more.
+async fn question(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
+    match c.consult.role {
+        Role::Validate => Ok(of_plan(c)),
+        _ => of_leaf(c).await,
+    }
+}
+
+fn of_plan(c: &Consulting) -> Option<PutQuestion> {
+    let prompt = prompt::validating(&c.world, &c.consult, c.clock.now())?;
+    let (_, fragment) = prompt::judged_fragment(&c.world, &c.consult)?;
+    let atoms = prompt::atoms_of(&c.world, fragment);
+    let fault = move |object: &str| {
+        let node = validation::read_text(object);
+        let is_known = |id: &str| atoms.iter().any(|atom| atom.as_str() == id);
+        let read = node.and_then(|node| validation::read(&node, is_known));
+        read.err()
+    };
+    Some(PutQuestion {
+        prompt,
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: validation::SCHEMA.to_owned(),
+            fault: Arc::new(fault),
+        },
+    })
+}
+
+async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
+    let Some(check) = prompt::rated_leaf(&c.world, &c.consult).cloned() else {
+        return Ok(None);
+    };
+    let prompt = told(c, &check).await?;
+    Ok(prompt.map(|prompt| PutQuestion {
+        prompt,
+        form: form(c, check),
+    }))
 }
 
 fn form(c: &Consulting, check: Check) -> QuestionForm {

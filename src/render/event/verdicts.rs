@@ -1,12 +1,17 @@
 //! Verdicts and ratings in words.
 
-use descent_core::{event::Event, verdict::Verdict};
+use descent_core::{
+    event::Event,
+    state::{JudgedBy, Role},
+    verdict::Verdict,
+};
 
 use super::{NAMES_MAX, names, taken};
 use crate::render::{count, line, listed};
 
 pub(super) fn answered(event: &Event) -> String {
     let Event::Consulted {
+        role,
         agent,
         about,
         ms,
@@ -27,8 +32,48 @@ pub(super) fn answered(event: &Event) -> String {
             };
             format!("{about}: {score}, {verdict} ({agent}{ms}): {because}")
         }
-        None => format!("{about}: no rating ({agent}{ms}): {because}"),
+        None if *role == Role::Judge => {
+            format!("{about}: no rating ({agent}{ms}): {because}")
+        }
+        None if because.is_empty() => format!("{about} ({agent}{ms})"),
+        None => format!("{about}: no answer ({agent}{ms}): {because}"),
     }
+}
+
+/// A plan that was looked at: advice, not proof.
+pub(super) fn plan_judged(event: &Event) -> String {
+    let Event::Judged {
+        atom,
+        by,
+        agent,
+        high,
+        medium,
+        low,
+        again,
+        because,
+    } = event
+    else {
+        return String::new();
+    };
+    let counts = [(high, "high"), (medium, "medium"), (low, "low")].map(|(count, word)| {
+        let is_some = *count > 0;
+        is_some.then(|| format!("{count} {word}"))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let issues = match high + medium + low {
+        0 => "no issue was found".to_owned(),
+        all => format!("{} ({})", count(all, "issue"), counts.join(", ")),
+    };
+    let by = match (by, agent) {
+        (JudgedBy::Nobody, _) => format!("by rules; not judged by a model: {}", line(because)),
+        (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
+        (JudgedBy::Model | JudgedBy::Code, _) => "by rules".to_owned(),
+    };
+    let again = match again {
+        true => "; it is planned again before anything of it is tried",
+        false => "",
+    };
+    format!("the plan of {atom}: {issues}, {by}{again}")
 }
 
 pub(super) fn checked(event: &Event) -> String {

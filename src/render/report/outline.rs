@@ -4,6 +4,7 @@
 
 mod agreed;
 mod ended;
+mod judged;
 mod tried;
 mod work;
 
@@ -157,6 +158,7 @@ pub(super) fn outline(report: &Report) -> Outline {
         section("What was done", work::work(&report.work)),
         history("Tried and dropped", tried::tried(&report.tried)),
         history("Failures", tried::failures(&report.tried)),
+        section("Judged (advice, not proof)", judged::judged(report)),
         section("Patterns", tried::patterns(&report.patterns)),
         history("Corrections", tried::corrections(&report.corrections)),
         section("Spent", ended::spent(report)),

@@ -11,7 +11,7 @@ use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
     state::{
-        Constraints, State, Usage,
+        Constraints, JudgedMark, State, Usage,
         fields::{Extra, Fields, Writer},
         rule::FieldRule,
         table::{Part, record, rule},
@@ -59,6 +59,10 @@ record! {
         optional[program] since_ms: u64,
         /// Usage of its atoms, where the step has a budget of it
         filled[program] usage: Usage,
+        /// Whether nothing of it starts before it was looked at
+        filled[program] unjudged: bool,
+        /// Who looked at it
+        optional[program] judged: JudgedMark,
         optional[program] ended: PhaseEnd,
     }
 }
@@ -329,6 +333,12 @@ fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
 }
 
 impl Fragment {
+    /// A digest that no other plan of a run has.
+    pub fn subject(&self) -> Digest {
+        let (digest, attempt) = (&self.digest, &self.attempt);
+        Digest::of(alloc::format!("{digest}\n{attempt}").as_bytes())
+    }
+
     /// The part whose id identifies this fragment in recorded choices.
     pub fn first(&self) -> Option<&AtomId> {
         self.parts.first()

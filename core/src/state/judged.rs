@@ -1,0 +1,146 @@
+//! Issues of a plan as the state keeps them, and who looked at a planner's plan.
+//!
+//! Invariant: none of it decides a result. Not here: the rules (`judging`), when somebody is asked (`step/gate`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::table::{record, words};
+use crate::id::{AgentName, AtomId, Digest};
+
+/// Issues kept of one report: the heaviest.
+pub const ISSUES_MAX: usize = 20;
+/// Repairs that were not made, kept at most: the newest.
+pub const ADVISORIES_MAX: usize = 20;
+
+words! {
+    /// The subject of an issue
+    pub enum IssueType {
+        /// Nobody can tell what is to be done, or when it is done
+        Specificity = "specificity",
+        /// It has no part in the goal
+        Relevance = "relevance",
+        /// Two parts of the plan do not fit together
+        Consistency = "consistency",
+        /// It names something that is not there
+        Hallucination = "hallucination",
+        /// It does something else than it says
+        DoSayMismatch = "do_say_mismatch",
+    }
+}
+
+words! {
+    /// The weight of an issue; a high one of a rule refuses a planner's plan
+    pub enum Severity {
+        High = "high",
+        Medium = "medium",
+        Low = "low",
+    }
+}
+
+words! {
+    /// Who looked at a planner's plan
+    pub enum JudgedBy {
+        /// The rules alone
+        Code = "code",
+        /// The rules and a judging agent
+        Model = "model",
+        /// The rules; the judging agent gave no answer that could be used
+        Nobody = "nobody",
+    }
+}
+
+words! {
+    /// How much a planner's plan is looked at before it is carried out
+    pub enum JudgingLevel {
+        /// Not at all
+        Off = "off",
+        /// By rules
+        Code = "code",
+        /// Also by a judging agent
+        Model = "model",
+        /// By that agent after each change too
+        Full = "full",
+    }
+}
+
+record! {
+    /// Something that is wrong with a plan, as far as somebody can tell
+    #[derive(PartialEq)]
+    pub struct IssueRecord {
+        /// The rule that tells it; absent of a judging agent's
+        optional[program] rule: String,
+        required[program] kind as "type": IssueType,
+        required[program] severity: Severity,
+        /// The atom
+        always[program] location: String,
+        always[program] description: String,
+        filled[program] proposed_repair: String,
+    }
+}
+
+record! {
+    /// Who looked at a plan, and with how many issues it may be carried out
+    #[derive(PartialEq)]
+    pub struct JudgedMark {
+        required[program] by: JudgedBy,
+        always[program] at: String,
+        always[program] issues: u32,
+        /// Why the judging agent gave no answer
+        filled[program] because: String,
+    }
+}
+
+record! {
+    /// The newest report on a plan: advice, not proof
+    #[derive(PartialEq)]
+    pub struct ValidationRecord {
+        /// The planning step whose plan it is
+        required[program] atom: AtomId,
+        /// A digest of what was judged
+        required[program] subject: Digest,
+        required[program] by: JudgedBy,
+        optional[program] agent: AgentName,
+        always[program] at: String,
+        filled[program] because: String,
+        filled[program] issues: Vec<IssueRecord>,
+        /// Issues of the judging agent that name no atom of the plan
+        filled[program] unplaced: u32,
+    }
+}
+
+record! {
+    /// The newest report and open advice of judging: nothing of it decides
+    #[derive(PartialEq, Default)]
+    pub struct JudgingRecord {
+        optional[program] validation: ValidationRecord,
+        /// Repairs that were proposed and not made, the oldest first
+        filled[program] advisories: Vec<IssueRecord>,
+    }
+}
+
+impl Severity {
+    /// 0 is the heaviest.
+    pub fn rank(self) -> usize {
+        self as usize
+    }
+
+    /// Whether a plan with it is made again where that is possible.
+    pub fn is_heavy(self) -> bool {
+        self != Self::Low
+    }
+}
+
+impl JudgingLevel {
+    /// Whether a judging agent is asked.
+    pub fn asks(self) -> bool {
+        matches!(self, Self::Model | Self::Full)
+    }
+}
+
+impl ValidationRecord {
+    /// The number of issues for which the plan is made again.
+    pub fn heavy(&self) -> usize {
+        let heavy = self.issues.iter().filter(|one| one.severity.is_heavy());
+        heavy.count()
+    }
+}

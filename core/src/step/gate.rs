@@ -1,0 +1,237 @@
+//! The gate before a planner's plan: nothing of it starts before it was looked at (contract §9.25).
+//!
+//! Invariant: a gate opens by one commit, on the answer or on the default path. It is no part of the measure, and no
+//! answer solves an atom, takes a choice away or ends the run.
+
+use alloc::{
+    collections::BTreeSet,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    attempt_start::title_of,
+    backoff::backoff_ms,
+    judged::{PlanJudgement, announce, report},
+    planning,
+    question::{self, NewQuestion},
+    transaction::Transaction,
+    usage,
+};
+use crate::{
+    event::{ConsultAnswer, ConsultEnd},
+    graph::Ix,
+    id::{AtomId, Digest},
+    search::rounds::{self, Round},
+    state::{ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role},
+    validation,
+    world::GateWait,
+};
+
+/// A plan in force that nobody has looked at yet.
+pub(super) struct UnjudgedPlan {
+    x: Ix,
+    atom: AtomId,
+    subject: Digest,
+}
+
+/// The plan that an agent is to look at next.
+pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
+    let graph = &transaction.graph;
+    let mut closed = graph.plans().filter_map(|x| {
+        let atom = graph.id(x);
+        let fragment = transaction.plan_of(atom)?.in_force()?;
+        let subject = fragment.subject();
+        (fragment.unjudged && transaction.active.is_live(x)).then(|| UnjudgedPlan {
+            x,
+            atom: atom.clone(),
+            subject,
+        })
+    });
+    closed.next()
+}
+
+/// Whether the plan that a question is about still waits for its answer.
+pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
+    wanted(transaction).is_some_and(|plan| plan.subject == consult.subject)
+}
+
+/// Asks about a plan, or opens its gate where nobody can be asked.
+pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
+    let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
+        return open(transaction, plan, nobody("no agent is configured for it"));
+    };
+    if usage::is_unlimited(transaction, &agent)
+        || usage::lacking_for(transaction, Role::Validate, &agent).is_some()
+    {
+        return open(
+            transaction,
+            plan,
+            nobody("what is left of the budget does not suffice"),
+        );
+    }
+    let waits = transaction.session.gate.clone();
+    let waits = waits.filter(|wait| wait.subject == plan.subject);
+    let active_ms = transaction.session.active_ms;
+    if waits
+        .as_ref()
+        .is_some_and(|wait| wait.again_at_ms > active_ms)
+    {
+        return;
+    }
+    let about = title_of(transaction, &plan.atom);
+    question::put(
+        transaction,
+        NewQuestion {
+            role: Role::Validate,
+            agent,
+            subject: plan.subject.clone(),
+            n: waits.map_or(0, |wait| wait.asked) + 1,
+            atom: Some(plan.atom.clone()),
+            leaf: None,
+            on: None,
+            commit: transaction.state.run.head.clone(),
+            about,
+        },
+    );
+}
+
+/// The answer to a question about a plan.
+pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    let plan = wanted(transaction).filter(|plan| plan.subject == asked.subject);
+    let Some(plan) = plan else {
+        return;
+    };
+    let atoms = atoms(transaction, &plan);
+    let read = match end.answer {
+        ConsultAnswer::Value(node) => validation::read(&node, |id| atoms.contains(id)),
+        ConsultAnswer::Faulty(why) => Err(why),
+        ConsultAnswer::Silent(why) => {
+            if asked.n <= transaction.state.objective.constraints.max_transient() {
+                let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
+                transaction.session.gate = Some(GateWait {
+                    subject: plan.subject,
+                    asked: asked.n,
+                    again_at_ms,
+                });
+                question::tell(transaction, asked, &why, end.duration_ms);
+                return;
+            }
+            Err(why)
+        }
+        ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
+        ConsultAnswer::Unavailable { words, .. } => Err(words),
+    };
+    let judged = match read {
+        Ok(found) => PlanJudgement {
+            by: JudgedBy::Model,
+            agent: Some(asked.agent.clone()),
+            issues: found.issues,
+            unplaced: found.unplaced,
+            because: String::new(),
+        },
+        Err(why) => PlanJudgement {
+            agent: Some(asked.agent.clone()),
+            ..nobody(&why)
+        },
+    };
+    let said = match judged.by {
+        JudgedBy::Nobody => judged.because.clone(),
+        JudgedBy::Code | JudgedBy::Model => String::new(),
+    };
+    question::tell(transaction, asked, &said, end.duration_ms);
+    open(transaction, &plan, judged);
+}
+
+fn nobody(why: &str) -> PlanJudgement {
+    PlanJudgement {
+        by: JudgedBy::Nobody,
+        agent: None,
+        issues: Vec::new(),
+        unplaced: 0,
+        because: why.to_string(),
+    }
+}
+
+/// The ids of all atoms of a plan.
+fn atoms(transaction: &Transaction, plan: &UnjudgedPlan) -> BTreeSet<String> {
+    let graph = &transaction.graph;
+    let fragment = transaction
+        .plan_of(&plan.atom)
+        .and_then(|step| step.in_force());
+    let parts = fragment.into_iter().flat_map(|one| &one.parts);
+    let inside = parts.filter_map(|id| graph.ix(id));
+    let inside = inside.flat_map(|x| graph.subtree(x));
+    inside.map(|x| graph.id(x).to_string()).collect()
+}
+
+/// Opens the gate. A plan with heavy issues is planned again first, if its step has a round left. It stays, and is tried
+/// when the new one has failed.
+fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanJudgement) {
+    let known = transaction.state.run.validation();
+    let known = known.filter(|report| report.subject == plan.subject);
+    let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues.clone());
+    let is_new = |one: &IssueRecord| {
+        let is_same = |rule: &IssueRecord| rule.location == one.location && rule.kind == one.kind;
+        !rules.iter().any(is_same)
+    };
+    judged.issues.retain(is_new);
+    judged.issues.extend(rules.iter().cloned());
+    judged.issues.sort_by_key(|one| one.severity.rank());
+    judged.issues.truncate(ISSUES_MAX);
+    let is_heavy = judged.issues.iter().any(|one| one.severity.is_heavy());
+    let again = is_heavy && judged.by == JudgedBy::Model && may_plan_again(transaction, plan);
+    let mark = JudgedMark {
+        by: judged.by,
+        at: transaction.at().into(),
+        issues: u32::try_from(judged.issues.len()).unwrap_or(u32::MAX),
+        because: judged.because.clone(),
+        extra: Default::default(),
+    };
+    transaction.change_plan(&plan.atom, |step| {
+        if let Some(fragment) = step.in_force_mut() {
+            fragment.unjudged = false;
+            fragment.judged = Some(mark);
+        }
+    });
+    transaction.session.gate = None;
+    announce(transaction, &plan.atom, &judged, again);
+    if !again {
+        advise(transaction, &judged.issues);
+    }
+    report(transaction, &plan.atom, plan.subject.clone(), judged);
+    if again {
+        planning::refine(transaction, plan.x);
+    }
+    transaction.rebuild();
+}
+
+fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
+    let step = transaction.plan_of(&plan.atom);
+    let context = transaction.active.context(plan.x);
+    let (Some(step), Some(context)) = (step, context) else {
+        return false;
+    };
+    let round = rounds::round(&transaction.state, step, context);
+    let pays = |agent| usage::lacking_for(transaction, Role::Planner, agent).is_none();
+    let (_, agent) = usage::agent_of(transaction, &plan.atom);
+    matches!(
+        round,
+        Round::Made {
+            may_plan_again: true
+        }
+    ) && agent.as_ref().is_none_or(pays)
+}
+
+/// Keeps the repairs that are not made.
+fn advise(transaction: &mut Transaction, issues: &[IssueRecord]) {
+    let repairs = issues.iter().filter(|one| !one.proposed_repair.is_empty());
+    let repairs: Vec<IssueRecord> = repairs.cloned().collect();
+    if repairs.is_empty() {
+        return;
+    }
+    let advisories = &mut transaction.run().judging_mut().advisories;
+    advisories.extend(repairs);
+    let old = advisories.len().saturating_sub(ADVISORIES_MAX);
+    advisories.drain(..old);
+}

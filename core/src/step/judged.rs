@@ -1,0 +1,105 @@
+//! The report on a planner's plan: who looked at it, and what they found.
+//!
+//! Not here: asking an agent, and what follows from its answer (`gate`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::transaction::Transaction;
+use crate::{
+    event::Event,
+    id::{AgentName, AtomId, Digest},
+    state::{Fragment, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role, ValidationRecord},
+};
+
+/// Who looked at a plan, and what they found.
+pub(super) struct PlanJudgement {
+    pub(super) by: JudgedBy,
+    pub(super) agent: Option<AgentName>,
+    pub(super) issues: Vec<IssueRecord>,
+    pub(super) unplaced: u32,
+    pub(super) because: String,
+}
+
+/// Notes what the rules found, and closes the gate before a new plan where an agent is to look at it too.
+pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: usize) {
+    let level = transaction.state.objective.constraints.judging();
+    if level == JudgingLevel::Off {
+        return;
+    }
+    if level.asks() && transaction.session.agents.in_role(Role::Validate).is_some() {
+        fragment.unjudged = true;
+        return;
+    }
+    fragment.judged = Some(JudgedMark {
+        by: JudgedBy::Code,
+        at: transaction.at().into(),
+        issues: u32::try_from(issues).unwrap_or(u32::MAX),
+        because: String::new(),
+        extra: Default::default(),
+    });
+}
+
+/// Keeps the report of the rules on a new plan.
+pub(super) fn note(
+    transaction: &mut Transaction,
+    atom: &AtomId,
+    subject: Digest,
+    issues: Vec<IssueRecord>,
+) {
+    if transaction.state.objective.constraints.judging() == JudgingLevel::Off {
+        return;
+    }
+    let judged = PlanJudgement {
+        by: JudgedBy::Code,
+        agent: None,
+        issues,
+        unplaced: 0,
+        because: String::new(),
+    };
+    if !judged.issues.is_empty() {
+        announce(transaction, atom, &judged, false);
+    }
+    report(transaction, atom, subject, judged);
+}
+
+pub(super) fn report(
+    transaction: &mut Transaction,
+    atom: &AtomId,
+    subject: Digest,
+    judged: PlanJudgement,
+) {
+    let at = transaction.at().into();
+    transaction.run().judging_mut().validation = Some(ValidationRecord {
+        atom: atom.clone(),
+        subject,
+        by: judged.by,
+        agent: judged.agent,
+        at,
+        because: judged.because,
+        issues: judged.issues,
+        unplaced: judged.unplaced,
+        extra: Default::default(),
+    });
+}
+
+pub(super) fn announce(
+    transaction: &mut Transaction,
+    atom: &AtomId,
+    judged: &PlanJudgement,
+    again: bool,
+) {
+    let count = |rank: usize| {
+        let issues = judged.issues.iter();
+        issues.filter(|one| one.severity.rank() == rank).count()
+    };
+    transaction.announce(Event::Judged {
+        atom: atom.clone(),
+        by: judged.by,
+        agent: judged.agent.clone(),
+        high: count(0),
+        medium: count(1),
+        low: count(2),
+        again,
+        because: judged.because.clone(),
+    });
+}

@@ -1,0 +1,71 @@
+//! A question to a judging role: put into the state before it is asked, and told when it came to its end.
+//!
+//! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
+
+use alloc::string::{String, ToString};
+
+use super::{attempt_start::title_of, transaction::Transaction};
+use crate::{
+    event::Event,
+    id::{AgentName, AtomId, CommitId, Digest},
+    state::{Consult, Role},
+};
+
+/// A question that is put into the state.
+pub(super) struct NewQuestion {
+    pub(super) role: Role,
+    pub(super) agent: AgentName,
+    pub(super) subject: Digest,
+    /// How often the same is asked.
+    pub(super) n: u32,
+    pub(super) atom: Option<AtomId>,
+    pub(super) leaf: Option<Digest>,
+    pub(super) on: Option<String>,
+    pub(super) commit: Option<CommitId>,
+    /// Its subject in words.
+    pub(super) about: String,
+}
+
+/// Puts a question into the state: it is asked after the commit.
+pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
+    let at: String = transaction.at().into();
+    let reserved = transaction.state.run.estimate(new.role, Some(&new.agent));
+    let run = transaction.run();
+    let consult = Consult {
+        id: run.next_consult(),
+        role: new.role,
+        subject: new.subject,
+        agent: new.agent,
+        epoch: run.epoch,
+        n: new.n,
+        atom: new.atom,
+        leaf: new.leaf,
+        on: new.on,
+        commit: new.commit,
+        reserved,
+        at,
+        extra: Default::default(),
+    };
+    transaction.announce(Event::Consulting {
+        consult: consult.id.clone(),
+        role: consult.role,
+        agent: consult.agent.clone(),
+        about: new.about,
+    });
+    transaction.run().consult = Some(consult);
+}
+
+/// Tells that a question about a plan came to its end.
+pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
+    let about = asked.atom.as_ref().map(|atom| title_of(transaction, atom));
+    transaction.announce(Event::Consulted {
+        consult: asked.id.clone(),
+        role: asked.role,
+        agent: asked.agent.clone(),
+        about: about.unwrap_or_default(),
+        ms,
+        score: None,
+        holds: None,
+        because: because.to_string(),
+    });
+}

@@ -1,0 +1,87 @@
+//! Issues of plans and who looked at them, for those who look at a run: advice, not proof.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+use crate::{
+    graph::{Ix, NodeKind},
+    id::AgentName,
+    state::{IssueRecord, IssueType, JudgedBy, Severity, State, ValidationRecord},
+    world::World,
+};
+
+/// The newest report on a planner's plan
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JudgedView {
+    /// The planning step.
+    pub atom: String,
+    pub by: JudgedBy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// Why no judging agent looked at it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub because: String,
+    pub issues: Vec<IssueView>,
+    /// Issues of the agent that name no atom of the plan.
+    pub unplaced: u32,
+    /// Repairs that were proposed for any plan and not made, the newest last.
+    pub advisories: Vec<IssueView>,
+}
+
+/// Something that is wrong with a plan
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueView {
+    /// The rule that tells it; absent of a judging agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: IssueType,
+    pub severity: Severity,
+    pub location: String,
+    pub description: String,
+    pub proposed_repair: String,
+}
+
+/// The newest report; none before the first.
+pub fn judged(state: &State) -> Option<JudgedView> {
+    let report = state.run.validation()?;
+    let advisories = state.run.judging.iter();
+    let advisories = advisories.flat_map(|judging| &judging.advisories);
+    Some(JudgedView {
+        atom: report.atom.to_string(),
+        by: report.by,
+        agent: report.agent.clone(),
+        because: report.because.clone(),
+        issues: report.issues.iter().map(view).collect(),
+        unplaced: report.unplaced,
+        advisories: advisories.map(view).collect(),
+    })
+}
+
+/// The issues that concern an atom: its own, or all of the plan of a step.
+pub(super) fn of_atom(world: &World, x: Ix) -> Vec<IssueView> {
+    let report = world.state.run.validation();
+    let id = world.graph.id(x);
+    let is_step = world.graph.vertex(x).kind == NodeKind::Plan;
+    let own = |report: &&ValidationRecord| is_step && report.atom == *id;
+    let whole = report.filter(own);
+    let issues = report.into_iter().flat_map(|report| &report.issues);
+    let found = issues.filter(|one| whole.is_some() || one.location == id.as_str());
+    found.map(view).collect()
+}
+
+fn view(issue: &IssueRecord) -> IssueView {
+    IssueView {
+        rule: issue.rule.clone(),
+        kind: issue.kind,
+        severity: issue.severity,
+        location: issue.location.clone(),
+        description: issue.description.clone(),
+        proposed_repair: issue.proposed_repair.clone(),
+    }
+}
