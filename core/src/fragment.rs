@@ -31,7 +31,7 @@ use crate::{
     graph::{Graph, Ix, active::ActiveGraph},
     id::{AtomId, AttemptId, Digest},
     judging::{self, Issue, PlanFacts, PlanQuestions},
-    plan,
+    plan, profile,
     state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
 };
 
@@ -343,7 +343,7 @@ fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let above = above.map_or(0, |plan| asked.graph.above(plan).count());
     let above = u32::try_from(above).unwrap_or(u32::MAX);
     let left = constraints.max_depth().saturating_sub(above);
-    left.min(constraints.max_fragment_depth())
+    left.min(profile::fragment_depth(asked.state))
 }
 
 fn depth(

@@ -22,6 +22,7 @@ pub mod json_schema;
 pub mod judging;
 pub mod measure;
 pub mod plan;
+pub mod profile;
 pub mod prompt;
 pub mod proposal;
 pub mod rating;

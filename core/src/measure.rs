@@ -50,6 +50,7 @@ const TURNS_OF_AN_ANSWER: u64 = 3;
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
+    profile,
     search::ValidContexts,
     state::{Extra, Leaf, PlanningStep, State, Task, Try, run},
 };
@@ -197,7 +198,7 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
-    let plans = match constraints.judging().asks() && may_plan {
+    let plans = match profile::judging(seen.state).asks() && may_plan {
         true => u64::from(constraints.max_planned_atoms()),
         false => 0,
     };

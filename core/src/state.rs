@@ -18,6 +18,7 @@ pub(crate) mod near_miss;
 pub mod objective;
 mod packed;
 pub mod patch;
+pub mod profile;
 pub mod record;
 pub mod records;
 pub mod role;
@@ -33,8 +34,8 @@ pub mod verdicts;
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
-    Action, Atom, AtomStatus, Body, FailureClass, Fragment, Grant, GrantEntry, PhaseBudget,
-    PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd, binding,
+    Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
+    PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd, binding,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};

@@ -17,6 +17,7 @@ pub mod dead_end;
 mod delivery;
 mod dispatch;
 mod failure;
+mod final_answer;
 mod gate;
 mod guidance;
 mod judged;

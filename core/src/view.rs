@@ -14,6 +14,7 @@ pub mod liveness;
 pub mod log;
 pub mod named;
 mod next;
+pub mod passes;
 pub mod report;
 pub mod usage;
 pub mod why;
@@ -70,6 +71,11 @@ pub struct StatusView {
     /// The question that a judging role is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionView>,
+    /// The kind of task that the goal is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<passes::ProfileView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<passes::PassesView>,
     /// The newest report on a planner's plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<judged::JudgedView>,
@@ -213,6 +219,8 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             .map(|intent| flight::flight(state, intent))
             .collect(),
         question: flight::question(state),
+        profile: passes::profile(state),
+        passes: passes::passes(state),
         judged: judged::judged(state),
         waits: usage::waits(state),
         failed: failed(world),

@@ -48,6 +48,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         ("retry_from", _) => (text("last"), text("first")),
         ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
         ("cost_usd", _) => (text("7.50"), text("much")),
+        ("profile", _) => (text("depth=4"), text("deep")),
         ("judging", _) => (text("full"), text("sometimes")),
         (_, ValueForm::Text) => (text("make"), Node::uint(9)),
     }

@@ -37,6 +37,11 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
     judged(&mut page, status);
+    if let Some(passes) = &status.passes {
+        let (begun, allocated) = (passes.begun, passes.allocated);
+        let words = format!("{begun} of {allocated} (at most {})", passes.at_most);
+        page.push(Line::label("pass").plain(words));
+    }
     page.gap();
     account(&mut page, status, now);
     page.next(&status.next);

@@ -1,4 +1,5 @@
 //! Judging: plans that are looked at before they are run.
 
 mod gate;
+mod passes;
 mod planted;

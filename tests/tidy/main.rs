@@ -22,7 +22,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["id"],
     &["doc"],
     &["state"],
-    &["graph", "verdict", "plan", "trust"],
+    &["graph", "verdict", "plan", "profile", "trust"],
     &["judging"],
     &[
         "search",

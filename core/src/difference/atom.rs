@@ -180,7 +180,7 @@ impl<'s> Comparison<'s> {
         let what = match &is.status {
             AtomStatus::Pending => "to be tried again".to_string(),
             AtomStatus::Failed => "failed for good".to_string(),
-            AtomStatus::Invalid(words) => format!("blocked: {}", short(words)),
+            AtomStatus::Invalid(report) => format!("blocked: {}", short(&report.words)),
             AtomStatus::NeedsGuidance => "needs guidance".to_string(),
             AtomStatus::InDoubt(attempt) => format!("in doubt: {attempt}"),
         };

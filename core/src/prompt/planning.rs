@@ -110,7 +110,7 @@ pub(super) fn missing<'w>(subject: &PromptSubject<'w>) -> Vec<Missing<'w>> {
 
 /// The failed plans of this context, atom by atom.
 pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Plans that were made before: go another way";
+    let head = "Plans that failed: go another way";
     let section = PromptSection::new("rounds", head, ROUNDS_BYTES_MAX);
     let Some(plan) = subject.atom().and_then(|atom| atom.plan()) else {
         return section;

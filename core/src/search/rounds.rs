@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use crate::{
     graph::{Graph, Ix, active::Selection},
     id::{AtomId, Digest},
+    profile,
     state::{PlanningStep, State, atom},
 };
 
@@ -28,15 +29,20 @@ pub fn round(state: &State, plan: &PlanningStep, context: &Digest) -> Round {
     let rounds = tried.map_or(0, |tried| tried.rounds);
     let made = plan.made_in(context).count();
     if made > rounds as usize {
-        let constraints = &state.objective.constraints;
-        let most = plan.grant(constraints).rounds;
-        let may_plan_again = rounds.saturating_add(1) < most && atom::replans_left(state) > 0;
+        let may_plan_again = has_round_left(state, plan, context) && profile::may_begin_pass(state);
         return Round::Made { may_plan_again };
     }
     match tried.is_some_and(|tried| tried.has_failed()) {
         true => Round::Failed,
         false => Round::Open,
     }
+}
+
+/// Whether a step may be planned once more in this context, whatever the passes of the run.
+pub fn has_round_left(state: &State, plan: &PlanningStep, context: &Digest) -> bool {
+    let rounds = plan.task.tried(context).map_or(0, |tried| tried.rounds);
+    let most = plan.grant(&state.objective.constraints).rounds;
+    rounds.saturating_add(1) < most && atom::replans_left(state) > 0
 }
 
 /// Whether a live planning step has fragments to choose from and none is active.

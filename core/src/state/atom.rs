@@ -123,11 +123,19 @@ pub enum AtomStatus {
     Pending,
     /// No attempt is left in the present context.
     Failed,
-    /// The attempt reported that it cannot be done; its words.
-    Invalid(String),
+    /// The attempt reported that it cannot be done.
+    Invalid(BlockedReport),
     NeedsGuidance,
     /// An external effect that may or may not have happened.
     InDoubt(AttemptId),
+}
+
+/// The report of an attempt that says that its task cannot be done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BlockedReport {
+    pub words: String,
+    /// Its value and what it hands on, if it gave any.
+    pub output: Option<FreeValue>,
 }
 
 record! {

@@ -5,6 +5,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use super::{
     Check, FreeValue, JudgingLevel, Micros, UsageLimit,
     fields::{DurationText, Fields},
+    profile::ProfileText,
     table::{record, words},
     value::FieldValue,
 };
@@ -141,6 +142,15 @@ record! {
         /// `off`: not at all. `code`: by rules. `model`: also by the agent of the role `validate`, else `judge`, before
         /// anything of it starts. `full`: after each change too
         optional judging: JudgingLevel = JudgingLevel::Code,
+        /// passes that a run may have
+        ///
+        /// A pass is a stretch of a run under one plan. One more than `max_replans` unless given
+        optional(at_least_one) max_passes: u32,
+        /// the kind of task that the goal is
+        ///
+        /// Any of `depth=1..5`, `information=0..1`, `tools=none|minimal|moderate|extensive`,
+        /// `breadth=narrow|moderate|broad`, `confidence=low|medium|high`. It gives passes, depth of plans and `judging`
+        optional profile: ProfileText,
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal

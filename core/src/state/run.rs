@@ -14,6 +14,7 @@ pub use spent::{AgentSpent, Spent};
 use super::{
     Consult, FreeValue, JudgingRecord, Rating, Role, Shared, SideEffect, Usage, ValidationRecord,
     fields::{Extra, Fields},
+    profile::{PassCount, TaskProfile},
     record::Choices,
     rule::Form,
     table::{record, words},
@@ -63,6 +64,9 @@ record! {
         filled[program] ratings: Shared<Vec<Rating>>,
         /// Issues of plans: advice alone
         optional[program] judging: JudgingRecord,
+        /// The kind of task that the goal is
+        optional[program] profile: TaskProfile,
+        optional[program] passes: PassCount,
         optional[program] measure: MeasureText,
         /// The changes of the plan that a configured planner may still make
         optional[program] grant: ChangeGrant,
@@ -254,6 +258,8 @@ impl Default for Run {
             consult: None,
             ratings: Shared::default(),
             judging: None,
+            profile: None,
+            passes: None,
             measure: None,
             grant: None,
             last_result: None,
@@ -272,6 +278,14 @@ impl Run {
     /// The newest report on a planner's plan.
     pub fn validation(&self) -> Option<&ValidationRecord> {
         self.judging.as_ref()?.validation.as_ref()
+    }
+
+    /// Another plan is in force from here on.
+    pub fn begin_pass(&mut self) {
+        self.pass += 1;
+        if let Some(passes) = &mut self.passes {
+            passes.begun = passes.begun.saturating_add(1);
+        }
     }
 
     /// The record of judging, made where there is none.

@@ -121,7 +121,13 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
             return true;
         }
         DeadEnd::AskForGuidance => end(transaction, Reason::Guidance),
-        DeadEnd::Complete | DeadEnd::End => end(transaction, Reason::NoChoice),
+        DeadEnd::Complete | DeadEnd::End => {
+            let reason = match replan::are_passes_over(transaction) {
+                true => Reason::Passes,
+                false => Reason::NoChoice,
+            };
+            end(transaction, reason);
+        }
     }
     false
 }
@@ -252,6 +258,7 @@ fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
         | Reason::BaseCase
         | Reason::Stopped
         | Reason::NoChoice
+        | Reason::Passes
         | Reason::Iterations
         | Reason::Time
         | Reason::Calls

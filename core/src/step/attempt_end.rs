@@ -11,10 +11,15 @@ use super::{
     unusable, usage,
 };
 use crate::{
+    doc::Node,
     event::{AgentReport, Clarity, Event, Misfit, Outcome},
     id::{AttemptId, Epoch},
     measure,
-    state::{AtomStatus, FailureClass, Intent, Role, TryEnd, record::InDoubtEntry},
+    state::{
+        AtomStatus, BlockedReport, FailureClass, Intent, Role, TryEnd,
+        fields::{Extra, Writer},
+        record::InDoubtEntry,
+    },
     verdict::CommandEnd,
     world::AttemptProgress,
 };
@@ -154,9 +159,22 @@ fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, wor
         ..by_outcome(outcome, FailureClass::Logical)
     };
     fail(transaction, id, failure, true);
+    let output = outcome.report.as_ref().and_then(output_of);
     if let Some(task) = transaction.task(&intent.atom) {
-        task.status = AtomStatus::Invalid(words);
+        task.status = AtomStatus::Invalid(BlockedReport { words, output });
     }
+}
+
+/// The value of a report, and what it hands on.
+fn output_of(report: &AgentReport) -> Option<Node> {
+    let handoff = report.handoff.as_deref().map(Node::string);
+    if report.value.is_none() && handoff.is_none() {
+        return None;
+    }
+    let mut to = Writer::default();
+    to.some("value", report.value.clone())
+        .some("handoff", handoff);
+    Some(to.finish(&Extra::default()))
 }
 
 /// A failure that may pass is tried again at no cost, up to a limit.

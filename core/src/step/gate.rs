@@ -22,7 +22,7 @@ use crate::{
     event::{ConsultAnswer, ConsultEnd},
     graph::Ix,
     id::{AtomId, Digest},
-    search::rounds::{self, Round},
+    search::rounds,
     state::{ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role},
     validation,
     world::GateWait,
@@ -212,15 +212,9 @@ fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
     let (Some(step), Some(context)) = (step, context) else {
         return false;
     };
-    let round = rounds::round(&transaction.state, step, context);
     let pays = |agent| usage::lacking_for(transaction, Role::Planner, agent).is_none();
     let (_, agent) = usage::agent_of(transaction, &plan.atom);
-    matches!(
-        round,
-        Round::Made {
-            may_plan_again: true
-        }
-    ) && agent.as_ref().is_none_or(pays)
+    rounds::has_round_left(&transaction.state, step, context) && agent.as_ref().is_none_or(pays)
 }
 
 /// Keeps the repairs that are not made.

@@ -8,6 +8,7 @@ use super::transaction::Transaction;
 use crate::{
     event::Event,
     id::{AgentName, AtomId, Digest},
+    profile,
     state::{Fragment, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role, ValidationRecord},
 };
 
@@ -22,7 +23,7 @@ pub(super) struct PlanJudgement {
 
 /// Notes what the rules found, and closes the gate before a new plan where an agent is to look at it too.
 pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: usize) {
-    let level = transaction.state.objective.constraints.judging();
+    let level = profile::judging(&transaction.state);
     if level == JudgingLevel::Off {
         return;
     }
@@ -46,7 +47,7 @@ pub(super) fn note(
     subject: Digest,
     issues: Vec<IssueRecord>,
 ) {
-    if transaction.state.objective.constraints.judging() == JudgingLevel::Off {
+    if profile::judging(&transaction.state) == JudgingLevel::Off {
         return;
     }
     let judged = PlanJudgement {

@@ -154,7 +154,10 @@ pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, b
         match rounds::round(&transaction.state, plan, &context) {
             Round::Made {
                 may_plan_again: true,
-            } => begin(transaction, x, &context, because),
+            } => {
+                begin(transaction, x, &context, because);
+                transaction.run().begin_pass();
+            }
             // An older fragment was in force while this round had failed. A person gave the round its attempts again.
             Round::Open if !is_leaf => set_aside(transaction, graph.id(x)),
             Round::Open | Round::Made { .. } | Round::Failed => {}

@@ -40,6 +40,7 @@ pub(super) fn next_moves(
         }
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(transaction),
+        (_, Reason::Passes) => moves = more_passes(transaction),
         (_, Reason::Iterations) => moves.push(raise(transaction, RaisableLimit::Iterations)),
         (_, Reason::Time) => moves.push(raise(transaction, RaisableLimit::Time)),
         (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {
@@ -78,6 +79,18 @@ fn guidance(state: &State) -> Vec<String> {
         [guide, format!("descent why {id}")]
     });
     moves.collect()
+}
+
+/// Commands that allow another pass.
+fn more_passes(transaction: &Transaction) -> Vec<String> {
+    let run = &transaction.state.run;
+    let allocated = run.passes.as_ref().map_or(1, |count| count.allocated);
+    let constraints = &transaction.state.objective.constraints;
+    Vec::from([match &constraints.profile {
+        // The kind of task says how many there are.
+        Some(_) => "descent run --set profile=depth=5,information=0".to_string(),
+        None => format!("descent run --set max_passes={}", u64::from(allocated) * 2),
+    }])
 }
 
 /// A limit that a person may raise, so that the run goes on.

@@ -28,9 +28,10 @@ use crate::{
         Measure, MeasureInput,
         granted::{self, Room},
     },
+    profile,
     search::{self, SearchSpace},
     state::{
-        ChangeGrant, EntryKind, State,
+        ChangeGrant, EntryKind, State, atom,
         record::{ReplanEntry, ReplanPlace},
     },
 };
@@ -56,7 +57,17 @@ pub(super) fn grant(transaction: &mut Transaction) {
 
 /// Whether a planner may change the plan once more.
 pub(super) fn may_change(transaction: &Transaction) -> bool {
-    transaction.session.agents.changes_plans() && granted::changes_left(&transaction.state) > 0
+    transaction.session.agents.changes_plans()
+        && granted::changes_left(&transaction.state) > 0
+        && profile::may_begin_pass(&transaction.state)
+}
+
+/// Whether a planner would be asked, but for the passes that are over.
+pub(super) fn are_passes_over(transaction: &Transaction) -> bool {
+    let state = &transaction.state;
+    let has_steps = transaction.graph.plans().next().is_some();
+    let may_plan = has_steps || transaction.session.agents.changes_plans();
+    may_plan && !profile::may_begin_pass(state) && atom::replans_left(state) > 0
 }
 
 /// A change of the plan that is tried next.
@@ -227,7 +238,7 @@ fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, e
     transaction.add_atoms(proposal.atoms);
     let run = transaction.run();
     run.grant = Some(grant);
-    run.pass += 1;
+    run.begin_pass();
     transaction.rebuild();
     transaction.recount_refuted();
     let (atom, place) = (Some(proposal.step), proposal.place);

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{consult, delivery, remedies::next_moves, transaction::Transaction};
+use super::{consult, delivery, final_answer, remedies::next_moves, transaction::Transaction};
 use crate::{
     doc::{Member, Node, Value},
     event::Event,
@@ -16,8 +16,8 @@ use crate::{
     state::{
         Extra, FailureClass, FinalResult, Reason, RunStatus, State,
         final_result::{
-            DoneAtom, EndedProcesses, FailedAtom, FinalResultRecord, OpenStep, ResultVerdict,
-            ResultWorkspace,
+            DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
+            ResultVerdict, ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
         value::FieldValue,
@@ -135,7 +135,7 @@ fn result(
     let mut spent = run.spent.clone();
     spent.active_ms += transaction.session.unwritten_ms;
     let is_completed = status == RunStatus::Completed;
-    FinalResultRecord {
+    let result = FinalResultRecord {
         result: Some(status),
         reason: Some(reason),
         lineage: Some(state.lineage.clone()),
@@ -147,6 +147,8 @@ fn result(
             .filter(|_| reason == Reason::Unavailable)
             .and_then(|cause| cause.trouble),
         summary: summary.into(),
+        output: None,
+        expired: expired(reason),
         iterations: run.iteration,
         evidence: evidence(transaction),
         verdict: verdict_on_result(transaction),
@@ -165,6 +167,20 @@ fn result(
         spent: Some(spent),
         spent_by_agent: run.spent_by_agent.to_vec(),
         ended: None,
+    };
+    FinalResultRecord {
+        output: Some(final_answer::of(transaction, &result)),
+        ..result
+    }
+}
+
+fn expired(reason: Reason) -> Option<Expiry> {
+    match reason {
+        Reason::Passes => Some(Expiry::Boundary),
+        Reason::Iterations | Reason::Time | Reason::Calls | Reason::Tokens | Reason::Cost => {
+            Some(Expiry::MidPhase)
+        }
+        _ => None,
     }
 }
 
@@ -227,6 +243,10 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
                 format!("{tried} and the base case {verdict}; {work}")
             }
         },
+        (_, Reason::Passes) => {
+            let passes = run.passes.as_ref().map_or(0, |count| count.allocated);
+            format!("all {passes} passes are over; {work}")
+        }
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
         (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {

@@ -14,6 +14,7 @@ use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
     id::{AtomId, AttemptId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
+    profile,
     state::{
         Control, FailureClass, Intent, Request, Role, RunStatus, StartedFrom, State, TryEnd,
         objective::RequestKind, record::RetireReason,
@@ -54,6 +55,10 @@ pub(super) fn started(
     if let Some(from) = from {
         notebook.head = Some(from.commit.clone());
         notebook.started_from = Some(from);
+    }
+    let passes = profile::allocated(&transaction.state);
+    if passes != transaction.state.run.passes {
+        transaction.run().passes = passes;
     }
     replan::grant(transaction);
     let refuted = transaction.refuted.len();

@@ -30,8 +30,9 @@ use crate::{
     change::lost_lines,
     id::{AtomId, CommitId, Lineage},
     state::{
-        Correction, Reason, State,
-        final_result::{FinalResultRecord, ResultVerdict},
+        Correction, JudgedBy, Reason, State,
+        check::Thousandths,
+        final_result::{FinalOutput, FinalResultRecord, ResultVerdict},
         record::{Choices, CorrectionType},
     },
     world::{
@@ -77,6 +78,9 @@ pub struct OutcomeReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     pub summary: String,
+    /// The ending in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerReport>,
     /// How much of the base case held on the delivered tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<HeldReport>,
@@ -94,6 +98,21 @@ pub struct OutcomeReport {
     /// The commit of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+}
+
+/// The final answer
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AnswerReport {
+    pub text: String,
+    /// The share of the leaves of the base case that hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<String>,
+    /// The atoms whose changes are in the result.
+    pub used: Vec<AtomId>,
+    pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<JudgedBy>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,6 +182,7 @@ fn outcome(world: &World) -> OutcomeReport {
         reason: last.and_then(|one| one.reason),
         at: last.and_then(|one| one.at.clone()),
         summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
+        answer: last.and_then(|one| one.output.as_ref()).map(answer),
         verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
         changed_since: last.is_some() && is_changed_since(world),
         unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),
@@ -181,6 +201,16 @@ fn outcome(world: &World) -> OutcomeReport {
 fn ending(state: &State) -> Option<&FinalResultRecord> {
     let last = state.run.last_result.as_ref()?;
     (last.data.result == Some(state.run.status)).then_some(&last.data)
+}
+
+fn answer(output: &FinalOutput) -> AnswerReport {
+    AnswerReport {
+        text: output.text.clone(),
+        confidence: output.confidence.map(Thousandths::text),
+        used: output.used.clone(),
+        notes: output.notes.clone(),
+        by: output.by,
+    }
 }
 
 fn held(verdict: &ResultVerdict) -> HeldReport {

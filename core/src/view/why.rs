@@ -360,7 +360,7 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
                     format!("did its effect happen? descent resolve {attempt}"),
                 ));
             }
-            AtomStatus::Invalid(words) => return Some((1, words.clone())),
+            AtomStatus::Invalid(report) => return Some((1, report.words.clone())),
             AtomStatus::Pending | AtomStatus::Failed => {}
         }
         let has_failed = task.tries.iter().any(|tried| tried.has_failed()) || status == "failed";

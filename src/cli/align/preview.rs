@@ -8,7 +8,7 @@ use descent_core::{
     doc::{self, Node},
     id::AtomId,
     judging::Issue,
-    state::{Check, CheckKind, StartedFrom, Workspace},
+    state::{Check, CheckKind, StartedFrom, Workspace, profile::ProfileSource},
     verdict::Verdict,
     view::{self, VerdictView, graph::NodeView},
     world::World,
@@ -30,7 +30,8 @@ const ATOMS_MAX: usize = 40;
 /// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
 /// Words before a colon that tell what the line is about.
-const LEADS: [&str; 9] = [
+const LEADS: [&str; 10] = [
+    "profile",
     "runs",
     "setup",
     "starts from",
@@ -69,6 +70,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     work(&mut page, world, shown.is_whole);
     page.gap();
     add(&mut page, &limits(world, shown.config));
+    add(&mut page, &profile(world));
     page.gap();
     add(&mut page, &places(world, shown));
     let warnings = warnings(world, shown);
@@ -273,6 +275,33 @@ fn limits(world: &World, config: &Config) -> String {
         constraints.max_repairs(),
         constraints.max_interruptions()
     )
+}
+
+/// The kind of task, and what follows from it.
+fn profile(world: &World) -> String {
+    let Some(profile) = view::passes::profile(&world.state) else {
+        return String::new();
+    };
+    let whose = match profile.source {
+        ProfileSource::Person => "yours",
+        ProfileSource::Inferred => "inferred",
+        ProfileSource::Default => "by default",
+    };
+    let words = format!(
+        "depth {}, information {}, tools {}, breadth {}, confidence {} ({whose}): {}, plans nest {} deep, judging {}",
+        profile.reasoning_depth,
+        profile.information_sufficiency,
+        profile.expected_tool_usage.word(),
+        profile.output_breadth.word(),
+        profile.confidence_requirement.word(),
+        match profile.passes {
+            1 => "1 pass".to_owned(),
+            passes => format!("{passes} passes"),
+        },
+        profile.fragment_depth,
+        profile.judging.word()
+    );
+    wrapped("profile: ", &words)
 }
 
 /// The start commit, the workspace, and the commands of the configuration.

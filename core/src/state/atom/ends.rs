@@ -5,7 +5,7 @@
 
 use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 
-use super::{AtomStatus, FailureClass, SideEffect, TryEnd};
+use super::{AtomStatus, BlockedReport, FailureClass, SideEffect, TryEnd};
 use crate::{
     doc::Node,
     id::AttemptId,
@@ -56,6 +56,10 @@ impl Part for AtomStatus {
                 "because",
                 "Why it is `invalid`, or the attempt that is `in_doubt`",
             ),
+            rule::<Node>(
+                "output",
+                "Of one that is `invalid`: the value, and what it hands on",
+            ),
         ])
     }
 
@@ -67,26 +71,36 @@ impl Part for AtomStatus {
             let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
         }
         let because = fields.text_or_empty("because");
-        keep_beside(fields, "status", &["because"]);
+        let is_invalid = word == StatusWord::Invalid;
+        let output = is_invalid.then(|| Node::take(fields, "output")).flatten();
+        keep_beside(fields, "status", &["because", "output"]);
         Some(match word {
             StatusWord::Pending => AtomStatus::Pending,
             StatusWord::Failed => AtomStatus::Failed,
-            StatusWord::Invalid => AtomStatus::Invalid(because),
+            StatusWord::Invalid => AtomStatus::Invalid(BlockedReport {
+                words: because,
+                output,
+            }),
             StatusWord::NeedsGuidance => AtomStatus::NeedsGuidance,
             StatusWord::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
         })
     }
 
     fn write(&self, to: &mut Writer) {
+        let output = match self {
+            AtomStatus::Invalid(report) => report.output.clone(),
+            _ => None,
+        };
         let (word, because) = match self {
             AtomStatus::Pending => (StatusWord::Pending, None),
             AtomStatus::Failed => (StatusWord::Failed, None),
-            AtomStatus::Invalid(because) => (StatusWord::Invalid, Some(because.as_str())),
+            AtomStatus::Invalid(report) => (StatusWord::Invalid, Some(report.words.as_str())),
             AtomStatus::NeedsGuidance => (StatusWord::NeedsGuidance, None),
             AtomStatus::InDoubt(attempt) => (StatusWord::InDoubt, Some(attempt.as_str())),
         };
         to.text("status", word.word())
-            .some("because", because.map(Node::string));
+            .some("because", because.map(Node::string))
+            .some("output", output);
     }
 }
 

@@ -9,7 +9,8 @@ use crate::{
     doc::Node,
     id::{AtomId, CommitId, Lineage},
     state::{
-        FailureClass, UsageLimit,
+        FailureClass, JudgedBy, UsageLimit,
+        check::Thousandths,
         fields::{Extra, Fields, Findings, Writer},
         record::{Choices, EvidenceRecord},
         rule::Form,
@@ -36,6 +37,10 @@ record! {
         /// The stable code of an agent's trouble
         optional code: AgentTrouble,
         always summary: String,
+        /// It in words: what was asked, what holds, what was done, what is open
+        optional output: FinalOutput,
+        /// The place where it ran out of passes, or of anything else
+        optional expired: Expiry,
         always iterations: u64,
         /// Each leaf of the base case, as it was measured last
         always evidence: Vec<EvidenceRecord>,
@@ -57,6 +62,20 @@ record! {
         filled spent_by_agent: Vec<AgentSpent>,
         /// The processes that a stop ended
         optional ended: EndedProcesses,
+    }
+}
+
+record! {
+    /// The final answer, whatever the ending
+    pub struct FinalOutput {
+        always text: String,
+        /// The share of the leaves of the base case that hold
+        optional confidence: Thousandths,
+        /// The atoms whose changes are in the result
+        filled used: Vec<AtomId>,
+        filled notes: Vec<String>,
+        /// Who worded it
+        optional by: JudgedBy,
     }
 }
 
@@ -100,12 +119,23 @@ words! {
 }
 
 words! {
+    /// The place among its passes where a run ran out of something
+    pub enum Expiry {
+        /// No pass was left
+        Boundary = "boundary",
+        /// Something else was used up with work open
+        MidPhase = "mid_phase",
+    }
+}
+
+words! {
     /// Why a run ended: the contract's closed list, as far as this program can end so.
     pub enum Reason {
         AlreadyHeld = "already_held",
         BaseCase = "base_case",
         Stopped = "stopped",
         NoChoice = "no_choice",
+        Passes = "passes",
         Iterations = "iterations",
         Time = "time",
         Calls = "calls",
@@ -203,6 +233,7 @@ impl Reason {
             | Reason::BaseCase
             | Reason::Stopped
             | Reason::NoChoice
+            | Reason::Passes
             | Reason::Iterations
             | Reason::Time
             | Reason::Calls

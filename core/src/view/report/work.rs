@@ -133,7 +133,7 @@ fn titles(check: &Check) -> Vec<String> {
 
 fn invalid(task: &Task) -> Option<String> {
     match &task.status {
-        AtomStatus::Invalid(words) => Some(words.clone()),
+        AtomStatus::Invalid(report) => Some(report.words.clone()),
         AtomStatus::Pending
         | AtomStatus::Failed
         | AtomStatus::NeedsGuidance

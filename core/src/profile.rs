@@ -1,0 +1,216 @@
+//! Consequences of the kind of a task: passes, depth of plans, and how much plans are judged (contract §9.26).
+//!
+//! Invariant: more depth, tools, breadth or confidence never give fewer passes, and more information never gives more.
+//! Every number stays within the limits that a person set.
+
+use alloc::string::{String, ToString};
+
+use crate::state::{
+    Constraints, JudgingLevel, State,
+    check::Thousandths,
+    profile::{
+        ConfidenceNeed, OutputBreadth, PassCount, ProfileSource, ProfileText, TaskProfile,
+        ToolUsage,
+    },
+};
+
+/// Depth is in units of 1, all else in thousandths: five factors.
+const UNIT: u64 = 1_000_000_000_000;
+
+/// The profile of a task of which nothing is known.
+pub fn unknown(at: &str) -> TaskProfile {
+    TaskProfile {
+        reasoning_depth: 3,
+        information_sufficiency: Thousandths(500),
+        expected_tool_usage: ToolUsage::Moderate,
+        output_breadth: OutputBreadth::Moderate,
+        confidence_requirement: ConfidenceNeed::Medium,
+        source: ProfileSource::Default,
+        raw_inference: String::new(),
+        fault: String::new(),
+        at: at.to_string(),
+        extra: Default::default(),
+    }
+}
+
+/// A person's profile: what they left out is as of a task of which nothing is known.
+pub fn of_person(said: &ProfileText, at: &str) -> TaskProfile {
+    let unknown = unknown(at);
+    TaskProfile {
+        reasoning_depth: said.depth.unwrap_or(unknown.reasoning_depth),
+        information_sufficiency: said.information.unwrap_or(unknown.information_sufficiency),
+        expected_tool_usage: said.tools.unwrap_or(unknown.expected_tool_usage),
+        output_breadth: said.breadth.unwrap_or(unknown.output_breadth),
+        confidence_requirement: said.confidence.unwrap_or(unknown.confidence_requirement),
+        source: ProfileSource::Person,
+        ..unknown
+    }
+}
+
+/// The profile in force: a person's own wins.
+pub fn in_force(state: &State) -> Option<TaskProfile> {
+    let known = state.run.profile.as_ref();
+    match &state.objective.constraints.profile {
+        Some(said) => Some(of_person(said, known.map_or("", |profile| &profile.at))),
+        None => known.cloned(),
+    }
+}
+
+/// The passes that a profile is worth, within a limit.
+pub fn passes(profile: &TaskProfile, max_passes: u32) -> u32 {
+    let known = u64::from(profile.information_sufficiency.0.min(1_000));
+    let tools = match profile.expected_tool_usage {
+        ToolUsage::NoTools => 500,
+        ToolUsage::Minimal => 750,
+        ToolUsage::Moderate => 1_000,
+        ToolUsage::Extensive => 1_500,
+    };
+    let breadth = match profile.output_breadth {
+        OutputBreadth::Narrow => 750,
+        OutputBreadth::Moderate => 1_000,
+        OutputBreadth::Broad => 1_500,
+    };
+    let confidence = match profile.confidence_requirement {
+        ConfidenceNeed::Low => 750,
+        ConfidenceNeed::Medium => 1_000,
+        ConfidenceNeed::High => 1_500,
+    };
+    let depth = u64::from(profile.reasoning_depth.clamp(1, 5));
+    let all = depth * (1_500 - known) * tools * breadth * confidence;
+    let rounded = (all + UNIT / 2) / UNIT;
+    let passes = u32::try_from(rounded).unwrap_or(u32::MAX);
+    passes.clamp(1, max_passes.max(1))
+}
+
+/// The most that a fragment may nest.
+pub fn fragment_depth(state: &State) -> u32 {
+    let most = state.objective.constraints.max_fragment_depth();
+    match in_force(state) {
+        Some(profile) => most.min((profile.reasoning_depth.clamp(1, 5) * 3).div_ceil(5)),
+        None => most,
+    }
+}
+
+/// How much planners' plans are judged: a person's own word, else by the confidence that is asked for.
+pub fn judging(state: &State) -> JudgingLevel {
+    if let Some(level) = state.objective.constraints.judging {
+        return level;
+    }
+    match in_force(state).map(|profile| profile.confidence_requirement) {
+        None | Some(ConfidenceNeed::Low) => JudgingLevel::Code,
+        Some(ConfidenceNeed::Medium) => JudgingLevel::Model,
+        Some(ConfidenceNeed::High) => JudgingLevel::Full,
+    }
+}
+
+/// The most passes that a run may have.
+pub fn max_passes(constraints: &Constraints) -> u32 {
+    let by_changes = constraints.max_replans().saturating_add(1);
+    constraints.max_passes.unwrap_or(by_changes)
+}
+
+/// The passes as they are counted when a run starts: those that have begun stay. None where nothing was said of them, so
+/// that only `max_replans` limits changes of the plan.
+pub fn allocated(state: &State) -> Option<PassCount> {
+    let constraints = &state.objective.constraints;
+    let profile = in_force(state);
+    if profile.is_none() && constraints.max_passes.is_none() {
+        return None;
+    }
+    let most = max_passes(constraints);
+    let allocated = profile.map_or(most, |profile| passes(&profile, most));
+    let known = state.run.passes.as_ref();
+    Some(PassCount {
+        allocated,
+        begun: known.map_or(1, |count| count.begun),
+        extra: known.map(|count| count.extra.clone()).unwrap_or_default(),
+    })
+}
+
+/// Whether another pass may begin.
+pub fn may_begin_pass(state: &State) -> bool {
+    let count = state.run.passes.as_ref();
+    count.is_none_or(|count| count.begun < count.allocated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> TaskProfile {
+        of_person(&ProfileText::parse(text).unwrap(), "")
+    }
+
+    #[test]
+    fn the_table_of_passes_holds() {
+        for (text, wanted) in [
+            ("depth=3", 3),
+            (
+                "depth=1,information=1,tools=none,breadth=narrow,confidence=low",
+                1,
+            ),
+            ("depth=2,information=0.8,tools=minimal,breadth=narrow", 1),
+            ("depth=4,information=0.3,breadth=broad", 7),
+            (
+                "depth=5,information=0.2,tools=extensive,breadth=broad,confidence=high",
+                11,
+            ),
+            ("information=1", 2),
+            ("information=0", 5),
+        ] {
+            assert_eq!(passes(&of(text), 11), wanted, "{text}");
+        }
+        assert_eq!(passes(&unknown(""), 11), 3);
+        assert_eq!(passes(&of("depth=5,information=0,tools=extensive"), 4), 4);
+    }
+
+    #[test]
+    fn every_corner_is_monotone_and_within_the_limits() {
+        let tools = ToolUsage::WORDS.map(|(_, one)| one);
+        let breadths = OutputBreadth::WORDS.map(|(_, one)| one);
+        let needs = ConfidenceNeed::WORDS.map(|(_, one)| one);
+        let of = |d: usize, i: usize, t: usize, b: usize, c: usize| {
+            let profile = TaskProfile {
+                reasoning_depth: u32::try_from(d + 1).unwrap(),
+                information_sufficiency: Thousandths(u32::try_from(i * 250).unwrap()),
+                expected_tool_usage: tools[t],
+                output_breadth: breadths[b],
+                confidence_requirement: needs[c],
+                ..unknown("")
+            };
+            passes(&profile, 11)
+        };
+        for d in 0..5 {
+            for i in 0..5 {
+                for t in 0..4 {
+                    for b in 0..3 {
+                        for c in 0..3 {
+                            let here = of(d, i, t, b, c);
+                            assert!((1..=11).contains(&here));
+                            assert!(d == 4 || of(d + 1, i, t, b, c) >= here);
+                            assert!(i == 4 || of(d, i + 1, t, b, c) <= here);
+                            assert!(t == 3 || of(d, i, t + 1, b, c) >= here);
+                            assert!(b == 2 || of(d, i, t, b + 1, c) >= here);
+                            assert!(c == 2 || of(d, i, t, b, c + 1) >= here);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_profile_says_what_would_be_right() {
+        for (text, words) in [
+            ("depth=6", "from 1 to 5"),
+            ("depth", "from 1 to 5"),
+            ("information=2", "from 0 to 1"),
+            ("tools=all", "one of none, minimal"),
+            ("dept=3", "did you mean `depth`?"),
+            ("", "no part of a profile"),
+        ] {
+            let fault = ProfileText::parse(text).unwrap_err();
+            assert!(fault.contains(words), "{fault}");
+        }
+    }
+}

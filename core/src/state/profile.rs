@@ -1,0 +1,169 @@
+//! The profile of a task: how deep it is, how much is known, and what that asks for; and the passes of a run that it allows.
+//!
+//! Invariant: a text that is no profile is a fault with its place. Not here: what follows from a profile (`profile`).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    check::Thousandths,
+    fields::Fields,
+    rule::Form,
+    table::{record, words},
+    value::FieldValue,
+};
+use crate::doc::{self, Node};
+
+words! {
+    /// How much is done by tools
+    pub enum ToolUsage {
+        NoTools = "none",
+        Minimal = "minimal",
+        Moderate = "moderate",
+        Extensive = "extensive",
+    }
+}
+
+words! {
+    /// How much shall come out
+    pub enum OutputBreadth {
+        Narrow = "narrow",
+        Moderate = "moderate",
+        Broad = "broad",
+    }
+}
+
+words! {
+    /// How sure the result has to be
+    pub enum ConfidenceNeed {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+    }
+}
+
+words! {
+    /// Who said what kind of task it is
+    pub enum ProfileSource {
+        Inferred = "inferred",
+        Default = "default",
+        Person = "person",
+    }
+}
+
+record! {
+    /// The kind of task that a goal is
+    #[derive(PartialEq)]
+    pub struct TaskProfile {
+        /// From 1, a single look, to 5
+        always[program] reasoning_depth: u32 = 3,
+        /// How much of what is needed is known, from 0 to 1
+        required[program] information_sufficiency: Thousandths,
+        required[program] expected_tool_usage: ToolUsage,
+        required[program] output_breadth: OutputBreadth,
+        required[program] confidence_requirement: ConfidenceNeed,
+        required[program] source: ProfileSource,
+        /// The words that it was inferred with
+        filled[program] raw_inference: String,
+        /// Why nothing was inferred, if it is a default
+        filled[program] fault: String,
+        always[program] at: String,
+    }
+}
+
+record! {
+    /// The passes of a run: a pass is a stretch of it under one plan
+    #[derive(PartialEq)]
+    pub struct PassCount {
+        always[program] allocated: u32,
+        /// Passes that have begun, the present one among them
+        always[program] begun: u32 = 1,
+    }
+}
+
+/// A person's own words on the kind of task: any of its five fields.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProfileText {
+    text: String,
+    pub depth: Option<u32>,
+    pub information: Option<Thousandths>,
+    pub tools: Option<ToolUsage>,
+    pub breadth: Option<OutputBreadth>,
+    pub confidence: Option<ConfidenceNeed>,
+}
+
+const FIELDS: [&str; 5] = ["depth", "information", "tools", "breadth", "confidence"];
+
+impl ProfileText {
+    /// # Errors
+    /// What is wrong with it, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut profile = Self {
+            text: text.trim().to_string(),
+            ..Self::default()
+        };
+        for part in text.split(',').map(str::trim) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let (key, value) = (key.trim(), value.trim());
+            match key {
+                "depth" => {
+                    let depth = value.parse().ok().filter(|depth| (1..=5).contains(depth));
+                    profile.depth = Some(depth.ok_or("`depth` is a whole number from 1 to 5")?);
+                }
+                "information" => {
+                    let share = Thousandths::parse(value).filter(|share| share.0 <= 1_000);
+                    let share = share.ok_or("`information` is a number from 0 to 1")?;
+                    profile.information = Some(share);
+                }
+                "tools" => profile.tools = Some(word(key, value, &ToolUsage::WORDS)?),
+                "breadth" => profile.breadth = Some(word(key, value, &OutputBreadth::WORDS)?),
+                "confidence" => {
+                    profile.confidence = Some(word(key, value, &ConfidenceNeed::WORDS)?);
+                }
+                _ => {
+                    let near = doc::suggest(key, FIELDS);
+                    let near = near.map(|near| format!("; did you mean `{near}`?"));
+                    let all = FIELDS.join(", ");
+                    return Err(format!(
+                        "`{key}` is no part of a profile, which has {all}{}",
+                        near.unwrap_or_default()
+                    ));
+                }
+            }
+        }
+        Ok(profile)
+    }
+}
+
+fn word<T: Copy>(key: &str, value: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let known = words.iter().find(|(word, _)| *word == value);
+    known.map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        format!("`{key}` is one of {}", words.join(", "))
+    })
+}
+
+impl FieldValue for ProfileText {
+    fn form() -> Form {
+        Form::Text
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let text = fields.text(key)?;
+        match Self::parse(&text) {
+            Ok(profile) => Some(profile),
+            Err(fault) => {
+                let hint = "such as depth=4,information=0.2,confidence=high".to_string();
+                fields.fault_at(key, "bad-profile", fault, Some(hint));
+                None
+            }
+        }
+    }
+
+    fn node(&self) -> Node {
+        Node::string(self.text.as_str())
+    }
+}
