@@ -63,7 +63,7 @@ pub use verdicts::{Agreed, VerdictRecord};
 use crate::id::{AtomId, Digest, Lineage, Serial};
 
 /// The contract's version that this program writes.
-pub const VERSION: Version = Version { major: 2, minor: 3 };
+pub const VERSION: Version = Version { major: 2, minor: 4 };
 
 /// `major.minor` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

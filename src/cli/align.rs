@@ -8,6 +8,7 @@ mod draft_edit;
 mod edited;
 mod offers;
 pub(super) mod output;
+mod patterns;
 mod preview;
 mod proposals;
 mod proposed;
@@ -63,6 +64,9 @@ pub struct AlignArgs {
     /// After the steps, this agent plans the work that reaches the goal
     #[arg(long, value_name = "AGENT", conflicts_with = "plan")]
     plan_with: Option<String>,
+    /// The work by a pattern: recon, iterate, map or triage; without a name they are listed
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["plan", "step", "plan_with"])]
+    pattern: Option<Option<String>>,
     /// Why it is wanted
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
@@ -112,6 +116,14 @@ pub struct AlignArgs {
 
 pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Failure> {
     refuse_a_plan_as_a_goal(context, &flags)?;
+    match flags.pattern.clone() {
+        None => {}
+        Some(None) => {
+            context.out.data(&patterns::list());
+            return Ok(End::Code(0));
+        }
+        Some(Some(name)) => patterns::take(&mut flags, &name)?,
+    }
     let file = match &flags.plan {
         None => PlanFile::none(),
         Some(path) => plan_file::read(&context.dir, path)?,
@@ -125,7 +137,12 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let state = match read(&file, &flags, |line| context.out.say(line)) {
         Err(AlignRefusal::Incomplete(missing)) if asks => {
             refuse_unfinished(existing(context.place()?)?.as_deref(), flags.force)?;
-            match dialogue::hold(context, &mut flags, &missing, &top, &config)? {
+            // A pattern is the work already.
+            let dialogue = match flags.pattern {
+                Some(_) => None,
+                None => dialogue::hold(context, &mut flags, &missing, &top, &config)?,
+            };
+            match dialogue {
                 Some(end) => return Ok(end),
                 None => asked_for(context, &file, &mut flags, &top, &config)?,
             }

@@ -2,4 +2,5 @@
 
 mod gate;
 mod passes;
+mod patterns;
 mod planted;

@@ -8,7 +8,7 @@ use super::{
     found,
 };
 use crate::{
-    graph::{AtomVec, Ix, NodeKind},
+    graph::{AtomVec, Ix, NodeKind, overlap},
     state::{
         Check, Leaf, SideEffect,
         check::{CommandLeaf, NotCommandLeaf},
@@ -62,15 +62,15 @@ fn no_end(plan: &JudgedPlan<'_>, one: JudgedTask<'_>, later: &CheckedLater) -> O
     Some(plan.issue(one.x, PlanRule::NoEnd, Severity::Medium, told))
 }
 
-/// Whether nothing waits for it, and something waits for every other task.
+/// Whether only choices beside it come last too: something waits for every other task, and nothing for it.
 fn is_only_last(plan: &JudgedPlan<'_>, x: Ix) -> bool {
     let graph = plan.graph;
     let is_last = |x: &Ix| {
         let mut line = core::iter::once(*x).chain(graph.above(*x));
         line.all(|y| graph.needed_by(y).is_empty())
     };
-    let mut last = graph.tasks().filter(is_last);
-    last.next() == Some(x) && last.next().is_none()
+    let mut others = graph.tasks().filter(|y| *y != x && is_last(y));
+    is_last(&x) && others.all(|y| overlap::are_choices(graph, x, y))
 }
 
 /// For each atom, whether anything that waits for it has checks of its own.

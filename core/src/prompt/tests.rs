@@ -68,7 +68,7 @@ impl Default for StateText {
 impl StateText {
     pub(super) fn world(&self) -> World {
         let text = format!(
-            r#"{{"version": "2.3", "lineage": "l", "serial": 7, "seal": "",
+            r#"{{"version": "2.4", "lineage": "l", "serial": 7, "seal": "",
   "objective": {{{}, "deliverables": "", "definition_of_done": "",
     "base_case": {{"all": [{{"name": "suite", "command": "make test"}}]}}, "constraints": {{{}}}}},
   "control": {{"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null}},

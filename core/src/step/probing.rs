@@ -51,7 +51,11 @@ pub(super) fn awaits(transaction: &Transaction, x: Ix) -> bool {
     if !may_probe(transaction) || !is_unknown(transaction, x) {
         return false;
     }
-    let is_open = |y: Ix| is_probing(transaction, y) || probe_of(transaction, y).is_some();
+    // A choice that plans, or a group, gets no probe: nobody waits for one.
+    let is_open = |y: Ix| {
+        is_unknown(transaction, y)
+            && (is_probing(transaction, y) || probe_of(transaction, y).is_some())
+    };
     let group = graph
         .vertex(x)
         .parent

@@ -55,7 +55,7 @@ pub(super) fn conclude(
     client.may_ask &= !flags.yes;
     ops::trust::gate_plan(&client, top, &context.dir, plan, config)?;
     for _ in 0..EDITED_MAX {
-        if flags.draft.is_some() {
+        if flags.draft.is_some() && super::asks(context, flags) {
             match proposed::decide(context, flags, &state, config)? {
                 DraftDecision::Yes => {}
                 DraftDecision::Edit => {

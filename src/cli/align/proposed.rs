@@ -79,6 +79,9 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
         (Some(super::reading::DraftText::Proposed(_)), Some(name)) => {
             format!("proposed by `{name}`; nothing of it ran:")
         }
+        (Some(super::reading::DraftText::Proposed(file)), None) => {
+            format!("the {}; nothing of it ran:", file.name.display())
+        }
         (Some(_) | None, _) => "as you edited it; nothing of it ran:".to_owned(),
     }));
     page.gap();

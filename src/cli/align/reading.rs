@@ -169,8 +169,8 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
             field(objective).clone_from(text);
         }
     };
-    // A proposal has a goal in words of its own.
-    if flags.draft.is_none() {
+    // A proposal has a goal in words of its own, and a pattern has none.
+    if flags.draft.is_none() || flags.pattern.is_some() {
         put(|objective| &mut objective.goal, &flags.goal);
     }
     put(|objective| &mut objective.raw_input, &flags.goal);

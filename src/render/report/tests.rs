@@ -24,7 +24,7 @@ fn of(state: &Value) -> Report {
 fn state(atoms: Value, text: &str) -> Value {
     let evidence = json!([{"check": text, "verdict": "fail", "ended": text, "output": text}]);
     json!({
-        "version": "2.3", "lineage": "l", "serial": 7, "seal": "",
+        "version": "2.4", "lineage": "l", "serial": 7, "seal": "",
         "objective": {
             "raw_input": text, "goal": text, "background_intent": text, "deliverables": text,
             "definition_of_done": text, "scope": text, "constraints": {"setup": text.replace('\0', "")},

@@ -116,7 +116,7 @@ fn an_adopted_edit_is_told_with_what_was_understood() {
 fn with_a_typo_the_loop_waits_says_where_and_goes_on_by_itself_when_it_is_mended() {
     let mut it = waiting();
     let whole = it.world.state_text();
-    let broken = whole.replacen("\"version\": \"2.3\",", "\"version\": \"2.3\"", 1);
+    let broken = whole.replacen("\"version\": \"2.4\",", "\"version\": \"2.4\"", 1);
     it.world.save(&broken);
     wait_for("the place of the typo", || {
         it.run.said().contains("state.json:2:")
@@ -144,7 +144,7 @@ fn several_typos_are_told_at_once() {
     let text = it
         .world
         .state_text()
-        .replace("\"version\": \"2.3\",", "\"version\": \"2.3\"")
+        .replace("\"version\": \"2.4\",", "\"version\": \"2.4\"")
         .replace("\"pending\"", "\"pendign\"");
     it.world.save(&text);
     wait_for("every place", || {
@@ -324,8 +324,8 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
     ));
     let text = world.state_text();
     let text = text.replacen(
-        "\"version\": \"2.3\",",
-        "\"version\": \"2.3\",\n  \"notes\": [\"top\", 1.50, 12345678901234567890],",
+        "\"version\": \"2.4\",",
+        "\"version\": \"2.4\",\n  \"notes\": [\"top\", 1.50, 12345678901234567890],",
         1,
     );
     let text = text.replacen(
@@ -356,7 +356,7 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
             .is_some_and(|at| text[at..].find(to).is_some_and(|n| n < 120))
     };
     assert!(
-        keys(&after, "\"version\": \"2.3\",\n  \"notes\": [", "1.50"),
+        keys(&after, "\"version\": \"2.4\",\n  \"notes\": [", "1.50"),
         "{after}"
     );
     assert!(after.contains("12345678901234567890"), "{after}");

@@ -205,6 +205,18 @@ fn beside_the_selected_choice_others_are_tried_whose_estimate_is_near_and_fits_w
 }
 
 #[test]
+fn a_choice_that_plans_gets_no_probe_and_nobody_waits_for_one() {
+    let world = World::new();
+    let step = json!({"kind": "plan", "description": "plan it", "action": {"run": "exit 3"}});
+    let group = json!({"choices": ["A1", "N"], "unknown": true});
+    let atoms = json!({"G": group, "A1": by_worker("write the note", json!({})), "N": step});
+    world.align(&plan(&["test -e note"], json!({}), atoms));
+    agents(&world, &says(GOOD));
+    let ran = world.run().expect(0);
+    assert_eq!(order(&ran, "attempt_started"), ["A1", "A1"]);
+}
+
+#[test]
 fn an_unknown_task_is_probed_once_before_its_first_attempt() {
     let world = World::new();
     let atoms = json!({

@@ -49,7 +49,7 @@ fn guidance_is_in_the_next_prompt_beside_the_failures_and_is_a_correction_of_its
     assert_eq!(given[0]["description"], "A1: the port 8443");
     let log = world.descent(&["log"]).expect(0);
     log.shows("guided").shows("the port 8443");
-    assert_eq!(world.state()["version"], "2.3");
+    assert_eq!(world.state()["version"], "2.4");
 }
 
 #[test]
@@ -110,11 +110,11 @@ fn guidance_that_nobody_asks_for_names_who_failed() {
 #[test]
 fn guidance_raises_the_version_of_an_older_state() {
     let world = listens_for("[p]ort 8443");
-    world.replace_in_state("\"version\": \"2.3\"", "\"version\": \"2.1\"");
+    world.replace_in_state("\"version\": \"2.4\"", "\"version\": \"2.1\"");
     world.descent(&["retry", "A1"]).expect(0);
     assert_eq!(world.state()["version"], "2.1");
     world.descent(&["guide", "x", "--for", "A1"]).expect(0);
-    assert_eq!(world.state()["version"], "2.3");
+    assert_eq!(world.state()["version"], "2.4");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::world::{Running, World, plan, task, wait_for_or};
 fn newer(world: &World, edits: &[(&str, &str)]) {
     let mut text = world
         .state_text()
-        .replacen("\"version\": \"2.3\"", "\"version\": \"2.7\"", 1);
+        .replacen("\"version\": \"2.4\"", "\"version\": \"2.7\"", 1);
     for (from, to) in edits {
         assert!(text.contains(from), "no `{from}` in:\n{text}");
         text = text.replacen(from, to, 1);
@@ -143,7 +143,7 @@ fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
         || run.said(),
     );
     let text = world.state_text().replace(", \"on_stuck\": \"pray\"", "");
-    let text = text.replace("\"version\": \"2.7\"", "\"version\": \"2.3\"");
+    let text = text.replace("\"version\": \"2.7\"", "\"version\": \"2.4\"");
     world.save(&text);
     wait_for_or(
         "the end of it",
@@ -159,7 +159,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     let world = aligned();
     let text = world
         .state_text()
-        .replacen("\"version\": \"2.3\"", "\"version\": \"3.1\"", 1);
+        .replacen("\"version\": \"2.4\"", "\"version\": \"3.1\"", 1);
     world.save(&text);
     world
         .descent(&["status"])

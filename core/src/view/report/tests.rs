@@ -14,7 +14,7 @@ fn of(text: &str) -> Report {
 /// A state with this base case, these atoms, and these entries of the trail.
 fn state(base_case: &str, atoms: &str, trail: &str, run: &str) -> String {
     format!(
-        r#"{{"version": "2.3", "lineage": "l", "serial": 7, "seal": "",
+        r#"{{"version": "2.4", "lineage": "l", "serial": 7, "seal": "",
   "objective": {{"raw_input": "r", "goal": "g", "background_intent": "w", "deliverables": "d",
     "definition_of_done": "o", "base_case": {base_case}, "constraints": {{"max_attempts": 2}}}},
   "control": {{"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null}},

@@ -333,7 +333,7 @@ mod tests {
 
     fn atoms_of(atoms: Value) -> Vec<AtomReport> {
         let state = json!({
-            "version": "2.3", "lineage": "l", "serial": 1, "seal": "",
+            "version": "2.4", "lineage": "l", "serial": 1, "seal": "",
             "objective": {"raw_input": "r", "goal": "g", "background_intent": "w", "deliverables": "d",
                 "definition_of_done": "o", "base_case": {"command": "make"}, "constraints": {}},
             "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
