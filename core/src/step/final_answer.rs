@@ -2,11 +2,7 @@
 //!
 //! Invariant: it is made by code alone from what the state holds, on every ending, and decides nothing.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::String, vec::Vec};
 
 use super::transaction::Transaction;
 use crate::{
@@ -22,9 +18,9 @@ use crate::{
 /// Characters of the whole text, and of each part.
 const TEXT_CHARS_MAX: usize = 4_000;
 const GOAL_CHARS_MAX: usize = 600;
-const LINE_CHARS_MAX: usize = 240;
-/// Lines of each list.
-const LINES_MAX: usize = 12;
+const ITEM_CHARS_MAX: usize = 240;
+/// Items of each list.
+const ITEMS_MAX: usize = 12;
 /// Atoms that are named as used.
 const USED_MAX: usize = 100;
 
@@ -47,13 +43,16 @@ pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> Final
     }
 }
 
+/// One line: it is read by programs too, and some of them print it by a shell.
 fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u64) -> String {
     let objective = &transaction.state.objective;
-    let mut text = format!("Asked: {}\n", short(&objective.goal, GOAL_CHARS_MAX));
-    text.push_str(&match of {
-        0 => format!("Ended: {}\n", result.summary),
-        _ => format!("Ended: {}; {held} of {of} checks hold\n", result.summary),
-    });
+    let mut parts = Vec::from([
+        format!("Asked: {}.", short(&objective.goal, GOAL_CHARS_MAX)),
+        match of {
+            0 => format!("Ended: {}.", result.summary),
+            _ => format!("Ended: {}; {held} of {of} checks hold.", result.summary),
+        },
+    ]);
     let failing = result.evidence.iter().filter(|one| {
         one.verdict
             .as_deref()
@@ -62,16 +61,16 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
     let failing = failing.map(|one| {
         let verdict = one.verdict.as_deref().unwrap_or_default();
         let check = one.check.as_deref().unwrap_or_default();
-        format!("{verdict}: {check}")
+        format!("{check} ({verdict})")
     });
-    list(&mut text, "Not there yet", failing);
+    parts.extend(list("Not there yet", failing));
     let order = transaction.graph.order().iter();
     let done = order.filter_map(|x| {
         let id = transaction.graph.id(*x);
         let binding = transaction.state.bindings.get(id)?;
         Some(format!("{id}: {}", binding.summary))
     });
-    list(&mut text, "Done", done);
+    parts.extend(list("Done", done));
     let open = result.open.iter().map(|step| {
         let why = step.reason.as_deref().map(|why| format!(" ({why})"));
         format!(
@@ -83,23 +82,20 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
     });
     let failed = result.failed.iter();
     let failed = failed.map(|one| format!("{}: {}", one.atom, one.reason));
-    list(&mut text, "Open", open.chain(failed));
-    short_lines(&text)
+    parts.extend(list("Open", open.chain(failed)));
+    short(&parts.join(" "), TEXT_CHARS_MAX)
 }
 
-/// A head, and its first lines below it; nothing of an empty list.
-fn list(text: &mut String, head: &str, lines: impl Iterator<Item = String>) {
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() {
-        return;
+/// A head with the first of its items; nothing of an empty list.
+fn list(head: &str, items: impl Iterator<Item = String>) -> Option<String> {
+    let items: Vec<String> = items.collect();
+    let more = items.len().saturating_sub(ITEMS_MAX);
+    let shown = items.iter().take(ITEMS_MAX);
+    let mut shown: Vec<String> = shown.map(|item| short(item, ITEM_CHARS_MAX)).collect();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
     }
-    text.push_str(&format!("{head}:\n"));
-    for line in lines.iter().take(LINES_MAX) {
-        text.push_str(&format!("- {}\n", short(line, LINE_CHARS_MAX)));
-    }
-    if lines.len() > LINES_MAX {
-        text.push_str(&format!("- and {} more\n", lines.len() - LINES_MAX));
-    }
+    (!shown.is_empty()).then(|| format!("{head}: {}.", shown.join("; ")))
 }
 
 fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
@@ -120,8 +116,8 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     let unclear = unclear.filter(|(_, binding)| binding.unclear);
     let unclear = unclear.map(|(id, _)| format!("the result of {id} is only partially clear"));
     let all = unsteady.chain(missing).chain(judged).chain(unclear);
-    all.map(|note| short(&note, LINE_CHARS_MAX))
-        .take(LINES_MAX)
+    all.map(|note| short(&note, ITEM_CHARS_MAX))
+        .take(ITEMS_MAX)
         .collect()
 }
 
@@ -132,17 +128,4 @@ fn short(text: &str, chars_max: usize) -> String {
         None => line,
         Some(_) => line.chars().take(chars_max - 1).chain(['…']).collect(),
     }
-}
-
-/// Whole lines, as many as there is room for.
-fn short_lines(text: &str) -> String {
-    let mut kept = String::new();
-    for line in text.lines() {
-        if kept.chars().count() + line.chars().count() >= TEXT_CHARS_MAX {
-            break;
-        }
-        kept.push_str(line);
-        kept.push('\n');
-    }
-    kept.trim_end().to_string()
 }

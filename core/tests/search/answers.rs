@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use descent_core::{
     desired::{self, Work, WorkKey},
-    event::{Input, Merge, Outcome, Scope},
+    doc,
+    event::{ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::{Intent, ResultCommit},
+    state::{Consult, Intent, ResultCommit},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::World,
 };
@@ -45,7 +46,7 @@ impl Sim<'_> {
                     dropped,
                 }
             }
-            Work::Consult(_) => panic!("no judge in these runs"),
+            Work::Consult(consult) => self.opinion(&consult),
             Work::Learn(commit) => Input::Learned {
                 tree: self.tree_of(commit.as_str()),
                 commit,
@@ -86,6 +87,41 @@ impl Sim<'_> {
                 }
                 Input::Judged { scope, basis, seen }
             }
+        }
+    }
+
+    /// A judging agent that says anything about a plan.
+    fn opinion(&mut self, consult: &Consult) -> Input {
+        let atoms: Vec<String> = self
+            .world
+            .state
+            .all_atoms()
+            .keys()
+            .map(ToString::to_string)
+            .collect();
+        let at = &atoms[self.rng.below(atoms.len())];
+        let severity = ["high", "medium", "low"][self.rng.below(3)];
+        let issue = format!(
+            r#"{{"type": "relevance", "severity": "{severity}", "location": "{at}", "description": "d", "proposed_repair": "r"}}"#
+        );
+        let issues = [String::new(), issue.clone(), issue.replace(at, "nowhere")];
+        let answer = match self.rng.below(9) {
+            0 => ConsultAnswer::Faulty("prose".to_owned()),
+            1 | 2 => ConsultAnswer::Silent("nobody is there".to_owned()),
+            3 => ConsultAnswer::Limited { until: None },
+            n => {
+                let text = format!(r#"{{"issues": [{}]}}"#, issues[n % 3]);
+                let parsed = doc::parse(&text, &doc::Limits::default());
+                ConsultAnswer::Value(parsed.node.expect("JSON"))
+            }
+        };
+        Input::Consulted {
+            consult: consult.id.clone(),
+            end: Box::new(ConsultEnd {
+                answer,
+                usage: Default::default(),
+                duration_ms: 1,
+            }),
         }
     }
 

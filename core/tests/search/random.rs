@@ -52,6 +52,9 @@ fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faul
         }
         let slots = 1 + u32::try_from(rng.below(3)).expect("small");
         let mut sim = Sim::new(&model, seed, slots, faults);
+        if constraints.contains("judging") {
+            sim = sim.with_judge();
+        }
         let result = catch_unwind(AssertUnwindSafe(|| {
             let word = sim.run();
             let expected = if model.is_solvable() {
@@ -123,6 +126,14 @@ fn all_that_a_run_knows_of_what_was_planned_is_in_the_file_at_every_commit() {
         ..Faults::default()
     };
     agree_with(seeds(80_000, 60), 40, UNLIMITED, faults);
+}
+
+/// Whatever a judging agent says, or does not say.
+#[test]
+fn plans_that_are_judged_come_to_the_same_and_nothing_of_them_starts_before() {
+    let constraints = UNLIMITED.to_owned() + r#", "judging": "model""#;
+    agree_with(seeds(100_000, 200), 40, &constraints, Faults::default());
+    agree_with(seeds(110_000, 60), 40, &constraints, STORMY);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn no_planner_makes_a_run_start_more_than_its_bound() {
         let changes = 1 + rng.below(10);
         model.constraints = format!(
             r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
-            "max_planning_phases": 100, "max_replans": {changes}{small}"#
+            "max_planning_phases": 100, "max_replans": {changes}, "judging": "model"{small}"#
         );
         let faults = match rng.below(3) {
             0 => Faults::default(),
@@ -95,6 +95,9 @@ fn no_planner_makes_a_run_start_more_than_its_bound() {
             faults,
         )
         .with_planner(planner);
+        if seed % 8 == 0 {
+            sim = sim.with_judge();
+        }
         let ending = sim.run();
         let (ended, attempts, begun, starts) = told(&sim.events);
         assert!(

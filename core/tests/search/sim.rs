@@ -13,7 +13,7 @@ use descent_core::{
     id::{AgentName, AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
-        Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
+        Request, Role, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
@@ -57,6 +57,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) world: World,
     pub(crate) session: Session,
     pub(crate) slots: u32,
+    /// Whether plans are judged by an agent that answers by chance.
+    pub(crate) judges: bool,
     /// Who plans where nothing is left to try; without one no planner is configured.
     pub(crate) planner: Option<Planner>,
     pub(crate) now: u64,
@@ -106,6 +108,7 @@ impl<'m> Sim<'m> {
             world: World::new(state),
             session: session(slots, faults),
             slots,
+            judges: false,
             planner: None,
             now: 1_700_000_000_000,
             passed_ms: 0,
@@ -135,13 +138,23 @@ impl<'m> Sim<'m> {
         self
     }
 
+    /// Has an agent look at each plan, where the constraints ask for it.
+    pub(crate) fn with_judge(mut self) -> Self {
+        self.judges = true;
+        self.session = self.new_session();
+        self
+    }
+
     fn new_session(&self) -> Session {
         let mut session = session(self.slots, self.faults);
+        let mut agents = AgentTable::default();
         if self.planner.is_some() {
-            let mut agents = AgentTable::default();
             agents.set_planner(AgentName::from("planner"));
-            session.agents = Arc::new(agents);
         }
+        if self.judges {
+            agents.set(Role::Validate, AgentName::from("judge"));
+        }
+        session.agents = Arc::new(agents);
         session
     }
 
@@ -326,6 +339,15 @@ impl<'m> Sim<'m> {
             assert!(
                 !in_flight.any(|intent| intent.id == broken),
                 "{broken} is looked at again and again"
+            );
+        }
+        for intent in &self.world.state.run.in_flight {
+            let x = self.world.graph.ix(&intent.atom);
+            assert!(
+                x.is_none_or(|x| !self.world.graph.is_behind_gate(x)),
+                "{} began before its plan was judged\n{}",
+                intent.id,
+                self.story
             );
         }
         if !is_quiet {

@@ -103,9 +103,9 @@ fn every_ending_has_an_answer_in_words_that_says_what_holds_and_what_is_open() {
     for words in [
         "Asked: ",
         "1 of 2 checks hold",
-        "fail: test -e b",
-        "Done:\n- A: ",
-        "Open:\n- B: ",
+        "Not there yet: test -e b (fail).",
+        "Done: A: ",
+        "Open: B: ",
     ] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }
