@@ -10,6 +10,7 @@ mod invalid;
 #[path = "merge/main.rs"]
 mod merge;
 mod newer;
+mod pays;
 mod records;
 mod redirect;
 #[path = "search/main.rs"]
