@@ -88,6 +88,9 @@ pub enum Event {
         high: usize,
         medium: usize,
         low: usize,
+        /// Issues of the agent that name no atom of the plan.
+        #[serde(default, skip_serializing_if = "is_none")]
+        unplaced: u32,
         /// Whether it is planned again before anything of it is tried.
         again: bool,
         /// Why no judging agent looked at it.
@@ -438,4 +441,12 @@ impl Event {
         core::mem::discriminant(self) == core::mem::discriminant(other)
             && self.atom() == other.atom()
     }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }

@@ -232,6 +232,17 @@ impl Graph {
         phases.any(|(_, phase, part)| phase.dropped.contains(&part))
     }
 
+    /// A digest of a plan as it stands: another one where a person changed something in it.
+    pub fn plan_subject(&self, fragment: &Fragment) -> Digest {
+        let mut text = alloc::format!("{}\n{}\n", fragment.digest, fragment.attempt);
+        let parts = fragment.parts.iter().filter_map(|id| self.ix(id));
+        for x in parts.flat_map(|x| self.subtree(x)) {
+            text.push_str(self.ids[x].as_str());
+            text.push_str(self.vertices[x].spec.as_str());
+        }
+        Digest::of(text.as_bytes())
+    }
+
     /// Whether it is inside a plan that nobody looked at yet.
     pub fn is_behind_gate(&self, x: Ix) -> bool {
         let mut phases = self.phases_above(x);

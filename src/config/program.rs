@@ -41,11 +41,12 @@ pub fn find_program(name: &str, path: &OsStr) -> ProgramLook {
 /// Words that the shell itself understands: none is a program to look for.
 const SHELL_WORDS: &[&str] = &[
     ".", ":", "[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue",
-    "declare", "dirs", "do", "done", "echo", "elif", "else", "esac", "eval", "exec", "exit",
-    "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "if", "in", "jobs",
-    "kill", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readonly",
-    "return", "select", "set", "shift", "shopt", "source", "test", "then", "time", "times", "trap",
-    "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
+    "coproc", "declare", "dirs", "do", "done", "echo", "elif", "else", "esac", "eval", "exec",
+    "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "if", "in",
+    "jobs", "kill", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read",
+    "readonly", "return", "select", "set", "shift", "shopt", "source", "test", "then", "time",
+    "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until",
+    "wait", "while",
 ];
 
 /// The program that a shell command starts with, if it is sure not to be found in `path`. In doubt

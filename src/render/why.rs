@@ -121,8 +121,8 @@ fn about(page: &mut Page, why: &Why) {
             true => String::new(),
             false => format!("{}: ", issue.location),
         };
-        let text = format!("  {at}{} (advice)", line(&issue.description));
-        page.wrapped(head, Meaning::Plain, &text, REASONS_ROWS_MAX);
+        let text = format!("{at}{} (advice)", line(&issue.description));
+        page.wrapped(head.plain(" "), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));

@@ -8,6 +8,8 @@ use crate::{
     state::Workspace,
 };
 
+/// Pairs that are told.
+const COLLISIONS_MAX: usize = 20;
 /// Pairs whose order is looked for: more are alike only in a plan that was made by the dozen.
 const COMPARED_MAX: usize = 300;
 
@@ -89,7 +91,8 @@ fn collisions(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
         true => Severity::Medium,
         false => Severity::Low,
     };
-    for meeting in overlap::meetings(plan.graph, plan.state) {
+    let meetings = overlap::meetings(plan.graph, plan.state);
+    for meeting in meetings.into_iter().take(COLLISIONS_MAX) {
         let [one, other] = &meeting.atoms;
         let judged = [one, other].map(|id| plan.graph.ix(id).filter(|x| plan.atoms.contains(x)));
         let [Some(_), Some(x)] = judged else { continue };

@@ -138,7 +138,7 @@ pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
 /// The issues of a plan, by the newest report: the next one is to be without them.
 fn issues_of(world: &World, fragment: &Fragment) -> String {
     let report = world.state.run.validation();
-    let report = report.filter(|report| report.subject == fragment.subject());
+    let report = report.filter(|report| report.subject == world.graph.plan_subject(fragment));
     let issues = report.map_or(&[][..], |report| &report.issues);
     let proposed = |id: &str| {
         let origin = world.state.atom(&AtomId::new(id))?.origin.as_ref()?;

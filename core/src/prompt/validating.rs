@@ -31,7 +31,7 @@ pub fn judged_fragment<'w>(
     let id = consult.atom.as_ref()?;
     let (id, atom) = world.state.atoms.iter().find(|(known, _)| *known == id)?;
     let fragment = atom.plan()?.in_force()?;
-    (fragment.subject() == consult.subject).then_some((id, fragment))
+    (world.graph.plan_subject(fragment) == consult.subject).then_some((id, fragment))
 }
 
 /// The atoms of a fragment, parts first.

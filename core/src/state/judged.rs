@@ -58,7 +58,7 @@ words! {
         Code = "code",
         /// Also by a judging agent
         Model = "model",
-        /// By that agent after each change too
+        /// The same: where most confidence is asked for
         Full = "full",
     }
 }

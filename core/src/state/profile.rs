@@ -138,6 +138,24 @@ impl ProfileText {
     }
 }
 
+impl ProfileText {
+    /// The same, worth more passes; `None` where neither depth nor information can give more.
+    pub fn deeper(&self) -> Option<String> {
+        let depth = self.depth.unwrap_or(3);
+        let information = self.information.map_or(500, |share| share.0);
+        let (key, value) = match (depth, information) {
+            (..5, _) => ("depth", format!("{}", depth + 1)),
+            (_, 1..) => ("information", "0".to_string()),
+            _ => return None,
+        };
+        let parts = self.text.split(',').map(str::trim);
+        let others = parts.filter(|part| part.split('=').next().map(str::trim) != Some(key));
+        let mut text: Vec<String> = others.map(ToString::to_string).collect();
+        text.push(format!("{key}={value}"));
+        Some(text.join(","))
+    }
+}
+
 fn word<T: Copy>(key: &str, value: &str, words: &[(&str, T)]) -> Result<T, String> {
     let known = words.iter().find(|(word, _)| *word == value);
     known.map(|(_, value)| *value).ok_or_else(|| {

@@ -82,7 +82,22 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
     });
     let failed = result.failed.iter();
     let failed = failed.map(|one| format!("{}: {}", one.atom, one.reason));
-    parts.extend(list("Open", open.chain(failed)));
+    let state = &transaction.state;
+    let is_told = |id: &AtomId| {
+        let mut told = result.open.iter().map(|step| &step.atom);
+        told.any(|one| one == id) || result.failed.iter().any(|one| one.atom == id.as_str())
+    };
+    let waiting = transaction.graph.tasks().filter(|x| {
+        let id = transaction.graph.id(*x);
+        transaction.active.is_live(*x) && state.atoms.contains_key(id) && !is_told(id)
+    });
+    let waiting = waiting.filter(|x| transaction.active.is_leaf(&transaction.graph, *x));
+    let waiting = waiting.map(|x| {
+        let id = transaction.graph.id(x);
+        let title = state.atom(id).map_or("", |atom| atom.title(id));
+        format!("{id}: {title} (not done)")
+    });
+    parts.extend(list("Open", open.chain(failed).chain(waiting)));
     short(&parts.join(" "), TEXT_CHARS_MAX)
 }
 

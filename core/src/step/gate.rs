@@ -22,6 +22,7 @@ use crate::{
     event::{ConsultAnswer, ConsultEnd},
     graph::Ix,
     id::{AtomId, Digest},
+    profile,
     search::rounds,
     state::{ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role},
     validation,
@@ -41,7 +42,7 @@ pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
     let mut closed = graph.plans().filter_map(|x| {
         let atom = graph.id(x);
         let fragment = transaction.plan_of(atom)?.in_force()?;
-        let subject = fragment.subject();
+        let subject = graph.plan_subject(fragment);
         (fragment.unjudged && transaction.active.is_live(x)).then(|| UnjudgedPlan {
             x,
             atom: atom.clone(),
@@ -53,11 +54,20 @@ pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
 
 /// Whether the plan that a question is about still waits for its answer.
 pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
-    wanted(transaction).is_some_and(|plan| plan.subject == consult.subject)
+    let asks = profile::judging(&transaction.state).asks();
+    asks && wanted(transaction).is_some_and(|plan| plan.subject == consult.subject)
 }
 
 /// Asks about a plan, or opens its gate where nobody can be asked.
 pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
+    if !profile::judging(&transaction.state).asks() {
+        // A person said meanwhile that nobody is to be asked.
+        let by_rules = PlanJudgement {
+            by: JudgedBy::Code,
+            ..nobody("")
+        };
+        return open(transaction, plan, by_rules);
+    }
     let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
         return open(transaction, plan, nobody("no agent is configured for it"));
     };

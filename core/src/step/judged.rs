@@ -100,6 +100,7 @@ pub(super) fn announce(
         high: count(0),
         medium: count(1),
         low: count(2),
+        unplaced: judged.unplaced,
         again,
         because: judged.because.clone(),
     });

@@ -100,7 +100,6 @@ fn materialise(
         issues,
     } = taken;
     judged::begin(transaction, &mut fragment, issues.len());
-    let subject = fragment.subject();
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -124,7 +123,13 @@ fn materialise(
         atoms: Some(count),
     });
     let issues = issues.iter().map(Issue::record).collect();
-    judged::note(transaction, &intent.atom, subject, issues);
+    let made = transaction
+        .plan_of(&intent.atom)
+        .and_then(|plan| plan.fragments().find(|one| one.attempt == intent.id));
+    let subject = made.map(|fragment| transaction.graph.plan_subject(fragment));
+    if let Some(subject) = subject {
+        judged::note(transaction, &intent.atom, subject, issues);
+    }
 }
 
 /// Begins another round of a step whose plan was found wrong before anything of it was tried.

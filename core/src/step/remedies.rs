@@ -13,7 +13,7 @@ use super::transaction::Transaction;
 use crate::{
     event::Reason,
     graph::{Ix, NodeKind},
-    measure,
+    measure, profile,
     search::rounds::{self, Round},
     state::{
         AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit,
@@ -81,16 +81,27 @@ fn guidance(state: &State) -> Vec<String> {
     moves.collect()
 }
 
-/// Commands that allow another pass.
+/// Commands that allow another pass: the limit where it binds, else a deeper kind of task.
 fn more_passes(transaction: &Transaction) -> Vec<String> {
-    let run = &transaction.state.run;
-    let allocated = run.passes.as_ref().map_or(1, |count| count.allocated);
-    let constraints = &transaction.state.objective.constraints;
-    Vec::from([match &constraints.profile {
-        // The kind of task says how many there are.
-        Some(_) => "descent run --set profile=depth=5,information=0".to_string(),
-        None => format!("descent run --set max_passes={}", u64::from(allocated) * 2),
-    }])
+    let state = &transaction.state;
+    let allocated = state.run.passes.as_ref().map_or(1, |count| count.allocated);
+    let most = profile::max_passes(&state.objective.constraints);
+    let worth = profile::in_force(state).map_or(u32::MAX, |one| profile::passes(&one, u32::MAX));
+    let mut moves = Vec::new();
+    if most <= allocated {
+        let twice = u64::from(allocated) * 2;
+        moves.push(format!("descent run --set max_passes={twice}"));
+    }
+    if worth <= allocated
+        && let Some(said) = &state.objective.constraints.profile
+    {
+        moves.extend(
+            said.deeper()
+                .map(|text| format!("descent run --set profile={text}")),
+        );
+    }
+    moves.push("descent edit".to_string());
+    moves
 }
 
 /// A limit that a person may raise, so that the run goes on.

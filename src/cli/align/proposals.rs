@@ -118,6 +118,9 @@ fn command_line(
     if let Some(agent) = &flags.plan_with {
         put("--plan-with", agent);
     }
+    if let Some(Some(name)) = &flags.pattern {
+        put("--pattern", name);
+    }
     if lacks(MissingPart::Work) {
         put(
             "--step",

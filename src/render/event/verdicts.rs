@@ -49,6 +49,7 @@ pub(super) fn plan_judged(event: &Event) -> String {
         high,
         medium,
         low,
+        unplaced,
         again,
         because,
     } = event
@@ -73,7 +74,11 @@ pub(super) fn plan_judged(event: &Event) -> String {
         true => "; it is planned again before anything of it is tried",
         false => "",
     };
-    format!("the plan of {atom}: {issues}, {by}{again}")
+    let beside = match unplaced {
+        0 => String::new(),
+        n => format!(", and {} of nothing in it", count(n, "issue")),
+    };
+    format!("the plan of {atom}: {issues}{beside}, {by}{again}")
 }
 
 pub(super) fn checked(event: &Event) -> String {

@@ -319,3 +319,34 @@ fn a_heavy_fault_of_the_rules_refuses_a_plan_whoever_judges() {
         "{reason}"
     );
 }
+
+#[test]
+fn a_plan_that_a_person_changes_while_it_is_judged_is_judged_anew() {
+    let judged = Judged::new(&[good()], json!({}));
+    judged.answers("validate.1", "@sleep 600");
+    let mut running = judged.world.start(&["run"]);
+    wait_for("the question", || judged.asked() == 1);
+    judged
+        .world
+        .replace_in_state("echo made > done", "echo mine > done");
+    running.wait().expect(0);
+    assert_eq!(judged.asked(), 2);
+    assert!(judged.prompt(2).contains("echo mine > done"));
+    assert_eq!(judged.world.result_file("done"), "mine\n");
+}
+
+#[test]
+fn a_person_who_wants_no_judging_any_more_waits_for_none() {
+    let judged = Judged::new(&[good()], json!({}));
+    judged.answers("validate", "@sleep 600");
+    let mut running = judged.world.start(&["run"]);
+    wait_for("the question", || judged.asked() == 1);
+    let redirect = ["redirect", "go on", "--set", "judging=off", "-y"];
+    judged.world.descent(&redirect).expect(0);
+    running.wait().expect(0);
+    assert_eq!(judged.asked(), 1);
+    assert_eq!(judged.fragment()["judged"]["by"], "code");
+    wait_for("no process", || {
+        processes_in(&judged.world.root()).is_empty()
+    });
+}

@@ -333,12 +333,6 @@ fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
 }
 
 impl Fragment {
-    /// A digest that no other plan of a run has.
-    pub fn subject(&self) -> Digest {
-        let (digest, attempt) = (&self.digest, &self.attempt);
-        Digest::of(alloc::format!("{digest}\n{attempt}").as_bytes())
-    }
-
     /// The part whose id identifies this fragment in recorded choices.
     pub fn first(&self) -> Option<&AtomId> {
         self.parts.first()
