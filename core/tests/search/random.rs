@@ -132,8 +132,8 @@ fn all_that_a_run_knows_of_what_was_planned_is_in_the_file_at_every_commit() {
 #[test]
 fn plans_that_are_judged_come_to_the_same_and_nothing_of_them_starts_before() {
     let constraints = UNLIMITED.to_owned() + r#", "judging": "model""#;
-    agree_with(seeds(100_000, 200), 40, &constraints, Faults::default());
-    agree_with(seeds(110_000, 60), 40, &constraints, STORMY);
+    agree_with(seeds(100_000, 120), 40, &constraints, Faults::default());
+    agree_with(seeds(110_000, 40), 40, &constraints, STORMY);
 }
 
 #[test]
