@@ -25,9 +25,7 @@ pub struct PlanPlace<'a> {
 impl PlanPlace<'_> {
     /// The things that are missing, of all that was asked.
     pub fn facts(&self, asked: PlanQuestions) -> PlanFacts {
-        let commands = asked.commands.into_iter();
-        let commands = commands.filter(|command| !copes_with_failure(command));
-        let commands = commands.map(|command| {
+        let commands = asked.commands.into_iter().map(|command| {
             let facts = CommandFacts {
                 missing_program: self.missing_program(&command),
                 missing_target: survey::missing_target(self.project, &command),
@@ -68,12 +66,6 @@ impl PlanPlace<'_> {
         places.extend(repository(self.project));
         places
     }
-}
-
-/// Whether a command goes on where its first part fails: what that part lacks is no fault then.
-fn copes_with_failure(command: &str) -> bool {
-    let goes_on = [";", "\n", "||", "| ", "MAKEFILES="];
-    !command.contains("set -e") && goes_on.iter().any(|mark| command.contains(mark))
 }
 
 fn repository(project: &Path) -> Option<PathBuf> {

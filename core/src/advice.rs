@@ -13,7 +13,7 @@ use alloc::{
 };
 
 use crate::{
-    judging::never_fails,
+    judging,
     state::{
         Check, Leaf,
         check::{CommandLeaf, FileLeaf, NotCommandLeaf},
@@ -101,32 +101,15 @@ pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
 type Objection = Option<(String, String)>;
 
 fn cannot_fail(leaf: &Leaf) -> Objection {
-    let (what, hint) = if let Leaf::Command(CommandLeaf {
-        command,
-        expect_exit: 0,
-        stdout_matches: None,
-        number: None,
-        ..
-    }) = leaf
-        && never_fails(command)
-    {
-        (
-            "it cannot fail: its command always ends with 0",
+    let (what, hint) = match judging::constant(leaf)? {
+        Verdict::Pass => (
+            "it cannot fail: its command always ends the same way",
             "give a command that fails as long as the goal is not reached",
-        )
-    } else if let Leaf::NotCommand(NotCommandLeaf {
-        command,
-        expect_exit: None,
-        ..
-    }) = leaf
-        && never_fails(command)
-    {
-        (
+        ),
+        Verdict::Fail | Verdict::Unknown => (
             "it cannot pass: its command always ends with 0",
             "give a command that can fail",
-        )
-    } else {
-        return None;
+        ),
     };
     Some((what.to_owned(), hint.to_owned()))
 }

@@ -23,6 +23,8 @@ use alloc::{
     vec::Vec,
 };
 
+use judged::JudgedFragment;
+
 pub use budget::Remaining;
 
 use crate::{
@@ -32,7 +34,9 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     judging::{self, Issue, PlanFacts, PlanQuestions},
     plan, profile,
-    state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
+    state::{
+        Atom, Extra, Fragment, JudgingLevel, State, check::Pattern, fields::Writer, record::Choices,
+    },
 };
 
 /// Maximum of bytes that a planner prints.
@@ -222,9 +226,16 @@ pub fn judge(
     if let Some(closing) = closing {
         closing::add(asked, &mut taken, closing);
     }
-    let mut faults = limits(asked, &mut taken, &names);
-    if faults.is_empty() {
-        faults.extend(judged::refused(asked, &mut taken, &names, facts));
+    let state = with(asked, &taken);
+    let graph = Graph::of(&state);
+    let mut faults = limits(asked, &graph, &mut taken, &names);
+    if faults.is_empty() && profile::judging(asked.state) != JudgingLevel::Off {
+        let made = JudgedFragment {
+            state: &state,
+            graph: &graph,
+            names: &names,
+        };
+        faults.extend(made.refused(asked, &mut taken, facts));
     }
     match faults.is_empty() {
         true => Ok(taken),
@@ -302,6 +313,7 @@ fn renamed(
 /// Checks the limits in the resulting graph, and sets the grants of planning steps inside.
 fn limits(
     asked: FragmentRequest<'_>,
+    graph: &Graph,
     taken: &mut AcceptedFragment,
     names: &BTreeMap<AtomId, AtomId>,
 ) -> Vec<Fault> {
@@ -311,9 +323,8 @@ fn limits(
         let was = proposed.get(id).map_or(id.as_str(), |was| was.as_str());
         doc::pointer_push("/atoms", was)
     };
-    let graph = Graph::of(&with(asked, taken));
     if let Some(plan) = graph.ix(asked.plan) {
-        faults.extend(depth(asked, &graph, plan, taken, at));
+        faults.extend(depth(asked, graph, plan, taken, at));
     }
     faults.extend(budget::handed(asked, taken, at));
     faults.extend(same(asked, &taken.fragment));

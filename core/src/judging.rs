@@ -19,7 +19,7 @@ use alloc::{
     vec::Vec,
 };
 
-pub use commands::never_fails;
+pub use commands::{constant, never_fails};
 pub use facts::{CommandFacts, MissingTarget, PlanFacts, PlanQuestions, questions};
 
 use crate::{

@@ -3,57 +3,54 @@
 //! Invariant: more depth, tools, breadth or confidence never give fewer passes, and more information never gives more.
 //! Every number stays within the limits that a person set.
 
-use alloc::string::{String, ToString};
-
 use crate::state::{
     Constraints, JudgingLevel, State,
     check::Thousandths,
-    profile::{
-        ConfidenceNeed, OutputBreadth, PassCount, ProfileSource, ProfileText, TaskProfile,
-        ToolUsage,
-    },
+    profile::{ConfidenceNeed, OutputBreadth, PassCount, ProfileText, ToolUsage},
 };
 
 /// Depth is in units of 1, all else in thousandths: five factors.
 const UNIT: u64 = 1_000_000_000_000;
 
-/// The profile of a task of which nothing is known.
-pub fn unknown(at: &str) -> TaskProfile {
-    TaskProfile {
-        reasoning_depth: 3,
-        information_sufficiency: Thousandths(500),
-        expected_tool_usage: ToolUsage::Moderate,
-        output_breadth: OutputBreadth::Moderate,
-        confidence_requirement: ConfidenceNeed::Medium,
-        source: ProfileSource::Default,
-        raw_inference: String::new(),
-        fault: String::new(),
-        at: at.to_string(),
-        extra: Default::default(),
-    }
+/// The kind of task that a goal is, with nothing left out.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskProfile {
+    /// From 1, a single look, to 5.
+    pub reasoning_depth: u32,
+    /// How much of what is needed is known, from 0 to 1.
+    pub information_sufficiency: Thousandths,
+    pub expected_tool_usage: ToolUsage,
+    pub output_breadth: OutputBreadth,
+    pub confidence_requirement: ConfidenceNeed,
 }
 
 /// A person's profile: what they left out is as of a task of which nothing is known.
-pub fn of_person(said: &ProfileText, at: &str) -> TaskProfile {
-    let unknown = unknown(at);
+pub fn of_person(said: &ProfileText) -> TaskProfile {
     TaskProfile {
-        reasoning_depth: said.depth.unwrap_or(unknown.reasoning_depth),
-        information_sufficiency: said.information.unwrap_or(unknown.information_sufficiency),
-        expected_tool_usage: said.tools.unwrap_or(unknown.expected_tool_usage),
-        output_breadth: said.breadth.unwrap_or(unknown.output_breadth),
-        confidence_requirement: said.confidence.unwrap_or(unknown.confidence_requirement),
-        source: ProfileSource::Person,
-        ..unknown
+        reasoning_depth: said.depth.unwrap_or(3),
+        information_sufficiency: said.information.unwrap_or(Thousandths(500)),
+        expected_tool_usage: said.tools.unwrap_or(ToolUsage::Moderate),
+        output_breadth: said.breadth.unwrap_or(OutputBreadth::Moderate),
+        confidence_requirement: said.confidence.unwrap_or(ConfidenceNeed::Medium),
     }
 }
 
-/// The profile in force: a person's own wins.
+/// The profile in force; none where a person said nothing of it.
 pub fn in_force(state: &State) -> Option<TaskProfile> {
-    let known = state.run.profile.as_ref();
-    match &state.objective.constraints.profile {
-        Some(said) => Some(of_person(said, known.map_or("", |profile| &profile.at))),
-        None => known.cloned(),
+    let said = state.objective.constraints.profile.as_ref();
+    said.map(of_person)
+}
+
+/// A profile that is worth more passes than `than`, with the fewest changes: deeper, then with less that is known.
+pub fn worth_more(said: &ProfileText, than: u32) -> Option<ProfileText> {
+    let mut deeper = said.deeper();
+    while let Some(text) = deeper {
+        if passes(&of_person(&text), u32::MAX) > than {
+            return Some(text);
+        }
+        deeper = text.deeper();
     }
+    None
 }
 
 /// The passes that a profile is worth, within a limit.
@@ -135,10 +132,12 @@ pub fn may_begin_pass(state: &State) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
 
     fn of(text: &str) -> TaskProfile {
-        of_person(&ProfileText::parse(text).unwrap(), "")
+        of_person(&ProfileText::parse(text).unwrap())
     }
 
     #[test]
@@ -160,7 +159,7 @@ mod tests {
         ] {
             assert_eq!(passes(&of(text), 11), wanted, "{text}");
         }
-        assert_eq!(passes(&unknown(""), 11), 3);
+        assert_eq!(passes(&of_person(&ProfileText::default()), 11), 3);
         assert_eq!(passes(&of("depth=5,information=0,tools=extensive"), 4), 4);
     }
 
@@ -176,7 +175,6 @@ mod tests {
                 expected_tool_usage: tools[t],
                 output_breadth: breadths[b],
                 confidence_requirement: needs[c],
-                ..unknown("")
             };
             passes(&profile, 11)
         };
@@ -197,6 +195,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_profile_that_is_worth_more_passes_is_found_if_there_is_one() {
+        let more = |text: &str, than| {
+            let more = worth_more(&ProfileText::parse(text).unwrap(), than);
+            more.map(|text| String::from(text.as_str()))
+        };
+        let found = more("depth=2,confidence=low", 2);
+        assert_eq!(found.as_deref(), Some("confidence=low,depth=4"));
+        assert_eq!(more("depth=5", 5).as_deref(), Some("depth=5,information=0"));
+        assert_eq!(more("depth=5,information=0", 8), None);
     }
 
     #[test]

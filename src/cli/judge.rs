@@ -10,6 +10,7 @@ use super::{End, context::Context, validate};
 use crate::{
     failure::Failure,
     ops::judge::{self, JudgeReport},
+    plan_file,
     render::{self, Line, Page},
     store,
 };
@@ -48,7 +49,7 @@ struct IssueSummary {
 pub(super) fn judge(context: &Context, flags: &JudgeArgs) -> Result<End, Failure> {
     let (found, refusal, bytes) = match &flags.plan {
         Some(path) => {
-            let file = judge::read(&context.dir, path)?;
+            let file = plan_file::read(&context.dir, path)?;
             let (name, bytes) = (file.name.clone(), file.bytes.clone());
             let found = judge::plan(file, &context.top()?);
             let refusal = validate::refusal(&name, &bytes, true, &found.faults);

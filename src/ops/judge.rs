@@ -14,7 +14,6 @@ use descent_core::{
 
 use super::environment;
 use crate::{
-    failure::Failure,
     judging::PlanPlace,
     plan_file::{self, PlanFile},
     store::{LoadedState, StatePlace},
@@ -73,9 +72,4 @@ pub fn facts(state: &State, project: &Path) -> PlanFacts {
     };
     let tasks = state.atoms.values().filter_map(|atom| atom.task());
     place.facts(judging::questions(tasks))
-}
-
-/// Reads a plan to be judged.
-pub fn read(dir: &Path, path: &Path) -> Result<PlanFile, Failure> {
-    plan_file::read(dir, path)
 }

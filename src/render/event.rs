@@ -143,7 +143,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         }
         Event::PlannedAgain { atom, because, .. } => (
             "replanned",
-            format!("{atom}: nothing is left of its plan, {}", line(because)),
+            format!("{atom}: another plan is made: {}", line(because)),
         ),
         Event::Replanned { .. } => ("replanned", replanned(event)),
         Event::PhaseOver {

@@ -239,7 +239,7 @@ pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMil
         false => format!("cut off, asked {since} ago"),
     };
     Line::label("asks")
-        .plain(format!("the {} {}, {since}", question.role, question.agent))
+        .plain(format!("{} as {}, {since}", question.agent, question.role))
         .dim(format!("  {}", super::line(&question.about)))
 }
 

@@ -13,32 +13,41 @@ use crate::{
     graph::{Graph, Ix},
     id::{AtomId, Digest},
     judging::{self, Issue, JudgedPlan, PlanFacts},
-    state::{Atom, FailureClass, Severity, TryEnd},
+    state::{Atom, FailureClass, Severity, State, TryEnd},
 };
 
-/// The heavy issues as faults, in the words of the planner; the others stay with the fragment.
-pub(super) fn refused(
-    asked: FragmentRequest<'_>,
-    taken: &mut AcceptedFragment,
-    names: &BTreeMap<AtomId, AtomId>,
-    facts: &PlanFacts,
-) -> Vec<Fault> {
-    let state = super::with(asked, taken);
-    let graph = Graph::of(&state);
-    let atoms: BTreeSet<Ix> = names.values().filter_map(|id| graph.ix(id)).collect();
-    let plan = JudgedPlan {
-        state: &state,
-        graph: &graph,
-        atoms,
-        facts,
-        failed: failed(asked),
-        has_target: has_target(asked),
-    };
-    let (heavy, light): (Vec<Issue>, Vec<Issue>) = judging::judge(&plan)
-        .into_iter()
-        .partition(|issue| issue.severity == Severity::High);
-    taken.issues = light;
-    heavy.iter().map(|issue| fault(issue, names)).collect()
+/// A fragment in the graph that it would make.
+pub(super) struct JudgedFragment<'a> {
+    pub(super) state: &'a State,
+    pub(super) graph: &'a Graph,
+    /// The program's id of each atom, by the proposed one.
+    pub(super) names: &'a BTreeMap<AtomId, AtomId>,
+}
+
+impl JudgedFragment<'_> {
+    /// The heavy issues as faults, in the words of the planner; the others stay with the fragment.
+    pub(super) fn refused(
+        &self,
+        asked: FragmentRequest<'_>,
+        taken: &mut AcceptedFragment,
+        facts: &PlanFacts,
+    ) -> Vec<Fault> {
+        let atoms = self.names.values();
+        let atoms: BTreeSet<Ix> = atoms.filter_map(|id| self.graph.ix(id)).collect();
+        let plan = JudgedPlan {
+            state: self.state,
+            graph: self.graph,
+            atoms,
+            facts,
+            failed: failed(asked),
+            has_target: has_target(asked),
+        };
+        let (heavy, light): (Vec<Issue>, Vec<Issue>) = judging::judge(&plan)
+            .into_iter()
+            .partition(|issue| issue.severity == Severity::High);
+        taken.issues = light;
+        heavy.iter().map(|issue| fault(issue, self.names)).collect()
+    }
 }
 
 fn has_target(asked: FragmentRequest<'_>) -> bool {

@@ -4,15 +4,12 @@ use alloc::{format, vec::Vec};
 
 use super::{
     Issue, JudgedPlan, JudgedTask, PlanRule, Severity,
-    commands::{is_idle, never_fails},
+    commands::{constant, is_idle, never_fails},
     found,
 };
 use crate::{
     graph::{AtomVec, Ix, NodeKind, overlap},
-    state::{
-        Check, Leaf, SideEffect,
-        check::{CommandLeaf, NotCommandLeaf},
-    },
+    state::SideEffect,
 };
 
 pub(super) fn judge(
@@ -102,7 +99,9 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
     let (at, what) = match (&spec.checks, &spec.action) {
         (Some(checks), _) => {
             let leaves = checks.leaves();
-            let bad = leaves.iter().find(|leaf| leaf_cannot_fail(leaf))?;
+            let bad = leaves
+                .iter()
+                .find(|leaf| leaf.leaf().and_then(constant).is_some())?;
             let what = format!(
                 "its check `{}` tells nothing: it ends the same way always",
                 bad.title()
@@ -124,25 +123,6 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
     let repair = "give a command that fails as long as the work is not done";
     let told = found(at, what, repair);
     Some(plan.issue(one.x, PlanRule::CannotFail, Severity::Medium, told))
-}
-
-fn leaf_cannot_fail(check: &Check) -> bool {
-    match check.leaf() {
-        Some(Leaf::Command(CommandLeaf {
-            command,
-            expect_exit: 0,
-            stdout_matches: None,
-            number: None,
-            ..
-        })) => never_fails(command),
-        // One that never passes is as useless as one that always does.
-        Some(Leaf::NotCommand(NotCommandLeaf {
-            command,
-            expect_exit: None,
-            ..
-        })) => never_fails(command) || matches!(command.trim(), "false" | "exit 1"),
-        _ => false,
-    }
 }
 
 fn does_nothing(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {

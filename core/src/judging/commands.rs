@@ -4,6 +4,14 @@
 
 use alloc::{string::String, vec::Vec};
 
+use crate::{
+    state::{
+        Leaf,
+        check::{CommandLeaf, NotCommandLeaf},
+    },
+    verdict::Verdict,
+};
+
 const NO_OPS: &[&str] = &["true", ":", "exit 0"];
 
 /// Whether a command ends with 0 whatever the goal.
@@ -17,6 +25,37 @@ pub fn never_fails(command: &str) -> bool {
     is_idle(command)
         || after("||").is_some_and(is_no_op)
         || after(";").is_some_and(|last| is_no_op(last) && !may_leave)
+}
+
+/// The verdict of a leaf whose command ends the same way whatever the goal.
+#[must_use]
+pub fn constant(leaf: &Leaf) -> Option<Verdict> {
+    match leaf {
+        Leaf::Command(CommandLeaf {
+            command,
+            expect_exit: 0,
+            stdout_matches: None,
+            number: None,
+            ..
+        }) if never_fails(command) => Some(Verdict::Pass),
+        Leaf::NotCommand(NotCommandLeaf {
+            command,
+            expect_exit: None,
+            ..
+        }) if never_fails(command) => Some(Verdict::Fail),
+        Leaf::NotCommand(NotCommandLeaf {
+            command,
+            expect_exit: None,
+            ..
+        }) if matches!(command.trim(), "false" | "exit 1") => Some(Verdict::Pass),
+        _ => None,
+    }
+}
+
+/// Whether a command goes on where its first part fails: what that part lacks is no fault then.
+pub(super) fn copes_with_failure(command: &str) -> bool {
+    let goes_on = [";", "\n", "||", "| ", "MAKEFILES="];
+    !command.contains("set -e") && goes_on.iter().any(|mark| command.contains(mark))
 }
 
 /// Whether a command changes nothing and cannot fail.
@@ -98,6 +137,16 @@ mod tests {
             "echoes",
         ] {
             assert!(!is_idle(works), "{works}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_goes_on_after_a_failure_copes_with_it() {
+        for copes in ["make clean || true; make", "a; b", "a | b", "a\nb"] {
+            assert!(copes_with_failure(copes), "{copes}");
+        }
+        for ends in ["make", "a && b", "set -e; a; b", "make -j4 all"] {
+            assert!(!copes_with_failure(ends), "{ends}");
         }
     }
 

@@ -7,6 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
+use super::commands::copes_with_failure;
 use crate::{
     doc::Node,
     graph::overlap,
@@ -86,6 +87,9 @@ pub fn questions<'a>(tasks: impl Iterator<Item = &'a Task>) -> PlanQuestions {
             .extend(literal.map(|path| overlap::plain(path).to_owned()));
     }
     asked.paths.retain(|path| overlap::is_literal(path));
+    asked
+        .commands
+        .retain(|command| !copes_with_failure(command));
     asked
 }
 

@@ -45,35 +45,6 @@ words! {
     }
 }
 
-words! {
-    /// Who said what kind of task it is
-    pub enum ProfileSource {
-        Inferred = "inferred",
-        Default = "default",
-        Person = "person",
-    }
-}
-
-record! {
-    /// The kind of task that a goal is
-    #[derive(PartialEq)]
-    pub struct TaskProfile {
-        /// From 1, a single look, to 5
-        always[program] reasoning_depth: u32 = 3,
-        /// How much of what is needed is known, from 0 to 1
-        required[program] information_sufficiency: Thousandths,
-        required[program] expected_tool_usage: ToolUsage,
-        required[program] output_breadth: OutputBreadth,
-        required[program] confidence_requirement: ConfidenceNeed,
-        required[program] source: ProfileSource,
-        /// The words that it was inferred with
-        filled[program] raw_inference: String,
-        /// Why nothing was inferred, if it is a default
-        filled[program] fault: String,
-        always[program] at: String,
-    }
-}
-
 record! {
     /// The passes of a run: a pass is a stretch of it under one plan
     #[derive(PartialEq)]
@@ -139,20 +110,24 @@ impl ProfileText {
 }
 
 impl ProfileText {
-    /// The same, worth more passes; `None` where neither depth nor information can give more.
-    pub fn deeper(&self) -> Option<String> {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The next of the same kind that may be worth more passes: one deeper, or with nothing that is known.
+    pub fn deeper(&self) -> Option<Self> {
         let depth = self.depth.unwrap_or(3);
         let information = self.information.map_or(500, |share| share.0);
         let (key, value) = match (depth, information) {
-            (..5, _) => ("depth", format!("{}", depth + 1)),
-            (_, 1..) => ("information", "0".to_string()),
+            (..5, _) => ("depth", depth + 1),
+            (_, 1..) => ("information", 0),
             _ => return None,
         };
         let parts = self.text.split(',').map(str::trim);
         let others = parts.filter(|part| part.split('=').next().map(str::trim) != Some(key));
         let mut text: Vec<String> = others.map(ToString::to_string).collect();
         text.push(format!("{key}={value}"));
-        Some(text.join(","))
+        Self::parse(&text.join(",")).ok()
     }
 }
 

@@ -14,7 +14,7 @@ pub use spent::{AgentSpent, Spent};
 use super::{
     Consult, FreeValue, JudgingRecord, Rating, Role, Shared, SideEffect, Usage, ValidationRecord,
     fields::{Extra, Fields},
-    profile::{PassCount, TaskProfile},
+    profile::PassCount,
     record::Choices,
     rule::Form,
     table::{record, words},
@@ -64,8 +64,6 @@ record! {
         filled[program] ratings: Shared<Vec<Rating>>,
         /// Issues of plans: advice alone
         optional[program] judging: JudgingRecord,
-        /// The kind of task that the goal is
-        optional[program] profile: TaskProfile,
         optional[program] passes: PassCount,
         optional[program] measure: MeasureText,
         /// The changes of the plan that a configured planner may still make
@@ -258,7 +256,6 @@ impl Default for Run {
             consult: None,
             ratings: Shared::default(),
             judging: None,
-            profile: None,
             passes: None,
             measure: None,
             grant: None,

@@ -10,9 +10,8 @@ use alloc::{
 };
 
 use super::{
-    attempt_start::title_of,
     backoff::backoff_ms,
-    judged::{PlanJudgement, announce, report},
+    plan_report::{PlanReport, announce, report},
     planning,
     question::{self, NewQuestion},
     transaction::Transaction,
@@ -36,33 +35,42 @@ pub(super) struct UnjudgedPlan {
     subject: Digest,
 }
 
-/// The plan that an agent is to look at next.
-pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
+/// The plans that nobody has looked at yet. Hardly ever is there one.
+fn unjudged(transaction: &Transaction) -> impl Iterator<Item = UnjudgedPlan> {
     let graph = &transaction.graph;
-    let mut closed = graph.plans().filter_map(|x| {
+    graph.plans().filter_map(|x| {
         let atom = graph.id(x);
         let fragment = transaction.plan_of(atom)?.in_force()?;
-        let subject = graph.plan_subject(fragment);
-        (fragment.unjudged && transaction.active.is_live(x)).then(|| UnjudgedPlan {
+        let is_closed = fragment.unjudged && transaction.active.is_live(x);
+        is_closed.then(|| UnjudgedPlan {
             x,
             atom: atom.clone(),
-            subject,
+            subject: graph.plan_subject(fragment),
         })
-    });
-    closed.next()
+    })
 }
 
-/// Whether the plan that a question is about still waits for its answer.
+/// The plan that an agent is to look at next.
+pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
+    unjudged(transaction).next()
+}
+
+/// The plan that a question is about, if it still waits for its answer.
+fn asked_about(transaction: &Transaction, consult: &Consult) -> Option<UnjudgedPlan> {
+    unjudged(transaction).find(|plan| plan.subject == consult.subject)
+}
+
+/// Whether the answer to a question about a plan is of use.
 pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
     let asks = profile::judging(&transaction.state).asks();
-    asks && wanted(transaction).is_some_and(|plan| plan.subject == consult.subject)
+    asks && asked_about(transaction, consult).is_some()
 }
 
 /// Asks about a plan, or opens its gate where nobody can be asked.
 pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     if !profile::judging(&transaction.state).asks() {
         // A person said meanwhile that nobody is to be asked.
-        let by_rules = PlanJudgement {
+        let by_rules = PlanReport {
             by: JudgedBy::Code,
             ..nobody("")
         };
@@ -89,7 +97,7 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     {
         return;
     }
-    let about = title_of(transaction, &plan.atom);
+    let about = question::about_plan(transaction, &plan.atom);
     question::put(
         transaction,
         NewQuestion {
@@ -108,8 +116,7 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
 
 /// The answer to a question about a plan.
 pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
-    let plan = wanted(transaction).filter(|plan| plan.subject == asked.subject);
-    let Some(plan) = plan else {
+    let Some(plan) = asked_about(transaction, asked) else {
         return;
     };
     let atoms = atoms(transaction, &plan);
@@ -133,14 +140,14 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         ConsultAnswer::Unavailable { words, .. } => Err(words),
     };
     let judged = match read {
-        Ok(found) => PlanJudgement {
+        Ok(found) => PlanReport {
             by: JudgedBy::Model,
             agent: Some(asked.agent.clone()),
             issues: found.issues,
             unplaced: found.unplaced,
             because: String::new(),
         },
-        Err(why) => PlanJudgement {
+        Err(why) => PlanReport {
             agent: Some(asked.agent.clone()),
             ..nobody(&why)
         },
@@ -153,8 +160,8 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     open(transaction, &plan, judged);
 }
 
-fn nobody(why: &str) -> PlanJudgement {
-    PlanJudgement {
+fn nobody(why: &str) -> PlanReport {
+    PlanReport {
         by: JudgedBy::Nobody,
         agent: None,
         issues: Vec::new(),
@@ -177,7 +184,7 @@ fn atoms(transaction: &Transaction, plan: &UnjudgedPlan) -> BTreeSet<String> {
 
 /// Opens the gate. A plan with heavy issues is planned again first, if its step has a round left. It stays, and is tried
 /// when the new one has failed.
-fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanJudgement) {
+fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanReport) {
     let known = transaction.state.run.validation();
     let known = known.filter(|report| report.subject == plan.subject);
     let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues.clone());

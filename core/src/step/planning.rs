@@ -10,7 +10,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{counts, failure::Failure, judged, transaction::Transaction};
+use super::{counts, failure::Failure, plan_report, transaction::Transaction};
 use crate::{
     doc::Fault,
     event::{Event, Outcome},
@@ -99,7 +99,7 @@ fn materialise(
         mut fragment,
         issues,
     } = taken;
-    judged::begin(transaction, &mut fragment, issues.len());
+    plan_report::begin(transaction, &mut fragment, issues.len());
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -128,7 +128,7 @@ fn materialise(
         .and_then(|plan| plan.fragments().find(|one| one.attempt == intent.id));
     let subject = made.map(|fragment| transaction.graph.plan_subject(fragment));
     if let Some(subject) = subject {
-        judged::note(transaction, &intent.atom, subject, issues);
+        plan_report::note(transaction, &intent.atom, subject, issues);
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
 
-use alloc::string::{String, ToString};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
 use super::{attempt_start::title_of, transaction::Transaction};
 use crate::{
@@ -55,9 +58,15 @@ pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
     transaction.run().consult = Some(consult);
 }
 
+/// The subject of a question about the plan of a step, in words.
+pub(super) fn about_plan(transaction: &Transaction, step: &AtomId) -> String {
+    format!("the plan of {step}: {}", title_of(transaction, step))
+}
+
 /// Tells that a question about a plan came to its end.
 pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
-    let about = asked.atom.as_ref().map(|atom| title_of(transaction, atom));
+    let atom = asked.atom.as_ref();
+    let about = atom.map(|atom| about_plan(transaction, atom));
     transaction.announce(Event::Consulted {
         consult: asked.id.clone(),
         role: asked.role,

@@ -6,6 +6,7 @@ use alloc::{
     collections::BTreeSet,
     format,
     string::{String, ToString},
+    vec,
     vec::Vec,
 };
 
@@ -81,26 +82,26 @@ fn guidance(state: &State) -> Vec<String> {
     moves.collect()
 }
 
-/// Commands that allow another pass: the limit where it binds, else a deeper kind of task.
+/// A command that allows another pass: what binds is raised, be it the limit, the kind of task, or both.
 fn more_passes(transaction: &Transaction) -> Vec<String> {
     let state = &transaction.state;
     let allocated = state.run.passes.as_ref().map_or(1, |count| count.allocated);
     let most = profile::max_passes(&state.objective.constraints);
     let worth = profile::in_force(state).map_or(u32::MAX, |one| profile::passes(&one, u32::MAX));
-    let mut moves = Vec::new();
+    let mut sets = String::new();
     if most <= allocated {
         let twice = u64::from(allocated) * 2;
-        moves.push(format!("descent run --set max_passes={twice}"));
+        sets.push_str(&format!(" --set max_passes={twice}"));
     }
-    if worth <= allocated
-        && let Some(said) = &state.objective.constraints.profile
-    {
-        moves.extend(
-            said.deeper()
-                .map(|text| format!("descent run --set profile={text}")),
-        );
+    let mut moves = vec!["descent edit".to_string()];
+    if worth <= allocated {
+        let said = state.objective.constraints.profile.as_ref();
+        let Some(more) = said.and_then(|said| profile::worth_more(said, allocated)) else {
+            return moves;
+        };
+        sets.push_str(&format!(" --set profile={}", more.as_str()));
     }
-    moves.push("descent edit".to_string());
+    moves.insert(0, format!("descent run{sets}"));
     moves
 }
 

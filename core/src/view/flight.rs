@@ -72,10 +72,8 @@ pub(super) fn question(state: &State) -> Option<QuestionView> {
 fn about(state: &State, consult: &Consult) -> String {
     if let Some(id) = &consult.atom {
         let atom = state.atom(id);
-        return format!(
-            "the plan of {}",
-            atom.map_or(id.as_str(), |atom| atom.title(id))
-        );
+        let title = atom.map_or("", |atom| atom.title(id));
+        return format!("the plan of {id}: {title}");
     }
     let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
     let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);

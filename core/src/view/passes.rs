@@ -1,6 +1,6 @@
 //! The kind of task, and the passes that it allows, for those who look at a run.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use serde::Serialize;
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     state::{
         JudgingLevel, State,
         check::Thousandths,
-        profile::{ConfidenceNeed, OutputBreadth, ProfileSource, ToolUsage},
+        profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
     },
 };
 
@@ -16,10 +16,6 @@ use crate::{
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileView {
-    pub source: ProfileSource,
-    /// Why nothing was inferred, if it is a default.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub fault: String,
     pub reasoning_depth: u32,
     /// A decimal from 0 to 1.
     pub information_sufficiency: String,
@@ -48,8 +44,6 @@ pub fn profile(state: &State) -> Option<ProfileView> {
     let profile = profile::in_force(state)?;
     let most = profile::max_passes(&state.objective.constraints);
     Some(ProfileView {
-        source: profile.source,
-        fault: profile.fault.to_string(),
         reasoning_depth: profile.reasoning_depth,
         information_sufficiency: Thousandths::text(profile.information_sufficiency),
         expected_tool_usage: profile.expected_tool_usage,

@@ -8,7 +8,7 @@ use descent_core::{
     doc::{self, Node},
     id::AtomId,
     judging::Issue,
-    state::{Check, CheckKind, StartedFrom, Workspace, profile::ProfileSource},
+    state::{Check, CheckKind, StartedFrom, Workspace},
     verdict::Verdict,
     view::{self, VerdictView, graph::NodeView},
     world::World,
@@ -282,13 +282,8 @@ fn profile(world: &World) -> String {
     let Some(profile) = view::passes::profile(&world.state) else {
         return String::new();
     };
-    let whose = match profile.source {
-        ProfileSource::Person => "yours",
-        ProfileSource::Inferred => "inferred",
-        ProfileSource::Default => "by default",
-    };
     let words = format!(
-        "depth {}, information {}, tools {}, breadth {}, confidence {} ({whose}): {}, plans nest {} deep, judging {}",
+        "depth {}, information {}, tools {}, breadth {}, confidence {}: {}, plans nest {} deep, judging {}",
         profile.reasoning_depth,
         profile.information_sufficiency,
         profile.expected_tool_usage.word(),

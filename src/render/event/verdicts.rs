@@ -65,10 +65,19 @@ pub(super) fn plan_judged(event: &Event) -> String {
         0 => "no issue was found".to_owned(),
         all => format!("{} ({})", count(all, "issue"), counts.join(", ")),
     };
+    if *by == JudgedBy::Nobody {
+        let found = match high + medium + low {
+            0 => String::new(),
+            _ => format!("; by rules {issues}"),
+        };
+        return format!(
+            "the plan of {atom}: not judged by a model: {}{found}",
+            line(because)
+        );
+    }
     let by = match (by, agent) {
-        (JudgedBy::Nobody, _) => format!("by rules; not judged by a model: {}", line(because)),
         (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
-        (JudgedBy::Model | JudgedBy::Code, _) => "by rules".to_owned(),
+        _ => "by rules".to_owned(),
     };
     let again = match again {
         true => "; it is planned again before anything of it is tried",

@@ -41,7 +41,9 @@ impl Judged {
         let step = json!({"kind": "plan", "description": "plan how the file done is made",
             "action": {"run": path.display().to_string()}});
         let mut limits = limits;
-        limits["judging"] = json!("model");
+        if limits["judging"].is_null() {
+            limits["judging"] = json!("model");
+        }
         world.align(&plan_of(limits, step));
         Self { world }
     }
@@ -349,4 +351,23 @@ fn a_person_who_wants_no_judging_any_more_waits_for_none() {
     wait_for("no process", || {
         processes_in(&judged.world.root()).is_empty()
     });
+}
+
+#[test]
+fn with_judging_off_no_rule_refuses_a_plan() {
+    let mut idle = good();
+    idle["atoms"]["two"] = task("true");
+    for (judging, calls) in [("off", 1), ("code", 2)] {
+        let judged = Judged::new(
+            &[idle.clone(), good()],
+            json!({"judging": judging, "max_attempts": 2}),
+        );
+        judged.world.run().expect(0);
+        assert_eq!(
+            judged.world.left("calls").lines().count(),
+            calls,
+            "{judging}"
+        );
+        assert_eq!(judged.asked(), 0);
+    }
 }

@@ -45,6 +45,35 @@ fn a_run_has_the_passes_that_its_profile_is_worth_and_says_when_they_are_over() 
 }
 
 #[test]
+fn the_proposed_move_after_the_last_pass_gives_another() {
+    for (limits, wanted) in [
+        (
+            json!({"profile": "depth=2,confidence=low"}),
+            "descent run --set profile=confidence=low,depth=4",
+        ),
+        (
+            json!({"profile": "depth=3", "max_passes": 3}),
+            "descent run --set max_passes=6 --set profile=depth=4",
+        ),
+        (
+            json!({"profile": "depth=5", "max_passes": 1}),
+            "descent run --set max_passes=2",
+        ),
+    ] {
+        let world = World::new();
+        align(&world, limits);
+        let ran = world.run().expect(5);
+        let moves = &ran.result()["next_moves"];
+        assert_eq!(moves[0], json!(wanted), "{moves}");
+        let before = world.left("calls").lines().count();
+        let mut words: Vec<&str> = wanted.split(' ').skip(1).collect();
+        words.push("--json");
+        world.descent(&words).expect(5);
+        assert!(world.left("calls").lines().count() > before, "{wanted}");
+    }
+}
+
+#[test]
 fn without_a_profile_only_the_limit_of_changes_counts() {
     let world = World::new();
     align(
@@ -77,7 +106,7 @@ fn a_profile_is_shown_before_it_is_agreed_to_and_a_wrong_one_is_a_fault_with_its
         .replace("\n         ", "");
     for words in [
         "profile: depth 4, information 0.3",
-        "(yours): 11 passes",
+        ": 11 passes",
         "judging full",
     ] {
         assert!(shown.contains(words), "no `{words}` in:\n{shown}");

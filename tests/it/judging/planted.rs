@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    chance,
+    chance, passed_over,
     undisturbed::side_by_side,
     world::{Ran, World},
 };
@@ -43,10 +43,10 @@ impl JudgedPlan {
     /// Whether the programs are here that the rules shall find.
     fn can_be_judged(&self) -> bool {
         let needed = self.fixture["requires"].as_array().cloned();
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        // A program has the name of its package here.
         needed.unwrap_or_default().iter().all(|program| {
             let program = program.as_str().unwrap();
-            std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+            passed_over::has(program, program)
         })
     }
 

@@ -201,7 +201,7 @@ fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
     world
         .descent(&["log"])
         .expect(0)
-        .shows("replanned N: nothing is left of its plan, ");
+        .shows("replanned N: another plan is made: ");
 }
 
 #[test]

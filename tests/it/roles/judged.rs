@@ -345,7 +345,7 @@ fn a_question_is_dropped_by_a_stop_and_asked_again_by_the_next_run() {
     world
         .descent(&["status"])
         .expect(0)
-        .shows("asks     the judge j, for");
+        .shows("asks     j as judge, for");
     world
         .descent(&["why"])
         .expect(0)

@@ -27,7 +27,8 @@ pub(super) fn judged(report: &Report) -> Vec<Item> {
         (JudgedBy::Nobody, _) => head.text(&judged.because),
         (JudgedBy::Model | JudgedBy::Code, _) => head,
     };
-    let head = match judged.issues.is_empty() {
+    let is_clean = judged.issues.is_empty() && judged.by != JudgedBy::Nobody;
+    let head = match is_clean {
         true => head.text(", no issue was found"),
         false => head,
     };

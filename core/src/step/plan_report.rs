@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Who looked at a plan, and what they found.
-pub(super) struct PlanJudgement {
+pub(super) struct PlanReport {
     pub(super) by: JudgedBy,
     pub(super) agent: Option<AgentName>,
     pub(super) issues: Vec<IssueRecord>,
@@ -50,7 +50,7 @@ pub(super) fn note(
     if profile::judging(&transaction.state) == JudgingLevel::Off {
         return;
     }
-    let judged = PlanJudgement {
+    let judged = PlanReport {
         by: JudgedBy::Code,
         agent: None,
         issues,
@@ -67,7 +67,7 @@ pub(super) fn report(
     transaction: &mut Transaction,
     atom: &AtomId,
     subject: Digest,
-    judged: PlanJudgement,
+    judged: PlanReport,
 ) {
     let at = transaction.at().into();
     transaction.run().judging_mut().validation = Some(ValidationRecord {
@@ -86,7 +86,7 @@ pub(super) fn report(
 pub(super) fn announce(
     transaction: &mut Transaction,
     atom: &AtomId,
-    judged: &PlanJudgement,
+    judged: &PlanReport,
     again: bool,
 ) {
     let count = |rank: usize| {
