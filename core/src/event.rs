@@ -145,6 +145,12 @@ pub enum Event {
         /// The reason why no change was admitted.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         refused: String,
+        /// The refiner that proposed it, where one was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AgentName>,
+        /// The tasks that it added or changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        atoms: Vec<AtomId>,
         /// Changes that may still be tried.
         changes_left: u32,
     },
@@ -416,8 +422,8 @@ impl Event {
 
     /// Whether it tells something of this atom, or of this group.
     pub fn is_about(&self, id: &AtomId) -> bool {
-        if let Event::Replanned { atom, .. } = self {
-            atom.as_ref() == Some(id)
+        if let Event::Replanned { atom, atoms, .. } = self {
+            atom.as_ref() == Some(id) || atoms.contains(id)
         } else if let Event::Backtracked { changes, .. } = self {
             changes.iter().any(|change| change.group == *id)
         } else if let Event::Rebuilt { taken_back, .. } = self {

@@ -9,6 +9,7 @@
 
 mod budget;
 mod closing;
+pub mod delta;
 mod form;
 mod judged;
 #[cfg(test)]
@@ -142,8 +143,14 @@ pub fn without_action(outcome: &Outcome) -> Vec<String> {
 
 /// The faults that the shell found.
 pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
-    let all = outcome.shell_faults.iter();
-    all.map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
+    faults_of_shell(&outcome.shell_faults)
+}
+
+/// Faults by their places and words.
+pub fn faults_of_shell(found: &[(String, String)]) -> impl Iterator<Item = Fault> {
+    found
+        .iter()
+        .map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
 }
 
 /// Reads its atoms like those of a plan.
@@ -411,12 +418,6 @@ fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault>
 fn live_plans(asked: FragmentRequest<'_>) -> usize {
     let live = asked.graph.plans().filter(|x| asked.active.is_live(*x));
     live.count()
-}
-
-/// Every atom that a planner added.
-fn planned(graph: &Graph) -> usize {
-    let is_planned = |x: &Ix| graph.planned_by(*x).is_some();
-    graph.atoms().filter(is_planned).count()
 }
 
 /// A fault as a line for the planner, who reads it in the next attempt.

@@ -243,6 +243,18 @@ impl Graph {
         Digest::of(text.as_bytes())
     }
 
+    /// The number of atoms that planners added, in fragments or by deltas.
+    pub fn planned(&self, state: &State) -> u64 {
+        let is_added = |x: &Ix| {
+            let atom = state.atom(&self.ids[*x]);
+            atom.is_some_and(|atom| atom.is_added_by_delta())
+        };
+        let planned = self
+            .atoms()
+            .filter(|x| self.planned_by(*x).is_some() || is_added(x));
+        planned.count() as u64
+    }
+
     /// Whether it is inside a plan that nobody looked at yet.
     pub fn is_behind_gate(&self, x: Ix) -> bool {
         let mut phases = self.phases_above(x);

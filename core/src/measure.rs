@@ -203,8 +203,13 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
         false => 0,
     };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
-    let questions = trees * (rated as u64) + plans;
-    (rated > 0 || plans > 0).then(|| questions * each * TURNS_OF_AN_ANSWER)
+    // Each change of the plan is asked about once, where a refiner is.
+    let changes = match seen.state.run.refines {
+        true => u64::from(granted::changes_left(seen.state)),
+        false => 0,
+    };
+    let questions = trees * (rated as u64) + plans + changes;
+    (rated > 0 || plans > 0 || changes > 0).then(|| questions * each * TURNS_OF_AN_ANSWER)
 }
 
 fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {

@@ -32,6 +32,7 @@ mod probing;
 mod question;
 mod reconcile;
 mod redirect;
+mod refine;
 pub mod remedies;
 mod repair;
 mod replan;

@@ -35,6 +35,7 @@ use crate::{
     },
     id::AtomId,
     measure::{Measure, MeasureInput, RunBound, granted},
+    profile,
     search::{self, ValidContexts},
     state::{Intent, PhaseLimit, ResultCommit, Role, State, Workspace, record::Choices},
 };
@@ -130,10 +131,12 @@ impl World {
     /// The same when a loop starts that has these agents.
     pub fn bound_of_start(&self, agents: &AgentTable) -> RunBound {
         let mut state = self.state.clone();
-        Arc::make_mut(&mut state.run).probes = agents.in_role(Role::Probe).is_some();
+        let run = Arc::make_mut(&mut state.run);
+        run.probes = agents.in_role(Role::Probe).is_some();
+        run.refines = agents.refines(profile::judging(&self.state));
         let known = state.run.grant.as_ref();
         let is_in_force = known.is_some_and(|grant| grant.is_in_force());
-        let grant = match agents.changes_plans() {
+        let grant = match agents.changes_plans(profile::judging(&self.state)) {
             true if is_in_force || state.objective.constraints.max_replans() == 0 => known.cloned(),
             true => Some(granted::anew(&self.graph, &state)),
             false => None,

@@ -193,7 +193,8 @@ fn fallback(role: Role) -> Option<Role> {
         Role::Profile | Role::Validate | Role::Assess | Role::Summarise | Role::Answer => {
             Some(Role::Judge)
         }
-        Role::Refine => Some(Role::Planner),
+        // A planner answers with a plan: it is asked where the program places a step for it.
+        Role::Refine => None,
         Role::Worker | Role::Planner | Role::Probe | Role::Judge | Role::Aligner => None,
     }
 }

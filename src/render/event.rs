@@ -5,13 +5,15 @@ use descent_core::{
     id::AtomId,
     state::{
         atom::PhaseLimit,
-        record::{CorrectionType, ReplanPlace, RetireReason},
+        record::{CorrectionType, RetireReason},
     },
 };
 
+mod plans;
 mod verdicts;
 
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
+use plans::replanned;
 use verdicts::{answered, checked, plan_judged};
 
 /// Columns of the label that a line begins with.
@@ -433,39 +435,6 @@ fn cause(why: &str, conflict: &[String]) -> String {
         [] => line(why),
         paths => format!("{}: {}", line(why), line(&listed(paths, NAMES_MAX))),
     }
-}
-
-/// A change of the plan, or one that was not admitted.
-fn replanned(event: &Event) -> String {
-    let Event::Replanned {
-        atom,
-        place,
-        because,
-        refused,
-        changes_left,
-    } = event
-    else {
-        return String::new();
-    };
-    let because = line(because);
-    let left = match changes_left {
-        0 => "it was the last change".to_owned(),
-        left => format!("{} left", count(left, "change")),
-    };
-    let what = match place {
-        ReplanPlace::Choice => "is one more choice, and plans",
-        ReplanPlace::Atom => "becomes a step that plans",
-        ReplanPlace::Round => "plans once more",
-        ReplanPlace::Root => "plans what is missing",
-        ReplanPlace::Nowhere => {
-            return format!(
-                "no change is admitted: {}; {because}; {left}",
-                line(refused)
-            );
-        }
-    };
-    let atom = atom.as_ref().map_or("", |atom| atom.as_str());
-    format!("{atom} {what}: {because}; {left}")
 }
 
 /// The parts that a phase left open when its budget ended.

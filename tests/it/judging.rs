@@ -4,3 +4,4 @@ mod gate;
 mod passes;
 mod patterns;
 mod planted;
+mod refine;

@@ -1,9 +1,9 @@
 //! The end of a question to a judging role.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use super::AgentLack;
-use crate::{doc::Node, id::UnixMillis, state::Usage};
+use crate::{doc::Node, id::UnixMillis, judging::PlanFacts, state::Usage};
 
 /// How a question ended, and what it cost.
 #[derive(Debug, Clone)]
@@ -11,6 +11,10 @@ pub struct ConsultEnd {
     pub answer: ConsultAnswer,
     pub usage: Usage,
     pub duration_ms: u64,
+    /// The things that a plan in the answer names and the machine lacks.
+    pub facts: PlanFacts,
+    /// The place and the words of faults of the answer that the core cannot see.
+    pub shell_faults: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]

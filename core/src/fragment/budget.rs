@@ -268,9 +268,9 @@ impl Remaining {
         let grant =
             grant_of(asked.state, asked.plan).unwrap_or_else(|| Grant::of_person(constraints));
         let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_all = constraints
-            .max_planned_atoms()
-            .saturating_sub(small(super::planned(asked.graph)));
+        let in_all = constraints.max_planned_atoms().saturating_sub(small(
+            usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX),
+        ));
         let phases = constraints
             .max_planning_phases()
             .saturating_sub(small(super::live_plans(asked)));

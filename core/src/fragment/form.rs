@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Keys of an atom that only a person writes.
-const PERSONS: &[&str] = &["agent", "guidance", "interruptible"];
+pub(super) const PERSONS: &[&str] = &["agent", "guidance", "interruptible"];
 
 pub(super) fn fault(
     rule: &'static str,
@@ -76,7 +76,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     faults.extend(
         plan.atoms
             .iter()
-            .filter_map(|(id, atom)| too_slow(id, atom, asked)),
+            .filter_map(|(id, atom)| too_slow(id, atom, asked.state)),
     );
     if let Some(root) = &plan.root {
         let state = alone(plan, asked);
@@ -95,8 +95,8 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
 }
 
 /// An atom that takes more time than the agreement gives an attempt.
-fn too_slow(id: &AtomId, atom: &Atom, asked: FragmentRequest<'_>) -> Option<Fault> {
-    let most = asked.state.objective.constraints.attempt_timeout();
+pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
+    let most = state.objective.constraints.attempt_timeout();
     let timeout = atom.task()?.spec.timeout.as_ref()?;
     let at = doc::pointer_push(
         &doc::pointer_push("/work_graph/atoms", id.as_str()),
@@ -158,7 +158,7 @@ pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
         format!("{atoms} atoms, the limit of a fragment is {of_one}"),
         "plan in larger steps, or leave a part to a planning step of its own",
     );
-    let before = super::planned(asked.graph);
+    let before = usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX);
     let of_all = constraints.max_planned_atoms() as usize;
     limit(
         of_all.saturating_sub(before),

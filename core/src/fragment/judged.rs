@@ -77,7 +77,7 @@ fn failed(asked: FragmentRequest<'_>) -> BTreeSet<Digest> {
 }
 
 /// The place and the words with the ids that the planner gave.
-fn fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fault {
+pub(super) fn fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fault {
     let proposed = |id: &str| {
         let mut names = names.iter();
         let known = names.find(|(_, own)| own.as_str() == id);

@@ -44,6 +44,20 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.faults
 }
 
+/// The same of a state that no file holds.
+pub fn check_made(state: &State) -> Vec<Fault> {
+    let atoms = state.atoms.keys().map(|id| (id.as_str(), Node::null()));
+    // Every binding of a state that was read has its atom.
+    let of = || Node::object(Vec::from([("of", Node::null())]));
+    let bindings = state.bindings.keys().map(|id| (id.as_str(), of()));
+    let atoms = Node::object(Vec::from([("atoms", Node::object(atoms.collect()))]));
+    let root = Node::object(Vec::from([
+        ("work_graph", atoms),
+        ("bindings", Node::object(bindings.collect())),
+    ]));
+    check(state, &root)
+}
+
 struct Validator<'a> {
     state: &'a State,
     root: &'a Node,

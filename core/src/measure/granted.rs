@@ -159,9 +159,8 @@ pub(super) fn tasks_left(graph: &Graph, state: &State) -> u64 {
     if changes == 0 {
         return 0;
     }
-    let planned = graph.atoms().filter(|x| graph.planned_by(*x).is_some());
     let most = u64::from(state.objective.constraints.max_planned_atoms());
-    most.saturating_sub(planned.count() as u64) + u64::from(changes)
+    most.saturating_sub(graph.planned(state)) + u64::from(changes)
 }
 
 pub(super) fn bound(state: &State) -> Option<ChangesBound> {

@@ -5,6 +5,7 @@ use alloc::{
     collections::BTreeSet,
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
 use super::{
@@ -44,7 +45,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         text.push_str(&format!("Your plan takes the place of {own} ({was}). "));
         text.push_str("An atom after all of yours keeps its checks, if it had any.\n");
     }
-    let failed = refuted(world) + &failures(world);
+    let failed = what_failed(world);
     if !failed.is_empty() {
         text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
     }
@@ -59,6 +60,11 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         "\nChanges of the plan that are left after this one: {left}.\n"
     ));
     section.with(text)
+}
+
+/// The base case with every step done, and each task that failed for good, with their reasons.
+pub(super) fn what_failed(world: &World) -> String {
+    refuted(world) + &failures(world)
 }
 
 /// The newest reason of each task that failed for good.
@@ -94,15 +100,23 @@ fn refuted(world: &World) -> String {
     }
 }
 
-/// The earlier changes, the newest first.
-fn earlier(world: &World, own: &AtomId) -> String {
+fn changes(world: &World) -> impl Iterator<Item = &ReplanEntry> {
     let entries = world.state.trail.iter().rev();
-    let changes = entries.filter_map(|entry| match &entry.kind {
+    entries.filter_map(|entry| match &entry.kind {
         EntryKind::Replan(change) => Some(change),
         _ => None,
-    });
+    })
+}
+
+/// All changes, the newest first.
+pub(super) fn every_change(world: &World) -> String {
+    changes(world).take(LINES_MAX).map(line).collect()
+}
+
+/// The earlier changes, the newest first.
+fn earlier(world: &World, own: &AtomId) -> String {
     // The newest is this one.
-    let mut is_own = changes.skip_while(|change| change.atom.as_ref() != Some(own));
+    let mut is_own = changes(world).skip_while(|change| change.atom.as_ref() != Some(own));
     let _ = is_own.next();
     is_own.take(LINES_MAX).map(line).collect()
 }
@@ -110,6 +124,10 @@ fn earlier(world: &World, own: &AtomId) -> String {
 fn line(change: &ReplanEntry) -> String {
     let what = match &change.atom {
         Some(atom) => atom.to_string(),
+        None if !change.atoms.is_empty() => {
+            let atoms: Vec<&str> = change.atoms.iter().map(AtomId::as_str).collect();
+            atoms.join(", ")
+        }
         None => format!("none ({})", in_a_line(&change.refused, REASON_BYTES_MAX)),
     };
     let reason = in_a_line(&change.reason, REASON_BYTES_MAX);

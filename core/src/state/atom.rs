@@ -71,6 +71,8 @@ record! {
         filled needs: Vec<String>,
         /// Names of what it provides for the steps after it; no part of the specification
         filled provides: Vec<String>,
+        /// How often planners changed it
+        filled[program] refined: u32,
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
         /// Whether it is probed before it is tried
@@ -240,6 +242,7 @@ impl Task {
             status: AtomStatus::Pending,
             tries: Vec::new(),
             interruptions: 0,
+            refined: 0,
             touches: Vec::new(),
             needs: Vec::new(),
             provides: Vec::new(),
@@ -301,6 +304,12 @@ impl Atom {
             Body::Plan(plan) => Some(plan),
             Body::Task(_) | Body::All { .. } | Body::Any { .. } => None,
         }
+    }
+
+    /// Whether a change of a plan that stood added it, so that it is in no fragment.
+    pub fn is_added_by_delta(&self) -> bool {
+        let origin = self.origin.as_ref();
+        origin.is_some_and(|origin| origin.get("delta").is_some())
     }
 
     /// The same atom with other names of atoms.

@@ -11,6 +11,8 @@ use crate::id::{AgentName, AtomId, Digest};
 pub const ISSUES_MAX: usize = 20;
 /// Repairs that were not made, kept at most: the newest.
 pub const ADVISORIES_MAX: usize = 20;
+/// Digests kept of changes that refiners proposed: the newest.
+pub const DELTAS_MAX: usize = 50;
 
 words! {
     /// The subject of an issue
@@ -109,12 +111,36 @@ record! {
 }
 
 record! {
+    /// The newest question to a refiner, and what came of it
+    #[derive(PartialEq)]
+    pub struct RefinementRecord {
+        /// A digest of the plan and of what was tried in it
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        always[program] taken: bool,
+        /// Why it was not
+        filled[program] because: String,
+        always[program] at: String,
+    }
+}
+
+record! {
     /// The newest report and open advice of judging: nothing of it decides
     #[derive(PartialEq, Default)]
     pub struct JudgingRecord {
         optional[program] validation: ValidationRecord,
         /// Repairs that were proposed and not made, the oldest first
         filled[program] advisories: Vec<IssueRecord>,
+        optional[program] refinement: RefinementRecord,
+        /// Digests of the changes that refiners proposed, the oldest first
+        filled[program] deltas: Vec<Digest>,
+    }
+}
+
+impl JudgingRecord {
+    /// Whether a refiner proposed this before.
+    pub fn knows_delta(&self, digest: &Digest) -> bool {
+        self.deltas.contains(digest)
     }
 }
 

@@ -58,6 +58,8 @@ record! {
         filled[program] waits: Vec<AgentWait>,
         /// Whether unknown atoms are probed: an agent had that role when the run started
         filled[program] probes: bool,
+        /// Whether a refiner is asked where nothing is left to try: an agent had that role when the run started
+        filled[program] refines: bool,
         /// The question in flight to a judging role
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
@@ -253,6 +255,7 @@ impl Default for Run {
             spent_by_agent: Shared::default(),
             waits: Vec::new(),
             probes: false,
+            refines: false,
             consult: None,
             ratings: Shared::default(),
             judging: None,

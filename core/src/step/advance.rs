@@ -12,7 +12,7 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, probing, reconcile, redirect, replan, run_end,
+    phase, planning, probing, reconcile, redirect, refine, replan, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -102,6 +102,9 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     }
     let mut change = None;
     if dead_end::judge(&facts) == DeadEnd::ChangePlan {
+        if refine::is_awaited(transaction) {
+            return false;
+        }
         change = replan::next_change(transaction, blocked);
         facts.may_change = change.is_some();
     }

@@ -10,6 +10,7 @@ use super::{
     backoff::backoff_ms,
     delivery, gate,
     question::{self, NewQuestion},
+    refine,
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
     usage,
@@ -54,6 +55,9 @@ fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     let is_over = transaction.state.run.status != RunStatus::Running;
     if is_over || asked.atom.is_some() {
         return !is_over && gate::is_asked(transaction, asked);
+    }
+    if asked.role == Role::Refine {
+        return refine::is_asked(transaction, asked);
     }
     let leaf = asked.leaf.as_ref();
     let is_there = leaf.and_then(|leaf| leaf_of(transaction, leaf)).is_some();
@@ -124,6 +128,9 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     transaction.run().settle_consult(&asked, &reported);
     if asked.atom.is_some() {
         return gate::answered(transaction, &asked, end);
+    }
+    if asked.role == Role::Refine {
+        return refine::answered(transaction, &asked, end);
     }
     let leaf = asked
         .leaf

@@ -14,6 +14,9 @@ use crate::{
     state::{Consult, Role},
 };
 
+/// The subject of a question to a refiner, in words.
+pub(super) const ABOUT_CHANGE: &str = "the plan, where nothing is left to try";
+
 /// A question that is put into the state.
 pub(super) struct NewQuestion {
     pub(super) role: Role,
@@ -66,12 +69,15 @@ pub(super) fn about_plan(transaction: &Transaction, step: &AtomId) -> String {
 /// Tells that a question about a plan came to its end.
 pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
     let atom = asked.atom.as_ref();
-    let about = atom.map(|atom| about_plan(transaction, atom));
+    let about = match atom {
+        Some(atom) => about_plan(transaction, atom),
+        None => ABOUT_CHANGE.to_string(),
+    };
     transaction.announce(Event::Consulted {
         consult: asked.id.clone(),
         role: asked.role,
         agent: asked.agent.clone(),
-        about: about.unwrap_or_default(),
+        about,
         ms,
         score: None,
         holds: None,

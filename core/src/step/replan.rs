@@ -19,11 +19,12 @@ use self::place::Proposal;
 use super::{backtrack::BlockCause, transaction::Transaction};
 use crate::{
     event::Event,
+    fragment::delta::AcceptedDelta,
     graph::{
         Graph, Ix,
         active::{self, ActiveGraph},
     },
-    id::AtomId,
+    id::{AgentName, AtomId},
     measure::{
         Measure, MeasureInput,
         granted::{self, Room},
@@ -39,7 +40,7 @@ use crate::{
 /// Grants changes of the plan where a planner is configured, and takes them back where none is. A resume keeps them.
 pub(super) fn grant(transaction: &mut Transaction) {
     let state = &transaction.state;
-    let changes = transaction.session.agents.changes_plans()
+    let changes = changes_plans(transaction)
         && state.objective.constraints.max_replans() > 0
         && !transaction.graph.is_empty();
     let known = state.run.grant.as_ref();
@@ -55,9 +56,14 @@ pub(super) fn grant(transaction: &mut Transaction) {
     transaction.run().grant = grant;
 }
 
-/// Whether a planner may change the plan once more.
+fn changes_plans(transaction: &Transaction) -> bool {
+    let judging = profile::judging(&transaction.state);
+    transaction.session.agents.changes_plans(judging)
+}
+
+/// Whether a planner or a refiner may change the plan once more.
 pub(super) fn may_change(transaction: &Transaction) -> bool {
-    transaction.session.agents.changes_plans()
+    changes_plans(transaction)
         && granted::changes_left(&transaction.state) > 0
         && profile::may_begin_pass(&transaction.state)
 }
@@ -66,7 +72,7 @@ pub(super) fn may_change(transaction: &Transaction) -> bool {
 pub(super) fn are_passes_over(transaction: &Transaction) -> bool {
     let state = &transaction.state;
     let has_steps = transaction.graph.plans().next().is_some();
-    let may_plan = has_steps || transaction.session.agents.changes_plans();
+    let may_plan = has_steps || changes_plans(transaction);
     may_plan && !profile::may_begin_pass(state) && atom::replans_left(state) > 0
 }
 
@@ -87,7 +93,8 @@ enum ChangeOutcome {
 /// failed: then one of them is planned anew in its own place, and the others are next. None where no place would open a
 /// selection, whatever was admitted.
 pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Option<NextChange> {
-    let room = Room::of(measured(transaction)).filter(|_| may_change(transaction))?;
+    let may_plan = transaction.session.agents.has_planner() && may_change(transaction);
+    let room = Room::of(measured(transaction)).filter(|_| may_plan)?;
     let failed = failed(transaction, blocked);
     let because = because(transaction, &failed);
     let (mut refused, mut second) = (None, None);
@@ -140,6 +147,8 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
         reason: because,
         failed,
         refused: String::new(),
+        by: None,
+        atoms: Vec::new(),
         left: 0,
     };
     match outcome {
@@ -155,6 +164,69 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
                     ..entry
                 },
             );
+        }
+    }
+}
+
+/// Tries a refiner's change: one commit.
+///
+/// # Errors
+/// Why it is not admitted. The change is used up all the same.
+pub(super) fn refine(
+    transaction: &mut Transaction,
+    agent: &AgentName,
+    blocked: &BlockCause,
+    delta: Result<AcceptedDelta, String>,
+) -> Result<(), String> {
+    let room = Room::of(measured(transaction)).filter(|_| may_change(transaction));
+    let Some(room) = room else {
+        return Err("no change of the plan is left".to_string());
+    };
+    let failed = failed(transaction, blocked);
+    let mut entry = ReplanEntry {
+        atom: None,
+        place: ReplanPlace::Delta,
+        reason: because(transaction, &failed),
+        failed: names(transaction, &failed),
+        refused: String::new(),
+        by: Some(agent.clone()),
+        atoms: Vec::new(),
+        left: 0,
+    };
+    let admitted = delta.and_then(|delta| {
+        let AcceptedDelta {
+            atoms,
+            added,
+            changed,
+            ..
+        } = delta;
+        entry.atoms = added.into_iter().chain(changed).collect();
+        let proposal = Proposal {
+            step: None,
+            place: ReplanPlace::Delta,
+            atoms,
+        };
+        let admission = admitted(transaction, &room, &proposal)?;
+        match admission.opens_selection {
+            true => Ok((proposal, admission.grant)),
+            false => Err("with it there is still nothing to try".to_string()),
+        }
+    });
+    match admitted {
+        Ok((proposal, grant)) => {
+            take(transaction, proposal, grant, entry);
+            Ok(())
+        }
+        Err(why) => {
+            let open = Measure::open(measured(transaction));
+            if let Ok(grant) = room.admit(&transaction.state, &open) {
+                entry.left = grant.left;
+                transaction.run().grant = Some(grant);
+            }
+            (entry.place, entry.refused) = (ReplanPlace::Nowhere, why.clone());
+            entry.atoms.clear();
+            note(transaction, entry);
+            Err(why)
         }
     }
 }
@@ -241,7 +313,7 @@ fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, e
     run.begin_pass();
     transaction.rebuild();
     transaction.recount_refuted();
-    let (atom, place) = (Some(proposal.step), proposal.place);
+    let (atom, place) = (proposal.step, proposal.place);
     note(
         transaction,
         ReplanEntry {
@@ -259,6 +331,8 @@ fn note(transaction: &mut Transaction, entry: ReplanEntry) {
         place: entry.place,
         because: entry.reason.clone(),
         refused: entry.refused.clone(),
+        by: entry.by.clone(),
+        atoms: entry.atoms.clone(),
         changes_left: entry.left,
     });
     transaction.record(EntryKind::Replan(entry));

@@ -42,7 +42,9 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
-    let probes = transaction.session.agents.in_role(Role::Probe).is_some();
+    let agents = &transaction.session.agents;
+    let probes = agents.in_role(Role::Probe).is_some();
+    let refines = agents.refines(profile::judging(&transaction.state));
     let notebook = transaction.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
@@ -50,6 +52,7 @@ pub(super) fn started(
     let continued = notebook.in_flight.iter_mut().filter(goes_on);
     continued.for_each(|intent| intent.epoch = epoch);
     notebook.probes = probes;
+    notebook.refines = refines;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {

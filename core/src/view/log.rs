@@ -261,6 +261,8 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             place: replan.place,
             because: replan.reason.clone(),
             refused: replan.refused.clone(),
+            by: replan.by.clone(),
+            atoms: replan.atoms.clone(),
             changes_left: replan.left,
         },
         EntryKind::Probe(probe) => Event::Probed {

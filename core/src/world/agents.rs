@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use crate::{
     id::{AgentName, AtomId},
-    state::Role,
+    state::{JudgingLevel, Role},
 };
 
 /// The agents of a loop. An atom without one is done by an action, or by nobody.
@@ -12,8 +12,8 @@ use crate::{
 pub struct AgentTable {
     by_role: BTreeMap<Role, AgentName>,
     by_atom: BTreeMap<AtomId, AgentName>,
-    /// Whether planners may change the plan: an agent is configured for that role, and not only a worker.
-    changes_plans: bool,
+    /// Whether an agent is configured for the role of a planner, and not only a worker.
+    has_planner: bool,
     /// Whether an agent tells its cost, as far as that is known.
     tells_cost: BTreeMap<AgentName, bool>,
 }
@@ -26,12 +26,22 @@ impl AgentTable {
     /// Has an agent of its own do what planners do.
     pub fn set_planner(&mut self, agent: AgentName) {
         self.set(Role::Planner, agent);
-        self.changes_plans = true;
+        self.has_planner = true;
     }
 
-    /// Whether planners may change the plan.
-    pub fn changes_plans(&self) -> bool {
-        self.changes_plans
+    /// Whether the plan may be changed where nothing is left to try: by a planner or by a refiner.
+    pub fn changes_plans(&self, judging: JudgingLevel) -> bool {
+        self.has_planner || self.refines(judging)
+    }
+
+    /// Whether a refiner is asked at that level.
+    pub fn refines(&self, judging: JudgingLevel) -> bool {
+        judging != JudgingLevel::Off && self.in_role(Role::Refine).is_some()
+    }
+
+    /// Whether an agent of its own plans.
+    pub fn has_planner(&self) -> bool {
+        self.has_planner
     }
 
     /// An agent for one atom alone.

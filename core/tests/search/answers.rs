@@ -7,7 +7,7 @@ use descent_core::{
     doc,
     event::{ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::{Consult, Intent, ResultCommit},
+    state::{Consult, Intent, ResultCommit, Role},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::World,
 };
@@ -46,6 +46,7 @@ impl Sim<'_> {
                     dropped,
                 }
             }
+            Work::Consult(consult) if consult.role == Role::Refine => self.refinement(&consult),
             Work::Consult(consult) => self.opinion(&consult),
             Work::Learn(commit) => Input::Learned {
                 tree: self.tree_of(commit.as_str()),
@@ -121,6 +122,8 @@ impl Sim<'_> {
                 answer,
                 usage: Default::default(),
                 duration_ms: 1,
+                facts: Default::default(),
+                shell_faults: Vec::new(),
             }),
         }
     }

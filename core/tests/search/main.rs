@@ -19,6 +19,7 @@ mod phases;
 mod planners;
 mod planning;
 mod random;
+mod refiners;
 mod replan;
 mod rng;
 mod sim;

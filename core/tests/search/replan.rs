@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The number of attempts, and the most that was told.
-fn told(events: &[Event]) -> (u64, u64, u64, u64) {
+pub(crate) fn told(events: &[Event]) -> (u64, u64, u64, u64) {
     let mut told = None;
     for event in events {
         if let Event::RunStarted {
@@ -26,9 +26,11 @@ fn told(events: &[Event]) -> (u64, u64, u64, u64) {
             ..
         } = event
         {
-            let number = |text: &str| text.parse::<u64>().expect("a number");
+            // More than fits is more than is ever reached.
+            let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
             let each = attempts_a_change.as_deref().map_or(0, number);
-            let all = number(attempts_left) + u64::from(changes_left.unwrap_or(0)) * each;
+            let changes = u64::from(changes_left.unwrap_or(0)).saturating_mul(each);
+            let all = number(attempts_left).saturating_add(changes);
             told = told.or(Some((all, number(starts_left))));
         }
     }
@@ -43,7 +45,7 @@ fn told(events: &[Event]) -> (u64, u64, u64, u64) {
     (ended.count() as u64, attempts, begun.count() as u64, starts)
 }
 
-fn reason(sim: &Sim<'_>) -> Option<Reason> {
+pub(crate) fn reason(sim: &Sim<'_>) -> Option<Reason> {
     let result = sim.world.state.run.last_result.as_ref()?;
     result.data.reason
 }

@@ -3,25 +3,24 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    sync::Arc,
 };
 
 use descent_core::{
     desired,
     event::{Event, Input, Leftovers, Merge, Observation, Outcome},
     graph::validate,
-    id::{AgentName, AtomId, Lineage, RequestId, RunId, UnixMillis},
+    id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
-        Request, Role, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
+        Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
     verdict::CommandEnd,
-    world::{AgentTable, Session, World, trail_limits::TrailLimits},
+    world::{Session, World, trail_limits::TrailLimits},
 };
 
-use super::{model::Model, planners::Planner, rng::Rng};
+use super::{model::Model, planners::Planner, refiners::Refiner, rng::Rng};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,6 +60,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) judges: bool,
     /// Who plans where nothing is left to try; without one no planner is configured.
     pub(crate) planner: Option<Planner>,
+    /// Who is asked for a change of the plan before.
+    pub(crate) refiner: Option<Refiner>,
     pub(crate) now: u64,
     /// Active time of a wait that is not reported yet.
     passed_ms: u64,
@@ -110,6 +111,7 @@ impl<'m> Sim<'m> {
             slots,
             judges: false,
             planner: None,
+            refiner: None,
             now: 1_700_000_000_000,
             passed_ms: 0,
             is_clock_set: false,
@@ -129,33 +131,6 @@ impl<'m> Sim<'m> {
             asked: BTreeSet::new(),
             last_measure: None,
         }
-    }
-
-    /// Has that planner change the plan.
-    pub(crate) fn with_planner(mut self, planner: Planner) -> Self {
-        self.planner = Some(planner);
-        self.session = self.new_session();
-        self
-    }
-
-    /// Has an agent look at each plan, where the constraints ask for it.
-    pub(crate) fn with_judge(mut self) -> Self {
-        self.judges = true;
-        self.session = self.new_session();
-        self
-    }
-
-    fn new_session(&self) -> Session {
-        let mut session = session(self.slots, self.faults);
-        let mut agents = AgentTable::default();
-        if self.planner.is_some() {
-            agents.set_planner(AgentName::from("planner"));
-        }
-        if self.judges {
-            agents.set(Role::Validate, AgentName::from("judge"));
-        }
-        session.agents = Arc::new(agents);
-        session
     }
 
     /// Runs from the start to the end of a run; gives the word of its ending.
@@ -460,7 +435,7 @@ impl<'m> Sim<'m> {
 }
 
 /// If every commit is read back, the trail is shortened at once.
-fn session(slots: u32, faults: Faults) -> Session {
+pub(crate) fn session(slots: u32, faults: Faults) -> Session {
     let mut session = Session::new(slots);
     if faults.reads_back {
         session.trail_limits = TrailLimits {

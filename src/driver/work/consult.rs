@@ -2,11 +2,15 @@
 //!
 //! Not here: which question, and what an answer means (the core).
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
     doc,
-    event::{ConsultEnd, Input, Outcome},
+    event::{ConsultAnswer, ConsultEnd, Input, Outcome},
+    fragment::delta,
     id::{AtomId, AttemptId},
     prompt::{self, RatedDifference, RatingInputs},
     rating,
@@ -16,7 +20,7 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::has_room;
+use super::{has_room, thinking::DeltaLook};
 use crate::{
     agent::{self, QUESTION_SLOT, QuestionForm, QuestionJob},
     clock::Clock,
@@ -123,12 +127,13 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     let (workspaces, commit) = (c.workspaces.clone(), c.consult.commit.clone());
     let made =
         blocking(move || workspaces.for_checks(Checkout::Consult, commit.as_ref())).await??;
-    let Some(PutQuestion { prompt, form }) = question(c).await? else {
+    let Some(PutQuestion { prompt, form }) = question(c, &made.path).await? else {
         return Ok(None);
     };
     let maker = c
         .agents
         .maker(&c.intent, false, &c.environment, QUESTION_SLOT)?;
+    let tree = made.path.clone();
     let job = QuestionJob {
         intent: &c.intent,
         prompt: &prompt,
@@ -144,18 +149,26 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     [&job.cwd, &job.dir]
         .into_iter()
         .try_for_each(|at| has_room(at))?;
-    let Some(outcome) = agent::make(job.into(), cancel).await? else {
+    let Some(mut outcome) = agent::make(job.into(), cancel).await? else {
         return Ok(None);
     };
+    if c.consult.role == Role::Refine
+        && let ConsultAnswer::Value(node) = agent::answer_of(&outcome)
+    {
+        let look = look_at(c, &tree);
+        outcome.facts = look.facts(&node);
+        outcome.shell_faults = look.shell_faults(&node);
+    }
     let (dir, intent, kept) = (c.dir.clone(), c.intent.clone(), outcome.clone());
     blocking(move || agent::record(&dir, &intent, &kept, true)).await??;
     Ok(Some(outcome))
 }
 
 /// The question by its role; `None` if its subject is no more.
-async fn question(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
+async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
     match c.consult.role {
         Role::Validate => Ok(of_plan(c)),
+        Role::Refine => Ok(Some(of_change(c, tree))),
         _ => of_leaf(c).await,
     }
 }
@@ -178,6 +191,33 @@ fn of_plan(c: &Consulting) -> Option<PutQuestion> {
             fault: Arc::new(fault),
         },
     })
+}
+
+/// A change of the plan, looked at in the tree in which it would be carried out.
+fn of_change(c: &Consulting, tree: &Path) -> PutQuestion {
+    let look = look_at(c, tree);
+    let fault = move |object: &str| {
+        let node = validation::read_text(object);
+        node.and_then(|node| look.fault(&node)).err()
+    };
+    PutQuestion {
+        prompt: prompt::refining(&c.world, c.clock.now()),
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: delta::schema(),
+            fault: Arc::new(fault),
+        },
+    }
+}
+
+fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
+    DeltaLook {
+        world: c.world.clone(),
+        consult: c.consult.id.clone(),
+        tree: tree.to_owned(),
+        path: c.environment.path(),
+        has_worker: c.agents.has_worker(),
+    }
 }
 
 async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
@@ -235,6 +275,8 @@ fn end_of(outcome: Outcome) -> ConsultEnd {
     ConsultEnd {
         usage: outcome.usage.clone(),
         duration_ms: outcome.duration_ms,
+        facts: outcome.facts.clone(),
+        shell_faults: outcome.shell_faults.clone(),
         answer: agent::answer_of(&outcome),
     }
 }

@@ -3,10 +3,17 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use descent_core::{
+    doc::Node,
     event::Outcome,
-    finding, fragment,
+    finding,
+    fragment::{
+        self,
+        delta::{self, DeltaRequest},
+    },
+    id::ConsultId,
     judging::{PlanFacts, PlanQuestions},
-    state::{Constraints, Role},
+    state::{Constraints, Role, check::Pattern},
+    world::World,
 };
 
 use super::Attempting;
@@ -75,13 +82,67 @@ pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
 
 /// Faults of a plan that the core cannot see.
 pub(super) fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
-    let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
-    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
     let without = match has_worker {
         true => Vec::new(),
         false => fragment::without_action(outcome),
     };
+    unseen(&fragment::patterns(outcome), without)
+}
+
+fn unseen(patterns: &[Pattern], without_action: Vec<String>) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(patterns).into_iter();
+    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
     let what = "it has no `action`, and there is no worker to do it";
-    let nobody = without.into_iter().map(|at| (at, what.to_owned()));
+    let nobody = without_action.into_iter().map(|at| (at, what.to_owned()));
     patterns.chain(nobody).collect()
+}
+
+/// A refiner's change beside the plan that it changes, and the place in which it would be carried out.
+pub(super) struct DeltaLook {
+    pub(super) world: World,
+    pub(super) consult: ConsultId,
+    pub(super) tree: PathBuf,
+    pub(super) path: OsString,
+    pub(super) has_worker: bool,
+}
+
+impl DeltaLook {
+    fn request(&self) -> DeltaRequest<'_> {
+        DeltaRequest {
+            state: &self.world.state,
+            graph: &self.world.graph,
+            consult: &self.consult,
+        }
+    }
+
+    pub(super) fn facts(&self, answer: &Node) -> PlanFacts {
+        let place = PlanPlace {
+            project: &self.tree,
+            path: &self.path,
+            constraints: &self.world.state.objective.constraints,
+        };
+        place.facts(delta::questions(self.request(), answer))
+    }
+
+    pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
+        let without = match self.has_worker {
+            true => Vec::new(),
+            false => delta::without_action(self.request(), answer),
+        };
+        unseen(&delta::patterns(self.request(), answer), without)
+    }
+
+    /// # Errors
+    /// What keeps an answer from being a change, in words to mend it by.
+    pub(super) fn fault(&self, answer: &Node) -> Result<(), String> {
+        let judged = delta::judge(self.request(), answer, &self.facts(answer));
+        let mut faults = judged.err().unwrap_or_default();
+        let unseen = self.shell_faults(answer);
+        faults.extend(fragment::faults_of_shell(&unseen));
+        let lines: Vec<String> = faults.iter().map(fragment::line).collect();
+        match lines.is_empty() {
+            true => Ok(()),
+            false => Err(lines.join("; ")),
+        }
+    }
 }

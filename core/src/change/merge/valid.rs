@@ -3,45 +3,32 @@
 //!
 //! Invariant: the outcome is valid if ours is. Everything that the edit had to give up for it is reported.
 
-use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, string::ToString, sync::Arc};
 
 use super::{MergeOutcome, Sides, tree::Trees};
 use crate::{
-    doc::{self, Fault, Node},
+    doc,
     graph::validate,
     id::AtomId,
     state::{Atom, Body, State},
 };
 
 pub(super) fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
-    if faults(&merged.state).is_empty() {
+    if validate::check_made(&merged.state).is_empty() {
         return;
     }
     put_back(sides, trees, merged);
-    if faults(&merged.state).is_empty() {
+    if validate::check_made(&merged.state).is_empty() {
         return;
     }
     structure_of_ours(sides, trees, &mut merged.state);
-    if faults(&merged.state).is_empty() {
+    if validate::check_made(&merged.state).is_empty() {
         return;
     }
     graph_of_ours(sides, trees, merged);
-    if !faults(&merged.state).is_empty() {
+    if !validate::check_made(&merged.state).is_empty() {
         limits_of_ours(sides, trees, &mut merged.state);
     }
-}
-
-fn faults(state: &State) -> Vec<Fault> {
-    let atoms = state.atoms.keys().map(|id| (id.as_str(), Node::null()));
-    // Every binding of a state that was read has its atom.
-    let of = || Node::object(Vec::from([("of", Node::null())]));
-    let bindings = state.bindings.keys().map(|id| (id.as_str(), of()));
-    let atoms = Node::object(Vec::from([("atoms", Node::object(atoms.collect()))]));
-    let root = Node::object(Vec::from([
-        ("work_graph", atoms),
-        ("bindings", Node::object(bindings.collect())),
-    ]));
-    validate::check(state, &root)
 }
 
 /// Brings back an atom that one side took out and the other came to need.

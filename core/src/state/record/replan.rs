@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    id::AtomId,
+    id::{AgentName, AtomId},
     state::table::{record, words},
 };
 
@@ -16,6 +16,10 @@ record! {
         always place: ReplanPlace = ReplanPlace::Nowhere,
         always reason: String,
         always failed: Vec<AtomId>,
+        /// The refiner that proposed it, where one was asked
+        optional by: AgentName,
+        /// The tasks that it added or changed
+        filled atoms: Vec<AtomId>,
         /// The reason why no change was admitted
         filled refused: String,
         /// Changes that may still be tried
@@ -34,6 +38,8 @@ words! {
         Round = "round",
         /// After all else
         Root = "root",
+        /// Tasks are added or changed, where a refiner says so
+        Delta = "delta",
         /// Nowhere: nothing was admitted
         Nowhere = "nowhere",
     }

@@ -39,7 +39,8 @@ pub(super) enum Place {
 /// The atoms that a change adds or replaces.
 #[derive(Debug)]
 pub(super) struct Proposal {
-    pub(super) step: AtomId,
+    /// The step that plans anew; a refiner's change has none.
+    pub(super) step: Option<AtomId>,
     pub(super) place: ReplanPlace,
     pub(super) atoms: BTreeMap<AtomId, Atom>,
 }
@@ -102,7 +103,7 @@ impl Place {
                 let plan = placed(because, title, atoms, None);
                 let atoms = BTreeMap::from([(step.clone(), plan), (id.clone(), atom)]);
                 has_depth(depth).then_some(Proposal {
-                    step,
+                    step: Some(step),
                     place: ReplanPlace::Choice,
                     atoms,
                 })
@@ -113,7 +114,7 @@ impl Place {
                 let plan = in_place_of(was, because, atoms)?;
                 let atoms = BTreeMap::from([(id.clone(), plan)]);
                 has_depth(graph.above(x).count()).then(|| Proposal {
-                    step: id.clone(),
+                    step: Some(id.clone()),
                     place: ReplanPlace::Atom,
                     atoms,
                 })
@@ -125,7 +126,7 @@ impl Place {
                 let roots = graph.roots().iter().map(|root| graph.id(*root).clone());
                 plan.depends_on = roots.collect();
                 has_depth(0).then(|| Proposal {
-                    step: step.clone(),
+                    step: Some(step.clone()),
                     place: ReplanPlace::Root,
                     atoms: BTreeMap::from([(step, plan)]),
                 })
@@ -139,8 +140,8 @@ impl Place {
 fn grants(transaction: &Transaction) -> Vec<u32> {
     let graph = &transaction.graph;
     let constraints = &transaction.state.objective.constraints;
-    let planned = graph.atoms().filter(|x| graph.planned_by(*x).is_some());
-    let planned = u32::try_from(planned.count()).unwrap_or(u32::MAX);
+    let planned = graph.planned(&transaction.state);
+    let planned = u32::try_from(planned).unwrap_or(u32::MAX);
     let left = constraints.max_planned_atoms().saturating_sub(planned);
     let most = constraints.max_fragment_atoms().min(left);
     let smaller = GRANTS.into_iter().filter(|atoms| *atoms < most);
@@ -242,7 +243,7 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
         .filter(|end| !matches!(end, TryEnd::Failed(_)));
     plan.task.status = crate::state::AtomStatus::Pending;
     Some(Proposal {
-        step: id.clone(),
+        step: Some(id.clone()),
         place: ReplanPlace::Round,
         atoms: BTreeMap::from([(id.clone(), atom)]),
     })

@@ -13,7 +13,7 @@ use super::super::{ChoiceView, choices, log::failed_checks};
 use crate::{
     event::ChoiceChange,
     fingerprint,
-    id::{AtomId, AttemptId, Digest},
+    id::{AgentName, AtomId, AttemptId, Digest},
     state::{
         Entry, EntryKind, FailureClass, PhaseLimit,
         record::{Choices, FailureEntry, ReplanPlace},
@@ -121,6 +121,12 @@ pub struct PlanChangeReport {
     pub failed: Vec<AtomId>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub refused: String,
+    /// The refiner that proposed it, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentName>,
+    /// The tasks that it added or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub atoms: Vec<AtomId>,
     /// Changes that may still be tried.
     pub left: u32,
 }
@@ -179,6 +185,8 @@ fn add(tried: &mut TriedReport, entry: &Entry) {
             reason: one.reason.clone(),
             failed: one.failed.clone(),
             refused: one.refused.clone(),
+            by: one.by.clone(),
+            atoms: one.atoms.clone(),
             left: one.left,
         }),
         EntryKind::Drop(one) => tried.dropped.push(DroppedReport {

@@ -1,0 +1,227 @@
+//! Turns a refiner's answer into changes of a plan that stands, or refuses it with all its faults (contract §9.29).
+//!
+//! Invariant: it adds tasks under ids that the program makes, and changes only pending or blocked tasks that a planner
+//! made. It is taken whole or not at all. Not here: what it would open (`step/replan`).
+
+mod actions;
+
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+use self::actions::Actions;
+use super::form;
+use crate::{
+    doc::{self, Fault, Node},
+    graph::{Graph, Ix, NodeKind, validate},
+    id::{AtomId, ConsultId, Digest},
+    judging::{self, JudgedPlan, PlanFacts, PlanQuestions},
+    plan, profile,
+    state::{Atom, AtomStatus, Body, JudgingLevel, Severity, State, TryEnd, check::Pattern},
+};
+
+/// How often planners may change one task.
+pub const REFINEMENTS_MAX: u32 = 3;
+/// The state that a refiner's answer changes.
+#[derive(Debug, Clone, Copy)]
+pub struct DeltaRequest<'a> {
+    pub state: &'a State,
+    pub graph: &'a Graph,
+    /// The question that is answered.
+    pub consult: &'a ConsultId,
+}
+
+/// A valid delta.
+#[derive(Debug)]
+pub struct AcceptedDelta {
+    /// The atoms that are new or other than before.
+    pub atoms: BTreeMap<AtomId, Atom>,
+    pub added: Vec<AtomId>,
+    pub changed: Vec<AtomId>,
+    pub reasoning: String,
+    pub digest: Digest,
+}
+
+/// The JSON Schema of a delta.
+pub fn schema() -> String {
+    let definitions = plan::definitions(None, "");
+    let changes = r##"{"type":"object","minProperties":1,"properties":{"description":{"type":"string"},"depends_on":{"type":"array","items":{"type":"string"}},"action":{"type":"object"},"checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},"needs":{"type":"array","items":{"type":"string"}},"provides":{"type":"array","items":{"type":"string"}},"timeout":{"type":"string"}},"additionalProperties":false}"##;
+    format!(
+        r##"{{"type":"object","required":["actions"],"additionalProperties":false,"properties":{{"reasoning":{{"type":"string"}},"actions":{{"type":"array","items":{{"type":"object","required":["type"],"additionalProperties":false,"properties":{{"type":{{"enum":["step_add","step_modify"]}},"target":{{"type":"string"}},"atoms":{{"type":"object","additionalProperties":{{"$ref":"#/$defs/atom"}}}},"changes":{changes},"reason":{{"type":"string"}}}}}}}}}},{definitions}}}"##
+    )
+}
+
+/// Whether a delta may change this task, or why not.
+///
+/// # Errors
+/// The reason, in words that follow the id of the atom.
+pub fn may_change(state: &State, graph: &Graph, x: Ix) -> Result<(), &'static str> {
+    let id = graph.id(x);
+    let Some(atom) = state.atom(id) else {
+        return Err("is no atom of the plan");
+    };
+    let Body::Task(task) = &atom.body else {
+        return Err("is no task");
+    };
+    if graph.planned_by(x).is_none() && !atom.is_added_by_delta() {
+        return Err("was written by a person");
+    }
+    let is_parked = |end: &TryEnd| matches!(end, TryEnd::Parked(_));
+    let mut ends = task.tries.iter().filter_map(|tried| tried.ended.as_ref());
+    if state.bindings.contains_key(id) || ends.any(is_parked) {
+        return Err("is solved");
+    }
+    if state.run.in_flight.iter().any(|intent| intent.atom == *id) {
+        return Err("is in flight");
+    }
+    if task.refined >= REFINEMENTS_MAX {
+        return Err("was changed as often as is allowed");
+    }
+    match &task.status {
+        _ if !task.spec.effect.is_in_tree() => Err("has an effect outside"),
+        AtomStatus::Pending | AtomStatus::Invalid(_) => Ok(()),
+        AtomStatus::Failed => Err("failed for good"),
+        AtomStatus::NeedsGuidance | AtomStatus::InDoubt(_) => Err("waits for a person"),
+    }
+}
+
+/// Whether a delta may add a choice to this group.
+pub fn may_grow(graph: &Graph, group: Ix) -> bool {
+    // A fragment may be resolved in no more ways than its step was granted.
+    graph.vertex(group).kind == NodeKind::Any && graph.planned_by(group).is_none()
+}
+
+/// The questions to the machine about an answer, before it is judged.
+pub fn questions(asked: DeltaRequest<'_>, answer: &Node) -> PlanQuestions {
+    let read = Actions::of(asked, answer).read;
+    judging::questions(read.atoms.values().filter_map(Atom::task))
+}
+
+/// The patterns in an answer, for the shell to compile.
+pub fn patterns(asked: DeltaRequest<'_>, answer: &Node) -> Vec<Pattern> {
+    let mut patterns = Actions::of(asked, answer).read.patterns;
+    for pattern in &mut patterns {
+        pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
+    }
+    patterns
+}
+
+/// The places of new tasks without an action: only a worker could do them.
+pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
+    let actions = Actions::of(asked, answer);
+    let has_none = |id: &&AtomId| {
+        let task = actions.read.atoms.get(*id).and_then(Atom::task);
+        task.is_some_and(|task| task.spec.action.is_none())
+    };
+    let listed = actions.new.iter().chain(actions.changed.keys());
+    let at = listed
+        .filter(has_none)
+        .map(|id| doc::pointer_push("/atoms", id.as_str()));
+    at.collect()
+}
+
+/// # Errors
+/// All its faults: no delta, one that does not fit, or one that the rules refuse.
+pub fn judge(
+    asked: DeltaRequest<'_>,
+    answer: &Node,
+    facts: &PlanFacts,
+) -> Result<AcceptedDelta, Vec<Fault>> {
+    let mut actions = Actions::of(asked, answer);
+    if !actions.faults.is_empty() {
+        return Err(actions.faults);
+    }
+    let names = actions.names(asked);
+    let mut taken = AcceptedDelta {
+        atoms: BTreeMap::new(),
+        added: names.values().cloned().collect(),
+        changed: actions.changed.keys().cloned().collect(),
+        reasoning: actions.reasoning(answer),
+        digest: digest(answer),
+    };
+    actions.changed(asked, &names, &mut taken);
+    actions.added(asked, &names, &mut taken);
+    if !actions.faults.is_empty() {
+        return Err(actions.faults);
+    }
+    let faults = whole(asked, &taken, &names, facts);
+    match faults.is_empty() {
+        true => Ok(taken),
+        false => Err(faults),
+    }
+}
+
+/// The digest of the actions: the same delta is not tried twice.
+fn digest(answer: &Node) -> Digest {
+    let bare = |node: &Node| node.filtered(|key, _| key != "reason");
+    let actions = answer.get("actions").and_then(Node::as_array);
+    let actions = actions.unwrap_or_default().iter().map(bare).collect();
+    Digest::of(doc::canonical(&Node::array(actions)).as_bytes())
+}
+
+/// The faults of the whole plan after the delta: what does not hang together, what is too much, what the rules refuse.
+fn whole(
+    asked: DeltaRequest<'_>,
+    taken: &AcceptedDelta,
+    names: &BTreeMap<AtomId, AtomId>,
+    facts: &PlanFacts,
+) -> Vec<Fault> {
+    let mut state = asked.state.clone();
+    for (id, atom) in &taken.atoms {
+        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
+    }
+    let mut faults = validate::check_made(&state);
+    for fault in &mut faults {
+        fault.pointer = as_proposed(form::own_pointer(&fault.pointer), names);
+    }
+    let constraints = &asked.state.objective.constraints;
+    let of_all = u64::from(constraints.max_planned_atoms());
+    let (before, new) = (asked.graph.planned(asked.state), taken.added.len());
+    if before + new as u64 > of_all || new > constraints.max_fragment_atoms() as usize {
+        let message = format!(
+            "{new} tasks after {before} that were planned before: the limits are {} and {of_all}",
+            constraints.max_fragment_atoms()
+        );
+        let hint = Some("change less");
+        faults.push(form::fault("too-many-atoms", "/actions", message, hint));
+    }
+    if !faults.is_empty() || profile::judging(asked.state) == JudgingLevel::Off {
+        return faults;
+    }
+    let graph = Graph::of(&state);
+    let plan = JudgedPlan {
+        state: &state,
+        graph: &graph,
+        atoms: touched(&graph, taken),
+        facts,
+        failed: BTreeSet::new(),
+        has_target: false,
+    };
+    let issues = judging::judge(&plan);
+    let heavy = issues.iter().filter(|one| one.severity == Severity::High);
+    heavy
+        .map(|issue| super::judged::fault(issue, names))
+        .collect()
+}
+
+/// The place under the id that the answer gave.
+fn as_proposed(pointer: &str, names: &BTreeMap<AtomId, AtomId>) -> String {
+    let Some(rest) = pointer.strip_prefix("/atoms/") else {
+        return pointer.to_owned();
+    };
+    let (id, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut names = names.iter();
+    let proposed = names.find(|(_, own)| own.as_str() == id);
+    let id = proposed.map_or(id, |(proposed, _)| proposed.as_str());
+    doc::pointer_push("/atoms", id) + rest
+}
+
+fn touched(graph: &Graph, taken: &AcceptedDelta) -> BTreeSet<Ix> {
+    let ids = taken.added.iter().chain(&taken.changed);
+    ids.filter_map(|id| graph.ix(id)).collect()
+}

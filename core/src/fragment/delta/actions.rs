@@ -1,0 +1,347 @@
+//! The actions of a refiner's answer: taken apart, read like a plan, and made into atoms.
+//!
+//! Not here: what a delta may touch, and what the whole plan says to it (`delta`).
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{AcceptedDelta, DeltaRequest, may_change, may_grow};
+use crate::{
+    doc::{self, Fault, Node},
+    fragment::{
+        derived,
+        form::{self, fault},
+        plan_of,
+    },
+    id::AtomId,
+    plan::{self, PlanReading},
+    state::{Atom, AtomStatus, Body, Extra, fields::Writer},
+};
+
+/// Actions of one answer.
+const ACTIONS_MAX: usize = 20;
+/// Characters kept of the reasons.
+const REASON_CHARS_MAX: usize = 600;
+/// Keys that a change may give.
+const CHANGES: [&str; 8] = [
+    "description",
+    "depends_on",
+    "action",
+    "checks",
+    "touches",
+    "needs",
+    "provides",
+    "timeout",
+];
+/// Keys that stay as they are in a task that is changed.
+const KEPT: [&str; 2] = ["effect", "output_schema"];
+
+/// An answer taken apart.
+pub(super) struct Actions {
+    /// New and changed tasks as they would be, by the ids of the answer.
+    pub(super) read: PlanReading,
+    /// The group that a new task is a choice of.
+    choice_of: BTreeMap<AtomId, AtomId>,
+    /// New tasks, in the order in which they were written.
+    pub(super) new: Vec<AtomId>,
+    /// Changed tasks, each with its place in the answer.
+    pub(super) changed: BTreeMap<AtomId, String>,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl Actions {
+    pub(super) fn of(asked: DeltaRequest<'_>, answer: &Node) -> Self {
+        let mut actions = Self {
+            read: PlanReading::default(),
+            choice_of: BTreeMap::new(),
+            new: Vec::new(),
+            changed: BTreeMap::new(),
+            faults: Vec::new(),
+        };
+        let mut atoms = Vec::new();
+        for (at, action) in actions.listed(answer) {
+            match action.get("type").and_then(Node::as_str) {
+                Some("step_add") => actions.add(asked, action, &at, &mut atoms),
+                Some("step_modify") => actions.modify(asked, action, &at, &mut atoms),
+                other => {
+                    let said = other.unwrap_or("none");
+                    let message = format!("`{said}` is no type of an action");
+                    let hint = Some("it is `step_add` or `step_modify`");
+                    actions
+                        .faults
+                        .push(fault("unknown-action", &at, message, hint));
+                }
+            }
+        }
+        if actions.faults.is_empty() {
+            actions.read(asked, atoms);
+        }
+        actions
+    }
+
+    /// The actions with their places.
+    fn listed<'n>(&mut self, answer: &'n Node) -> Vec<(String, &'n Node)> {
+        for member in answer.as_object().unwrap_or_default() {
+            if !matches!(member.key.as_str(), "reasoning" | "actions") {
+                let at = doc::pointer_push("", &member.key);
+                let message = format!("unknown key `{}`", member.key);
+                self.faults.push(fault("unknown-key", &at, message, None));
+            }
+        }
+        let list = answer.get("actions").and_then(Node::as_array);
+        let list = list.unwrap_or_default();
+        if list.is_empty() || list.len() > ACTIONS_MAX {
+            let message = format!("`actions` is a list of 1 to {ACTIONS_MAX} actions");
+            self.faults
+                .push(fault("no-actions", "/actions", message, None));
+            return Vec::new();
+        }
+        let at = |n: usize| format!("/actions/{n}");
+        let all = list.iter().enumerate();
+        all.map(|(n, action)| (at(n), action)).collect()
+    }
+
+    fn keys(&mut self, action: &Node, at: &str, known: &[&str]) {
+        for member in action.as_object().unwrap_or_default() {
+            if !known.contains(&member.key.as_str()) {
+                let at = doc::pointer_push(at, &member.key);
+                let message = format!("unknown key `{}`", member.key);
+                let hint = doc::suggest(&member.key, known.iter().copied());
+                let hint = hint.map(|near| format!("did you mean `{near}`?"));
+                self.faults
+                    .push(fault("unknown-key", &at, message, hint.as_deref()));
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        asked: DeltaRequest<'_>,
+        action: &Node,
+        at: &str,
+        atoms: &mut Vec<(String, Node)>,
+    ) {
+        self.keys(action, at, &["type", "target", "atoms", "reason"]);
+        let at = doc::pointer_push(at, "atoms");
+        let new = action.get("atoms");
+        let Some(members) = new.and_then(Node::as_object).filter(|all| !all.is_empty()) else {
+            let message = "`atoms` is an object with the new tasks by their ids".to_owned();
+            self.faults.push(fault("missing-key", &at, message, None));
+            return;
+        };
+        let persons = form::PERSONS;
+        self.faults
+            .extend(new.map_or_else(Vec::new, |new| plan::keys_of_others(new, &at, persons)));
+        for member in members {
+            let id = AtomId::new(&*member.key);
+            let is_known = asked.state.atom(&id).is_some() || self.new.contains(&id);
+            if is_known {
+                let at = doc::pointer_push(&at, &member.key);
+                let message = format!("`{id}` is there already");
+                let hint = Some("give a new task another id, or change this one by `step_modify`");
+                self.faults.push(fault("same-id", &at, message, hint));
+            }
+            self.new.push(id);
+            atoms.push((member.key.to_string(), member.node.clone()));
+        }
+        let Some(target) = action.get("target") else {
+            return;
+        };
+        let group = AtomId::new(target.as_str().unwrap_or_default());
+        let may_grow = asked
+            .graph
+            .ix(&group)
+            .is_some_and(|x| may_grow(asked.graph, x));
+        if !may_grow || members.len() != 1 {
+            let message = match may_grow {
+                true => format!("a choice of `{group}` is one task"),
+                false => format!("`{group}` is no group that may get a choice"),
+            };
+            self.faults.push(fault("no-group", &at, message, None));
+            return;
+        }
+        self.choice_of.insert(AtomId::new(&*members[0].key), group);
+    }
+
+    fn modify(
+        &mut self,
+        asked: DeltaRequest<'_>,
+        action: &Node,
+        at: &str,
+        atoms: &mut Vec<(String, Node)>,
+    ) {
+        self.keys(action, at, &["type", "target", "changes", "reason"]);
+        let target = action.get("target").and_then(Node::as_str);
+        let id = AtomId::new(target.unwrap_or_default());
+        let known = asked.graph.ix(&id).ok_or("is no atom of the plan");
+        let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
+        let refused = match self.changed.contains_key(&id) {
+            true => Err("is changed twice"),
+            false => refused,
+        };
+        if let Err(why) = refused {
+            let at = doc::pointer_push(at, "target");
+            let hint = Some("change a pending or blocked task that a planner made, or add tasks");
+            self.faults
+                .push(fault("not-to-change", &at, format!("`{id}` {why}"), hint));
+            return;
+        }
+        let at = doc::pointer_push(at, "changes");
+        let changes = action.get("changes").and_then(Node::as_object);
+        let Some(changes) = changes.filter(|all| !all.is_empty()) else {
+            let message = "`changes` is an object with what shall be other".to_owned();
+            self.faults.push(fault("missing-key", &at, message, None));
+            return;
+        };
+        if let Some(node) = action.get("changes") {
+            self.keys(node, &at, &CHANGES);
+        }
+        let Some(was) = asked.state.atom(&id) else {
+            return;
+        };
+        let gives = |key: &str| changes.iter().any(|one| one.key == key);
+        let was = was.node();
+        let stays = was.as_object().unwrap_or_default().iter().filter(|one| {
+            let key = one.key.as_str();
+            (CHANGES.contains(&key) || KEPT.contains(&key)) && !gives(key)
+        });
+        let members = stays.chain(changes.iter().filter(|one| !one.node.is_null()));
+        let members = members.map(|one| (one.key.to_string(), one.node.clone()));
+        atoms.push((id.to_string(), Node::object(members.collect())));
+        self.changed.insert(id, at);
+    }
+
+    /// Reads the tasks like those of a plan.
+    fn read(&mut self, asked: DeltaRequest<'_>, atoms: Vec<(String, Node)>) {
+        self.read = plan_of(&Node::object(atoms));
+        let read = &mut self.read;
+        let mut faults = core::mem::take(&mut read.faults);
+        // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
+        faults.append(&mut read.warnings);
+        let all = read.atoms.iter();
+        faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, asked.state)));
+        for (id, atom) in &read.atoms {
+            let is_listed = self.new.contains(id) || self.changed.contains_key(id);
+            if !is_listed || !matches!(atom.body, Body::Task(_)) {
+                let at = doc::pointer_push("/atoms", id.as_str());
+                let message = format!("`{id}` is no task");
+                let hint = Some("write the tasks out: groups and planning steps stand as they are");
+                faults.push(fault("not-a-task", &at, message, hint));
+            }
+        }
+        for fault in &mut faults {
+            fault.pointer = form::own_pointer(&fault.pointer).to_owned();
+        }
+        self.faults.extend(faults);
+    }
+
+    /// The program's own id for each new task.
+    pub(super) fn names(&self, asked: DeltaRequest<'_>) -> BTreeMap<AtomId, AtomId> {
+        let mut names: BTreeMap<AtomId, AtomId> = BTreeMap::new();
+        for proposed in &self.new {
+            let head = self.choice_of.get(proposed).map_or("step", AtomId::as_str);
+            let mut ids = (1..).map(|n| derived(&AtomId::new(head), n));
+            let is_free = |id: &AtomId| {
+                asked.state.atom(id).is_none() && !names.values().any(|own| own == id)
+            };
+            if let Some(own) = ids.find(is_free) {
+                names.insert(proposed.clone(), own);
+            }
+        }
+        names
+    }
+
+    pub(super) fn changed(
+        &mut self,
+        asked: DeltaRequest<'_>,
+        names: &BTreeMap<AtomId, AtomId>,
+        taken: &mut AcceptedDelta,
+    ) {
+        for (id, at) in &self.changed {
+            let (Some(was), Some(mut read)) = (asked.state.atom(id), self.read.atoms.remove(id))
+            else {
+                continue;
+            };
+            read.rename(|id| own(names, id));
+            let mut atom = Atom::clone(was);
+            let (Some(task), Some(new)) = (atom.task_mut(), read.task()) else {
+                continue;
+            };
+            let mut spec = (*new.spec).clone();
+            spec.guidance.clone_from(&task.spec.guidance);
+            spec.agent.clone_from(&task.spec.agent);
+            let is_same = spec == *task.spec
+                && read.description == was.description
+                && read.depends_on == was.depends_on;
+            if is_same {
+                let message = format!("nothing of `{id}` would be other");
+                self.faults.push(fault("no-change", at, message, None));
+            }
+            task.spec = Arc::new(spec);
+            task.touches.clone_from(&new.touches);
+            task.needs.clone_from(&new.needs);
+            task.provides.clone_from(&new.provides);
+            task.status = AtomStatus::Pending;
+            task.refined += 1;
+            atom.description = read.description;
+            atom.depends_on = read.depends_on;
+            taken.atoms.insert(id.clone(), atom);
+        }
+    }
+
+    pub(super) fn added(
+        &mut self,
+        asked: DeltaRequest<'_>,
+        names: &BTreeMap<AtomId, AtomId>,
+        taken: &mut AcceptedDelta,
+    ) {
+        for (proposed, id) in names {
+            let Some(mut atom) = self.read.atoms.remove(proposed) else {
+                continue;
+            };
+            atom.rename(|id| own(names, id));
+            let mut origin = Writer::default();
+            origin
+                .text("by", "planner")
+                .put("pass", Node::uint(asked.state.run.pass))
+                .text("delta", asked.consult.as_str())
+                .text("reason", &taken.reasoning)
+                .text("proposed", proposed.as_str());
+            atom.origin = Some(origin.finish(&Extra::default()));
+            taken.atoms.insert(id.clone(), atom);
+            let group = self.choice_of.get(proposed);
+            let Some((group, known)) = group.and_then(|group| {
+                let known = taken
+                    .atoms
+                    .get(group)
+                    .or(asked.state.atom(group).map(Arc::as_ref));
+                Some((group, known?.clone()))
+            }) else {
+                continue;
+            };
+            let mut grown = known;
+            if let Body::Any { choices, .. } = &mut grown.body {
+                choices.push(id.clone());
+            }
+            taken.atoms.insert(group.clone(), grown);
+        }
+    }
+
+    pub(super) fn reasoning(&self, answer: &Node) -> String {
+        let said = answer.get("reasoning").and_then(Node::as_str);
+        let words: Vec<&str> = said.unwrap_or_default().split_whitespace().collect();
+        words.join(" ").chars().take(REASON_CHARS_MAX).collect()
+    }
+}
+
+fn own(names: &BTreeMap<AtomId, AtomId>, id: &mut AtomId) {
+    if let Some(own) = names.get(id) {
+        *id = own.clone();
+    }
+}
