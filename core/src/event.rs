@@ -25,7 +25,7 @@ pub use crate::state::{Reason, record::ChoiceChange};
 use crate::{
     id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, RunId},
     state::{
-        FailureClass, JudgedBy, Role, RunStatus,
+        AssessmentCode, FailureClass, JudgedBy, Role, RunStatus,
         atom::PhaseLimit,
         objective::RequestKind,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
@@ -94,6 +94,17 @@ pub enum Event {
         /// Whether it is planned again before anything of it is tried.
         again: bool,
         /// Why no judging agent looked at it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
+    },
+    /// A pass that came to its end was looked at: advice, not proof.
+    Assessed {
+        agent: AgentName,
+        /// Absent where nobody gave an opinion that can be used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        converged: Option<bool>,
+        codes: Vec<AssessmentCode>,
+        /// Why nobody assessed it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
     },

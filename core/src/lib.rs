@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod advice;
+pub mod assessment;
 pub mod change;
 pub mod desired;
 pub mod difference;

@@ -5,6 +5,8 @@
 
 mod agreement;
 mod aligning;
+mod assessed;
+mod assessing;
 mod checks;
 mod earlier;
 mod files;
@@ -37,6 +39,7 @@ use crate::{
 };
 
 pub use aligning::{AligningInputs, AligningTask, aligning};
+pub use assessing::assessing;
 pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};

@@ -6,6 +6,7 @@
 
 mod advance;
 mod agent_end;
+mod assess;
 mod attempt_end;
 mod attempt_start;
 mod backoff;

@@ -79,6 +79,9 @@ pub struct StatusView {
     /// The newest report on a planner's plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<judged::JudgedView>,
+    /// The newest opinion about a pass that came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assessed: Option<judged::AssessmentView>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -222,6 +225,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         profile: passes::profile(state),
         passes: passes::passes(state),
         judged: judged::judged(state),
+        assessed: judged::assessed(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),

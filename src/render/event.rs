@@ -14,7 +14,7 @@ mod verdicts;
 
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
 use plans::replanned;
-use verdicts::{answered, checked, plan_judged};
+use verdicts::{answered, assessed, checked, plan_judged};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -103,6 +103,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         ),
         Event::Consulted { .. } => ("answered", answered(event)),
         Event::Judged { .. } => ("judged", plan_judged(event)),
+        Event::Assessed { .. } => ("assessed", assessed(event)),
         Event::Probed {
             atom,
             ms,

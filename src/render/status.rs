@@ -37,6 +37,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
     judged(&mut page, status);
+    assessed(&mut page, status);
     if let Some(passes) = &status.passes {
         let (begun, allocated) = (passes.begun, passes.allocated);
         let words = format!("{begun} of {allocated} (at most {})", passes.at_most);
@@ -97,6 +98,21 @@ fn judged(page: &mut Page, status: &StatusView) {
     };
     let atom = &judged.atom;
     page.push(Line::label("judged").plain(format!("the plan of {atom}: {words}")));
+}
+
+/// The newest opinion about a pass that came to its end.
+fn assessed(page: &mut Page, status: &StatusView) {
+    let Some(said) = &status.assessed else { return };
+    let words = match said.converged {
+        None => format!("not assessed by a model: {}", line(&said.because)),
+        Some(_) => format!(
+            "pass {} by {}: {}; advice",
+            said.pass,
+            said.agent,
+            said.reason_codes.join(", ")
+        ),
+    };
+    page.push(Line::label("assessed").plain(words));
 }
 
 /// One row for each check: its verdict, its name, its end, its age.

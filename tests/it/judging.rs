@@ -1,5 +1,6 @@
 //! Judging: plans that are looked at before they are run.
 
+mod assess;
 mod gate;
 mod passes;
 mod patterns;

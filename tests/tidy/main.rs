@@ -28,6 +28,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "search",
         "event",
         "advice",
+        "assessment",
         "difference",
         "finding",
         "fingerprint",

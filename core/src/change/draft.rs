@@ -275,6 +275,10 @@ impl<'d> Draft<'d> {
                 forgotten.push(id);
             }
         }
+        if !forgotten.is_empty() {
+            // A tree with what a person took out is not to be delivered.
+            Arc::make_mut(&mut self.state.run).verdicts = Default::default();
+        }
         self.drop_unfounded(&forgotten);
         self.give_back(&given_back);
         self.reopen_downstream(overwritten.iter().chain(&forgotten).copied());

@@ -139,7 +139,11 @@ pub fn judge(
     let names = actions.names(asked);
     let mut taken = AcceptedDelta {
         atoms: BTreeMap::new(),
-        added: names.values().cloned().collect(),
+        added: actions
+            .new
+            .iter()
+            .filter_map(|id| names.get(id).cloned())
+            .collect(),
         changed: actions.changed.keys().cloned().collect(),
         reasoning: actions.reasoning(answer),
         digest: digest(answer),

@@ -16,6 +16,8 @@ use crate::{
     state::{Atom, State},
 };
 
+/// Words that are true of a state and of no answer.
+pub(super) const KEPT_AS_IT_IS: &str = ", kept as it is";
 /// Keys of an atom that only a person writes.
 pub(super) const PERSONS: &[&str] = &["agent", "guidance", "interruptible"];
 
@@ -85,7 +87,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
         faults.extend(found);
     }
     for fault in &mut faults {
-        fault.message = fault.message.replace(", kept as it is", "");
+        fault.message = fault.message.replace(KEPT_AS_IT_IS, "");
         fault.pointer = own_pointer(&fault.pointer).to_string();
         if fault.rule == "unknown-atom" {
             fault.hint = Some(hint_of_stranger(fault, asked));

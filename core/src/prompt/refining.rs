@@ -9,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement, replan,
+    Prompt, agreement, assessed, replan,
     section::PromptSection,
     text::{cut, fenced},
 };
@@ -27,6 +27,7 @@ const TASK_BYTES_MAX: usize = 4 << 10;
 const PLAN_BYTES_MAX: usize = 28 << 10;
 const FAILED_BYTES_MAX: usize = 8 << 10;
 const RULES_BYTES_MAX: usize = 4 << 10;
+const SAID_BYTES_MAX: usize = 4 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 10;
 
 /// The prompt of a question to a refiner.
@@ -37,6 +38,7 @@ pub fn refining(world: &World, now: UnixMillis) -> Prompt {
         failed(world),
         plan(world),
         issues(world),
+        opinion(world),
         answer(world),
     ]))
 }
@@ -52,7 +54,7 @@ fn task(world: &World) -> PromptSection {
 }
 
 /// The failures with their reasons, and the changes before this one.
-fn failed(world: &World) -> PromptSection {
+pub(super) fn failed(world: &World) -> PromptSection {
     let section = PromptSection::new("failed", "What failed", FAILED_BYTES_MAX);
     let blocked = blocked(world);
     let failed = replan::what_failed(world);
@@ -80,9 +82,10 @@ fn blocked(world: &World) -> String {
     text
 }
 
-fn plan(world: &World) -> PromptSection {
+pub(super) fn plan(world: &World) -> PromptSection {
     let mut text = String::new();
     let program = [
+        "status",
         "tries",
         "interruptions",
         "refined",
@@ -107,19 +110,22 @@ fn plan(world: &World) -> PromptSection {
 
 fn marks(world: &World, x: Ix) -> String {
     let (state, graph) = (&world.state, &world.graph);
-    if delta::may_change(state, graph, x).is_ok() {
-        return " (may be changed)".to_string();
+    if world.solved()[x] {
+        return " (solved)".to_string();
     }
-    let mark = match () {
-        () if delta::may_grow(graph, x) => " (may get a choice)",
-        () if world.solved()[x] => " (solved)",
-        () => "",
-    };
-    mark.to_string()
+    if delta::may_grow(graph, x) {
+        return " (may get a choice)".to_string();
+    }
+    let is_task = graph.tasks().any(|task| task == x);
+    match delta::may_change(state, graph, x) {
+        Ok(()) => " (may be changed)".to_string(),
+        Err(why) if is_task => format!(" ({why})"),
+        Err(_) => String::new(),
+    }
 }
 
 /// The issues of the newest report.
-fn issues(world: &World) -> PromptSection {
+pub(super) fn issues(world: &World) -> PromptSection {
     let line = |issue: &IssueRecord| {
         let severity = issue.severity.word();
         format!("- {} ({severity}): {}\n", issue.location, issue.description)
@@ -129,6 +135,12 @@ fn issues(world: &World) -> PromptSection {
     let head = "Issues of the plan that were found: your change must not leave them";
     PromptSection::new("issues", head, RULES_BYTES_MAX)
         .with(issues.iter().map(line).collect::<String>())
+}
+
+/// The opinion of whoever assessed the pass.
+fn opinion(world: &World) -> PromptSection {
+    let head = "What a judge of this pass says: advice, not proof";
+    PromptSection::new("assessed", head, SAID_BYTES_MAX).with(assessed::said(world))
 }
 
 fn answer(world: &World) -> PromptSection {

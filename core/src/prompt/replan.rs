@@ -9,10 +9,11 @@ use alloc::{
 };
 
 use super::{
+    assessed,
     refuted::reasons,
     section::PromptSection,
     subject::PromptSubject,
-    text::{in_a_line, last_lines, title},
+    text::{cut, in_a_line, last_lines, title},
 };
 use crate::{
     id::AtomId,
@@ -30,6 +31,8 @@ const TITLE_BYTES_MAX: usize = 80;
 const OUTPUT_BYTES_MAX: usize = 200;
 /// Failures, and earlier changes, that are told at most.
 const LINES_MAX: usize = 12;
+/// Bytes of what the judge of a pass said.
+const SAID_BYTES_MAX: usize = 300;
 
 pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     let head = "Why the plan is changed here";
@@ -48,6 +51,11 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     let failed = what_failed(world);
     if !failed.is_empty() {
         text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
+    }
+    let said = assessed::said(world);
+    if !said.is_empty() {
+        let head = "What a judge of the pass says, as advice";
+        text.push_str(&format!("\n{head}:\n{}", cut(&said, SAID_BYTES_MAX)));
     }
     let earlier = earlier(world, own);
     if !earlier.is_empty() {

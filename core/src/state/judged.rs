@@ -4,7 +4,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::table::{record, words};
+use super::{
+    check::Thousandths,
+    table::{record, words},
+};
 use crate::id::{AgentName, AtomId, Digest};
 
 /// Issues kept of one report: the heaviest.
@@ -110,6 +113,54 @@ record! {
     }
 }
 
+words! {
+    /// A reason for what is said of a pass, by code
+    pub enum AssessmentCode {
+        /// All that was asked for is done, as far as its judge can tell
+        Complete = "complete",
+        Incomplete = "incomplete",
+        /// Something that the goal needs is no step of the plan
+        MissingStep = "missing_step",
+        /// Two things that were done contradict each other
+        Contradiction = "contradiction",
+        Incoherent = "incoherent",
+        /// Plan, steps, answer or memory are not aligned with the goal
+        Inconsistent = "inconsistent",
+        /// An open issue names something that is not there
+        HallucinatedTool = "hallucinated_tool",
+        BaseCaseUnmet = "base_case_unmet",
+        /// A task said that it cannot be done
+        BlockedAtoms = "blocked_atoms",
+        /// Nobody gave an opinion that can be used
+        NotAssessed = "not_assessed",
+    }
+}
+
+record! {
+    /// The newest opinion of a judging agent about a pass: advice, not proof
+    #[derive(PartialEq)]
+    pub struct AssessmentRecord {
+        /// A digest of the plan and of what was tried in it
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        always[program] pass: u64,
+        always[program] at: String,
+        /// Why nobody assessed it
+        filled[program] because: String,
+        /// By code, from what the agent said; absent where nobody did
+        optional[program] converged: bool,
+        /// Words of `AssessmentCode`, and of later versions
+        filled[program] reason_codes: Vec<String>,
+        optional[program] completeness: Thousandths,
+        optional[program] coherence: Thousandths,
+        /// The share of plan, step, answer and memory that is aligned with the goal
+        optional[program] consistency: Thousandths,
+        filled[program] missing: Vec<String>,
+        filled[program] contradictions: Vec<String>,
+        filled[program] blame: Vec<AtomId>,
+    }
+}
+
 record! {
     /// The newest question to a refiner, and what came of it
     #[derive(PartialEq)]
@@ -131,6 +182,7 @@ record! {
         optional[program] validation: ValidationRecord,
         /// Repairs that were proposed and not made, the oldest first
         filled[program] advisories: Vec<IssueRecord>,
+        optional[program] assessment: AssessmentRecord,
         optional[program] refinement: RefinementRecord,
         /// Digests of the changes that refiners proposed, the oldest first
         filled[program] deltas: Vec<Digest>,

@@ -5,14 +5,14 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    attempt_end,
+    assess, attempt_end,
     backtrack::{self, BlockCause},
     candidate, consult,
     dead_end::{self, DeadEnd, DeadEndFacts},
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, probing, reconcile, redirect, refine, replan, run_end,
+    phase, planning, probing, question, reconcile, redirect, refine, replan, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -102,7 +102,7 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     }
     let mut change = None;
     if dead_end::judge(&facts) == DeadEnd::ChangePlan {
-        if refine::is_awaited(transaction) {
+        if is_opinion_awaited(transaction, blocked) {
             return false;
         }
         change = replan::next_change(transaction, blocked);
@@ -133,6 +133,15 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
         }
     }
     false
+}
+
+/// Whether an agent is asked first: about the pass that came to its end, then for a change of the plan.
+fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
+    if transaction.state.run.consult.is_some() {
+        return true;
+    }
+    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
+    assess::is_awaited(transaction, &subject) || refine::is_awaited(transaction, blocked, &subject)
 }
 
 /// The facts where no selection is left. It starts ready work, and has the tree to deliver judged only after that.

@@ -6,7 +6,7 @@
 use alloc::{format, string::ToString};
 
 use super::{
-    agent_end,
+    agent_end, assess,
     backoff::backoff_ms,
     delivery, gate,
     question::{self, NewQuestion},
@@ -56,8 +56,10 @@ fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     if is_over || asked.atom.is_some() {
         return !is_over && gate::is_asked(transaction, asked);
     }
-    if asked.role == Role::Refine {
-        return refine::is_asked(transaction, asked);
+    match asked.role {
+        Role::Refine => return refine::is_asked(transaction, asked),
+        Role::Assess => return assess::is_asked(transaction, asked),
+        _ => {}
     }
     let leaf = asked.leaf.as_ref();
     let is_there = leaf.and_then(|leaf| leaf_of(transaction, leaf)).is_some();
@@ -129,8 +131,10 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     if asked.atom.is_some() {
         return gate::answered(transaction, &asked, end);
     }
-    if asked.role == Role::Refine {
-        return refine::answered(transaction, &asked, end);
+    match asked.role {
+        Role::Refine => return refine::answered(transaction, &asked, end),
+        Role::Assess => return assess::answered(transaction, &asked, end),
+        _ => {}
     }
     let leaf = asked
         .leaf

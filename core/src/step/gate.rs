@@ -10,22 +10,20 @@ use alloc::{
 };
 
 use super::{
-    backoff::backoff_ms,
     plan_report::{PlanReport, announce, report},
     planning,
-    question::{self, NewQuestion},
+    question::{self, NewQuestion, QuestionEnd},
     transaction::Transaction,
     usage,
 };
 use crate::{
-    event::{ConsultAnswer, ConsultEnd},
+    event::ConsultEnd,
     graph::Ix,
     id::{AtomId, Digest},
     profile,
     search::rounds,
     state::{ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role},
     validation,
-    world::GateWait,
 };
 
 /// A plan in force that nobody has looked at yet.
@@ -88,30 +86,14 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
             nobody("what is left of the budget does not suffice"),
         );
     }
-    let waits = transaction.session.gate.clone();
-    let waits = waits.filter(|wait| wait.subject == plan.subject);
-    let active_ms = transaction.session.active_ms;
-    if waits
-        .as_ref()
-        .is_some_and(|wait| wait.again_at_ms > active_ms)
-    {
-        return;
-    }
     let about = question::about_plan(transaction, &plan.atom);
-    question::put(
-        transaction,
-        NewQuestion {
-            role: Role::Validate,
-            agent,
-            subject: plan.subject.clone(),
-            n: waits.map_or(0, |wait| wait.asked) + 1,
-            atom: Some(plan.atom.clone()),
-            leaf: None,
-            on: None,
-            commit: transaction.state.run.head.clone(),
-            about,
-        },
-    );
+    let subject = plan.subject.clone();
+    let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject, about);
+    let new = NewQuestion {
+        atom: Some(plan.atom.clone()),
+        ..of_plan
+    };
+    question::put_or_wait(transaction, new);
 }
 
 /// The answer to a question about a plan.
@@ -120,24 +102,12 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         return;
     };
     let atoms = atoms(transaction, &plan);
-    let read = match end.answer {
-        ConsultAnswer::Value(node) => validation::read(&node, |id| atoms.contains(id)),
-        ConsultAnswer::Faulty(why) => Err(why),
-        ConsultAnswer::Silent(why) => {
-            if asked.n <= transaction.state.objective.constraints.max_transient() {
-                let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
-                transaction.session.gate = Some(GateWait {
-                    subject: plan.subject,
-                    asked: asked.n,
-                    again_at_ms,
-                });
-                question::tell(transaction, asked, &why, end.duration_ms);
-                return;
-            }
-            Err(why)
+    let duration_ms = end.duration_ms;
+    let read = match question::again_or(transaction, asked, end) {
+        QuestionEnd::Again => return,
+        QuestionEnd::Ended(answer) => {
+            answer.and_then(|node| validation::read(&node, |id| atoms.contains(id)))
         }
-        ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
-        ConsultAnswer::Unavailable { words, .. } => Err(words),
     };
     let judged = match read {
         Ok(found) => PlanReport {
@@ -156,7 +126,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         JudgedBy::Nobody => judged.because.clone(),
         JudgedBy::Code | JudgedBy::Model => String::new(),
     };
-    question::tell(transaction, asked, &said, end.duration_ms);
+    question::tell(transaction, asked, &said, duration_ms);
     open(transaction, &plan, judged);
 }
 
@@ -211,7 +181,6 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
             fragment.judged = Some(mark);
         }
     });
-    transaction.session.gate = None;
     announce(transaction, &plan.atom, &judged, again);
     if !again {
         advise(transaction, &judged.issues);

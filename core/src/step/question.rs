@@ -7,15 +7,21 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::{attempt_start::title_of, transaction::Transaction};
+use super::{attempt_start::title_of, backoff::backoff_ms, transaction::Transaction};
 use crate::{
-    event::Event,
+    doc::{self, Node},
+    event::{ConsultAnswer, ConsultEnd, Event},
+    graph::Graph,
     id::{AgentName, AtomId, CommitId, Digest},
-    state::{Consult, Role},
+    state::{Consult, Role, State},
+    world::GateWait,
 };
 
 /// The subject of a question to a refiner, in words.
 pub(super) const ABOUT_CHANGE: &str = "the plan, where nothing is left to try";
+
+/// The subject of a question about a pass, in words.
+pub(super) const ABOUT_PASS: &str = "the pass that came to its end";
 
 /// A question that is put into the state.
 pub(super) struct NewQuestion {
@@ -30,6 +36,91 @@ pub(super) struct NewQuestion {
     pub(super) commit: Option<CommitId>,
     /// Its subject in words.
     pub(super) about: String,
+}
+
+impl NewQuestion {
+    /// A question about the whole plan, on the newest result.
+    pub(super) fn of_plan(
+        transaction: &Transaction,
+        role: Role,
+        agent: AgentName,
+        subject: Digest,
+        about: String,
+    ) -> Self {
+        Self {
+            role,
+            agent,
+            subject,
+            n: 1,
+            atom: None,
+            leaf: None,
+            on: None,
+            commit: transaction.state.run.head.clone(),
+            about,
+        }
+    }
+}
+
+/// The digest of a plan and of what was tried in it.
+pub(super) fn subject_of_plan(state: &State, graph: &Graph) -> Digest {
+    let mut text = String::new();
+    for x in graph.atoms() {
+        let id = graph.id(x);
+        let atom = state.atom(id).map(|atom| doc::canonical(&atom.node()));
+        text.push_str(id.as_str());
+        text.push_str(&atom.unwrap_or_default());
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// Puts a question, or waits where its agent was silent just now.
+pub(super) fn put_or_wait(transaction: &mut Transaction, new: NewQuestion) {
+    let waits = transaction.session.gate.as_ref();
+    let waits = waits.filter(|wait| wait.subject == new.subject && wait.role == new.role);
+    let active_ms = transaction.session.active_ms;
+    if waits.is_some_and(|wait| wait.again_at_ms > active_ms) {
+        return;
+    }
+    let n = waits.map_or(0, |wait| wait.asked) + 1;
+    put(transaction, NewQuestion { n, ..new });
+}
+
+/// The way in which a question came to its end.
+pub(super) enum QuestionEnd {
+    /// Nobody answered, and it is asked again later.
+    Again,
+    /// An answer, or why there is none.
+    Ended(Result<Node, String>),
+}
+
+/// Has a silent agent asked again, as long as that is allowed.
+pub(super) fn again_or(
+    transaction: &mut Transaction,
+    asked: &Consult,
+    end: ConsultEnd,
+) -> QuestionEnd {
+    let answer = match end.answer {
+        ConsultAnswer::Value(node) => Ok(node),
+        ConsultAnswer::Faulty(why) => Err(why),
+        ConsultAnswer::Silent(why) => {
+            if asked.n <= transaction.state.objective.constraints.max_transient() {
+                let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
+                transaction.session.gate = Some(GateWait {
+                    role: asked.role,
+                    subject: asked.subject.clone(),
+                    asked: asked.n,
+                    again_at_ms,
+                });
+                tell(transaction, asked, &why, end.duration_ms);
+                return QuestionEnd::Again;
+            }
+            Err(why)
+        }
+        ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
+        ConsultAnswer::Unavailable { words, .. } => Err(words),
+    };
+    transaction.session.gate = None;
+    QuestionEnd::Ended(answer)
 }
 
 /// Puts a question into the state: it is asked after the commit.
@@ -71,6 +162,7 @@ pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str
     let atom = asked.atom.as_ref();
     let about = match atom {
         Some(atom) => about_plan(transaction, atom),
+        None if asked.role == Role::Assess => ABOUT_PASS.to_string(),
         None => ABOUT_CHANGE.to_string(),
     };
     transaction.announce(Event::Consulted {

@@ -10,89 +10,59 @@ use alloc::{
 };
 
 use super::{
-    backoff::backoff_ms,
     backtrack::{self, BlockCause},
-    question::{self, NewQuestion},
+    question::{self, NewQuestion, QuestionEnd},
     replan,
     transaction::Transaction,
     usage,
 };
 use crate::{
-    doc,
-    event::{ConsultAnswer, ConsultEnd},
+    doc::Node,
+    event::ConsultEnd,
     fragment::{
         self,
         delta::{self, AcceptedDelta, DeltaRequest},
     },
-    graph::Graph,
     id::Digest,
+    judging::PlanFacts,
     profile,
-    state::{Consult, DELTAS_MAX, JudgingLevel, RefinementRecord, Role, State},
-    world::GateWait,
+    state::{Consult, DELTAS_MAX, JudgingLevel, RefinementRecord, Role},
 };
 
 /// Faults of an answer that are told.
 const FAULTS_MAX: usize = 8;
 
-/// The digest of a plan and of what was tried in it.
-pub(super) fn subject(state: &State, graph: &Graph) -> Digest {
-    let mut text = String::new();
-    for x in graph.atoms() {
-        let id = graph.id(x);
-        let atom = state.atom(id).map(|atom| doc::canonical(&atom.node()));
-        text.push_str(id.as_str());
-        text.push_str(&atom.unwrap_or_default());
-    }
-    Digest::of(text.as_bytes())
-}
-
 /// At a dead end: puts the question, unless it was answered. True while its answer is awaited.
-pub(super) fn is_awaited(transaction: &mut Transaction) -> bool {
+pub(super) fn is_awaited(
+    transaction: &mut Transaction,
+    blocked: &BlockCause,
+    subject: &Digest,
+) -> bool {
     let state = &transaction.state;
     let agent = transaction.session.agents.in_role(Role::Refine);
     let Some(agent) = agent.filter(|_| profile::judging(state) != JudgingLevel::Off) else {
         return false;
     };
-    let (agent, subject) = (agent.clone(), subject(state, &transaction.graph));
-    if let Some(asked) = &state.run.consult {
-        return asked.role != Role::Refine || asked.subject == subject;
-    }
+    let agent = agent.clone();
     let known = state.run.judging.as_ref();
     let known = known.and_then(|judging| judging.refinement.as_ref());
-    let is_answered = known.is_some_and(|known| known.subject == subject);
+    let is_answered = known.is_some_and(|known| known.subject == *subject);
     if is_answered
+        || !replan::may_refine(transaction, blocked)
         || usage::is_unlimited(transaction, &agent)
         || usage::lacking_for(transaction, Role::Refine, &agent).is_some()
     {
         return false;
     }
-    let waits = transaction.session.gate.as_ref();
-    let waits = waits.filter(|wait| wait.subject == subject);
-    let active_ms = transaction.session.active_ms;
-    if waits.is_some_and(|wait| wait.again_at_ms > active_ms) {
-        return true;
-    }
-    let n = waits.map_or(0, |wait| wait.asked) + 1;
-    question::put(
-        transaction,
-        NewQuestion {
-            role: Role::Refine,
-            agent,
-            subject,
-            n,
-            atom: None,
-            leaf: None,
-            on: None,
-            commit: transaction.state.run.head.clone(),
-            about: question::ABOUT_CHANGE.to_string(),
-        },
-    );
+    let about = question::ABOUT_CHANGE.to_string();
+    let new = NewQuestion::of_plan(transaction, Role::Refine, agent, subject.clone(), about);
+    question::put_or_wait(transaction, new);
     true
 }
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    asked.subject == subject(&transaction.state, &transaction.graph)
+    asked.subject == question::subject_of_plan(&transaction.state, &transaction.graph)
         && profile::judging(&transaction.state) != JudgingLevel::Off
 }
 
@@ -102,49 +72,36 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     else {
         return;
     };
-    if let ConsultAnswer::Silent(why) = &end.answer
-        && asked.n <= transaction.state.objective.constraints.max_transient()
-    {
-        let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
-        transaction.session.gate = Some(GateWait {
-            subject: asked.subject.clone(),
-            asked: asked.n,
-            again_at_ms,
-        });
-        question::tell(transaction, asked, why, end.duration_ms);
-        return;
-    }
-    transaction.session.gate = None;
-    let duration_ms = end.duration_ms;
-    let read = read(transaction, asked, end);
+    let (duration_ms, facts) = (end.duration_ms, end.facts.clone());
+    let shell_faults = end.shell_faults.clone();
+    let read = match question::again_or(transaction, asked, end) {
+        QuestionEnd::Again => return,
+        QuestionEnd::Ended(answer) => {
+            answer.and_then(|node| read(transaction, asked, &node, &facts, &shell_faults))
+        }
+    };
     take(transaction, asked, &blocked, read, duration_ms);
 }
 
 fn read(
     transaction: &Transaction,
     asked: &Consult,
-    end: ConsultEnd,
+    answer: &Node,
+    facts: &PlanFacts,
+    shell_faults: &[(String, String)],
 ) -> Result<AcceptedDelta, String> {
-    let node = match end.answer {
-        ConsultAnswer::Value(node) => node,
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => return Err(why),
-        ConsultAnswer::Limited { .. } => {
-            return Err("its provider takes no more for now".to_string());
-        }
-        ConsultAnswer::Unavailable { words, .. } => return Err(words),
-    };
     let request = DeltaRequest {
         state: &transaction.state,
         graph: &transaction.graph,
         consult: &asked.id,
     };
-    let mut faults: Vec<_> = fragment::faults_of_shell(&end.shell_faults).collect();
-    let delta = match delta::judge(request, &node, &end.facts) {
+    let mut faults: Vec<_> = fragment::faults_of_shell(shell_faults).collect();
+    let delta = match delta::judge(request, answer, facts) {
         Ok(delta) if faults.is_empty() => delta,
         judged => {
             faults.splice(0..0, judged.err().unwrap_or_default());
-            let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(fragment::line).collect();
-            return Err(lines.join("; "));
+            let lines = faults.iter().take(FAULTS_MAX).map(fragment::line);
+            return Err(lines.collect::<Vec<String>>().join("; "));
         }
     };
     let judging = transaction.state.run.judging.as_ref();
@@ -178,4 +135,19 @@ fn take(
     judging.deltas.extend(digest);
     let old = judging.deltas.len().saturating_sub(DELTAS_MAX);
     judging.deltas.drain(..old);
+}
+
+/// In a run that a person starts anew, an agent whose answer was of no use is asked once more.
+pub(super) fn forget_refusal(transaction: &mut Transaction) {
+    let judging = transaction.state.run.judging.as_ref();
+    let refined = judging.and_then(|judging| judging.refinement.as_ref());
+    let assessed = judging.and_then(|judging| judging.assessment.as_ref());
+    let is_refused = refined.is_some_and(|known| !known.taken);
+    let is_silent = assessed.is_some_and(|known| known.converged.is_none());
+    if is_refused {
+        transaction.run().judging_mut().refinement = None;
+    }
+    if is_silent {
+        transaction.run().judging_mut().assessment = None;
+    }
 }

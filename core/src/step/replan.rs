@@ -19,7 +19,7 @@ use self::place::Proposal;
 use super::{backtrack::BlockCause, transaction::Transaction};
 use crate::{
     event::Event,
-    fragment::delta::AcceptedDelta,
+    fragment::delta::{self, AcceptedDelta},
     graph::{
         Graph, Ix,
         active::{self, ActiveGraph},
@@ -198,8 +198,12 @@ pub(super) fn refine(
             atoms,
             added,
             changed,
+            reasoning,
             ..
         } = delta;
+        if !reasoning.is_empty() {
+            entry.reason = format!("{}: {reasoning}", entry.reason);
+        }
         entry.atoms = added.into_iter().chain(changed).collect();
         let proposal = Proposal {
             step: None,
@@ -385,6 +389,20 @@ fn failed(transaction: &Transaction, blocked: &BlockCause) -> Vec<Ix> {
     };
     failed.sort_by_key(|x| (has_choice(x), newest(x).unwrap_or(usize::MAX), *x));
     failed
+}
+
+/// Whether tasks that are added or changed can open a selection: for what failed for good, outside of a group that may
+/// grow, none can.
+pub(super) fn may_refine(transaction: &Transaction, blocked: &BlockCause) -> bool {
+    let (graph, active) = (&transaction.graph, &transaction.active);
+    let failed = failed(transaction, blocked);
+    let mut in_force = failed.into_iter().filter(|x| active.is_live(*x));
+    in_force.all(|x| {
+        let choices = search::conflict(graph, x, &active.choices(graph, x));
+        let mut groups = choices.keys().filter_map(|id| graph.ix(id));
+        delta::may_change(&transaction.state, graph, x).is_ok()
+            || groups.any(|group| delta::may_grow(graph, group))
+    })
 }
 
 fn because(transaction: &Transaction, failed: &[Ix]) -> String {

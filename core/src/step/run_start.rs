@@ -7,7 +7,7 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, replan,
+    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, refine, replan,
     transaction::Transaction, usage,
 };
 use crate::{
@@ -29,6 +29,8 @@ pub(super) fn started(
     from: Option<StartedFrom>,
     left: Leftovers,
 ) {
+    // A loop that died left it running.
+    let is_another = transaction.state.run.status != RunStatus::Running;
     transaction.begin();
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
@@ -42,6 +44,9 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
+    if is_another {
+        refine::forget_refusal(transaction);
+    }
     let agents = &transaction.session.agents;
     let probes = agents.in_role(Role::Probe).is_some();
     let refines = agents.refines(profile::judging(&transaction.state));

@@ -75,6 +75,11 @@ fn about(state: &State, consult: &Consult) -> String {
         let title = atom.map_or("", |atom| atom.title(id));
         return format!("the plan of {id}: {title}");
     }
+    match consult.role {
+        Role::Refine => return "the plan, where nothing is left to try".to_owned(),
+        Role::Assess => return "the pass that came to its end".to_owned(),
+        _ => {}
+    }
     let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
     let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);
     let title = asked.next().map(|leaf| leaf.title());

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::{
     graph::{Ix, NodeKind},
-    id::AgentName,
-    state::{IssueRecord, IssueType, JudgedBy, Severity, State, ValidationRecord},
+    id::{AgentName, AtomId},
+    state::{
+        IssueRecord, IssueType, JudgedBy, Severity, State, ValidationRecord, check::Thousandths,
+    },
     world::World,
 };
 
@@ -30,6 +32,50 @@ pub struct JudgedView {
     pub unplaced: u32,
     /// Repairs that were proposed for any plan and not made, the newest last.
     pub advisories: Vec<IssueView>,
+}
+
+/// The newest opinion about a pass that came to its end
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AssessmentView {
+    pub agent: AgentName,
+    pub pass: u64,
+    /// Absent where nobody gave an opinion that can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub converged: Option<bool>,
+    pub reason_codes: Vec<String>,
+    /// Why nobody assessed it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub because: String,
+    /// Decimals from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completeness: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coherence: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<String>,
+    pub missing: Vec<String>,
+    pub contradictions: Vec<String>,
+    pub blame: Vec<AtomId>,
+}
+
+/// The newest opinion; none before the first.
+pub fn assessed(state: &State) -> Option<AssessmentView> {
+    let said = state.run.judging.as_ref()?.assessment.as_ref()?;
+    let text = |share: Option<Thousandths>| share.map(Thousandths::text);
+    Some(AssessmentView {
+        agent: said.agent.clone(),
+        pass: said.pass,
+        converged: said.converged,
+        reason_codes: said.reason_codes.clone(),
+        because: said.because.clone(),
+        completeness: text(said.completeness),
+        coherence: text(said.coherence),
+        consistency: text(said.consistency),
+        missing: said.missing.clone(),
+        contradictions: said.contradictions.clone(),
+        blame: said.blame.clone(),
+    })
 }
 
 /// Something that is wrong with a plan

@@ -22,7 +22,7 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 
 use super::{
     PatternView, SpentView,
-    judged::{JudgedView, judged},
+    judged::{AssessmentView, JudgedView, assessed, judged},
     next::{by_the_state, is_changed_since},
     spent,
 };
@@ -56,6 +56,9 @@ pub struct Report {
     /// The newest report on a planner's plan, and repairs that were not made: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<JudgedView>,
+    /// The newest opinion about a pass that came to its end: advice, not proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assessed: Option<AssessmentView>,
     /// The changes that people made, the oldest first.
     pub corrections: Vec<CorrectionReport>,
     /// Failures that several atoms share.
@@ -163,6 +166,7 @@ pub fn report(world: &World) -> Report {
         patterns: super::patterns(state),
         tried: tried::tried(world),
         judged: judged(state),
+        assessed: assessed(state),
         corrections: state
             .corrections
             .iter()

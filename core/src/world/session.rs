@@ -13,6 +13,7 @@ use super::unavailable::Unavailable;
 use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
+    state::Role,
     state::{Intent, ReportedUsage, ResultCommit, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
@@ -118,6 +119,7 @@ impl Session {
 /// A question about a plan that nobody answered yet.
 #[derive(Debug, Clone)]
 pub(crate) struct GateWait {
+    pub(crate) role: Role,
     pub(crate) subject: Digest,
     pub(crate) asked: u32,
     /// In active time of this session.

@@ -46,7 +46,7 @@ impl Sim<'_> {
                     dropped,
                 }
             }
-            Work::Consult(consult) if consult.role == Role::Refine => self.refinement(&consult),
+            Work::Consult(consult) if consult.role != Role::Validate => self.refinement(&consult),
             Work::Consult(consult) => self.opinion(&consult),
             Work::Learn(commit) => Input::Learned {
                 tree: self.tree_of(commit.as_str()),

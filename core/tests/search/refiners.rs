@@ -78,6 +78,7 @@ impl Sim<'_> {
         }
         if self.refiner.is_some() {
             agents.set(Role::Refine, AgentName::from("refiner"));
+            agents.set(Role::Assess, AgentName::from("judge"));
         }
         session.agents = std::sync::Arc::new(agents);
         session
@@ -86,7 +87,11 @@ impl Sim<'_> {
     /// The answer of a refiner.
     pub(crate) fn refinement(&mut self, consult: &Consult) -> Input {
         let refiner = self.refiner.expect("a refiner");
-        let answer = match self.delta(refiner) {
+        let said = match consult.role {
+            Role::Assess => self.opinion_of_pass(),
+            _ => self.delta(refiner),
+        };
+        let answer = match said {
             Some(text) => ConsultAnswer::Value(node(&text)),
             None if self.rng.percent(50) => ConsultAnswer::Faulty("prose".to_owned()),
             None => ConsultAnswer::Silent("nobody is there".to_owned()),
@@ -101,6 +106,16 @@ impl Sim<'_> {
                 shell_faults: Vec::new(),
             }),
         }
+    }
+
+    fn opinion_of_pass(&mut self) -> Option<String> {
+        let share = ["0", "0.5", "1", "7"][self.rng.below(4)];
+        self.rng.percent(80).then(|| {
+            format!(
+                r#"{{"completeness": {share}, "coherence": 1, "missing": ["m"], "aligned":
+                {{"plan": true, "step": true, "answer": true, "memory": true}}}}"#
+            )
+        })
     }
 
     fn delta(&mut self, refiner: Refiner) -> Option<String> {
@@ -272,7 +287,8 @@ fn model(rng: &mut Rng, changes: usize) -> Model {
             model.nodes[x].outcome = [1, 2, u32::MAX][rng.below(3)];
         }
     }
-    if rng.percent(30) {
+    // A base case that fails with all done is what a refiner is asked about most.
+    if rng.percent(85) {
         model.wanted = (0..model.nodes.len()).filter(|_| rng.percent(20)).collect();
     }
     model.constraints = format!(
@@ -297,7 +313,10 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let changes = 1 + rng.below(10);
-        let model = model(&mut rng, changes);
+        let mut model = model(&mut rng, changes);
+        if rng.percent(30) {
+            model.constraints.push_str(r#", "judging": "model""#);
+        }
         let faults = match rng.below(3) {
             0 => Faults::default(),
             1 => Faults {
@@ -342,7 +361,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
     }
     println!("{taken} taken, {refused} refused");
     assert!(
-        taken > 40 && refused > 100,
+        taken > 40 && refused > 50,
         "{taken} taken, {refused} refused: too few to tell"
     );
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use descent_core::{
-    doc,
+    assessment, doc,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
     fragment::delta,
     id::{AtomId, AttemptId},
@@ -169,6 +169,7 @@ async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Fa
     match c.consult.role {
         Role::Validate => Ok(of_plan(c)),
         Role::Refine => Ok(Some(of_change(c, tree))),
+        Role::Assess => Ok(Some(of_pass(c))),
         _ => of_leaf(c).await,
     }
 }
@@ -205,6 +206,24 @@ fn of_change(c: &Consulting, tree: &Path) -> PutQuestion {
         form: QuestionForm {
             role: c.consult.role,
             schema: delta::schema(),
+            fault: Arc::new(fault),
+        },
+    }
+}
+
+fn of_pass(c: &Consulting) -> PutQuestion {
+    let world = c.world.clone();
+    let fault = move |object: &str| {
+        let node = validation::read_text(object);
+        let is_known = |id: &str| world.state.atom(&AtomId::new(id)).is_some();
+        let read = node.and_then(|node| assessment::read(&node, is_known));
+        read.err()
+    };
+    PutQuestion {
+        prompt: prompt::assessing(&c.world, c.clock.now()),
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: assessment::SCHEMA.to_owned(),
             fault: Arc::new(fault),
         },
     }

@@ -33,7 +33,7 @@ pub(super) fn replanned(event: &Event) -> String {
             let atoms: Vec<String> = atoms.iter().map(ToString::to_string).collect();
             let by = by.as_ref().map_or("a refiner", |by| by.as_str());
             return format!(
-                "{by} changes the plan ({}): {because}; {left}",
+                "{by} changes the plan ({}; {left}): {because}",
                 listed(&atoms, NAMES_MAX)
             );
         }

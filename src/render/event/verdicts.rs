@@ -1,6 +1,7 @@
 //! Verdicts and ratings in words.
 
 use descent_core::{
+    assessment,
     event::Event,
     state::{JudgedBy, Role},
     verdict::Verdict,
@@ -132,5 +133,24 @@ fn holds(verdict: Verdict) -> &'static str {
         Verdict::Pass => "holds",
         Verdict::Fail => "does not hold yet",
         Verdict::Unknown => "could not be decided; it is asked again",
+    }
+}
+
+/// A pass that was looked at: advice, not proof.
+pub(super) fn assessed(event: &Event) -> String {
+    let Event::Assessed {
+        agent,
+        converged,
+        codes,
+        because,
+    } = event
+    else {
+        return String::new();
+    };
+    let codes = assessment::text(codes);
+    match converged {
+        None => format!("not assessed by a model: {} ({codes})", line(because)),
+        Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
+        Some(false) => format!("{agent} sees something missing ({codes}), advice"),
     }
 }

@@ -112,7 +112,10 @@ fn a_task_that_is_missing_is_added_and_the_run_completes() {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let why = refined.world.descent(&["why", "step-1"]).expect(0).stdout;
-    assert!(why.contains("r changes the plan (step-1)"), "{why}");
+    assert!(
+        why.contains("r changes the plan (step-1; 9 changes left)"),
+        "{why}"
+    );
     refined.world.descent(&["report"]).expect(0).shows("step-1");
     refined.world.descent(&["validate"]).expect(0);
 }
@@ -254,6 +257,39 @@ fn the_same_change_is_not_tried_twice_and_the_run_ends() {
             .prompt(2)
             .contains("- step-1: the base case does not hold")
     );
+}
+
+/// No task that is added can help there, so the change is left to a planner.
+#[test]
+fn where_a_task_of_a_person_failed_for_good_no_refiner_is_asked() {
+    let limits = json!({"max_attempts": 1});
+    let atoms = json!({"A": task("exit 1")});
+    let refined = Refined::new(&["test -e done"], limits, atoms);
+    refined.answers("refine", &add("new", task("echo 1 > done")));
+    refined.world.run().expect(5);
+    assert_eq!(refined.asked(), 0);
+}
+
+#[test]
+fn a_run_that_a_person_starts_anew_asks_once_more_after_a_refusal() {
+    let refined = half(json!({}));
+    refined.says("refine.1", "nothing comes to my mind");
+    refined.world.run().expect(5);
+    refined.answers("refine.2", &add("new", more()));
+    refined.world.run().expect(0);
+    assert_eq!(refined.asked(), 2);
+}
+
+#[test]
+fn a_step_that_a_person_takes_out_is_not_delivered() {
+    let refined = half(json!({}));
+    refined.answers("refine.1", &add("new", more()));
+    refined.says("refine.2", "nothing comes to my mind");
+    refined.world.run().expect(0);
+    let out = ["redirect", "-y", "--remove", "step-1"];
+    refined.world.descent(&out).expect(0);
+    let result = refined.world.run().expect(5).result();
+    assert_eq!(result["verdict"]["held"], 1, "{result}");
 }
 
 #[test]

@@ -124,11 +124,11 @@ impl Actions {
         &mut self,
         asked: DeltaRequest<'_>,
         action: &Node,
-        at: &str,
+        place: &str,
         atoms: &mut Vec<(String, Node)>,
     ) {
-        self.keys(action, at, &["type", "target", "atoms", "reason"]);
-        let at = doc::pointer_push(at, "atoms");
+        self.keys(action, place, &["type", "target", "atoms", "reason"]);
+        let at = doc::pointer_push(place, "atoms");
         let new = action.get("atoms");
         let Some(members) = new.and_then(Node::as_object).filter(|all| !all.is_empty()) else {
             let message = "`atoms` is an object with the new tasks by their ids".to_owned();
@@ -150,7 +150,7 @@ impl Actions {
             self.new.push(id);
             atoms.push((member.key.to_string(), member.node.clone()));
         }
-        let Some(target) = action.get("target") else {
+        let Some(target) = action.get("target").filter(|one| !one.is_null()) else {
             return;
         };
         let group = AtomId::new(target.as_str().unwrap_or_default());
@@ -163,6 +163,7 @@ impl Actions {
                 true => format!("a choice of `{group}` is one task"),
                 false => format!("`{group}` is no group that may get a choice"),
             };
+            let at = doc::pointer_push(place, "target");
             self.faults.push(fault("no-group", &at, message, None));
             return;
         }
@@ -236,6 +237,7 @@ impl Actions {
             }
         }
         for fault in &mut faults {
+            fault.message = fault.message.replace(form::KEPT_AS_IT_IS, "");
             fault.pointer = form::own_pointer(&fault.pointer).to_owned();
         }
         self.faults.extend(faults);

@@ -11,6 +11,35 @@ use super::Item;
 const ADVISORIES_MAX: usize = 10;
 
 pub(super) fn judged(report: &Report) -> Vec<Item> {
+    let mut items = plan(report);
+    items.extend(pass(report));
+    items
+}
+
+/// The opinion about a pass that came to its end.
+fn pass(report: &Report) -> Vec<Item> {
+    let Some(said) = &report.assessed else {
+        return Vec::new();
+    };
+    let head = Item::at(0).text(format!("pass {}: ", said.pass));
+    let head = match said.converged {
+        None => head.text("not assessed by a model: ").text(&said.because),
+        Some(_) => head
+            .text("assessed by ")
+            .code(said.agent.as_str())
+            .text(format!(": {}", said.reason_codes.join(", "))),
+    };
+    let list = |head: &'static str, all: &[String]| -> Vec<Item> {
+        let one = |text: &String| Item::at(1).text(head).text(text);
+        all.iter().map(one).collect()
+    };
+    let mut items = vec![head];
+    items.extend(list("missing: ", &said.missing));
+    items.extend(list("contradiction: ", &said.contradictions));
+    items
+}
+
+fn plan(report: &Report) -> Vec<Item> {
     let Some(judged) = &report.judged else {
         return Vec::new();
     };

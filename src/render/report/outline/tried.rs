@@ -51,9 +51,18 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
     }
     for one in &tried.changes {
         let item = Item::at(0).text("The plan was changed");
-        let item = match &one.atom {
-            Some(atom) => item.text(", ").code(atom.as_str()).text(" plans anew: "),
-            None => Item::at(0)
+        let item = match (&one.atom, &one.by) {
+            (Some(atom), _) => item.text(", ").code(atom.as_str()).text(" plans anew: "),
+            (None, Some(by)) if one.refused.is_empty() => {
+                let item = item.text(" by ").code(by.as_str()).text(" (");
+                let names = one.atoms.iter().enumerate();
+                let item = names.fold(item, |item, (place, atom)| {
+                    let item = if place > 0 { item.text(", ") } else { item };
+                    item.code(atom.as_str())
+                });
+                item.text("): ")
+            }
+            (None, _) => Item::at(0)
                 .text("No change of the plan was admitted (")
                 .text(&one.refused)
                 .text("): "),

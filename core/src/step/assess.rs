@@ -1,0 +1,148 @@
+//! The opinion of a judging agent about a pass that came to its end (contract §9.30).
+//!
+//! Invariant: it steers what a refiner or a planner is told. It ends nothing, solves nothing and takes no choice away.
+//! Not here: the form of an answer (`assessment`).
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    question::{self, NewQuestion, QuestionEnd},
+    transaction::Transaction,
+    usage,
+};
+use crate::{
+    assessment::{self, AssessmentAnswer, PassFacts},
+    event::{ConsultEnd, Event},
+    id::{AgentName, AtomId, Digest},
+    profile,
+    state::{
+        AssessmentCode, AssessmentRecord, AtomStatus, Consult, IssueType, Role, check::Thousandths,
+    },
+};
+
+/// At a dead end: puts the question, unless it was answered. True while its answer is awaited.
+pub(super) fn is_awaited(transaction: &mut Transaction, subject: &Digest) -> bool {
+    let state = &transaction.state;
+    if !profile::judging(state).asks() || is_known(transaction, subject) {
+        return false;
+    }
+    let Some(agent) = transaction.session.agents.in_role(Role::Assess).cloned() else {
+        return false;
+    };
+    if usage::is_unlimited(transaction, &agent)
+        || usage::lacking_for(transaction, Role::Assess, &agent).is_some()
+    {
+        let why = "what is left of the budget does not suffice".to_string();
+        take(transaction, subject.clone(), agent, Err(why));
+        return false;
+    }
+    let about = question::ABOUT_PASS.to_string();
+    let new = NewQuestion::of_plan(transaction, Role::Assess, agent, subject.clone(), about);
+    question::put_or_wait(transaction, new);
+    true
+}
+
+fn is_known(transaction: &Transaction, subject: &Digest) -> bool {
+    let judging = transaction.state.run.judging.as_ref();
+    let known = judging.and_then(|judging| judging.assessment.as_ref());
+    known.is_some_and(|known| known.subject == *subject)
+}
+
+/// Whether the answer to a question would still be of use.
+pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
+    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
+    asked.subject == subject && profile::judging(&transaction.state).asks()
+}
+
+/// Takes the answer about the pass as it ended; that about any other is void.
+pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    if !is_asked(transaction, asked) {
+        return;
+    }
+    let duration_ms = end.duration_ms;
+    let answer = match question::again_or(transaction, asked, end) {
+        QuestionEnd::Again => return,
+        QuestionEnd::Ended(answer) => answer,
+    };
+    let is_known = |id: &str| transaction.state.atom(&AtomId::new(id)).is_some();
+    let read = answer.and_then(|node| assessment::read(&node, is_known));
+    let unused = read.as_ref().err().cloned().unwrap_or_default();
+    question::tell(transaction, asked, &unused, duration_ms);
+    take(
+        transaction,
+        asked.subject.clone(),
+        asked.agent.clone(),
+        read,
+    );
+}
+
+fn facts(transaction: &Transaction) -> PassFacts {
+    let state = &transaction.state;
+    let report = state.run.validation();
+    let mut issues = report.into_iter().flat_map(|report| &report.issues);
+    let has_blocked = |x| {
+        let task = state.atom(transaction.graph.id(x));
+        let task = task.and_then(|atom| atom.task());
+        task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)))
+    };
+    PassFacts {
+        names_what_is_not_there: issues.any(|one| one.kind == IssueType::Hallucination),
+        has_blocked: transaction.graph.tasks().any(has_blocked),
+    }
+}
+
+/// Keeps what was said, or that nobody said anything.
+fn take(
+    transaction: &mut Transaction,
+    subject: Digest,
+    agent: AgentName,
+    read: Result<AssessmentAnswer, String>,
+) {
+    let facts = facts(transaction);
+    let (codes, converged, because, said) = match read {
+        Ok(said) => (
+            said.codes(facts),
+            Some(said.has_converged()),
+            String::new(),
+            Some(said),
+        ),
+        Err(why) => {
+            let first = core::iter::once(AssessmentCode::NotAssessed);
+            let codes: Vec<_> = first.chain(assessment::codes_of_facts(facts)).collect();
+            (codes, None, why, None)
+        }
+    };
+    transaction.announce(Event::Assessed {
+        agent: agent.clone(),
+        converged,
+        codes: codes.clone(),
+        because: because.clone(),
+    });
+    let share = |of: fn(&AssessmentAnswer) -> Thousandths| said.as_ref().map(of);
+    let record = AssessmentRecord {
+        subject,
+        agent,
+        pass: transaction.state.run.pass,
+        at: transaction.at().into(),
+        because,
+        converged,
+        reason_codes: codes.iter().map(|code| code.word().to_string()).collect(),
+        completeness: share(|said| said.completeness),
+        coherence: share(|said| said.coherence),
+        consistency: share(|said| said.consistency),
+        missing: said
+            .as_ref()
+            .map(|said| said.missing.clone())
+            .unwrap_or_default(),
+        contradictions: said
+            .as_ref()
+            .map(|said| said.contradictions.clone())
+            .unwrap_or_default(),
+        blame: said.map(|said| said.blame).unwrap_or_default(),
+        extra: Default::default(),
+    };
+    transaction.run().judging_mut().assessment = Some(record);
+}

@@ -1,0 +1,157 @@
+//! The opinion about a pass that came to its end: asked for, told, and what bad answers get.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::world::{World, plan, task, wait_for};
+
+/// A world with a judge and a refiner that answer by files, whose plan reaches one of two checks.
+struct Assessed {
+    world: World,
+}
+
+impl Assessed {
+    fn new(judging: &str) -> Self {
+        let world = World::new();
+        let answers = world.out("answers");
+        fs::create_dir(&answers).unwrap();
+        let agent = format!(
+            "run = \"{} {}\"",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents/judge"),
+            answers.display()
+        );
+        world.write(
+            "descent.toml",
+            &format!(
+                "[agents.j]\n{agent}\n[agents.r]\n{agent}\n[roles]\njudge = \"j\"\nrefine = \"r\"\n"
+            ),
+        );
+        let limits = json!({"judging": judging, "max_transient": 0});
+        world.align(&plan(
+            &["test -e done", "test -e more"],
+            limits,
+            json!({"A": task("echo 1 > done")}),
+        ));
+        let refined = json!({"actions": [{"type": "step_add", "atoms":
+            {"new": {"description": "make more", "action": {"run": "echo 2 > more"}}}}]});
+        fs::write(answers.join("refine"), refined.to_string()).unwrap();
+        Self { world }
+    }
+
+    fn says(&self, text: &str) -> &Self {
+        fs::write(self.world.out("answers").join("assess"), text).unwrap();
+        self
+    }
+
+    fn asked(&self) -> String {
+        fs::read_to_string(self.world.out("answers").join("asked")).unwrap_or_default()
+    }
+
+    fn prompt(&self, role: &str) -> String {
+        let name = format!("prompt.{role}.1");
+        fs::read_to_string(self.world.out("answers").join(name)).unwrap()
+    }
+
+    fn record(&self) -> Value {
+        self.world.state()["run"]["judging"]["assessment"].clone()
+    }
+}
+
+fn opinion(completeness: f64, more: &Value) -> String {
+    let mut said = json!({"completeness": completeness, "coherence": 1, "aligned":
+        {"plan": true, "step": true, "answer": true, "memory": true}});
+    for (key, value) in more.as_object().unwrap() {
+        said[key] = value.clone();
+    }
+    said.to_string()
+}
+
+#[test]
+fn a_pass_is_assessed_before_the_plan_is_changed_and_the_refiner_is_told() {
+    let assessed = Assessed::new("model");
+    let more = json!({"missing": ["nothing makes more"], "blame": ["A", "X"]});
+    assessed.says(&opinion(0.5, &more));
+    let ran = assessed.world.run().expect(0);
+    assert_eq!(assessed.asked(), "assess\nrefine\n");
+    let lines = ran.lines();
+    let line = lines.iter().find(|line| line["event"] == "assessed");
+    let codes = json!(["incomplete", "missing_step", "base_case_unmet"]);
+    assert_eq!(line.unwrap()["codes"], codes);
+    let record = assessed.record();
+    assert_eq!(
+        (&record["converged"], &record["blame"]),
+        (&json!(false), &json!(["A"]))
+    );
+    assert!(
+        assessed
+            .prompt("refine")
+            .contains("- missing: nothing makes more")
+    );
+    for words in ["test -e more", "is data", "- A: "] {
+        let prompt = assessed.prompt("assess");
+        assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
+    }
+    let status = assessed.world.descent(&["status"]).expect(0).stdout;
+    assert!(
+        status.contains("pass 1 by j: incomplete, missing_step, base_case_unmet; advice"),
+        "{status}"
+    );
+    let report = assessed.world.descent(&["report"]).expect(0).stdout;
+    assert!(report.contains("missing: nothing makes more"), "{report}");
+}
+
+/// No opinion completes or ends anything.
+#[test]
+fn whatever_is_said_of_a_pass_the_run_ends_the_same() {
+    let unused = |text: &str, words: &'static str| (text.to_owned(), json!(null), words);
+    for (said, converged, words) in [
+        (opinion(1.0, &json!({})), json!(true), ""),
+        (opinion(0.1, &json!({})), json!(false), ""),
+        unused("it is all there, completed", ""),
+        unused("{}", "`completeness` is a number"),
+        unused(&opinion(2.0, &json!({})), "`completeness` is a number"),
+        unused(
+            &opinion(1.0, &json!({"status": "completed"})),
+            "`status` is no key",
+        ),
+        unused("@exit 75", ""),
+        unused("@exit 1", ""),
+        unused("@big", ""),
+        unused("@prompt", ""),
+    ] {
+        let assessed = Assessed::new("model");
+        assessed.says(&said);
+        let ran = assessed.world.run();
+        assert_eq!(ran.code, Some(0), "{said}: {}", ran.stderr);
+        assert_eq!(ran.result()["reason"], "base_case");
+        let record = assessed.record();
+        assert_eq!(record["converged"], converged, "{said}: {record}");
+        let because = record["because"].as_str().unwrap_or_default();
+        assert!(because.contains(words), "{said}: {because}");
+        let codes = record["reason_codes"].to_string();
+        let is_told = codes.contains("not_assessed") && !because.is_empty();
+        assert_eq!(is_told, converged.is_null(), "{said}: {codes}");
+        assert_eq!(ran.count("replanned"), 1);
+    }
+}
+
+#[test]
+fn at_the_level_of_rules_nobody_assesses_a_pass() {
+    let assessed = Assessed::new("code");
+    assessed.world.run().expect(0);
+    assert_eq!(assessed.asked(), "refine\n");
+    assert!(assessed.record().is_null());
+}
+
+#[test]
+fn a_loop_that_is_killed_while_a_pass_is_assessed_asks_once_more_and_ends_the_same() {
+    let assessed = Assessed::new("model");
+    assessed.says("@sleep 600");
+    let running = assessed.world.start(&["run"]);
+    wait_for("the question", || assessed.asked() == "assess\n");
+    running.kill();
+    assessed.says(&opinion(0.5, &json!({})));
+    assessed.world.run().expect(0);
+    assert_eq!(assessed.asked(), "assess\nassess\nrefine\n");
+}
