@@ -6,3 +6,4 @@ mod passes;
 mod patterns;
 mod planted;
 mod refine;
+mod scripted;

@@ -68,6 +68,15 @@ impl Consult {
         Digest::of(doc::canonical(&self.node()).as_bytes())
     }
 
+    /// The subject, in words, of a question about the plan as a whole.
+    pub fn about_whole_plan(role: Role) -> Option<&'static str> {
+        match role {
+            Role::Refine => Some("the plan, where nothing is left to try"),
+            Role::Assess => Some("the pass that came to its end"),
+            _ => None,
+        }
+    }
+
     /// The subject of a quality leaf on a tree, by one agent.
     pub fn subject_of_leaf(leaf: &Digest, on: &str, agent: &AgentName) -> Digest {
         Digest::of(format!("{leaf}\n{on}\n{agent}").as_bytes())

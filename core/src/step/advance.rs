@@ -137,8 +137,12 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
 
 /// Whether an agent is asked first: about the pass that came to its end, then for a change of the plan.
 fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
-    if transaction.state.run.consult.is_some() {
-        return true;
+    if let Some(asked) = transaction.state.run.consult.clone() {
+        if consult::is_wanted(transaction, &asked) {
+            return true;
+        }
+        // Nothing else would follow from a question that is void.
+        consult::drop_it(transaction);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
     assess::is_awaited(transaction, &subject) || refine::is_awaited(transaction, blocked, &subject)

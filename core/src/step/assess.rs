@@ -39,8 +39,7 @@ pub(super) fn is_awaited(transaction: &mut Transaction, subject: &Digest) -> boo
         take(transaction, subject.clone(), agent, Err(why));
         return false;
     }
-    let about = question::ABOUT_PASS.to_string();
-    let new = NewQuestion::of_plan(transaction, Role::Assess, agent, subject.clone(), about);
+    let new = NewQuestion::of_plan(transaction, Role::Assess, agent, subject.clone());
     question::put_or_wait(transaction, new);
     true
 }

@@ -51,7 +51,7 @@ pub(super) fn follow(transaction: &mut Transaction) {
 }
 
 /// Whether the answer to a question would still be of use.
-fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
+pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     let is_over = transaction.state.run.status != RunStatus::Running;
     if is_over || asked.atom.is_some() {
         return !is_over && gate::is_asked(transaction, asked);

@@ -88,9 +88,10 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     }
     let about = question::about_plan(transaction, &plan.atom);
     let subject = plan.subject.clone();
-    let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject, about);
+    let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject);
     let new = NewQuestion {
         atom: Some(plan.atom.clone()),
+        about,
         ..of_plan
     };
     question::put_or_wait(transaction, new);

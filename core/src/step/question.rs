@@ -17,12 +17,6 @@ use crate::{
     world::GateWait,
 };
 
-/// The subject of a question to a refiner, in words.
-pub(super) const ABOUT_CHANGE: &str = "the plan, where nothing is left to try";
-
-/// The subject of a question about a pass, in words.
-pub(super) const ABOUT_PASS: &str = "the pass that came to its end";
-
 /// A question that is put into the state.
 pub(super) struct NewQuestion {
     pub(super) role: Role,
@@ -45,8 +39,8 @@ impl NewQuestion {
         role: Role,
         agent: AgentName,
         subject: Digest,
-        about: String,
     ) -> Self {
+        let about = Consult::about_whole_plan(role).unwrap_or_default();
         Self {
             role,
             agent,
@@ -56,7 +50,7 @@ impl NewQuestion {
             leaf: None,
             on: None,
             commit: transaction.state.run.head.clone(),
-            about,
+            about: about.to_string(),
         }
     }
 }
@@ -162,8 +156,9 @@ pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str
     let atom = asked.atom.as_ref();
     let about = match atom {
         Some(atom) => about_plan(transaction, atom),
-        None if asked.role == Role::Assess => ABOUT_PASS.to_string(),
-        None => ABOUT_CHANGE.to_string(),
+        None => Consult::about_whole_plan(asked.role)
+            .unwrap_or_default()
+            .to_string(),
     };
     transaction.announce(Event::Consulted {
         consult: asked.id.clone(),

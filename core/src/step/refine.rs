@@ -54,8 +54,7 @@ pub(super) fn is_awaited(
     {
         return false;
     }
-    let about = question::ABOUT_CHANGE.to_string();
-    let new = NewQuestion::of_plan(transaction, Role::Refine, agent, subject.clone(), about);
+    let new = NewQuestion::of_plan(transaction, Role::Refine, agent, subject.clone());
     question::put_or_wait(transaction, new);
     true
 }

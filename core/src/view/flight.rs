@@ -75,10 +75,8 @@ fn about(state: &State, consult: &Consult) -> String {
         let title = atom.map_or("", |atom| atom.title(id));
         return format!("the plan of {id}: {title}");
     }
-    match consult.role {
-        Role::Refine => return "the plan, where nothing is left to try".to_owned(),
-        Role::Assess => return "the pass that came to its end".to_owned(),
-        _ => {}
+    if let Some(about) = Consult::about_whole_plan(consult.role) {
+        return about.to_owned();
     }
     let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
     let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);

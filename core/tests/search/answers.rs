@@ -116,16 +116,7 @@ impl Sim<'_> {
                 ConsultAnswer::Value(parsed.node.expect("JSON"))
             }
         };
-        Input::Consulted {
-            consult: consult.id.clone(),
-            end: Box::new(ConsultEnd {
-                answer,
-                usage: Default::default(),
-                duration_ms: 1,
-                facts: Default::default(),
-                shell_faults: Vec::new(),
-            }),
-        }
+        consulted(consult, answer)
     }
 
     /// Leftovers in a used checkout may turn a verdict round.
@@ -411,4 +402,18 @@ fn atom_of(world: &World, attempt: &AttemptId) -> String {
         .iter()
         .find(|intent| intent.id == *attempt);
     intent.expect("it is in flight").atom.to_string()
+}
+
+/// The end of a question with that answer.
+pub(crate) fn consulted(consult: &Consult, answer: ConsultAnswer) -> Input {
+    Input::Consulted {
+        consult: consult.id.clone(),
+        end: Box::new(ConsultEnd {
+            answer,
+            usage: Default::default(),
+            duration_ms: 1,
+            facts: Default::default(),
+            shell_faults: Vec::new(),
+        }),
+    }
 }

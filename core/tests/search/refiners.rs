@@ -2,7 +2,7 @@
 
 use descent_core::{
     doc::{self, Node},
-    event::{ConsultAnswer, ConsultEnd, Event, Input},
+    event::{ConsultAnswer, Event, Input},
     fragment::delta::{self, AcceptedDelta, DeltaRequest},
     id::{AgentName, AtomId, ConsultId},
     state::{Atom, AtomStatus, Body, Consult, Reason, Role, TryEnd},
@@ -10,6 +10,7 @@ use descent_core::{
 };
 
 use super::{
+    answers::consulted,
     model::{Kind, Model},
     planners::{ADVERSARIES, Planner},
     rng::Rng,
@@ -96,16 +97,7 @@ impl Sim<'_> {
             None if self.rng.percent(50) => ConsultAnswer::Faulty("prose".to_owned()),
             None => ConsultAnswer::Silent("nobody is there".to_owned()),
         };
-        Input::Consulted {
-            consult: consult.id.clone(),
-            end: Box::new(ConsultEnd {
-                answer,
-                usage: Default::default(),
-                duration_ms: 1,
-                facts: Default::default(),
-                shell_faults: Vec::new(),
-            }),
-        }
+        consulted(consult, answer)
     }
 
     fn opinion_of_pass(&mut self) -> Option<String> {
@@ -317,20 +309,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
         if rng.percent(30) {
             model.constraints.push_str(r#", "judging": "model""#);
         }
-        let faults = match rng.below(3) {
-            0 => Faults::default(),
-            1 => Faults {
-                reads_back: true,
-                ..Faults::default()
-            },
-            _ => Faults {
-                transient: 10,
-                crash: 3,
-                dropped: 10,
-                conflict: 10,
-                ..Faults::default()
-            },
-        };
+        let faults = super::replan::faults(&mut rng);
         let refiner = REFINERS[rng.below(REFINERS.len())];
         let slots = 1 + u32::try_from(seed % 3).expect("small");
         let mut sim = Sim::new(&model, seed, slots, faults).with_refiner(refiner);

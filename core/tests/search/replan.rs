@@ -45,6 +45,24 @@ pub(crate) fn told(events: &[Event]) -> (u64, u64, u64, u64) {
     (ended.count() as u64, attempts, begun.count() as u64, starts)
 }
 
+/// No faults, faults that are only read back, or a bit of everything.
+pub(crate) fn faults(rng: &mut Rng) -> Faults {
+    match rng.below(3) {
+        0 => Faults::default(),
+        1 => Faults {
+            reads_back: true,
+            ..Faults::default()
+        },
+        _ => Faults {
+            transient: 10,
+            crash: 3,
+            dropped: 10,
+            conflict: 10,
+            ..Faults::default()
+        },
+    }
+}
+
 pub(crate) fn reason(sim: &Sim<'_>) -> Option<Reason> {
     let result = sim.world.state.run.last_result.as_ref()?;
     result.data.reason
@@ -85,20 +103,7 @@ fn plan_adversely(seeds: std::ops::Range<u64>) {
             r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
             "max_planning_phases": 100, "max_replans": {changes}, "judging": "model"{small}"#
         );
-        let faults = match rng.below(3) {
-            0 => Faults::default(),
-            1 => Faults {
-                reads_back: true,
-                ..Faults::default()
-            },
-            _ => Faults {
-                transient: 10,
-                crash: 3,
-                dropped: 10,
-                conflict: 10,
-                ..Faults::default()
-            },
-        };
+        let faults = faults(&mut rng);
         let planner = ADVERSARIES[rng.below(ADVERSARIES.len())];
         let mut sim = Sim::new(
             &model,

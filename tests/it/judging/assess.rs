@@ -1,32 +1,24 @@
 //! The opinion about a pass that came to its end: asked for, told, and what bad answers get.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
+use super::scripted::ScriptedAgent;
 use crate::world::{World, plan, task, wait_for};
 
 /// A world with a judge and a refiner that answer by files, whose plan reaches one of two checks.
 struct Assessed {
     world: World,
+    agent: ScriptedAgent,
 }
 
 impl Assessed {
     fn new(judging: &str) -> Self {
         let world = World::new();
-        let answers = world.out("answers");
-        fs::create_dir(&answers).unwrap();
-        let agent = format!(
-            "run = \"{} {}\"",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents/judge"),
-            answers.display()
-        );
-        world.write(
-            "descent.toml",
-            &format!(
-                "[agents.j]\n{agent}\n[agents.r]\n{agent}\n[roles]\njudge = \"j\"\nrefine = \"r\"\n"
-            ),
-        );
+        let agent = ScriptedAgent::new(&world);
+        let run = agent.run();
+        let roles = "[roles]\njudge = \"j\"\nrefine = \"r\"\n";
+        let toml = format!("[agents.j]\n{run}\n[agents.r]\n{run}\n{roles}");
+        world.write("descent.toml", &toml);
         let limits = json!({"judging": judging, "max_transient": 0});
         world.align(&plan(
             &["test -e done", "test -e more"],
@@ -35,22 +27,21 @@ impl Assessed {
         ));
         let refined = json!({"actions": [{"type": "step_add", "atoms":
             {"new": {"description": "make more", "action": {"run": "echo 2 > more"}}}}]});
-        fs::write(answers.join("refine"), refined.to_string()).unwrap();
-        Self { world }
+        agent.says("refine", &refined.to_string());
+        Self { world, agent }
     }
 
     fn says(&self, text: &str) -> &Self {
-        fs::write(self.world.out("answers").join("assess"), text).unwrap();
+        self.agent.says("assess", text);
         self
     }
 
     fn asked(&self) -> String {
-        fs::read_to_string(self.world.out("answers").join("asked")).unwrap_or_default()
+        self.agent.asked()
     }
 
     fn prompt(&self, role: &str) -> String {
-        let name = format!("prompt.{role}.1");
-        fs::read_to_string(self.world.out("answers").join(name)).unwrap()
+        self.agent.prompt(role, 1)
     }
 
     fn record(&self) -> Value {

@@ -1,9 +1,10 @@
 //! The gate before a planner's plan: asked, opened, planned again, and what bad answers get.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::scripted::ScriptedAgent;
 use crate::{
     processes::processes_in,
     support::world::Running,
@@ -13,21 +14,15 @@ use crate::{
 /// A world whose planner prints these plans in turn, and whose judging agent answers by files.
 struct Judged {
     world: World,
+    agent: ScriptedAgent,
 }
 
 impl Judged {
     fn new(plans: &[Value], limits: Value) -> Self {
         let world = World::new();
-        let answers = world.out("answers");
-        fs::create_dir(&answers).unwrap();
-        let judge = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents/judge");
-        world.write(
-            "descent.toml",
-            &format!(
-                "[agents.v]\nrun = \"{judge} {}\"\n[roles]\nvalidate = \"v\"\n",
-                answers.display()
-            ),
-        );
+        let agent = ScriptedAgent::new(&world);
+        let toml = format!("[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n", agent.run());
+        world.write("descent.toml", &toml);
         let calls = world.out("calls").display().to_string();
         let prompts = world.out("").display().to_string();
         let mut script = format!(
@@ -45,25 +40,20 @@ impl Judged {
             limits["judging"] = json!("model");
         }
         world.align(&plan_of(limits, step));
-        Self { world }
+        Self { world, agent }
     }
 
     fn answers(&self, name: &str, text: &str) -> &Self {
-        fs::write(self.world.out("answers").join(name), text).unwrap();
+        self.agent.says(name, text);
         self
     }
 
     fn asked(&self) -> usize {
-        let path = self.world.out("answers").join("asked");
-        fs::read_to_string(path).map_or(0, |text| text.lines().count())
+        self.agent.asked().lines().count()
     }
 
     fn prompt(&self, n: usize) -> String {
-        let path = self
-            .world
-            .out("answers")
-            .join(format!("prompt.validate.{n}"));
-        fs::read_to_string(path).unwrap()
+        self.agent.prompt("validate", n)
     }
 
     fn fragment(&self) -> Value {

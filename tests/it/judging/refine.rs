@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::scripted::ScriptedAgent;
 use crate::{
     processes::processes_in,
     world::{Ran, World, plan, task, wait_for, with},
@@ -12,23 +13,17 @@ use crate::{
 /// A world with a refiner that answers by files.
 struct Refined {
     world: World,
+    agent: ScriptedAgent,
 }
 
 impl Refined {
     fn new(checks: &[&str], limits: Value, atoms: Value) -> Self {
         let world = World::new();
-        let answers = world.out("answers");
-        fs::create_dir(&answers).unwrap();
-        let judge = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents/judge");
-        world.write(
-            "descent.toml",
-            &format!(
-                "[agents.r]\nrun = \"{judge} {}\"\n[roles]\nrefine = \"r\"\n",
-                answers.display()
-            ),
-        );
+        let agent = ScriptedAgent::new(&world);
+        let toml = format!("[agents.r]\n{}\n[roles]\nrefine = \"r\"\n", agent.run());
+        world.write("descent.toml", &toml);
         world.align(&plan(checks, limits, atoms));
-        Self { world }
+        Self { world, agent }
     }
 
     fn answers(&self, name: &str, answer: &Value) -> &Self {
@@ -36,18 +31,16 @@ impl Refined {
     }
 
     fn says(&self, name: &str, text: &str) -> &Self {
-        fs::write(self.world.out("answers").join(name), text).unwrap();
+        self.agent.says(name, text);
         self
     }
 
     fn asked(&self) -> usize {
-        let path = self.world.out("answers").join("asked");
-        fs::read_to_string(path).map_or(0, |text| text.lines().count())
+        self.agent.asked().lines().count()
     }
 
     fn prompt(&self, n: usize) -> String {
-        let path = self.world.out("answers").join(format!("prompt.refine.{n}"));
-        fs::read_to_string(path).unwrap()
+        self.agent.prompt("refine", n)
     }
 }
 
@@ -337,6 +330,29 @@ fn a_loop_that_is_killed_while_a_change_is_asked_for_asks_once_more_and_ends_the
     wait_for("no process", || {
         processes_in(&refined.world.root()).is_empty()
     });
+}
+
+/// Neither opens anything, so the run is where it was: another question, or none.
+#[test]
+fn what_makes_a_question_void_at_a_dead_end_leaves_no_loop_that_waits_for_nothing() {
+    let refined = half(json!({}));
+    refined.says("refine.1", "@sleep 600");
+    refined.answers("refine.2", &add("new", more()));
+    let mut running = refined.world.start(&["run"]);
+    wait_for("the question", || refined.asked() == 1);
+    let words = "\"description\": \"make the file\"";
+    let with_paths = format!("{words}, \"touches\": [\"done\"]");
+    refined.world.replace_in_state(words, &with_paths);
+    running.wait().expect(0);
+    assert_eq!(refined.asked(), 2);
+
+    let refined = half(json!({}));
+    refined.says("refine", "@sleep 600");
+    let mut running = refined.world.start(&["run"]);
+    wait_for("the question", || refined.asked() == 1);
+    let off = ["redirect", "-y", "--set", "judging=off"];
+    refined.world.descent(&off).expect(0);
+    running.wait().expect(5);
 }
 
 #[test]
