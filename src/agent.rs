@@ -67,7 +67,8 @@ pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
 pub use question::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, answer_of, object,
+    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, answer_of,
+    kind_of_task, object,
 };
 pub use repair::ObjectJudge;
 pub use session::{SessionRecord, session};

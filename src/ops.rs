@@ -24,6 +24,8 @@ pub mod liveness;
 pub mod newer;
 pub mod notify;
 pub mod output;
+pub mod outside;
+pub mod profiler;
 pub mod prompt;
 mod provider_worker;
 pub mod ps;

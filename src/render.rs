@@ -316,6 +316,14 @@ pub fn count(n: impl std::fmt::Display, word: &str) -> String {
     format!("{n} {word}{end}")
 }
 
+/// A number of passes.
+pub fn passes(n: u32) -> String {
+    match n {
+        1 => "1 pass".to_owned(),
+        n => format!("{n} passes"),
+    }
+}
+
 /// The parts of a bound, as texts.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundTexts<'a> {

@@ -3,34 +3,29 @@
 //! Invariant: an answer is taken whole or not at all. Whether a pass converged is code's to say, and decides nothing
 //! about the base case. Not here: when it is asked for (`step/assess`).
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use crate::{
     doc::Node,
     id::AtomId,
-    state::{AssessmentCode, check::Thousandths},
+    state::{
+        AssessmentCode, Complexity, CriterionScore,
+        check::Thousandths,
+        convergence::{self, ConvergenceCriterion},
+    },
 };
 
 /// Texts of one list, and characters of each.
 const LIST_MAX: usize = 5;
 const WORDS_CHARS_MAX: usize = 200;
-/// The shares from which on a pass is complete, coherent and consistent.
-const COMPLETE: Thousandths = Thousandths(950);
-const COHERENT: Thousandths = Thousandths(900);
-const CONSISTENT: Thousandths = Thousandths(900);
 /// The parts of a run that may be aligned with the goal.
 const ALIGNED: [&str; 4] = ["plan", "step", "answer", "memory"];
 
 /// The JSON Schema of the answer.
-pub const SCHEMA: &str = r#"{"type":"object","required":["completeness","coherence","aligned"],"additionalProperties":false,"properties":{"completeness":{"type":"number","minimum":0,"maximum":1},"coherence":{"type":"number","minimum":0,"maximum":1},"aligned":{"type":"object","required":["plan","step","answer","memory"],"additionalProperties":false,"properties":{"plan":{"type":"boolean"},"step":{"type":"boolean"},"answer":{"type":"boolean"},"memory":{"type":"boolean"}}},"missing":{"type":"array","maxItems":5,"items":{"type":"string"}},"contradictions":{"type":"array","maxItems":5,"items":{"type":"string"}},"blame":{"type":"array","maxItems":5,"items":{"type":"string"}}}}"#;
+pub const SCHEMA: &str = r#"{"type":"object","required":["completeness","coherence","aligned"],"additionalProperties":false,"properties":{"completeness":{"type":"number","minimum":0,"maximum":1},"coherence":{"type":"number","minimum":0,"maximum":1},"aligned":{"type":"object","required":["plan","step","answer","memory"],"additionalProperties":false,"properties":{"plan":{"type":"boolean"},"step":{"type":"boolean"},"answer":{"type":"boolean"},"memory":{"type":"boolean"}}},"missing":{"type":"array","maxItems":5,"items":{"type":"string"}},"contradictions":{"type":"array","maxItems":5,"items":{"type":"string"}},"blame":{"type":"array","maxItems":5,"items":{"type":"string"}},"criteria":{"type":"array","maxItems":10,"items":{"type":"object","required":["name","score"],"additionalProperties":false,"properties":{"name":{"type":"string"},"score":{"type":"number","minimum":0,"maximum":1}}}},"complexity":{"enum":["as_expected","higher","lower"]}}}"#;
 
 /// An agent's opinion of a pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AssessmentAnswer {
     pub completeness: Thousandths,
     pub coherence: Thousandths,
@@ -40,13 +35,20 @@ pub struct AssessmentAnswer {
     pub contradictions: Vec<String>,
     /// The atoms to blame, as far as they are of the plan.
     pub blame: Vec<AtomId>,
+    /// The scores of a person's own criteria.
+    pub criteria: Vec<CriterionScore>,
+    pub complexity: Option<Complexity>,
 }
 
-/// Reads an answer about a plan with these atoms.
+/// Reads an answer about a plan with these atoms, by these criteria.
 ///
 /// # Errors
 /// What is wrong with it, in words that an agent can mend it by.
-pub fn read(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<AssessmentAnswer, String> {
+pub fn read(
+    answer: &Node,
+    criteria: &[ConvergenceCriterion],
+    is_known: impl Fn(&str) -> bool,
+) -> Result<AssessmentAnswer, String> {
     let known = [
         "completeness",
         "coherence",
@@ -54,6 +56,8 @@ pub fn read(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<Assessment
         "missing",
         "contradictions",
         "blame",
+        "criteria",
+        "complexity",
     ];
     let members = answer.as_object().unwrap_or_default();
     if let Some(other) = members.iter().find(|one| !known.contains(&&*one.key)) {
@@ -71,7 +75,40 @@ pub fn read(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<Assessment
             .filter(|id| is_known(id))
             .map(|id| AtomId::new(id.as_str()))
             .collect(),
+        criteria: scores(answer, criteria)?,
+        complexity: complexity(answer)?,
     })
+}
+
+/// The score of each criterion of a person; each has one.
+fn scores(answer: &Node, criteria: &[ConvergenceCriterion]) -> Result<Vec<CriterionScore>, String> {
+    let said = answer.get("criteria").and_then(Node::as_array);
+    let said = said.unwrap_or_default();
+    let mut scores = Vec::new();
+    for criterion in convergence::others(criteria) {
+        let name = criterion.name.as_str();
+        let of = |one: &&Node| one.get("name").and_then(Node::as_str) == Some(name);
+        let score = said.iter().find(of).and_then(|one| one.get("score"));
+        let score = score.and_then(Thousandths::of_node);
+        let score = score.filter(|score| score.0 <= 1_000);
+        scores.push(CriterionScore {
+            name: name.to_owned(),
+            score: score
+                .ok_or_else(|| format!("`criteria` has a score from 0 to 1 of `{name}`"))?,
+            extra: Default::default(),
+        });
+    }
+    Ok(scores)
+}
+
+fn complexity(answer: &Node) -> Result<Option<Complexity>, String> {
+    let Some(node) = answer.get("complexity") else {
+        return Ok(None);
+    };
+    let mut words = Complexity::WORDS.into_iter();
+    let known = words.find(|(word, _)| node.as_str() == Some(*word));
+    let fault = || "`complexity` is one of as_expected, higher, lower".to_owned();
+    known.map(|(_, one)| Some(one)).ok_or_else(fault)
 }
 
 fn share(answer: &Node, key: &str) -> Result<Thousandths, String> {
@@ -127,15 +164,30 @@ pub struct PassFacts {
 
 impl AssessmentAnswer {
     /// Whether the pass did all that was asked of it, as far as its judge can tell.
-    pub fn has_converged(&self) -> bool {
-        self.completeness >= COMPLETE
-            && self.coherence >= COHERENT
-            && self.consistency >= CONSISTENT
+    pub fn has_converged(&self, criteria: &[ConvergenceCriterion]) -> bool {
+        let holds = |score: Thousandths, name| score >= convergence::threshold(criteria, name);
+        holds(self.completeness, "completeness")
+            && holds(self.coherence, "coherence")
+            && holds(self.consistency, "consistency")
+            && self.failing(criteria).next().is_none()
     }
 
-    /// The reasons in codes, in the order of their list. The base case does not hold where this is asked.
-    pub fn codes(&self, facts: PassFacts) -> Vec<AssessmentCode> {
-        let is_complete = self.completeness >= COMPLETE;
+    /// The person's own criteria that do not hold.
+    fn failing<'a>(
+        &'a self,
+        criteria: &'a [ConvergenceCriterion],
+    ) -> impl Iterator<Item = &'a CriterionScore> {
+        self.criteria.iter().filter(|one| {
+            let mut all = criteria.iter();
+            all.any(|known| known.name == one.name && one.score < known.at_least)
+        })
+    }
+
+    /// The reasons in codes, in the order of their list; a criterion's is `criterion:` and its name. The base case does
+    /// not hold where this is asked.
+    pub fn codes(&self, facts: PassFacts, criteria: &[ConvergenceCriterion]) -> Vec<String> {
+        let holds = |score: Thousandths, name| score >= convergence::threshold(criteria, name);
+        let is_complete = holds(self.completeness, "completeness");
         let all = [
             (is_complete, AssessmentCode::Complete),
             (!is_complete, AssessmentCode::Incomplete),
@@ -144,18 +196,25 @@ impl AssessmentAnswer {
                 !self.contradictions.is_empty(),
                 AssessmentCode::Contradiction,
             ),
-            (self.coherence < COHERENT, AssessmentCode::Incoherent),
-            (self.consistency < CONSISTENT, AssessmentCode::Inconsistent),
+            (
+                !holds(self.coherence, "coherence"),
+                AssessmentCode::Incoherent,
+            ),
+            (
+                !holds(self.consistency, "consistency"),
+                AssessmentCode::Inconsistent,
+            ),
         ];
         let said = all.into_iter().filter(|(holds, _)| *holds);
-        said.map(|(_, code)| code)
-            .chain(codes_of_facts(facts))
-            .collect()
+        let said = said.map(|(_, code)| code.word().to_owned());
+        let failing = self.failing(criteria);
+        let failing = failing.map(|one| format!("criterion:{}", one.name));
+        said.chain(failing).chain(codes_of_facts(facts)).collect()
     }
 }
 
 /// The codes of what code sees by itself.
-pub fn codes_of_facts(facts: PassFacts) -> impl Iterator<Item = AssessmentCode> {
+pub fn codes_of_facts(facts: PassFacts) -> impl Iterator<Item = String> {
     let all = [
         (
             facts.names_what_is_not_there,
@@ -165,13 +224,7 @@ pub fn codes_of_facts(facts: PassFacts) -> impl Iterator<Item = AssessmentCode> 
         (facts.has_blocked, AssessmentCode::BlockedAtoms),
     ];
     let seen = all.into_iter().filter(|(holds, _)| *holds);
-    seen.map(|(_, code)| code)
-}
-
-/// The codes in words, for people.
-pub fn text(codes: &[AssessmentCode]) -> String {
-    let words: Vec<String> = codes.iter().map(|code| code.word().to_string()).collect();
-    words.join(", ")
+    seen.map(|(_, code)| code.word().to_owned())
 }
 
 #[cfg(test)]
@@ -182,12 +235,12 @@ mod tests {
     const GOOD: &str = r#"{"completeness": 0.95, "coherence": 0.9, "aligned": {"plan": true, "step": true, "answer": true, "memory": true}}"#;
 
     fn answer(text: &str) -> Result<AssessmentAnswer, String> {
-        read(&read_text(text)?, |id| id == "A")
+        read(&read_text(text)?, &[], |id| id == "A")
     }
 
     #[test]
     fn a_pass_converged_from_the_three_shares_on() {
-        assert!(answer(GOOD).unwrap().has_converged());
+        assert!(answer(GOOD).unwrap().has_converged(&[]));
         for (from, to, code) in [
             ("0.95", "0.949", AssessmentCode::Incomplete),
             ("0.9,", "0.899,", AssessmentCode::Incoherent),
@@ -198,9 +251,11 @@ mod tests {
             ),
         ] {
             let other = answer(&GOOD.replace(from, to)).unwrap();
-            assert!(!other.has_converged(), "{to}");
+            assert!(!other.has_converged(&[]), "{to}");
             assert!(
-                other.codes(PassFacts::default()).contains(&code),
+                other
+                    .codes(PassFacts::default(), &[])
+                    .contains(&code.word().to_owned()),
                 "{other:?}"
             );
         }
@@ -228,6 +283,33 @@ mod tests {
             let told = answer(&text).unwrap_err();
             assert!(told.contains(fault), "{told}");
         }
+    }
+
+    #[test]
+    fn a_persons_criteria_count_beside_the_others_and_may_change_their_thresholds() {
+        let criterion = |name: &str, at_least| ConvergenceCriterion {
+            name: name.to_owned(),
+            statement: "it is so".to_owned(),
+            at_least: Thousandths(at_least),
+            extra: Default::default(),
+        };
+        let criteria = [criterion("tested", 800), criterion("completeness", 500)];
+        let with = |score: &str| {
+            let more = format!(
+                r#"{{"criteria": [{{"name": "tested", "score": {score}}}], "complexity": "higher", "#
+            );
+            let text = GOOD.replacen('{', &more, 1).replace("0.95", "0.5");
+            read(&read_text(&text).unwrap(), &criteria, |_| false)
+        };
+        assert!(with("0.8").unwrap().has_converged(&criteria));
+        let low = with("0.7").unwrap();
+        assert!(!low.has_converged(&criteria));
+        assert_eq!(low.complexity, Some(Complexity::Higher));
+        let codes = low.codes(PassFacts::default(), &criteria);
+        assert_eq!(codes, ["complete", "criterion:tested", "base_case_unmet"]);
+        assert!(with("2").unwrap_err().contains("of `tested`"));
+        let none = read(&read_text(GOOD).unwrap(), &criteria, |_| false);
+        assert!(none.unwrap_err().contains("of `tested`"));
     }
 
     #[test]

@@ -25,9 +25,10 @@ pub use crate::state::{Reason, record::ChoiceChange};
 use crate::{
     id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, RunId},
     state::{
-        AssessmentCode, FailureClass, JudgedBy, Role, RunStatus,
-        atom::PhaseLimit,
+        FailureClass, JudgedBy, Role, RunStatus,
+        atom::{AttentionCause, PhaseLimit},
         objective::RequestKind,
+        profile::ProfileSource,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
     },
     verdict::Verdict,
@@ -103,7 +104,8 @@ pub enum Event {
         /// Absent where nobody gave an opinion that can be used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         converged: Option<bool>,
-        codes: Vec<AssessmentCode>,
+        /// Words for reasons, and `criterion:NAME`.
+        codes: Vec<String>,
         /// Why nobody assessed it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
@@ -162,6 +164,9 @@ pub enum Event {
         /// The tasks that it added or changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         atoms: Vec<AtomId>,
+        /// The tasks that it took out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<AtomId>,
         /// Changes that may still be tried.
         changes_left: u32,
     },
@@ -225,9 +230,28 @@ pub enum Event {
         feasible: Option<bool>,
         findings: String,
     },
-    /// Its failures are alike, and nothing else can be chosen: a person is asked before its next attempt.
+    /// A person is asked before its next attempt: its failures are alike and nothing else can be chosen, or a refiner
+    /// has a question.
     NeedsGuidance {
         atom: AtomId,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        question: String,
+    },
+    /// The kind of task was said anew.
+    Profiled {
+        agent: AgentName,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = ProfileSource::WORDS.map(|(word, _)| word))))]
+        source: ProfileSource,
+        /// Passes that it allows.
+        passes: u32,
+        because: String,
+    },
+    /// A person should look at an atom. It goes on as it is.
+    Attention {
+        atom: AtomId,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = AttentionCause::WORDS.map(|(word, _)| word))))]
+        cause: AttentionCause,
+        because: String,
     },
     Repair {
         atom: AtomId,
@@ -420,7 +444,8 @@ impl Event {
         | Event::Interrupted { atom, .. }
         | Event::Repair { atom, .. }
         | Event::InDoubt { atom, .. }
-        | Event::NeedsGuidance { atom }
+        | Event::NeedsGuidance { atom, .. }
+        | Event::Attention { atom, .. }
         | Event::Parked { atom }
         | Event::Revived { atom }
         | Event::Forgotten { atom }
@@ -433,8 +458,14 @@ impl Event {
 
     /// Whether it tells something of this atom, or of this group.
     pub fn is_about(&self, id: &AtomId) -> bool {
-        if let Event::Replanned { atom, atoms, .. } = self {
-            atom.as_ref() == Some(id) || atoms.contains(id)
+        if let Event::Replanned {
+            atom,
+            atoms,
+            removed,
+            ..
+        } = self
+        {
+            atom.as_ref() == Some(id) || atoms.contains(id) || removed.contains(id)
         } else if let Event::Backtracked { changes, .. } = self {
             changes.iter().any(|change| change.group == *id)
         } else if let Event::Rebuilt { taken_back, .. } = self {

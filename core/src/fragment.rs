@@ -404,9 +404,13 @@ fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
 /// Checks the number of planning steps at the same time: those in force, and those that the
 /// fragment would add.
 fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault> {
-    let most = asked.state.objective.constraints.max_planning_phases();
     let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());
-    let (inside, now) = (inside.count(), live_plans(asked));
+    too_many_phases(asked.state, live_plans(asked), inside.count())
+}
+
+/// The fault of more planning steps than there may be at the same time.
+fn too_many_phases(state: &State, now: usize, inside: usize) -> Option<Fault> {
+    let most = state.objective.constraints.max_planning_phases();
     let is_over = now + inside > most as usize && inside > 0;
     is_over.then(|| {
         let message = format!("{now} planning steps and {inside} more: the limit is {most}");

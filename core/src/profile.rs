@@ -3,10 +3,21 @@
 //! Invariant: more depth, tools, breadth or confidence never give fewer passes, and more information never gives more.
 //! Every number stays within the limits that a person set.
 
-use crate::state::{
-    Constraints, JudgingLevel, State,
-    check::Thousandths,
-    profile::{ConfidenceNeed, OutputBreadth, PassCount, ProfileText, ToolUsage},
+pub mod inferred;
+
+use alloc::{string::String, vec::Vec};
+
+use self::inferred::InferredProfile;
+use crate::{
+    id::AgentName,
+    state::{
+        Constraints, Extra, JudgingLevel, State,
+        check::Thousandths,
+        profile::{
+            ConfidenceNeed, OutputBreadth, PassCount, ProfileRecord, ProfileSource, ProfileText,
+            ToolUsage,
+        },
+    },
 };
 
 /// Depth is in units of 1, all else in thousandths: five factors.
@@ -35,10 +46,61 @@ pub fn of_person(said: &ProfileText) -> TaskProfile {
     }
 }
 
-/// The profile in force; none where a person said nothing of it.
+/// The profile of a goal of which nothing is known.
+pub fn of_anything() -> TaskProfile {
+    of_person(&ProfileText::default())
+}
+
+/// The profile in force: a person's, else an agent's; none where nobody said anything of it.
 pub fn in_force(state: &State) -> Option<TaskProfile> {
     let said = state.objective.constraints.profile.as_ref();
-    said.map(of_person)
+    let inferred = state.run.profile.as_ref();
+    said.map(of_person).or(inferred.map(of_record))
+}
+
+fn of_record(known: &ProfileRecord) -> TaskProfile {
+    TaskProfile {
+        reasoning_depth: known.reasoning_depth,
+        information_sufficiency: known.information_sufficiency,
+        expected_tool_usage: known.expected_tool_usage,
+        output_breadth: known.output_breadth,
+        confidence_requirement: known.confidence_requirement,
+    }
+}
+
+/// The record of what an agent said, or of the default and why there is no more.
+pub fn record(
+    agent: AgentName,
+    at: String,
+    said: Result<InferredProfile, String>,
+) -> ProfileRecord {
+    let (source, fault, said) = match said {
+        Ok(said) => (ProfileSource::Inferred, String::new(), said),
+        Err(fault) => {
+            let profile = of_anything();
+            let reasons = String::new();
+            (
+                ProfileSource::Default,
+                fault,
+                InferredProfile { profile, reasons },
+            )
+        }
+    };
+    ProfileRecord {
+        reasoning_depth: said.profile.reasoning_depth,
+        information_sufficiency: said.profile.information_sufficiency,
+        expected_tool_usage: said.profile.expected_tool_usage,
+        output_breadth: said.profile.output_breadth,
+        confidence_requirement: said.profile.confidence_requirement,
+        raw_inference: said.reasons,
+        source,
+        agent,
+        fault,
+        at,
+        revised: None,
+        history: Vec::new(),
+        extra: Extra::default(),
+    }
 }
 
 /// A profile that is worth more passes than `than`, with the fewest changes: deeper, then with less that is known.
@@ -122,6 +184,14 @@ pub fn allocated(state: &State) -> Option<PassCount> {
         begun: known.map_or(1, |count| count.begun),
         extra: known.map(|count| count.extra.clone()).unwrap_or_default(),
     })
+}
+
+/// The passes that are allocated by an agent's profile, within the limits as they are now.
+pub fn kept(state: &State) -> Option<u32> {
+    let constraints = &state.objective.constraints;
+    let is_persons = constraints.profile.is_some() || state.run.profile.is_none();
+    let known = state.run.passes.as_ref().filter(|_| !is_persons)?;
+    Some(known.allocated.min(max_passes(constraints)))
 }
 
 /// Whether another pass may begin.

@@ -7,6 +7,7 @@
 pub mod atom;
 pub mod check;
 pub mod consult;
+pub mod convergence;
 pub mod decode;
 pub mod encode;
 pub mod fields;
@@ -42,9 +43,9 @@ pub use check::{Check, CheckKind, Leaf};
 pub use consult::{Consult, Rating};
 pub use fields::{Extra, Span};
 pub use judged::{
-    ADVISORIES_MAX, AssessmentCode, AssessmentRecord, DELTAS_MAX, ISSUES_MAX, IssueRecord,
-    IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord, RefinementRecord, Severity,
-    ValidationRecord,
+    ADVISORIES_MAX, AssessmentCode, AssessmentRecord, Complexity, CriterionScore, DELTAS_MAX,
+    ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord,
+    RefinementRecord, Severity, ValidationRecord,
 };
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};

@@ -12,6 +12,7 @@ pub mod judged;
 mod leaves;
 pub mod liveness;
 pub mod log;
+pub mod marked;
 pub mod named;
 mod next;
 pub mod passes;
@@ -82,6 +83,12 @@ pub struct StatusView {
     /// The newest opinion about a pass that came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessed: Option<judged::AssessmentView>,
+    /// Atoms that a person should look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attention: Vec<marked::AttentionView>,
+    /// Questions about tasks, with what is assumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<marked::UnclearView>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -226,6 +233,8 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         passes: passes::passes(state),
         judged: judged::judged(state),
         assessed: judged::assessed(state),
+        attention: marked::marks(state),
+        questions: marked::questions(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),

@@ -41,6 +41,15 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
     let text = |text: &str| Node::string(text);
     match (rule.key, rule.form) {
         (_, ValueForm::Count) => (Node::uint(7), text("many")),
+        ("convergence", _) => {
+            let criterion = [
+                ("name", text("tested")),
+                ("statement", text("every part has a test")),
+                ("at_least", text("0.8")),
+            ];
+            let criteria = Node::array(vec![Node::object(criterion.to_vec())]);
+            (criteria, text("a"))
+        }
         (_, ValueForm::List) => (Node::array(vec![text("a")]), text("a")),
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
         ("workspace", _) => (text("shared"), text("nowhere")),

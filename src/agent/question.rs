@@ -2,11 +2,12 @@
 //!
 //! Not here: which question, and what an answer means (the core, `ops::aligner`).
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use descent_core::{
     doc::{self, Node},
     event::{AgentEnd, ConsultAnswer, Outcome},
+    profile::inferred,
     prompt::Prompt,
     state::{Intent, Role, Usage},
     verdict::CommandEnd,
@@ -40,6 +41,16 @@ impl fmt::Debug for QuestionForm {
             .field("role", &self.role)
             .field("schema", &self.schema)
             .finish_non_exhaustive()
+    }
+}
+
+/// The form of the answer to what kind of task a goal is.
+pub fn kind_of_task() -> QuestionForm {
+    let fault = |text: &str| object(text).and_then(|node| inferred::read(&node)).err();
+    QuestionForm {
+        role: Role::Profile,
+        schema: inferred::SCHEMA.to_owned(),
+        fault: Arc::new(fault),
     }
 }
 

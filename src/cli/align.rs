@@ -6,6 +6,7 @@ mod costs;
 mod dialogue;
 mod draft_edit;
 mod edited;
+mod kind;
 mod offers;
 pub(super) mod output;
 mod patterns;

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    ops::aligner::{ANSWER_MAX, Aligner, AlignerAnswer, AlignerQuestion},
+    ops::{
+        aligner::{ANSWER_MAX, Aligner, AlignerQuestion},
+        outside::OutsideAnswer,
+    },
     render::{self, Line, Meaning, Out, Page},
     signal::Signal,
 };
@@ -65,9 +68,9 @@ pub(super) fn put(
     }
     let why = match ended? {
         SkippableOutcome::Signal(signal) => return Ok(AskEnd::Signal(signal)),
-        SkippableOutcome::Done(AlignerAnswer::Value(node)) => return Ok(AskEnd::Answer(node)),
-        SkippableOutcome::Done(AlignerAnswer::None(why)) => why,
-        SkippableOutcome::Stopped | SkippableOutcome::Done(AlignerAnswer::Cancelled) => {
+        SkippableOutcome::Done(OutsideAnswer::Value(node)) => return Ok(AskEnd::Answer(node)),
+        SkippableOutcome::Done(OutsideAnswer::None(why)) => why,
+        SkippableOutcome::Stopped | SkippableOutcome::Done(OutsideAnswer::Cancelled) => {
             "it was ended".to_owned()
         }
     };

@@ -190,11 +190,10 @@ impl ResolvedAgent {
 /// The role whose agent is asked where this one has none.
 fn fallback(role: Role) -> Option<Role> {
     match role {
-        Role::Profile | Role::Validate | Role::Assess | Role::Summarise | Role::Answer => {
-            Some(Role::Judge)
-        }
-        // A planner answers with a plan: it is asked where the program places a step for it.
-        Role::Refine => None,
+        Role::Validate | Role::Assess | Role::Summarise | Role::Answer => Some(Role::Judge),
+        // A planner answers with a plan: it is asked where the program places a step for it. Who is asked at each `align`
+        // is named for that.
+        Role::Refine | Role::Profile => None,
         Role::Worker | Role::Planner | Role::Probe | Role::Judge | Role::Aligner => None,
     }
 }

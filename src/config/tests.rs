@@ -154,16 +154,16 @@ fn the_shell_worker_is_the_agent_worker_and_an_atom_may_name_another() {
 #[test]
 fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
     let text = "worker = {run = \"x\"}\n[agents.j]\nrun = \"j\"\n[roles]\njudge = \"j\"\n";
-    for role in [
-        Role::Judge,
-        Role::Validate,
-        Role::Assess,
-        Role::Profile,
-        Role::Answer,
-    ] {
+    for role in [Role::Judge, Role::Validate, Role::Assess, Role::Answer] {
         assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
     }
-    for role in [Role::Planner, Role::Refine, Role::Probe, Role::Aligner] {
+    for role in [
+        Role::Planner,
+        Role::Refine,
+        Role::Profile,
+        Role::Probe,
+        Role::Aligner,
+    ] {
         assert_eq!(agent_of(text, role), None);
     }
     assert_eq!(agent_of("", Role::Worker), None);

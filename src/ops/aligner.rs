@@ -4,7 +4,6 @@
 //! plan is, and nothing of it runs here. Not here: what a person is asked and shown (`cli`).
 
 mod judge;
-mod room;
 
 use std::{
     path::Path,
@@ -13,29 +12,24 @@ use std::{
 
 use descent_core::{
     doc::{self, Node},
-    event::ConsultAnswer,
-    id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
+    id::UnixMillis,
     prompt::{AligningInputs, ProjectWords, aligning},
     proposal::{self, Clarification},
-    state::{Intent, Role, SideEffect, State, Usage},
+    state::{Role, State, Usage},
 };
 use tokio_util::sync::CancellationToken;
 
+use super::outside::{OutsideAnswer, OutsideQuestion};
 use crate::{
-    agent::{self, ObjectJudge, QUESTION_SLOT, QuestionForm, QuestionJob},
+    agent::{ObjectJudge, QuestionForm},
     config::{Config, agent::ResolvedAgent, transport::Transport},
-    driver::Agents,
     failure::Failure,
-    process::{self, environment, programs},
     survey::{self, Survey},
 };
 
 pub use crate::agent::ANSWER_MAX;
 pub use descent_core::prompt::AligningTask;
 pub use judge::{ProposedAgreement, ProposedChange};
-use room::AlignerRoom;
-
-const NAME: &str = "aligner";
 
 /// A question, with all that it is told.
 #[derive(Debug)]
@@ -51,16 +45,6 @@ pub struct AlignerQuestion<'a> {
     pub before: Option<&'a Node>,
     /// Whether it may ask something in its turn.
     pub may_ask: bool,
-}
-
-/// The end of a question.
-#[derive(Debug)]
-pub enum AlignerAnswer {
-    /// An object whose form was judged.
-    Value(Node),
-    /// No answer that can be used, and why.
-    None(String),
-    Cancelled,
 }
 
 /// The aligner of a project.
@@ -104,34 +88,7 @@ impl<'a> Aligner<'a> {
         &self,
         question: &AlignerQuestion<'_>,
         cancel: &CancellationToken,
-    ) -> Result<AlignerAnswer, Failure> {
-        process::prepare()?;
-        let top = self.top.to_owned();
-        let made = tokio::task::spawn_blocking(move || AlignerRoom::make(&top));
-        let room = match made.await.map_err(Failure::bug)? {
-            Ok(room) => room,
-            Err(failure) => return Ok(AlignerAnswer::None(failure.message)),
-        };
-        if cancel.is_cancelled() {
-            return Ok(AlignerAnswer::Cancelled);
-        }
-        let answer = self.ask_in(&room, question, cancel).await;
-        tokio::task::spawn_blocking(move || drop(room))
-            .await
-            .map_err(Failure::bug)?;
-        answer
-    }
-
-    async fn ask_in(
-        &self,
-        room: &AlignerRoom,
-        question: &AlignerQuestion<'_>,
-        cancel: &CancellationToken,
-    ) -> Result<AlignerAnswer, Failure> {
-        let environment = environment::for_attempts(std::env::vars_os(), &[]);
-        let intent = self.intent();
-        let agents = Agents::new(self.config.clone());
-        let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
+    ) -> Result<OutsideAnswer, Failure> {
         let lines = self.agent_lines();
         let prompt = aligning(&AligningInputs {
             task: question.task,
@@ -146,49 +103,17 @@ impl<'a> Aligner<'a> {
             may_ask: question.may_ask,
             now: self.now,
         });
-        let job = QuestionJob {
-            intent: &intent,
+        let outside = OutsideQuestion {
+            config: self.config,
+            agent: &self.agent,
             prompt: &prompt,
-            maker,
-            cwd: room.tree.clone(),
-            dir: room.dir.join("question"),
-            started: room.dir.join("started.json"),
-            env: environment,
-            programs: &*programs::real(),
-            mark: room.mark(),
             form: self.form(question),
+            now: self.now,
         };
-        let judge = self.judge_of(question);
-        let outcome = match agent::make(job.into(), cancel).await {
-            Ok(Some(outcome)) => outcome,
-            // The usage of a question that is cut off is not known.
-            Ok(None) => return Ok(AlignerAnswer::Cancelled),
-            Err(error) => return Ok(AlignerAnswer::None(error.to_string())),
-        };
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.add(&outcome.usage);
-        drop(used);
-        Ok(match agent::answer_of(&outcome) {
-            ConsultAnswer::Value(node) => match judge(&doc::write_compact(&node)) {
-                None => AlignerAnswer::Value(node),
-                Some(fault) => AlignerAnswer::None(format!("its answer cannot be used: {fault}")),
-            },
-            ConsultAnswer::Faulty(fault) => {
-                AlignerAnswer::None(format!("its answer cannot be used: {fault}"))
-            }
-            ConsultAnswer::Silent(why) => {
-                AlignerAnswer::None(why.trim_end_matches(": ").to_owned())
-            }
-            ConsultAnswer::Limited { .. } => {
-                AlignerAnswer::None("its provider takes no more for now".to_owned())
-            }
-            ConsultAnswer::Unavailable {
-                words, variable, ..
-            } => AlignerAnswer::None(match variable {
-                Some(name) => format!("{words} (its `env` can pass on {name})"),
-                None => words,
-            }),
-        })
+        let (answer, used) = outside.ask(self.top, cancel).await?;
+        let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        known.add(&used);
+        Ok(answer)
     }
 
     fn form(&self, question: &AlignerQuestion<'_>) -> QuestionForm {
@@ -231,24 +156,6 @@ impl<'a> Aligner<'a> {
     ) -> Result<ProposedChange, String> {
         let (text, at) = (doc::write_compact(answer), self.now.rfc3339());
         judge::change_of(&text, may_ask, self.config, state, &at)
-    }
-
-    fn intent(&self) -> Intent {
-        Intent {
-            id: AttemptId::new(NAME),
-            atom: AtomId::new(NAME),
-            context: Digest::of(NAME.as_bytes()),
-            choices: Default::default(),
-            epoch: Epoch::default(),
-            n: 1,
-            effect: SideEffect::Tree,
-            base: None,
-            role: Role::Aligner,
-            agent: Some(self.agent.name.clone()),
-            reserved: Usage::default(),
-            at: self.now.rfc3339(),
-            extra: Default::default(),
-        }
     }
 
     /// The agents that an atom may name.

@@ -286,6 +286,8 @@ mod tests {
             depends_on: Vec::new(),
             depth,
             budget: None,
+            attention: None,
+            waits_for_judge: false,
             partial: false,
             is_group: kind != "task",
         };

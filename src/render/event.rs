@@ -13,6 +13,7 @@ mod plans;
 mod verdicts;
 
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
+pub(super) use plans::attention;
 use plans::replanned;
 use verdicts::{answered, assessed, checked, plan_judged};
 
@@ -200,12 +201,29 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Interrupted { atom, why, .. } => {
             ("ended", format!("{atom}: {why}; it costs no attempt"))
         }
-        Event::NeedsGuidance { atom } => (
+        Event::NeedsGuidance { atom, question } => (
             "asks",
-            format!(
-                "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
-            ),
+            match question.is_empty() {
+                true => format!(
+                    "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
+                ),
+                false => format!("{atom}: {}; it waits for guidance", line(question)),
+            },
         ),
+        Event::Profiled {
+            agent,
+            passes,
+            because,
+            ..
+        } => (
+            "profiled",
+            format!("{} by {agent}: {}", super::passes(*passes), line(because)),
+        ),
+        Event::Attention {
+            atom,
+            cause,
+            because,
+        } => ("attention", attention(atom, *cause, because)),
         Event::Pattern { atoms, reason } => (
             "pattern",
             format!(

@@ -132,6 +132,12 @@ fn description(node: &NodeView) -> Line {
     if node.tried == Some("parked") {
         line = line.dim("set aside  ");
     }
+    if let Some(cause) = node.attention {
+        line = line.put(Meaning::Unknown, format!("! {}  ", cause.word()));
+    }
+    if node.waits_for_judge {
+        line = line.dim("waits to be judged  ");
+    }
     if !node.depends_on.is_empty() {
         let names: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
         line = line.dim(format!("after {}  ", super::listed(&names, 4)));

@@ -19,6 +19,8 @@ const BOUND_ROWS_MAX: usize = 3;
 const RUNNING_MAX: usize = 4;
 const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;
+/// Marks, and questions, that are shown.
+const MARKS_MAX: usize = 3;
 const NAMES_MAX: usize = 12;
 
 /// A note of a command beside the state.
@@ -36,8 +38,10 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
+    kind(&mut page, status);
     judged(&mut page, status);
     assessed(&mut page, status);
+    marked(&mut page, status);
     if let Some(passes) = &status.passes {
         let (begun, allocated) = (passes.begun, passes.allocated);
         let words = format!("{begun} of {allocated} (at most {})", passes.at_most);
@@ -113,6 +117,39 @@ fn assessed(page: &mut Page, status: &StatusView) {
         ),
     };
     page.push(Line::label("assessed").plain(words));
+}
+
+/// The kind of task, where an agent said it.
+fn kind(page: &mut Page, status: &StatusView) {
+    let known = status.profile.as_ref();
+    let Some((known, agent)) = known.and_then(|known| Some((known, known.agent.as_ref()?))) else {
+        return;
+    };
+    let passes = super::passes(known.passes);
+    let words = match known.fault.as_str() {
+        "" => format!("{passes}, by {agent}: {}", line(&known.raw_inference)),
+        fault => format!("{passes}, a default: {agent}: {}", line(fault)),
+    };
+    page.push(Line::label("kind").plain(words));
+}
+
+/// Atoms that a person should look at, and what is asked or assumed about tasks.
+fn marked(page: &mut Page, status: &StatusView) {
+    for mark in status.attention.iter().take(MARKS_MAX) {
+        let text = super::event::attention(&mark.atom, mark.cause, &mark.because);
+        page.push(Line::label("attention").put(Meaning::Unknown, text));
+    }
+    for one in status.questions.iter().take(MARKS_MAX) {
+        let text = format!("{}: {}", one.atom, line(&one.question));
+        page.push(match one.waits {
+            true => Line::label("asks").put(Meaning::Unknown, text),
+            false => Line::label("assumed").plain(format!("{text} {}", line(&one.assume))),
+        });
+    }
+    let more = status.attention.len().max(status.questions.len());
+    if more > MARKS_MAX {
+        page.push(Line::label("").dim("`descent report` has them all"));
+    }
 }
 
 /// One row for each check: its verdict, its name, its end, its age.

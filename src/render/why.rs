@@ -124,6 +124,20 @@ fn about(page: &mut Page, why: &Why) {
         let text = format!("{at}{} (advice)", line(&issue.description));
         page.wrapped(head.plain(" "), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
+    if let Some(mark) = &why.attention {
+        let text = super::event::attention(&mark.atom, mark.cause, &mark.because);
+        page.wrapped(
+            label("attention"),
+            Meaning::Unknown,
+            &text,
+            REASONS_ROWS_MAX,
+        );
+    }
+    for one in &why.questions {
+        let name = if one.waits { "asks" } else { "assumed" };
+        let text = format!("{} {}", line(&one.question), line(&one.assume));
+        page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
+    }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));
     }

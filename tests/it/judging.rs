@@ -1,7 +1,9 @@
 //! Judging: plans that are looked at before they are run.
 
 mod assess;
+mod deltas;
 mod gate;
+mod kind;
 mod passes;
 mod patterns;
 mod planted;

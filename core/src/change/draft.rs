@@ -12,8 +12,8 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, RunStatus,
-        State,
+        Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText,
+        RunStatus, State,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -234,6 +234,7 @@ impl<'d> Draft<'d> {
             self.grant_anew();
             self.effects.push(Consequence::GraphReopened);
         }
+        changed.iter().for_each(|id| self.take_mark(id));
         let kids = |state: &State| -> BTreeSet<AtomId> {
             let all = state.all_atoms();
             all.values().flat_map(|atom| atom.kids()).cloned().collect()
@@ -249,6 +250,16 @@ impl<'d> Draft<'d> {
         let lists = [("added", added), ("removed", removed)];
         let lists = told::lists(&lists).into_iter().chain(changed);
         self.correct_all(CorrectionType::DagAdjustment, lists);
+    }
+
+    /// A person looked at the atom and changed it.
+    fn take_mark(&mut self, id: &AtomId) {
+        let is_marked = |atom: &Atom| atom.task().is_some_and(|task| task.attention.is_some());
+        let atom = self.state.atoms.get_mut(id);
+        let marked = atom.filter(|atom| is_marked(atom)).map(Arc::make_mut);
+        if let Some(task) = marked.and_then(Atom::task_mut) {
+            task.attention = None;
+        }
     }
 
     /// Grants changes of the plan anew, by the plan as it is now.

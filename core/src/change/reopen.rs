@@ -122,6 +122,10 @@ impl Draft<'_> {
                 if task.status == AtomStatus::NeedsGuidance {
                     task.status = AtomStatus::Pending;
                 }
+                // A person's words stand for what was assumed.
+                for question in &mut task.questions {
+                    question.assume.clear();
+                }
                 if !matches!(task.status, AtomStatus::InDoubt(_)) {
                     guided.push(id.clone());
                 }

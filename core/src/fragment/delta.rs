@@ -1,9 +1,11 @@
 //! Turns a refiner's answer into changes of a plan that stands, or refuses it with all its faults (contract §9.29).
 //!
-//! Invariant: it adds tasks under ids that the program makes, and changes only pending or blocked tasks that a planner
-//! made. It is taken whole or not at all. Not here: what it would open (`step/replan`).
+//! Invariant: it adds tasks and planning steps under ids that the program makes, and changes or takes out only pending or
+//! blocked tasks that a planner made. It is taken whole or not at all. Not here: what it would open (`step/replan`).
 
 mod actions;
+mod remarks;
+mod removal;
 
 use alloc::{
     borrow::ToOwned,
@@ -15,14 +17,21 @@ use alloc::{
 };
 
 use self::actions::Actions;
-use super::form;
+use super::{form, too_many_phases};
 use crate::{
     doc::{self, Fault, Node},
-    graph::{Graph, Ix, NodeKind, validate},
+    graph::{
+        Graph, Ix, NodeKind,
+        active::{self, ActiveGraph},
+        validate,
+    },
     id::{AtomId, ConsultId, Digest},
     judging::{self, JudgedPlan, PlanFacts, PlanQuestions},
     plan, profile,
-    state::{Atom, AtomStatus, Body, JudgingLevel, Severity, State, TryEnd, check::Pattern},
+    state::{
+        Atom, AtomStatus, Body, JudgingLevel, Severity, State, TryEnd, atom::AttentionMark,
+        check::Pattern,
+    },
 };
 
 /// How often planners may change one task.
@@ -43,8 +52,32 @@ pub struct AcceptedDelta {
     pub atoms: BTreeMap<AtomId, Atom>,
     pub added: Vec<AtomId>,
     pub changed: Vec<AtomId>,
+    pub removed: Vec<AtomId>,
+    /// Solved tasks that are said to contradict, and changed ones at their limit.
+    pub marks: Vec<(AtomId, AttentionMark)>,
+    /// Tasks that a person is asked about.
+    pub asked: Vec<AtomId>,
     pub reasoning: String,
     pub digest: Digest,
+}
+
+impl AcceptedDelta {
+    /// Whether a step that it adds is planned by whoever plans in this run.
+    pub fn needs_planner(&self) -> bool {
+        let added = self.added.iter().filter_map(|id| self.atoms.get(id));
+        let mut plans = added.filter_map(Atom::plan);
+        plans.any(|plan| plan.task.spec.action.is_none())
+    }
+
+    /// Changes the atoms of a state by it.
+    pub fn put_into(&self, state: &mut State) {
+        for (id, atom) in &self.atoms {
+            state.atoms.insert(id.clone(), Arc::new(atom.clone()));
+        }
+        for id in &self.removed {
+            state.atoms.remove(id);
+        }
+    }
 }
 
 /// The JSON Schema of a delta.
@@ -52,7 +85,7 @@ pub fn schema() -> String {
     let definitions = plan::definitions(None, "");
     let changes = r##"{"type":"object","minProperties":1,"properties":{"description":{"type":"string"},"depends_on":{"type":"array","items":{"type":"string"}},"action":{"type":"object"},"checks":{"$ref":"#/$defs/check"},"touches":{"type":"array","items":{"type":"string"}},"needs":{"type":"array","items":{"type":"string"}},"provides":{"type":"array","items":{"type":"string"}},"timeout":{"type":"string"}},"additionalProperties":false}"##;
     format!(
-        r##"{{"type":"object","required":["actions"],"additionalProperties":false,"properties":{{"reasoning":{{"type":"string"}},"actions":{{"type":"array","items":{{"type":"object","required":["type"],"additionalProperties":false,"properties":{{"type":{{"enum":["step_add","step_modify"]}},"target":{{"type":"string"}},"atoms":{{"type":"object","additionalProperties":{{"$ref":"#/$defs/atom"}}}},"changes":{changes},"reason":{{"type":"string"}}}}}}}}}},{definitions}}}"##
+        r##"{{"type":"object","required":["actions"],"additionalProperties":false,"properties":{{"reasoning":{{"type":"string"}},"actions":{{"type":"array","items":{{"type":"object","required":["type"],"additionalProperties":false,"properties":{{"type":{{"enum":["step_add","step_modify","step_remove","subplan_create","step_mark_invalid"]}},"target":{{"type":"string"}},"atoms":{{"type":"object","additionalProperties":{{"$ref":"#/$defs/atom"}}}},"changes":{changes},"reason":{{"type":"string"}}}}}}}},"questions":{{"type":"array","maxItems":3,"items":{{"type":"object","required":["about","question","assume"],"additionalProperties":false,"properties":{{"about":{{"type":"string"}},"question":{{"type":"string"}},"assume":{{"type":"string"}}}}}}}}}},{definitions}}}"##
     )
 }
 
@@ -111,11 +144,14 @@ pub fn patterns(asked: DeltaRequest<'_>, answer: &Node) -> Vec<Pattern> {
     patterns
 }
 
-/// The places of new tasks without an action: only a worker could do them.
+/// The places of tasks without an action: only a worker could do them.
 pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
     let actions = Actions::of(asked, answer);
     let has_none = |id: &&AtomId| {
-        let task = actions.read.atoms.get(*id).and_then(Atom::task);
+        let atom = actions.read.atoms.get(*id);
+        let task = atom
+            .filter(|atom| atom.plan().is_none())
+            .and_then(Atom::task);
         task.is_some_and(|task| task.spec.action.is_none())
     };
     let listed = actions.new.iter().chain(actions.changed.keys());
@@ -145,13 +181,20 @@ pub fn judge(
             .filter_map(|id| names.get(id).cloned())
             .collect(),
         changed: actions.changed.keys().cloned().collect(),
+        removed: actions.removed.keys().cloned().collect(),
+        marks: core::mem::take(&mut actions.contradicted),
+        asked: Vec::new(),
         reasoning: actions.reasoning(answer),
         digest: digest(answer),
     };
     actions.changed(asked, &names, &mut taken);
     actions.added(asked, &names, &mut taken);
-    if !actions.faults.is_empty() {
-        return Err(actions.faults);
+    let mut faults = core::mem::take(&mut actions.faults);
+    faults.extend(removal::take_out(asked, &actions.removed, &mut taken));
+    let questions = core::mem::take(&mut actions.questions);
+    faults.extend(remarks::ask(asked, questions, &names, &mut taken));
+    if !faults.is_empty() {
+        return Err(faults);
     }
     let faults = whole(asked, &taken, &names, facts);
     match faults.is_empty() {
@@ -176,16 +219,15 @@ fn whole(
     facts: &PlanFacts,
 ) -> Vec<Fault> {
     let mut state = asked.state.clone();
-    for (id, atom) in &taken.atoms {
-        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
-    }
+    taken.put_into(&mut state);
     let mut faults = validate::check_made(&state);
     for fault in &mut faults {
         fault.pointer = as_proposed(form::own_pointer(&fault.pointer), names);
     }
     let constraints = &asked.state.objective.constraints;
     let of_all = u64::from(constraints.max_planned_atoms());
-    let (before, new) = (asked.graph.planned(asked.state), taken.added.len());
+    let before = asked.graph.planned(asked.state);
+    let (before, new) = (before - taken.removed.len() as u64, taken.added.len());
     if before + new as u64 > of_all || new > constraints.max_fragment_atoms() as usize {
         let message = format!(
             "{new} tasks after {before} that were planned before: the limits are {} and {of_all}",
@@ -194,10 +236,19 @@ fn whole(
         let hint = Some("change less");
         faults.push(form::fault("too-many-atoms", "/actions", message, hint));
     }
+    let graph = Graph::of(&state);
+    let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
+    let is_step = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
+    let new_steps = taken.added.iter().filter(is_step).count();
+    let live = graph.plans().filter(|x| active.is_live(*x)).count();
+    faults.extend(too_many_phases(
+        &state,
+        live.saturating_sub(new_steps),
+        new_steps,
+    ));
     if !faults.is_empty() || profile::judging(asked.state) == JudgingLevel::Off {
         return faults;
     }
-    let graph = Graph::of(&state);
     let plan = JudgedPlan {
         state: &state,
         graph: &graph,

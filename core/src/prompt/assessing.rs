@@ -8,7 +8,12 @@ use alloc::{
 };
 
 use super::{Prompt, agreement, refining, section::PromptSection};
-use crate::{assessment, id::UnixMillis, world::World};
+use crate::{
+    assessment,
+    id::UnixMillis,
+    state::convergence::{self, ConvergenceCriterion},
+    world::World,
+};
 
 const TASK_BYTES_MAX: usize = 4 << 10;
 const DONE_BYTES_MAX: usize = 16 << 10;
@@ -24,7 +29,7 @@ pub fn assessing(world: &World, now: UnixMillis) -> Prompt {
         refining::plan(world),
         done(world),
         refining::issues(world),
-        answer(),
+        answer(world),
     ]))
 }
 
@@ -47,10 +52,17 @@ fn done(world: &World) -> PromptSection {
     PromptSection::new("done", "What was done", DONE_BYTES_MAX).with(text)
 }
 
-fn answer() -> PromptSection {
+fn answer(world: &World) -> PromptSection {
+    let criteria = &world.state.objective.constraints.convergence;
+    let line = |one: &ConvergenceCriterion| format!("- `{}`: {}\n", one.name, one.statement);
+    let lines: String = convergence::others(criteria).map(line).collect();
+    let own = match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n\n`criteria` has a score from 0 to 1 for each of these:\n{lines}"),
+    };
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else. `completeness` and `coherence` are shares from 0 to 1; `blame` \
-         names atoms of the plan. It fits this JSON Schema: {}",
+         names atoms of the plan.{own} It fits this JSON Schema: {}",
         assessment::SCHEMA
     ))
 }

@@ -12,26 +12,35 @@ use super::{
     subject::PromptSubject,
     text::{in_a_line, named, names, title},
 };
-use crate::{doc, measure};
+use crate::{doc, measure, state::atom::TaskQuestion};
 
-const DESCRIPTION_BYTES_MAX: usize = 8 << 10;
+const DESCRIPTION_BYTES_MAX: usize = 6 << 10;
 const PLACE_BYTES_MAX: usize = 1 << 10;
+const ASSUMED_BYTES_MAX: usize = 2 << 10;
 const GUIDANCE_BYTES_MAX: usize = 4 << 10;
 const CHECKS_BYTES_MAX: usize = 4 << 10;
 const VALUE_BYTES_MAX: usize = 4 << 10;
 /// The sections that a planner does not have.
 pub(super) const OF_TASK_BYTES_MAX: usize = CHECKS_BYTES_MAX + VALUE_BYTES_MAX;
 /// All that this file adds.
-pub(super) const BYTES_MAX: usize =
-    DESCRIPTION_BYTES_MAX + PLACE_BYTES_MAX + GUIDANCE_BYTES_MAX + OF_TASK_BYTES_MAX;
+pub(super) const BYTES_MAX: usize = DESCRIPTION_BYTES_MAX
+    + PLACE_BYTES_MAX
+    + ASSUMED_BYTES_MAX
+    + GUIDANCE_BYTES_MAX
+    + OF_TASK_BYTES_MAX;
 /// Atoms named on one line, and the bytes of the words of each.
 const NAMES_MAX: usize = 8;
 const NAME_BYTES_MAX: usize = 60;
 const GLOBS_BYTES_MAX: usize = 300;
 
 /// The words of the task.
-pub(super) fn wanted(subject: &PromptSubject<'_>) -> [PromptSection; 3] {
-    [description(subject), place(subject), guidance(subject)]
+pub(super) fn wanted(subject: &PromptSubject<'_>) -> [PromptSection; 4] {
+    [
+        description(subject),
+        place(subject),
+        assumed(subject),
+        guidance(subject),
+    ]
 }
 
 /// The measure of its result.
@@ -118,6 +127,18 @@ fn handed_to(subject: &PromptSubject<'_>) -> Option<String> {
     });
     let waiting = names(waiting, NAMES_MAX);
     (!waiting.is_empty()).then(|| format!("Its result is handed on to {waiting}."))
+}
+
+/// The answers that are assumed to what is unclear about it.
+fn assumed(subject: &PromptSubject<'_>) -> PromptSection {
+    let head = "What is unclear, and what to assume unless a person says otherwise";
+    let questions = subject.task().map_or(&[][..], |task| &task.questions);
+    let line = |one: &TaskQuestion| match one.assume.as_str() {
+        "" => format!("- {} A person answers below.\n", one.question),
+        assume => format!("- {} Assume: {assume}\n", one.question),
+    };
+    PromptSection::new("assumed", head, ASSUMED_BYTES_MAX)
+        .with(questions.iter().map(line).collect::<String>())
 }
 
 /// A person's words, verbatim, the newest first if there is too little room for all.

@@ -73,12 +73,47 @@ record! {
         filled provides: Vec<String>,
         /// How often planners changed it
         filled[program] refined: u32,
+        /// The reason why a person should look at it
+        optional[program] attention: AttentionMark,
+        /// Questions of a refiner about it
+        filled[program] questions: Vec<TaskQuestion>,
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
         /// Whether it is probed before it is tried
         filled unknown: bool,
         /// The beginning of an attempt after a failed one; no part of the specification
         optional retry_from: RetryFrom,
+    }
+}
+
+words! {
+    /// Why a person should look at an atom
+    pub enum AttentionCause {
+        /// A refiner says that its result contradicts another
+        Contradicted = "contradicted",
+        /// Its plan is tried with the issues that were found in it
+        Issues = "issues",
+        /// Planners changed it as often as is allowed
+        Limit = "limit",
+    }
+}
+
+record! {
+    /// A mark that asks a person to look at an atom: it decides nothing
+    #[derive(PartialEq)]
+    pub struct AttentionMark {
+        required[program] because: AttentionCause,
+        filled[program] text: String,
+    }
+}
+
+record! {
+    /// A question about a task
+    #[derive(PartialEq)]
+    pub struct TaskQuestion {
+        required[program] question: String,
+        /// The answer that is assumed; absent once a person has said something to the task
+        filled[program] assume: String,
     }
 }
 
@@ -243,6 +278,8 @@ impl Task {
             tries: Vec::new(),
             interruptions: 0,
             refined: 0,
+            attention: None,
+            questions: Vec::new(),
             touches: Vec::new(),
             needs: Vec::new(),
             provides: Vec::new(),

@@ -73,6 +73,7 @@ impl Consult {
         match role {
             Role::Refine => Some("the plan, where nothing is left to try"),
             Role::Assess => Some("the pass that came to its end"),
+            Role::Profile => Some("the kind of task"),
             _ => None,
         }
     }

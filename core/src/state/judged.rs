@@ -136,6 +136,24 @@ words! {
     }
 }
 
+words! {
+    /// How hard a task turned out to be
+    pub enum Complexity {
+        AsExpected = "as_expected",
+        Higher = "higher",
+        Lower = "lower",
+    }
+}
+
+record! {
+    /// The score of a person's own criterion, from 0 to 1
+    #[derive(PartialEq)]
+    pub struct CriterionScore {
+        required[program] name: String,
+        required[program] score: Thousandths,
+    }
+}
+
 record! {
     /// The newest opinion of a judging agent about a pass: advice, not proof
     #[derive(PartialEq)]
@@ -158,6 +176,8 @@ record! {
         filled[program] missing: Vec<String>,
         filled[program] contradictions: Vec<String>,
         filled[program] blame: Vec<AtomId>,
+        filled[program] criteria: Vec<CriterionScore>,
+        optional[program] complexity: Complexity,
     }
 }
 

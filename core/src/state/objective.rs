@@ -4,6 +4,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
     Check, FreeValue, JudgingLevel, Micros, UsageLimit,
+    convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
     profile::ProfileText,
     table::{record, words},
@@ -151,6 +152,10 @@ record! {
         /// Any of `depth=1..5`, `information=0..1`, `tools=none|minimal|moderate|extensive`,
         /// `breadth=narrow|moderate|broad`, `confidence=low|medium|high`. It gives passes, depth of plans and `judging`
         optional profile: ProfileText,
+        /// when a pass counts as converged
+        ///
+        /// Criteria `{name, statement, at_least}` beside the program's own, which decide nothing (`judging`)
+        filled(convergence::criteria) convergence: Vec<ConvergenceCriterion>,
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal

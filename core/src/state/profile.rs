@@ -15,7 +15,10 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
-use crate::doc::{self, Node};
+use crate::{
+    doc::{self, Node},
+    id::{AgentName, Digest},
+};
 
 words! {
     /// How much is done by tools
@@ -52,6 +55,56 @@ record! {
         always[program] allocated: u32,
         /// Passes that have begun, the present one among them
         always[program] begun: u32 = 1,
+    }
+}
+
+words! {
+    /// The origin of a profile
+    pub enum ProfileSource {
+        /// An agent said it
+        Inferred = "inferred",
+        /// An agent was asked, and gave none that can be used
+        Default = "default",
+    }
+}
+
+record! {
+    /// The kind of task that a goal is, by an agent that was asked before anything was planned
+    #[derive(PartialEq)]
+    pub struct ProfileRecord {
+        /// From 1, a single look, to 5
+        required(depth)[program] reasoning_depth: u32,
+        /// How much of what is needed is known, from 0 to 1
+        required(share)[program] information_sufficiency: Thousandths,
+        required[program] expected_tool_usage: ToolUsage,
+        required[program] output_breadth: OutputBreadth,
+        required[program] confidence_requirement: ConfidenceNeed,
+        /// The agent's reasons
+        filled[program] raw_inference: String,
+        required[program] source: ProfileSource,
+        required[program] agent: AgentName,
+        /// Why there is only a default
+        filled[program] fault: String,
+        always[program] at: String,
+        /// The plan about which a revision was asked last, as a digest
+        optional[program] revised: Digest,
+        /// The newest changes, the oldest first
+        filled[program] history: Vec<ProfileChange>,
+    }
+}
+
+record! {
+    /// A field of a profile that was revised at the end of a pass
+    #[derive(PartialEq)]
+    pub struct ProfileChange {
+        always[program] pass: u64,
+        always[program] field: String,
+        always[program] was: String,
+        always[program] is: String,
+        /// The passes that were allocated before
+        always[program] passes_were: u32,
+        always[program] passes: u32,
+        filled[program] because: String,
     }
 }
 
@@ -129,6 +182,29 @@ impl ProfileText {
         text.push(format!("{key}={value}"));
         Self::parse(&text.join(",")).ok()
     }
+}
+
+/// Changes of a profile that are kept: the newest.
+pub const PROFILE_CHANGES_MAX: usize = 8;
+
+fn depth(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
+    let depth = u32::take(fields, key)?;
+    if (1..=5).contains(&depth) {
+        return Some(depth);
+    }
+    let message = format!("`{key}` is a whole number from 1 to 5");
+    fields.fault_at(key, "bad-profile", message, None);
+    None
+}
+
+fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
+    let share = Thousandths::take(fields, key)?;
+    if share.0 <= 1_000 {
+        return Some(share);
+    }
+    let message = format!("`{key}` is a number from 0 to 1");
+    fields.fault_at(key, "bad-profile", message, None);
+    None
 }
 
 fn word<T: Copy>(key: &str, value: &str, words: &[(&str, T)]) -> Result<T, String> {

@@ -14,7 +14,7 @@ pub use spent::{AgentSpent, Spent};
 use super::{
     Consult, FreeValue, JudgingRecord, Rating, Role, Shared, SideEffect, Usage, ValidationRecord,
     fields::{Extra, Fields},
-    profile::PassCount,
+    profile::{PassCount, ProfileRecord},
     record::Choices,
     rule::Form,
     table::{record, words},
@@ -64,6 +64,8 @@ record! {
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
         filled[program] ratings: Shared<Vec<Rating>>,
+        /// The kind of task, by an agent
+        optional[program] profile: ProfileRecord,
         /// Issues of plans: advice alone
         optional[program] judging: JudgingRecord,
         optional[program] passes: PassCount,
@@ -259,6 +261,7 @@ impl Default for Run {
             consult: None,
             ratings: Shared::default(),
             judging: None,
+            profile: None,
             passes: None,
             measure: None,
             grant: None,

@@ -67,7 +67,10 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         QuestionEnd::Ended(answer) => answer,
     };
     let is_known = |id: &str| transaction.state.atom(&AtomId::new(id)).is_some();
-    let read = answer.and_then(|node| assessment::read(&node, is_known));
+    let read = {
+        let criteria = &transaction.state.objective.constraints.convergence;
+        answer.and_then(|node| assessment::read(&node, criteria, is_known))
+    };
     let unused = read.as_ref().err().cloned().unwrap_or_default();
     question::tell(transaction, asked, &unused, duration_ms);
     take(
@@ -82,15 +85,20 @@ fn facts(transaction: &Transaction) -> PassFacts {
     let state = &transaction.state;
     let report = state.run.validation();
     let mut issues = report.into_iter().flat_map(|report| &report.issues);
-    let has_blocked = |x| {
-        let task = state.atom(transaction.graph.id(x));
+    PassFacts {
+        names_what_is_not_there: issues.any(|one| one.kind == IssueType::Hallucination),
+        has_blocked: has_blocked(transaction),
+    }
+}
+
+/// Whether a task said that it cannot be done.
+pub(super) fn has_blocked(transaction: &Transaction) -> bool {
+    let is_blocked = |x| {
+        let task = transaction.state.atom(transaction.graph.id(x));
         let task = task.and_then(|atom| atom.task());
         task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)))
     };
-    PassFacts {
-        names_what_is_not_there: issues.any(|one| one.kind == IssueType::Hallucination),
-        has_blocked: transaction.graph.tasks().any(has_blocked),
-    }
+    transaction.graph.tasks().any(is_blocked)
 }
 
 /// Keeps what was said, or that nobody said anything.
@@ -101,15 +109,16 @@ fn take(
     read: Result<AssessmentAnswer, String>,
 ) {
     let facts = facts(transaction);
+    let criteria = &transaction.state.objective.constraints.convergence;
     let (codes, converged, because, said) = match read {
         Ok(said) => (
-            said.codes(facts),
-            Some(said.has_converged()),
+            said.codes(facts, criteria),
+            Some(said.has_converged(criteria)),
             String::new(),
             Some(said),
         ),
         Err(why) => {
-            let first = core::iter::once(AssessmentCode::NotAssessed);
+            let first = core::iter::once(AssessmentCode::NotAssessed.word().to_string());
             let codes: Vec<_> = first.chain(assessment::codes_of_facts(facts)).collect();
             (codes, None, why, None)
         }
@@ -128,7 +137,7 @@ fn take(
         at: transaction.at().into(),
         because,
         converged,
-        reason_codes: codes.iter().map(|code| code.word().to_string()).collect(),
+        reason_codes: codes,
         completeness: share(|said| said.completeness),
         coherence: share(|said| said.coherence),
         consistency: share(|said| said.consistency),
@@ -139,6 +148,11 @@ fn take(
         contradictions: said
             .as_ref()
             .map(|said| said.contradictions.clone())
+            .unwrap_or_default(),
+        complexity: said.as_ref().and_then(|said| said.complexity),
+        criteria: said
+            .as_ref()
+            .map(|said| said.criteria.clone())
             .unwrap_or_default(),
         blame: said.map(|said| said.blame).unwrap_or_default(),
         extra: Default::default(),

@@ -18,6 +18,7 @@ use crate::{
     search,
     state::{
         EntryKind, Intent, SideEffect, State, Task,
+        atom::AttentionCause,
         record::{BacktrackEntry, ChoiceChanges, ChoiceEntry, EvidenceRecord, RefutedEntry},
     },
     world::speculation::Speculation,
@@ -302,7 +303,7 @@ fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
 }
 
 /// Ranks the groups of the conflict, the most relevant last. Groups with external effects come first, so that they
-/// change last. Then count the files that the evidence names, nearness, and how recent a group is.
+/// change last. Then count results that are said to contradict, the files that the evidence names, nearness, and how recent a group is.
 fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
@@ -341,8 +342,10 @@ fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> 
                 .filter_map(|x| place(transaction, *x))
                 .max()
                 .unwrap_or(0);
+            let contradicts = inside.iter().any(|x| contradicts(transaction, *x));
             (
                 !is_external,
+                contradicts,
                 hits,
                 core::cmp::Reverse(distance),
                 recent,
@@ -362,6 +365,13 @@ fn is_external(transaction: &Transaction, x: Ix) -> bool {
     let atom = transaction.state.atom(transaction.graph.id(x));
     atom.and_then(|atom| atom.task())
         .is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
+}
+
+/// Whether a refiner said that its result contradicts another.
+fn contradicts(transaction: &Transaction, x: Ix) -> bool {
+    let atom = transaction.state.atom(transaction.graph.id(x));
+    let mark = atom.and_then(|atom| atom.task()?.attention.as_ref());
+    mark.is_some_and(|mark| mark.because == AttentionCause::Contradicted)
 }
 
 /// How many of the named files this atom changed.

@@ -8,7 +8,8 @@ use super::transaction::Transaction;
 use crate::{
     id::AtomId,
     state::{
-        Extra, JudgedBy,
+        AtomStatus, Extra, JudgedBy, Task,
+        atom::TaskQuestion,
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord},
     },
@@ -130,7 +131,18 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     let unclear = transaction.state.bindings.iter();
     let unclear = unclear.filter(|(_, binding)| binding.unclear);
     let unclear = unclear.map(|(id, _)| format!("the result of {id} is only partially clear"));
+    let state = &transaction.state;
+    let asked = state.all_atoms().into_iter().flat_map(|(id, atom)| {
+        let is_assumed = |task: &&Task| task.status != AtomStatus::NeedsGuidance;
+        let task = atom.task().filter(is_assumed);
+        let questions = task.map_or(&[][..], |task| &task.questions);
+        let questions = questions.iter().filter(|one| !one.assume.is_empty());
+        let assumed =
+            |one: &TaskQuestion| format!("{id}: {} {} was assumed", one.question, one.assume);
+        questions.map(assumed).collect::<Vec<String>>()
+    });
     let all = unsteady.chain(missing).chain(judged).chain(unclear);
+    let all = all.chain(asked);
     all.map(|note| short(&note, ITEM_CHARS_MAX))
         .take(ITEMS_MAX)
         .collect()

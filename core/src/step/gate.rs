@@ -10,6 +10,7 @@ use alloc::{
 };
 
 use super::{
+    attention,
     plan_report::{PlanReport, announce, report},
     planning,
     question::{self, NewQuestion, QuestionEnd},
@@ -22,7 +23,10 @@ use crate::{
     id::{AtomId, Digest},
     profile,
     search::rounds,
-    state::{ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role},
+    state::{
+        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role,
+        atom::{AttentionCause, AttentionMark},
+    },
     validation,
 };
 
@@ -185,6 +189,9 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
     announce(transaction, &plan.atom, &judged, again);
     if !again {
         advise(transaction, &judged.issues);
+        if judged.by == JudgedBy::Model {
+            attention::mark(transaction, marks(&judged.issues));
+        }
     }
     report(transaction, &plan.atom, plan.subject.clone(), judged);
     if again {
@@ -202,6 +209,20 @@ fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
     let pays = |agent| usage::lacking_for(transaction, Role::Planner, agent).is_none();
     let (_, agent) = usage::agent_of(transaction, &plan.atom);
     rounds::has_round_left(&transaction.state, step, context) && agent.as_ref().is_none_or(pays)
+}
+
+/// Marks of the tasks that are tried with a heavy issue.
+fn marks(issues: &[IssueRecord]) -> Vec<(AtomId, AttentionMark)> {
+    let heavy = issues.iter().filter(|one| one.severity.is_heavy());
+    let mark = |issue: &IssueRecord| {
+        let mark = AttentionMark {
+            because: AttentionCause::Issues,
+            text: issue.description.clone(),
+            extra: Default::default(),
+        };
+        (AtomId::new(issue.location.as_str()), mark)
+    };
+    heavy.map(mark).collect()
 }
 
 /// Keeps the repairs that are not made.

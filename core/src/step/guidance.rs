@@ -3,7 +3,7 @@
 //! Invariant: no atom is given up before its attempts as long as another choice could be made: outputs may be equal by
 //! chance, and the search promises every attempt.
 
-use alloc::{collections::BTreeMap, sync::Arc};
+use alloc::{collections::BTreeMap, string::String, sync::Arc};
 
 use super::{replan, transaction::Transaction};
 use crate::{
@@ -29,6 +29,7 @@ pub(super) fn ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
         task.status = AtomStatus::NeedsGuidance;
         transaction.announce(Event::NeedsGuidance {
             atom: intent.atom.clone(),
+            question: String::new(),
         });
     }
 }

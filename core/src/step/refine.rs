@@ -103,6 +103,9 @@ fn read(
             return Err(lines.collect::<Vec<String>>().join("; "));
         }
     };
+    if delta.needs_planner() && !transaction.session.agents.has_planner() {
+        return Err("there is no planner for a step that plans".to_string());
+    }
     let judging = transaction.state.run.judging.as_ref();
     match judging.is_some_and(|judging| judging.knows_delta(&delta.digest)) {
         true => Err("the same change was proposed before".to_string()),

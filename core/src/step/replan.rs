@@ -16,7 +16,7 @@ use alloc::{
 };
 
 use self::place::Proposal;
-use super::{backtrack::BlockCause, transaction::Transaction};
+use super::{attention, backtrack::BlockCause, transaction::Transaction};
 use crate::{
     event::Event,
     fragment::delta::{self, AcceptedDelta},
@@ -149,6 +149,7 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
         refused: String::new(),
         by: None,
         atoms: Vec::new(),
+        removed: Vec::new(),
         left: 0,
     };
     match outcome {
@@ -191,34 +192,23 @@ pub(super) fn refine(
         refused: String::new(),
         by: Some(agent.clone()),
         atoms: Vec::new(),
+        removed: Vec::new(),
         left: 0,
     };
     let admitted = delta.and_then(|delta| {
-        let AcceptedDelta {
-            atoms,
-            added,
-            changed,
-            reasoning,
-            ..
-        } = delta;
-        if !reasoning.is_empty() {
-            entry.reason = format!("{}: {reasoning}", entry.reason);
-        }
-        entry.atoms = added.into_iter().chain(changed).collect();
-        let proposal = Proposal {
-            step: None,
-            place: ReplanPlace::Delta,
-            atoms,
-        };
-        let admission = admitted(transaction, &room, &proposal)?;
-        match admission.opens_selection {
-            true => Ok((proposal, admission.grant)),
-            false => Err("with it there is still nothing to try".to_string()),
-        }
+        let (proposal, grant) = admitted_delta(transaction, &room, &delta)?;
+        Ok((delta, proposal, grant))
     });
     match admitted {
-        Ok((proposal, grant)) => {
+        Ok((delta, proposal, grant)) => {
+            if !delta.reasoning.is_empty() {
+                entry.reason = format!("{}: {}", entry.reason, delta.reasoning);
+            }
+            entry.removed = delta.removed;
+            entry.atoms = delta.added.into_iter().chain(delta.changed).collect();
             take(transaction, proposal, grant, entry);
+            attention::mark(transaction, delta.marks);
+            attention::tell(transaction, &delta.asked);
             Ok(())
         }
         Err(why) => {
@@ -228,11 +218,31 @@ pub(super) fn refine(
                 transaction.run().grant = Some(grant);
             }
             (entry.place, entry.refused) = (ReplanPlace::Nowhere, why.clone());
-            entry.atoms.clear();
             note(transaction, entry);
             Err(why)
         }
     }
+}
+
+/// A delta as a change that is admitted. Its planning steps get the largest grant that is.
+fn admitted_delta(
+    transaction: &Transaction,
+    room: &Room,
+    delta: &AcceptedDelta,
+) -> Result<(Proposal, ChangeGrant), String> {
+    let mut proposals = place::of_delta(transaction, delta).into_iter().peekable();
+    let mut refused = match proposals.peek() {
+        Some(_) => String::new(),
+        None => "planners may add no more atoms".to_string(),
+    };
+    for proposal in proposals {
+        match admitted(transaction, room, &proposal) {
+            Ok(admission) if admission.opens_selection => return Ok((proposal, admission.grant)),
+            Ok(_) => return Err("with it there is still nothing to try".to_string()),
+            Err(why) => refused = why,
+        }
+    }
+    Err(refused)
 }
 
 /// A change that fits.
@@ -252,6 +262,9 @@ fn admitted(
     let mut state = transaction.state.clone();
     for (id, atom) in &proposal.atoms {
         state.atoms.insert(id.clone(), Arc::new(atom.clone()));
+    }
+    for id in &proposal.removed {
+        state.atoms.remove(id);
     }
     let graph = Graph::of(&state);
     let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
@@ -312,6 +325,7 @@ fn keeps_results(
 fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, entry: ReplanEntry) {
     let left = grant.left;
     transaction.add_atoms(proposal.atoms);
+    transaction.remove_atoms(&proposal.removed);
     let run = transaction.run();
     run.grant = Some(grant);
     run.begin_pass();
@@ -337,6 +351,7 @@ fn note(transaction: &mut Transaction, entry: ReplanEntry) {
         refused: entry.refused.clone(),
         by: entry.by.clone(),
         atoms: entry.atoms.clone(),
+        removed: entry.removed.clone(),
         changes_left: entry.left,
     });
     transaction.record(EntryKind::Replan(entry));

@@ -64,7 +64,11 @@ pub(super) fn started(
         notebook.head = Some(from.commit.clone());
         notebook.started_from = Some(from);
     }
-    let passes = profile::allocated(&transaction.state);
+    let mut passes = profile::allocated(&transaction.state);
+    // A run that goes on keeps what was allocated when the kind of task was said anew.
+    if let (false, Some(passes)) = (is_another, &mut passes) {
+        passes.allocated = profile::kept(&transaction.state).unwrap_or(passes.allocated);
+    }
     if passes != transaction.state.run.passes {
         transaction.run().passes = passes;
     }

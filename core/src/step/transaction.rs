@@ -318,6 +318,14 @@ impl Transaction {
         }
     }
 
+    /// Takes atoms out that a planner made.
+    pub(super) fn remove_atoms(&mut self, ids: &[AtomId]) {
+        for id in ids {
+            self.touched.atoms.insert(id.clone());
+            self.facts.state.atoms.remove(id);
+        }
+    }
+
     /// Computes the graph's derived values anew, after atoms were added.
     pub(super) fn rebuild(&mut self) {
         let graph = Graph::of(&self.state);

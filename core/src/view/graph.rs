@@ -13,7 +13,7 @@ use super::status_word;
 use crate::{
     graph::{Graph, Ix, NodeKind},
     id::AtomId,
-    state::{PhaseBudget, TryEnd},
+    state::{PhaseBudget, TryEnd, atom::AttentionCause},
     world::World,
 };
 
@@ -56,6 +56,12 @@ pub struct NodeView {
     /// Whether a planning step is resolved without the parts that its budget left open.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub partial: bool,
+    /// Why a person should look at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<AttentionCause>,
+    /// Whether it waits until its plan was judged.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub waits_for_judge: bool,
     /// Whether something is inside it; a planning step is empty until it was planned.
     #[serde(skip)]
     pub is_group: bool,
@@ -174,6 +180,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         .parent
         .is_some_and(|above| selected(above) == Some(&x));
     let is_live = world.active.is_live(x);
+    let attention = atom.and_then(|atom| atom.task()?.attention.as_ref());
     NodeView {
         id: name(x),
         kind: match vertex.kind {
@@ -199,6 +206,8 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
             .active
             .phase(graph, x)
             .is_some_and(|phase| !phase.dropped.is_empty()),
+        attention: attention.map(|mark| mark.because),
+        waits_for_judge: is_live && graph.is_behind_gate(x),
         is_group: !vertex.kids.is_empty(),
     }
 }

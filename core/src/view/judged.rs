@@ -10,7 +10,8 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId},
     state::{
-        IssueRecord, IssueType, JudgedBy, Severity, State, ValidationRecord, check::Thousandths,
+        Complexity, CriterionScore, IssueRecord, IssueType, JudgedBy, Severity, State,
+        ValidationRecord, check::Thousandths,
     },
     world::World,
 };
@@ -57,6 +58,19 @@ pub struct AssessmentView {
     pub missing: Vec<String>,
     pub contradictions: Vec<String>,
     pub blame: Vec<AtomId>,
+    /// Scores of a person's own criteria: decimals from 0 to 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<CriterionView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<Complexity>,
+}
+
+/// The score of a person's own criterion
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CriterionView {
+    pub name: String,
+    pub score: String,
 }
 
 /// The newest opinion; none before the first.
@@ -75,7 +89,16 @@ pub fn assessed(state: &State) -> Option<AssessmentView> {
         missing: said.missing.clone(),
         contradictions: said.contradictions.clone(),
         blame: said.blame.clone(),
+        criteria: said.criteria.iter().map(criterion).collect(),
+        complexity: said.complexity,
     })
+}
+
+fn criterion(one: &CriterionScore) -> CriterionView {
+    CriterionView {
+        name: one.name.clone(),
+        score: one.score.text(),
+    }
 }
 
 /// Something that is wrong with a plan

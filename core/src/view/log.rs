@@ -263,6 +263,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             refused: replan.refused.clone(),
             by: replan.by.clone(),
             atoms: replan.atoms.clone(),
+            removed: replan.removed.clone(),
             changes_left: replan.left,
         },
         EntryKind::Probe(probe) => Event::Probed {

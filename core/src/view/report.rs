@@ -23,7 +23,9 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 use super::{
     PatternView, SpentView,
     judged::{AssessmentView, JudgedView, assessed, judged},
+    marked::{self, AttentionView, UnclearView},
     next::{by_the_state, is_changed_since},
+    passes::{self, ProfileView},
     spent,
 };
 use crate::{
@@ -59,6 +61,15 @@ pub struct Report {
     /// The newest opinion about a pass that came to its end: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessed: Option<AssessmentView>,
+    /// The kind of task, where somebody said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileView>,
+    /// Atoms that a person should look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attention: Vec<AttentionView>,
+    /// Questions about tasks, with what is assumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<UnclearView>,
     /// The changes that people made, the oldest first.
     pub corrections: Vec<CorrectionReport>,
     /// Failures that several atoms share.
@@ -167,6 +178,9 @@ pub fn report(world: &World) -> Report {
         tried: tried::tried(world),
         judged: judged(state),
         assessed: assessed(state),
+        profile: passes::profile(state),
+        attention: marked::marks(state),
+        questions: marked::questions(state),
         corrections: state
             .corrections
             .iter()

@@ -24,6 +24,7 @@ use super::{
     flight,
     judged::{self, IssueView},
     log::event_of,
+    marked::{self, AttentionView, UnclearView},
     next::after_why,
     status_word,
 };
@@ -62,6 +63,12 @@ pub struct Why {
     /// The issues of it, or of the plan of a step: advice, not proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueView>,
+    /// The reason why a person should look at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<AttentionView>,
+    /// Questions about it, with what is assumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<UnclearView>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -159,6 +166,8 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
         planned: planned(world, x),
         issues: judged::of_atom(world, x),
+        attention: marked::mark(id, atom),
+        questions: marked::of_atom(id, atom),
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())
@@ -352,7 +361,9 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
     if let Some(task) = atom.task() {
         match &task.status {
             AtomStatus::NeedsGuidance => {
-                return Some((1, "a person is needed".to_owned()));
+                let asked = task.questions.last().map(|one| one.question.clone());
+                let needed = || "a person is needed".to_owned();
+                return Some((1, asked.unwrap_or_else(needed)));
             }
             AtomStatus::InDoubt(attempt) => {
                 return Some((

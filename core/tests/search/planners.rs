@@ -3,18 +3,22 @@
 use std::fmt::Write as _;
 
 use descent_core::{
-    event::{Input, Outcome},
+    event::{AgentReport, Clarity, Input, Outcome},
     id::AtomId,
     state::Intent,
 };
 
 use super::sim::{Piece, Sim, outcome};
 
-/// The beginnings of the names that planners give: what succeeds and makes the base case hold, what does the work of a
-/// task of the model, and what never succeeds. All else succeeds and changes nothing.
+/// The beginning of the name of a task that succeeds and makes the base case hold. Without one of these beginnings it
+/// succeeds and changes nothing.
 pub(crate) const MEND: &str = "mend";
+/// It does the work of a task of the model.
 pub(crate) const INSTEAD: &str = "as_";
+/// It never succeeds.
 const NEVER: &str = "no";
+/// It cannot be done as it is said.
+pub(crate) const STUCK: &str = "stuck";
 
 /// Who plans where nothing is left to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +121,15 @@ impl Sim<'_> {
                     ..outcome(0)
                 },
                 None => outcome(1),
+            }
+        } else if self.proposed(&intent.atom).starts_with(STUCK) {
+            let report = AgentReport {
+                clarity: Clarity::Blocked,
+                ..AgentReport::default()
+            };
+            Outcome {
+                report: Some(report),
+                ..outcome(0)
             }
         } else {
             outcome(i32::from(!self.is_good(&intent.atom)))

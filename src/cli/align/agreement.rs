@@ -5,7 +5,10 @@
 
 use std::{io::IsTerminal, path::Path, sync::Arc};
 
-use descent_core::{state::State, trust::TrustList};
+use descent_core::{
+    state::{Role, State},
+    trust::TrustList,
+};
 
 use super::{
     super::{
@@ -15,6 +18,7 @@ use super::{
     AlignArgs, asks,
     consent::{self, ConsentAnswer},
     draft_edit,
+    kind::{self, GivenProfile},
     proposed::{self, DraftDecision},
     questions, unchanged,
 };
@@ -54,6 +58,10 @@ pub(super) fn conclude(
     let mut client = context.client(Some(config));
     client.may_ask &= !flags.yes;
     ops::trust::gate_plan(&client, top, &context.dir, plan, config)?;
+    let kind = match kind::ask(context, flags, config, top, &state)? {
+        Ok(kind) => kind,
+        Err(end) => return Ok(end),
+    };
     for _ in 0..EDITED_MAX {
         if flags.draft.is_some() && super::asks(context, flags) {
             match proposed::decide(context, flags, &state, config)? {
@@ -65,7 +73,9 @@ pub(super) fn conclude(
                 DraftDecision::No => return Err(questions::left_with(flags)),
             }
         }
-        match agree(context, flags, config, top, state, existing.is_some())? {
+        kind.iter().for_each(|given| kind::put(&mut state, given));
+        let replaces = existing.is_some();
+        match agree(context, flags, config, top, state, kind.as_ref(), replaces)? {
             AgreementEnd::Edit(again) => state = draft_edit::edit(context, flags, *again)?,
             AgreementEnd::End(end) => return Ok(end),
             AgreementEnd::Agreed => {
@@ -93,6 +103,7 @@ fn agree(
     config: &Config,
     top: &Path,
     mut state: State,
+    kind: Option<&GivenProfile>,
     replaces: bool,
 ) -> Result<AgreementEnd, Failure> {
     let asks = asks(context, flags);
@@ -126,8 +137,10 @@ fn agree(
         WaitOutcome::Done(ConsentAnswer::Agreed(mut state)) => {
             if let Some((aligner, used)) = &flags.aligner_used {
                 let run = Arc::make_mut(&mut state.run);
-                run.settle_aligner(aligner, used.clone());
+                run.settle_outside(aligner, Role::Aligner, used.clone());
             }
+            kind.into_iter()
+                .for_each(|given| kind::settle(&mut state, given));
             let client = context.client(Some(config));
             ops::trust::made_here(&client, &state.lineage, config);
             write(context, top, *state, replaces).map(|()| AgreementEnd::Agreed)

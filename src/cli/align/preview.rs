@@ -289,14 +289,16 @@ fn profile(world: &World) -> String {
         profile.expected_tool_usage.word(),
         profile.output_breadth.word(),
         profile.confidence_requirement.word(),
-        match profile.passes {
-            1 => "1 pass".to_owned(),
-            passes => format!("{passes} passes"),
-        },
+        render::passes(profile.passes),
         profile.fragment_depth,
         profile.judging.word()
     );
-    wrapped("profile: ", &words)
+    let by = match (&profile.agent, profile.fault.as_str()) {
+        (Some(agent), "") => format!("; by {agent}: {}", render::line(&profile.raw_inference)),
+        (Some(agent), fault) => format!("; a default: {agent}: {}", render::line(fault)),
+        (None, _) => String::new(),
+    };
+    wrapped("profile: ", &(words + &by))
 }
 
 /// The start commit, the workspace, and the commands of the configuration.

@@ -170,6 +170,7 @@ async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Fa
         Role::Validate => Ok(of_plan(c)),
         Role::Refine => Ok(Some(of_change(c, tree))),
         Role::Assess => Ok(Some(of_pass(c))),
+        Role::Profile => Ok(Some(of_kind(c))),
         _ => of_leaf(c).await,
     }
 }
@@ -216,7 +217,8 @@ fn of_pass(c: &Consulting) -> PutQuestion {
     let fault = move |object: &str| {
         let node = validation::read_text(object);
         let is_known = |id: &str| world.state.atom(&AtomId::new(id)).is_some();
-        let read = node.and_then(|node| assessment::read(&node, is_known));
+        let criteria = &world.state.objective.constraints.convergence;
+        let read = node.and_then(|node| assessment::read(&node, criteria, is_known));
         read.err()
     };
     PutQuestion {
@@ -226,6 +228,14 @@ fn of_pass(c: &Consulting) -> PutQuestion {
             schema: assessment::SCHEMA.to_owned(),
             fault: Arc::new(fault),
         },
+    }
+}
+
+/// The kind of the task.
+fn of_kind(c: &Consulting) -> PutQuestion {
+    PutQuestion {
+        prompt: prompt::profiling(&c.world, c.clock.now()),
+        form: agent::kind_of_task(),
     }
 }
 

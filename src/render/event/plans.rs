@@ -1,6 +1,10 @@
 //! Changes of the plan in words.
 
-use descent_core::{event::Event, state::record::ReplanPlace};
+use descent_core::{
+    event::Event,
+    id::AtomId,
+    state::{atom::AttentionCause, record::ReplanPlace},
+};
 
 use super::NAMES_MAX;
 use crate::render::{count, line, listed};
@@ -14,6 +18,7 @@ pub(super) fn replanned(event: &Event) -> String {
         refused,
         by,
         atoms,
+        removed,
         changes_left,
     } = event
     else {
@@ -30,7 +35,9 @@ pub(super) fn replanned(event: &Event) -> String {
         ReplanPlace::Round => "plans once more",
         ReplanPlace::Root => "plans what is missing",
         ReplanPlace::Delta => {
-            let atoms: Vec<String> = atoms.iter().map(ToString::to_string).collect();
+            let removed = removed.iter().map(|id| format!("without {id}"));
+            let atoms = atoms.iter().map(ToString::to_string);
+            let atoms: Vec<String> = atoms.chain(removed).collect();
             let by = by.as_ref().map_or("a refiner", |by| by.as_str());
             return format!(
                 "{by} changes the plan ({}; {left}): {because}",
@@ -46,4 +53,14 @@ pub(super) fn replanned(event: &Event) -> String {
     };
     let atom = atom.as_ref().map_or("", |atom| atom.as_str());
     format!("{atom} {what}: {because}; {left}")
+}
+
+/// A mark that asks a person to look at an atom.
+pub(in crate::render) fn attention(atom: &AtomId, cause: AttentionCause, because: &str) -> String {
+    let what = match cause {
+        AttentionCause::Contradicted => "is said to contradict",
+        AttentionCause::Issues => "is tried with an issue",
+        AttentionCause::Limit => "is not changed again by planners",
+    };
+    format!("{atom} {what}: {}", line(because))
 }

@@ -1,7 +1,6 @@
 //! Verdicts and ratings in words.
 
 use descent_core::{
-    assessment,
     event::Event,
     state::{JudgedBy, Role},
     verdict::Verdict,
@@ -147,7 +146,7 @@ pub(super) fn assessed(event: &Event) -> String {
     else {
         return String::new();
     };
-    let codes = assessment::text(codes);
+    let codes = codes.join(", ");
     match converged {
         None => format!("not assessed by a model: {} ({codes})", line(because)),
         Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),

@@ -146,3 +146,39 @@ fn a_loop_that_is_killed_while_a_pass_is_assessed_asks_once_more_and_ends_the_sa
     assessed.world.run().expect(0);
     assert_eq!(assessed.asked(), "assess\nassess\nrefine\n");
 }
+
+#[test]
+fn a_persons_own_criterion_is_scored_and_told() {
+    let assessed = Assessed::new("model");
+    let criteria =
+        json!([{"name": "tested", "statement": "every part has a test", "at_least": "0.8"}]);
+    let set = format!("convergence={criteria}");
+    assessed
+        .world
+        .descent(&["redirect", "-y", "--set", &set])
+        .expect(0);
+    let scores = json!({"criteria": [{"name": "tested", "score": 0.5}], "complexity": "higher"});
+    assessed.says(&opinion(1.0, &scores));
+    assessed.world.run().expect(0);
+    let record = assessed.record();
+    let codes = json!(["complete", "criterion:tested", "base_case_unmet"]);
+    assert_eq!(record["reason_codes"], codes);
+    assert_eq!(record["complexity"], "higher");
+    let prompt = assessed.prompt("assess");
+    assert!(
+        prompt.contains("- `tested`: every part has a test"),
+        "{prompt}"
+    );
+    let report = assessed.world.descent(&["report"]).expect(0);
+    report.shows("tested: 0.5");
+
+    let assessed = Assessed::new("model");
+    let wrong = [
+        "redirect",
+        "-y",
+        "--set",
+        r#"convergence=[{"name": "tested", "at_least": "2"}]"#,
+    ];
+    let refused = assessed.world.descent(&wrong).expect(2);
+    assert!(refused.stderr.contains("is above 1"), "{}", refused.stderr);
+}

@@ -192,6 +192,8 @@ fn with_no_round_left_the_plan_goes_on_and_the_repair_is_kept_as_advice() {
         "make the file instead"
     );
     assert_eq!(judged.asked(), 1);
+    let mark = &judged.world.state()["bindings"]["N-1"]["of"]["attention"];
+    assert_eq!(mark["because"], "issues");
 }
 
 #[test]

@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// A world with a refiner that answers by files.
-struct Refined {
-    world: World,
+pub struct Refined {
+    pub world: World,
     agent: ScriptedAgent,
 }
 
 impl Refined {
-    fn new(checks: &[&str], limits: Value, atoms: Value) -> Self {
+    pub fn new(checks: &[&str], limits: Value, atoms: Value) -> Self {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
         let toml = format!("[agents.r]\n{}\n[roles]\nrefine = \"r\"\n", agent.run());
@@ -26,7 +26,7 @@ impl Refined {
         Self { world, agent }
     }
 
-    fn answers(&self, name: &str, answer: &Value) -> &Self {
+    pub fn answers(&self, name: &str, answer: &Value) -> &Self {
         self.says(name, &answer.to_string())
     }
 
@@ -35,7 +35,7 @@ impl Refined {
         self
     }
 
-    fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         self.agent.asked().lines().count()
     }
 
@@ -45,7 +45,7 @@ impl Refined {
 }
 
 /// Two checks, of which the plan reaches one.
-fn half(limits: Value) -> Refined {
+pub fn half(limits: Value) -> Refined {
     let made = with(
         task("echo 1 > done"),
         json!({"description": "make the file"}),
@@ -57,11 +57,11 @@ fn half(limits: Value) -> Refined {
     )
 }
 
-fn add(id: &str, atom: Value) -> Value {
+pub fn add(id: &str, atom: Value) -> Value {
     json!({"reasoning": "it is missing", "actions": [{"type": "step_add", "atoms": {id: atom}}]})
 }
 
-fn more() -> Value {
+pub fn more() -> Value {
     json!({"description": "make more", "action": {"run": "echo 2 > more"}, "depends_on": ["A"]})
 }
 
@@ -175,6 +175,9 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
         json!({"action": {"run": "no-such-program-at-all"}, "depends_on": []}),
     );
     let nowhere = add("new", nowhere);
+    let one = |action: Value| json!({"actions": [action]}).to_string();
+    let asking =
+        |questions: Value| with(add("new", more()), json!({"questions": questions})).to_string();
     for (answer, words) in [
         (prose, "no JSON object"),
         ("{}".to_owned(), "`actions` is a list"),
@@ -216,6 +219,38 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
         (
             add("new", json!({"description": "by a worker"})).to_string(),
             "there is no worker",
+        ),
+        (
+            one(json!({"type": "step_remove", "target": "A"})),
+            "`A` was written by a person",
+        ),
+        (
+            one(json!({"type": "step_mark_invalid", "target": "X", "reason": "r"})),
+            "`X` is not solved",
+        ),
+        (
+            one(json!({"type": "step_mark_invalid", "target": "A"})),
+            "`reason` says what",
+        ),
+        (
+            one(json!({"type": "step_mark_invalid", "target": "A", "reason": "r"})),
+            "nothing to try",
+        ),
+        (
+            one(json!({"type": "subplan_create", "atoms": {"new": more()}})),
+            "is no planning step",
+        ),
+        (
+            one(
+                json!({"type": "subplan_create", "atoms": {"new": {"kind": "plan", "description": "more"}}}),
+            ),
+            "there is no planner",
+        ),
+        (asking(json!([1, 2, 3, 4])), "at most 3"),
+        (asking(json!([{"about": "new"}])), "`question` and `assume`"),
+        (
+            asking(json!([{"about": "A", "question": "q", "assume": "a"}])),
+            "`A` was written by a person",
         ),
         ("@exit 1".to_owned(), ""),
         ("@exit 75".to_owned(), ""),

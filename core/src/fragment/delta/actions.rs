@@ -4,14 +4,17 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
 
-use super::{AcceptedDelta, DeltaRequest, may_change, may_grow};
+use super::{
+    AcceptedDelta, DeltaRequest, REFINEMENTS_MAX, may_change, may_grow,
+    remarks::{self, Question},
+};
 use crate::{
     doc::{self, Fault, Node},
     fragment::{
@@ -21,13 +24,25 @@ use crate::{
     },
     id::AtomId,
     plan::{self, PlanReading},
-    state::{Atom, AtomStatus, Body, Extra, fields::Writer},
+    state::{
+        Atom, AtomStatus, Body, Extra,
+        atom::{AttentionCause, AttentionMark},
+        fields::Writer,
+    },
 };
 
 /// Actions of one answer.
 const ACTIONS_MAX: usize = 20;
 /// Characters kept of the reasons.
 const REASON_CHARS_MAX: usize = 600;
+/// The types of an action.
+const TYPES: [&str; 5] = [
+    "step_add",
+    "step_modify",
+    "step_remove",
+    "subplan_create",
+    "step_mark_invalid",
+];
 /// Keys that a change may give.
 const CHANGES: [&str; 8] = [
     "description",
@@ -52,6 +67,12 @@ pub(super) struct Actions {
     pub(super) new: Vec<AtomId>,
     /// Changed tasks, each with its place in the answer.
     pub(super) changed: BTreeMap<AtomId, String>,
+    /// Tasks that go, each with its place in the answer.
+    pub(super) removed: BTreeMap<AtomId, String>,
+    pub(super) contradicted: Vec<(AtomId, AttentionMark)>,
+    pub(super) questions: Vec<Question>,
+    /// New planning steps, among the new.
+    steps: BTreeSet<AtomId>,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -62,23 +83,32 @@ impl Actions {
             choice_of: BTreeMap::new(),
             new: Vec::new(),
             changed: BTreeMap::new(),
+            removed: BTreeMap::new(),
+            contradicted: Vec::new(),
+            questions: Vec::new(),
+            steps: BTreeSet::new(),
             faults: Vec::new(),
         };
         let mut atoms = Vec::new();
         for (at, action) in actions.listed(answer) {
             match action.get("type").and_then(Node::as_str) {
-                Some("step_add") => actions.add(asked, action, &at, &mut atoms),
+                Some(kind @ ("step_add" | "subplan_create")) => {
+                    actions.add(asked, action, &at, &mut atoms, kind == "subplan_create");
+                }
                 Some("step_modify") => actions.modify(asked, action, &at, &mut atoms),
+                Some("step_remove") => actions.remove(asked, action, &at),
+                Some("step_mark_invalid") => actions.mark(asked, action, &at),
                 other => {
                     let said = other.unwrap_or("none");
                     let message = format!("`{said}` is no type of an action");
-                    let hint = Some("it is `step_add` or `step_modify`");
-                    actions
-                        .faults
-                        .push(fault("unknown-action", &at, message, hint));
+                    let hint = doc::suggest(said, TYPES).unwrap_or("step_add");
+                    let hint = format!("it is one of {}, such as `{hint}`", TYPES.join(", "));
+                    let fault = fault("unknown-action", &at, message, Some(&hint));
+                    actions.faults.push(fault);
                 }
             }
         }
+        actions.questions = remarks::questions(answer, &mut actions.faults);
         if actions.faults.is_empty() {
             actions.read(asked, atoms);
         }
@@ -88,7 +118,7 @@ impl Actions {
     /// The actions with their places.
     fn listed<'n>(&mut self, answer: &'n Node) -> Vec<(String, &'n Node)> {
         for member in answer.as_object().unwrap_or_default() {
-            if !matches!(member.key.as_str(), "reasoning" | "actions") {
+            if !matches!(member.key.as_str(), "reasoning" | "actions" | "questions") {
                 let at = doc::pointer_push("", &member.key);
                 let message = format!("unknown key `{}`", member.key);
                 self.faults.push(fault("unknown-key", &at, message, None));
@@ -126,6 +156,7 @@ impl Actions {
         action: &Node,
         place: &str,
         atoms: &mut Vec<(String, Node)>,
+        are_steps: bool,
     ) {
         self.keys(action, place, &["type", "target", "atoms", "reason"]);
         let at = doc::pointer_push(place, "atoms");
@@ -147,6 +178,9 @@ impl Actions {
                 let hint = Some("give a new task another id, or change this one by `step_modify`");
                 self.faults.push(fault("same-id", &at, message, hint));
             }
+            if are_steps {
+                self.steps.insert(id.clone());
+            }
             self.new.push(id);
             atoms.push((member.key.to_string(), member.node.clone()));
         }
@@ -160,7 +194,7 @@ impl Actions {
             .is_some_and(|x| may_grow(asked.graph, x));
         if !may_grow || members.len() != 1 {
             let message = match may_grow {
-                true => format!("a choice of `{group}` is one task"),
+                true => format!("a choice of `{group}` is one atom"),
                 false => format!("`{group}` is no group that may get a choice"),
             };
             let at = doc::pointer_push(place, "target");
@@ -178,21 +212,9 @@ impl Actions {
         atoms: &mut Vec<(String, Node)>,
     ) {
         self.keys(action, at, &["type", "target", "changes", "reason"]);
-        let target = action.get("target").and_then(Node::as_str);
-        let id = AtomId::new(target.unwrap_or_default());
-        let known = asked.graph.ix(&id).ok_or("is no atom of the plan");
-        let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
-        let refused = match self.changed.contains_key(&id) {
-            true => Err("is changed twice"),
-            false => refused,
-        };
-        if let Err(why) = refused {
-            let at = doc::pointer_push(at, "target");
-            let hint = Some("change a pending or blocked task that a planner made, or add tasks");
-            self.faults
-                .push(fault("not-to-change", &at, format!("`{id}` {why}"), hint));
+        let Some(id) = self.target(asked, action, at) else {
             return;
-        }
+        };
         let at = doc::pointer_push(at, "changes");
         let changes = action.get("changes").and_then(Node::as_object);
         let Some(changes) = changes.filter(|all| !all.is_empty()) else {
@@ -218,6 +240,41 @@ impl Actions {
         self.changed.insert(id, at);
     }
 
+    fn remove(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) {
+        self.keys(action, at, &["type", "target", "reason"]);
+        if let Some(id) = self.target(asked, action, at) {
+            self.removed.insert(id, at.to_owned());
+        }
+    }
+
+    fn mark(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) {
+        self.keys(action, at, &["type", "target", "reason", "inconsistent"]);
+        match remarks::contradicted(asked, action, at) {
+            Ok(marked) => self.contradicted.push(marked),
+            Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    /// The task that an action changes or takes out, if it may.
+    fn target(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) -> Option<AtomId> {
+        let target = action.get("target").and_then(Node::as_str);
+        let id = AtomId::new(target.unwrap_or_default());
+        let known = asked.graph.ix(&id).ok_or("is no atom of the plan");
+        let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
+        let refused = match self.changed.contains_key(&id) || self.removed.contains_key(&id) {
+            true => Err("is changed twice"),
+            false => refused,
+        };
+        let Err(why) = refused else {
+            return Some(id);
+        };
+        let at = doc::pointer_push(at, "target");
+        let hint = Some("change a pending or blocked task that a planner made, or add tasks");
+        let fault = fault("not-to-change", &at, format!("`{id}` {why}"), hint);
+        self.faults.push(fault);
+        None
+    }
+
     /// Reads the tasks like those of a plan.
     fn read(&mut self, asked: DeltaRequest<'_>, atoms: Vec<(String, Node)>) {
         self.read = plan_of(&Node::object(atoms));
@@ -229,10 +286,17 @@ impl Actions {
         faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, asked.state)));
         for (id, atom) in &read.atoms {
             let is_listed = self.new.contains(id) || self.changed.contains_key(id);
-            if !is_listed || !matches!(atom.body, Body::Task(_)) {
+            let is_kind = match self.steps.contains(id) {
+                true => matches!(atom.body, Body::Plan(_)),
+                false => matches!(atom.body, Body::Task(_)),
+            };
+            if !is_listed || !is_kind {
                 let at = doc::pointer_push("/atoms", id.as_str());
-                let message = format!("`{id}` is no task");
-                let hint = Some("write the tasks out: groups and planning steps stand as they are");
+                let message = match self.steps.contains(id) {
+                    true => format!("`{id}` is no planning step"),
+                    false => format!("`{id}` is no task"),
+                };
+                let hint = Some("`step_add` has tasks, `subplan_create` atoms of the kind `plan`");
                 faults.push(fault("not-a-task", &at, message, hint));
             }
         }
@@ -249,8 +313,12 @@ impl Actions {
         for proposed in &self.new {
             let head = self.choice_of.get(proposed).map_or("step", AtomId::as_str);
             let mut ids = (1..).map(|n| derived(&AtomId::new(head), n));
+            // The failures of a task that was taken out are not those of another.
             let is_free = |id: &AtomId| {
-                asked.state.atom(id).is_none() && !names.values().any(|own| own == id)
+                let mut failed = asked.state.failures();
+                asked.state.atom(id).is_none()
+                    && !names.values().any(|own| own == id)
+                    && !failed.any(|(_, failure)| failure.atom == *id)
             };
             if let Some(own) = ids.find(is_free) {
                 names.insert(proposed.clone(), own);
@@ -291,6 +359,10 @@ impl Actions {
             task.provides.clone_from(&new.provides);
             task.status = AtomStatus::Pending;
             task.refined += 1;
+            task.questions.clear();
+            if task.refined >= REFINEMENTS_MAX {
+                taken.marks.push((id.clone(), at_limit()));
+            }
             atom.description = read.description;
             atom.depends_on = read.depends_on;
             taken.atoms.insert(id.clone(), atom);
@@ -303,6 +375,10 @@ impl Actions {
         names: &BTreeMap<AtomId, AtomId>,
         taken: &mut AcceptedDelta,
     ) {
+        // A task in the place of another was changed as often as that, and once more.
+        let removed = self.removed.keys().filter_map(|id| asked.state.atom(id));
+        let refined = removed.filter_map(|atom| Some(atom.task()?.refined + 1));
+        let inherited = refined.max().unwrap_or(0);
         for (proposed, id) in names {
             let Some(mut atom) = self.read.atoms.remove(proposed) else {
                 continue;
@@ -316,6 +392,9 @@ impl Actions {
                 .text("reason", &taken.reasoning)
                 .text("proposed", proposed.as_str());
             atom.origin = Some(origin.finish(&Extra::default()));
+            if let Some(task) = atom.task_mut() {
+                task.refined = inherited;
+            }
             taken.atoms.insert(id.clone(), atom);
             let group = self.choice_of.get(proposed);
             let Some((group, known)) = group.and_then(|group| {
@@ -339,6 +418,14 @@ impl Actions {
         let said = answer.get("reasoning").and_then(Node::as_str);
         let words: Vec<&str> = said.unwrap_or_default().split_whitespace().collect();
         words.join(" ").chars().take(REASON_CHARS_MAX).collect()
+    }
+}
+
+fn at_limit() -> AttentionMark {
+    AttentionMark {
+        because: AttentionCause::Limit,
+        text: format!("it was changed {REFINEMENTS_MAX} times"),
+        extra: Extra::default(),
     }
 }
 

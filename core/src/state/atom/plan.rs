@@ -238,6 +238,17 @@ impl PlanningStep {
         self.count_kids();
     }
 
+    /// Takes a part out of its fragment. False if it is the part that identifies the fragment.
+    pub fn remove_part(&mut self, id: &AtomId) -> bool {
+        if self.fragments().any(|one| one.first() == Some(id)) {
+            return false;
+        }
+        let all = self.in_force.iter_mut().chain(&mut self.kept);
+        all.for_each(|fragment| fragment.parts.retain(|part| part != id));
+        self.count_kids();
+        true
+    }
+
     /// Renames atoms.
     pub(super) fn rename(&mut self, name: &impl Fn(&mut AtomId)) {
         self.convergence_target.iter_mut().for_each(name);

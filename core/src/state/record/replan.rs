@@ -20,6 +20,8 @@ record! {
         optional by: AgentName,
         /// The tasks that it added or changed
         filled atoms: Vec<AtomId>,
+        /// The tasks that it took out
+        filled removed: Vec<AtomId>,
         /// The reason why no change was admitted
         filled refused: String,
         /// Changes that may still be tried

@@ -76,12 +76,12 @@ impl Run {
     }
 
     /// Takes the usage of an aligner into what is spent, as that of one attempt.
-    pub fn settle_aligner(&mut self, agent: &AgentName, usage: Usage) {
+    pub fn settle_outside(&mut self, agent: &AgentName, role: Role, usage: Usage) {
         let reported = ReportedUsage {
             usage,
             is_whole: true,
         };
-        self.settle_with(agent, Role::Aligner, &reported);
+        self.settle_with(agent, role, &reported);
     }
 
     fn settle_with(&mut self, agent: &AgentName, role: Role, reported: &ReportedUsage) {

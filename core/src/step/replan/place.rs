@@ -10,6 +10,7 @@ use alloc::{
 };
 
 use crate::{
+    fragment::delta::AcceptedDelta,
     graph::{Ix, NodeKind},
     id::AtomId,
     search::rounds::{self, Round},
@@ -43,6 +44,8 @@ pub(super) struct Proposal {
     pub(super) step: Option<AtomId>,
     pub(super) place: ReplanPlace,
     pub(super) atoms: BTreeMap<AtomId, Atom>,
+    /// Atoms that it takes out: a refiner's change alone has some.
+    pub(super) removed: Vec<AtomId>,
 }
 
 /// All places, the best first. `failed` is empty where the base case is refuted.
@@ -106,6 +109,7 @@ impl Place {
                     step: Some(step),
                     place: ReplanPlace::Choice,
                     atoms,
+                    removed: Vec::new(),
                 })
             }
             Self::Atom(x) => {
@@ -117,6 +121,7 @@ impl Place {
                     step: Some(id.clone()),
                     place: ReplanPlace::Atom,
                     atoms,
+                    removed: Vec::new(),
                 })
             }
             Self::Root => {
@@ -129,11 +134,50 @@ impl Place {
                     step: Some(step.clone()),
                     place: ReplanPlace::Root,
                     atoms: BTreeMap::from([(step, plan)]),
+                    removed: Vec::new(),
                 })
             }
             Self::Round(_) => None,
         }
     }
+}
+
+/// The changes that a refiner's delta comes to: with planning steps in it one for each grant, the largest first.
+pub(super) fn of_delta(transaction: &Transaction, delta: &AcceptedDelta) -> Vec<Proposal> {
+    let is_step = |id: &&AtomId| delta.atoms.get(*id).is_some_and(|one| one.plan().is_some());
+    let steps: Vec<&AtomId> = delta.added.iter().filter(is_step).collect();
+    let with = |granted: Option<u32>| {
+        let mut atoms = delta.atoms.clone();
+        for id in &steps {
+            let plan = atoms.get_mut(*id).and_then(Atom::plan_mut);
+            if let (Some(plan), Some(granted)) = (plan, granted) {
+                plan.grant = Some(one_round(granted));
+            }
+        }
+        Proposal {
+            step: None,
+            place: ReplanPlace::Delta,
+            atoms,
+            removed: delta.removed.clone(),
+        }
+    };
+    match steps.is_empty() {
+        true => Vec::from([with(None)]),
+        false => grants(transaction)
+            .into_iter()
+            .map(Some)
+            .map(with)
+            .collect(),
+    }
+}
+
+/// The grant of a step that is planned once, in one way.
+fn one_round(atoms: u32) -> GrantEntry {
+    GrantEntry::of(Grant {
+        atoms,
+        alternatives: 1,
+        rounds: 1,
+    })
 }
 
 /// The atoms of a fragment, as far as planners may still add so many.
@@ -155,11 +199,7 @@ fn placed(because: &str, description: String, atoms: u32, was: Option<Arc<Atom>>
         return binding::nothing();
     };
     let mut plan = PlanningStep::new(*task);
-    plan.grant = Some(GrantEntry::of(Grant {
-        atoms,
-        alternatives: 1,
-        rounds: 1,
-    }));
+    plan.grant = Some(one_round(atoms));
     plan.placed = Placed {
         by: "planner".to_string(),
         reason: because.to_string(),
@@ -246,6 +286,7 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
         step: Some(id.clone()),
         place: ReplanPlace::Round,
         atoms: BTreeMap::from([(id.clone(), atom)]),
+        removed: Vec::new(),
     })
 }
 

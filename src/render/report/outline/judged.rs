@@ -11,9 +11,43 @@ use super::Item;
 const ADVISORIES_MAX: usize = 10;
 
 pub(super) fn judged(report: &Report) -> Vec<Item> {
-    let mut items = plan(report);
+    let mut items = kind(report);
+    items.extend(plan(report));
     items.extend(pass(report));
+    items.extend(marked(report));
     items
+}
+
+/// The kind of task, where an agent said it, and what was revised of it.
+fn kind(report: &Report) -> Vec<Item> {
+    let known = report.profile.as_ref();
+    let Some((known, agent)) = known.and_then(|known| Some((known, known.agent.as_ref()?))) else {
+        return Vec::new();
+    };
+    let item = Item::at(0).text("kind of task: ");
+    let item = match known.fault.as_str() {
+        "" => item
+            .text("by ")
+            .code(agent.as_str())
+            .text(": ")
+            .text(&known.raw_inference),
+        fault => item
+            .text("a default; ")
+            .code(agent.as_str())
+            .text(": ")
+            .text(fault),
+    };
+    let changes = known.history.iter().map(|one| {
+        let item = Item::at(1)
+            .text(format!("pass {}: ", one.pass))
+            .code(&one.field);
+        let passes = crate::render::passes(one.passes);
+        item.text(format!(
+            " was {}, is {} ({passes}, {} before): {}",
+            one.was, one.is, one.passes_were, one.because
+        ))
+    });
+    std::iter::once(item).chain(changes).collect()
 }
 
 /// The opinion about a pass that came to its end.
@@ -36,6 +70,9 @@ fn pass(report: &Report) -> Vec<Item> {
     let mut items = vec![head];
     items.extend(list("missing: ", &said.missing));
     items.extend(list("contradiction: ", &said.contradictions));
+    let scores = said.criteria.iter();
+    let scores = scores.map(|one| Item::at(1).text(format!("{}: {}", one.name, one.score)));
+    items.extend(scores);
     items
 }
 
@@ -80,4 +117,25 @@ fn issue(issue: &IssueView) -> Item {
     item.code(&issue.location)
         .text(": ")
         .text(&issue.description)
+}
+
+/// Atoms that a person should look at, and what was asked or assumed.
+fn marked(report: &Report) -> Vec<Item> {
+    let marks = report.attention.iter().map(|mark| {
+        let text = crate::render::event::attention(&mark.atom, mark.cause, &mark.because);
+        Item::at(0).text("attention: ").text(text)
+    });
+    let questions = report.questions.iter().map(|one| {
+        let head = if one.waits {
+            "asked about "
+        } else {
+            "assumed for "
+        };
+        let item = Item::at(0).text(head).code(one.atom.as_str());
+        item.text(": ")
+            .text(&one.question)
+            .text(" ")
+            .text(&one.assume)
+    });
+    marks.chain(questions).collect()
 }

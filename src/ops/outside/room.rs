@@ -24,19 +24,19 @@ use crate::{
 /// The directory of all questions, below the cache.
 const ROOMS: &str = "aligning";
 
-pub(super) struct AlignerRoom {
+pub(super) struct QuestionRoom {
     pub(super) dir: PathBuf,
     pub(super) tree: PathBuf,
     workspaces: Option<Workspaces>,
 }
 
-impl AlignerRoom {
+impl QuestionRoom {
     pub(super) fn make(top: &Path) -> Result<Self, Failure> {
         let cache = cache_dir().ok_or(WorkspaceError::NoHome)?;
         let rooms = cache.join(ROOMS);
         remove_left(&rooms);
         let dir = rooms.join(format!("{}-{}", std::process::id(), uuid::Uuid::now_v7()));
-        let unwritable = |error| Failure::io("the place of the aligner cannot be made", &error);
+        let unwritable = |error| Failure::io("the place of the question cannot be made", &error);
         files::make_dirs(&dir).map_err(unwritable)?;
         let mut room = Self {
             tree: dir.join("empty"),
@@ -65,7 +65,7 @@ impl AlignerRoom {
         place.project = top.to_owned();
         place
             .make()
-            .map_err(|error| Failure::io("the place of the aligner cannot be made", &error))?;
+            .map_err(|error| Failure::io("the place of the question cannot be made", &error))?;
         let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
         let workspaces = Workspaces::open(&place, &lineage, &constraints)?;
         let workspaces = self.workspaces.insert(workspaces);
@@ -81,15 +81,15 @@ impl AlignerRoom {
     }
 }
 
-impl Drop for AlignerRoom {
+impl Drop for QuestionRoom {
     fn drop(&mut self) {
         if let Some(trees) = self.workspaces.as_ref().and_then(Workspaces::trees)
             && let Err(error) = trees.discard()
         {
-            tracing::warn!(%error, "the tree of the aligner is left in the cache");
+            tracing::warn!(%error, "the tree of a question is left in the cache");
         }
         if let Err(error) = files::remove(&self.dir) {
-            tracing::warn!(%error, "the place of the aligner is left in the cache");
+            tracing::warn!(%error, "the place of a question is left in the cache");
         }
         // It stays while another process asks too.
         let _ = self.dir.parent().map(files::remove_empty);

@@ -1,0 +1,138 @@
+//! Remarks of a refiner beside its changes: results that contradict, and what is unclear about a task.
+//!
+//! Invariant: a remark changes no specification, no choice and no result. Not here: the changes (`actions`).
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, vec::Vec};
+
+use super::{AcceptedDelta, DeltaRequest, may_change};
+use crate::{
+    doc::{self, Fault, Node},
+    fragment::form::fault,
+    id::AtomId,
+    state::{
+        Atom, AtomStatus, OnStuck,
+        atom::{AttentionCause, AttentionMark, TaskQuestion},
+    },
+};
+
+/// Questions of one answer: at most one answer is taken in a pass.
+const QUESTIONS_MAX: usize = 3;
+/// Characters of a question, of what is assumed, and of a reason.
+const WORDS_CHARS_MAX: usize = 300;
+
+/// A question about a task of the plan or of the answer.
+#[derive(Debug)]
+pub(super) struct Question {
+    about: AtomId,
+    asked: TaskQuestion,
+    at: String,
+}
+
+/// The solved task that an action marks, with the mark.
+pub(super) fn contradicted(
+    asked: DeltaRequest<'_>,
+    action: &Node,
+    at: &str,
+) -> Result<(AtomId, AttentionMark), Fault> {
+    let target = action.get("target").and_then(Node::as_str);
+    let id = AtomId::new(target.unwrap_or_default());
+    if !asked.state.bindings.contains_key(&id) {
+        let at = doc::pointer_push(at, "target");
+        let message = format!("`{id}` is not solved, so nothing of it contradicts");
+        let hint = Some("change or take out what is pending or blocked");
+        return Err(fault("not-solved", &at, message, hint));
+    }
+    let reason = action.get("reason").and_then(Node::as_str);
+    let mark = AttentionMark {
+        because: AttentionCause::Contradicted,
+        text: short(reason.unwrap_or_default()),
+        extra: Default::default(),
+    };
+    match mark.text.is_empty() {
+        false => Ok((id, mark)),
+        true => {
+            let at = doc::pointer_push(at, "reason");
+            let message = "`reason` says what contradicts".to_owned();
+            Err(fault("missing-key", &at, message, None))
+        }
+    }
+}
+
+/// The questions of an answer.
+pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question> {
+    let Some(node) = answer.get("questions") else {
+        return Vec::new();
+    };
+    let list = node.as_array();
+    let Some(list) = list.filter(|list| list.len() <= QUESTIONS_MAX) else {
+        let message = format!("`questions` is a list of at most {QUESTIONS_MAX}");
+        faults.push(fault("questions", "/questions", message, None));
+        return Vec::new();
+    };
+    let mut questions = Vec::new();
+    for (n, node) in list.iter().enumerate() {
+        let at = format!("/questions/{n}");
+        let text = |key: &str| short(node.get(key).and_then(Node::as_str).unwrap_or_default());
+        let (about, question, assume) = (text("about"), text("question"), text("assume"));
+        if about.is_empty() || question.is_empty() || assume.is_empty() {
+            let message = "a question has the texts `about`, `question` and `assume`".to_owned();
+            faults.push(fault("questions", &at, message, None));
+            continue;
+        }
+        questions.push(Question {
+            about: AtomId::new(about),
+            asked: TaskQuestion {
+                question,
+                assume,
+                extra: Default::default(),
+            },
+            at,
+        });
+    }
+    questions
+}
+
+/// Puts the questions to their tasks: a person is asked where one can answer, else the answer is assumed.
+pub(super) fn ask(
+    asked: DeltaRequest<'_>,
+    questions: Vec<Question>,
+    names: &BTreeMap<AtomId, AtomId>,
+    taken: &mut AcceptedDelta,
+) -> Vec<Fault> {
+    let asks = asked.state.objective.constraints.on_stuck() == OnStuck::Ask;
+    let mut faults = Vec::new();
+    for question in questions {
+        let id = names.get(&question.about).unwrap_or(&question.about);
+        if !taken.atoms.contains_key(id) {
+            let known = asked.graph.ix(id).ok_or("is no atom of the plan");
+            let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
+            let refused = match taken.removed.contains(id) {
+                true => Err("is taken out"),
+                false => refused,
+            };
+            if let Err(why) = refused {
+                let at = doc::pointer_push(&question.at, "about");
+                let message = format!("`{id}` {why}");
+                faults.push(fault("not-to-ask", &at, message, None));
+                continue;
+            }
+            let known = asked.state.atom(id).map(|atom| Atom::clone(atom));
+            taken.atoms.extend(known.map(|atom| (id.clone(), atom)));
+        }
+        let task = taken.atoms.get_mut(id).and_then(Atom::task_mut);
+        let Some(task) = task else { continue };
+        task.questions.push(question.asked);
+        let old = task.questions.len().saturating_sub(QUESTIONS_MAX);
+        task.questions.drain(..old);
+        if asks {
+            task.status = AtomStatus::NeedsGuidance;
+            taken.asked.push(id.clone());
+        }
+    }
+    faults
+}
+
+fn short(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(WORDS_CHARS_MAX).collect()
+}

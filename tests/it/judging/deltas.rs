@@ -1,0 +1,167 @@
+//! Changes and remarks of a refiner: tasks taken out, steps that plan, results that contradict, and questions.
+
+use serde_json::{Value, json};
+
+use super::refine::{Refined, add, half, more};
+use crate::world::{task, with};
+
+const BLOCKED: &str = r#"echo '{"clarity": "BLOCKED", "summary": "of what?"}' > "$DESCENT_RESULT""#;
+
+/// A step that plans these tasks, once.
+fn step(atoms: &Value) -> Value {
+    let fragment = json!({"atoms": atoms}).to_string();
+    let print = format!("echo '{}'", fragment.replace('\'', r"'\''"));
+    json!({"kind": "plan", "description": "plan it", "action": {"run": print}})
+}
+
+fn described(words: &str, run: &str) -> Value {
+    with(task(run), json!({"description": words}))
+}
+
+/// A plan with a task of a planner that cannot be done as it is said.
+fn blocked() -> Refined {
+    let atoms = json!({
+        "one": described("make the file done", "echo 1 > done"),
+        "two": described("make it out of nothing", BLOCKED),
+    });
+    let limits = json!({"max_refinements_per_atom": 0});
+    Refined::new(
+        &["test -e done", "test -e more"],
+        limits,
+        json!({"N": step(&atoms)}),
+    )
+}
+
+fn remove(target: &str) -> Value {
+    json!({"type": "step_remove", "target": target})
+}
+
+fn actions(actions: Value) -> Value {
+    json!({"actions": actions})
+}
+
+#[test]
+fn a_task_of_a_planner_that_cannot_be_done_is_taken_out() {
+    let refined = blocked();
+    let new = described("make more", "echo 2 > more");
+    let add = json!({"type": "step_add", "atoms": {"new": new}});
+    refined.answers("refine", &actions(json!([remove("N-2"), add])));
+    let ran = refined.world.run().expect(0);
+    let lines = ran.lines();
+    let change = lines.iter().find(|line| line["event"] == "replanned");
+    assert_eq!(change.unwrap()["removed"], json!(["N-2"]));
+    let state = refined.world.state();
+    assert_eq!(state["work_graph"]["atoms"]["N"]["parts"], json!(["N-1"]));
+    assert!(state["work_graph"]["atoms"].get("N-2").is_none());
+    refined.world.descent(&["validate"]).expect(0);
+    let log = refined.world.descent(&["log"]).expect(0);
+    log.shows("r changes the plan (step-1, without N-2; 9 changes left)");
+}
+
+#[test]
+fn what_takes_the_place_of_another_was_changed_as_often_and_at_the_limit_it_is_marked() {
+    let refined = blocked();
+    let again = |gone: &str, n: usize| {
+        let new = described(&format!("make it, {n}"), BLOCKED);
+        actions(json!([remove(gone), {"type": "step_add", "atoms": {"new": new}}]))
+    };
+    refined.answers("refine.1", &again("N-2", 1));
+    refined.answers("refine.2", &again("step-1", 2));
+    let words = json!({"description": "make it, 3"});
+    let change = json!({"type": "step_modify", "target": "step-2", "changes": words});
+    refined.answers("refine.3", &actions(json!([change])));
+    let words = json!({"description": "make it, 4"});
+    let change = json!({"type": "step_modify", "target": "step-2", "changes": words});
+    refined.answers("refine.4", &actions(json!([change])));
+    let ran = refined.world.run().expect(5);
+    assert_eq!(ran.count("replanned"), 3, "{}", ran.stderr);
+    // At its limit nothing of it may be changed, so nobody is asked.
+    assert_eq!(refined.asked(), 3);
+    let atom = &refined.world.state()["work_graph"]["atoms"]["step-2"];
+    assert_eq!(atom["refined"], 3);
+    assert_eq!(atom["attention"]["because"], "limit");
+    let status = refined.world.descent(&["status"]).expect(0);
+    status.shows("step-2 is not changed again by planners: it was changed 3 times");
+    let graph = refined.world.descent(&["graph"]).expect(0);
+    graph.shows("! limit");
+
+    refined
+        .world
+        .replace_in_state("make it, 3", "make it, by hand");
+    refined.world.descent(&["validate"]).expect(0);
+    refined.world.run().expect(5);
+    let atom = &refined.world.state()["work_graph"]["atoms"]["step-2"];
+    assert!(atom.get("attention").is_none(), "{atom}");
+}
+
+#[test]
+fn a_result_that_contradicts_is_marked_and_stays_and_another_task_mends_it() {
+    let refined = half(json!({}));
+    let mark = json!({"type": "step_mark_invalid", "target": "A", "reason": "it says 1, not 2",
+        "inconsistent": true});
+    let mend = json!({"type": "step_add", "atoms": {"new": more()}});
+    refined.answers("refine", &actions(json!([mark, mend])));
+    let ran = refined.world.run().expect(0);
+    assert_eq!(ran.count("attention"), 1);
+    let state = refined.world.state();
+    let mark = &state["bindings"]["A"]["of"]["attention"];
+    assert_eq!(mark["because"], "contradicted");
+    let told = "A is said to contradict: it says 1, not 2";
+    for command in [&["why", "A"][..], &["status"], &["report"]] {
+        refined.world.descent(command).expect(0).shows(told);
+    }
+    let graph = refined.world.descent(&["graph"]).expect(0);
+    graph.shows("! contradicted");
+}
+
+fn with_question(told: &str) -> Value {
+    let assume = "the left one";
+    let run = format!("grep -q '{told}' \"$DESCENT_PROMPT\" && echo 2 > more");
+    let mut answer = add("new", described("make more", &run));
+    answer["questions"] =
+        json!([{"about": "new", "question": "Which of the two?", "assume": assume}]);
+    answer
+}
+
+#[test]
+fn what_is_unclear_is_assumed_where_nobody_is_asked() {
+    let refined = half(json!({}));
+    refined.answers("refine", &with_question("Assume: the left one"));
+    let result = refined.world.run().expect(0).result();
+    let notes = result["output"]["notes"].to_string();
+    assert!(
+        notes.contains("step-1: Which of the two? the left one was assumed"),
+        "{notes}"
+    );
+    let why = refined.world.descent(&["why", "step-1"]).expect(0);
+    why.shows("Which of the two? the left one");
+}
+
+#[test]
+fn what_is_unclear_is_asked_where_a_person_may_answer() {
+    let refined = half(json!({"on_stuck": "ask"}));
+    refined.answers("refine", &with_question("the right one"));
+    let ran = refined.world.run().expect(6);
+    assert_eq!(ran.count("needs_guidance"), 1, "{}", ran.stderr);
+    let status = refined.world.descent(&["status"]).expect(0);
+    status.shows("step-1: Which of the two?");
+    let answer = ["guide", "the right one", "--for", "step-1"];
+    refined.world.descent(&answer).expect(0);
+    let result = refined.world.run().expect(0).result();
+    assert_eq!(refined.asked(), 1);
+    let notes = result["output"]["notes"].to_string();
+    assert!(!notes.contains("assumed"), "{notes}");
+}
+
+#[test]
+fn a_step_that_plans_is_added() {
+    let refined = half(json!({}));
+    let plan = step(&json!({"one": described("make more", "echo 2 > more")}));
+    let create = json!({"type": "subplan_create", "atoms": {"more": plan}});
+    refined.answers("refine", &actions(json!([create])));
+    refined.world.run().expect(0);
+    let state = refined.world.state();
+    let step = &state["work_graph"]["atoms"]["step-1"];
+    assert_eq!(step["planned"]["grant"]["rounds"], 1, "{step}");
+    assert!(state["bindings"].get("step-1-1").is_some());
+}
