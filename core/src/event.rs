@@ -1,5 +1,6 @@
 //! The inputs of a run, and the events that it reports, as data.
 
+mod about;
 mod agent_end;
 mod consult;
 mod input;
@@ -95,6 +96,16 @@ pub enum Event {
         /// Whether it is planned again before anything of it is tried.
         again: bool,
         /// Why no judging agent looked at it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
+    },
+    /// Issues across the phases of a pass were looked for: advice, not proof.
+    Reviewed {
+        agent: AgentName,
+        issues: usize,
+        /// Those of them that are high or medium.
+        heavy: usize,
+        /// Why nobody looked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
     },
@@ -406,89 +417,6 @@ pub enum StartReason {
     NewContext,
     /// It is tried beside the choice in force.
     Speculation,
-}
-
-impl Event {
-    /// Whether it belongs to the history. Any other matters only while the run goes on, or follows
-    /// from one that does.
-    pub fn is_lasting(&self) -> bool {
-        !matches!(
-            self,
-            Event::AttemptStarted { .. }
-                | Event::Transient { .. }
-                | Event::Limited { .. }
-                | Event::Adopted { .. }
-                | Event::Interrupted { .. }
-                | Event::Discarded { .. }
-                | Event::Parked { .. }
-                | Event::Revived { .. }
-                | Event::Rebuilt { .. }
-                | Event::BaseCase { .. }
-                | Event::Disagreed { .. }
-                | Event::Unsteady { .. }
-                | Event::AwaitsChange { .. }
-        )
-    }
-
-    /// The atom that it happened to.
-    fn atom(&self) -> Option<&AtomId> {
-        let (Event::AttemptStarted { atom, .. }
-        | Event::Solved { atom, .. }
-        | Event::Planned { atom, .. }
-        | Event::PlannedAgain { atom, .. }
-        | Event::PhaseOver { atom, .. }
-        | Event::AttemptFailed { atom, .. }
-        | Event::Transient { atom, .. }
-        | Event::Limited { atom, .. }
-        | Event::Adopted { atom, .. }
-        | Event::Interrupted { atom, .. }
-        | Event::Repair { atom, .. }
-        | Event::InDoubt { atom, .. }
-        | Event::NeedsGuidance { atom, .. }
-        | Event::Attention { atom, .. }
-        | Event::Parked { atom }
-        | Event::Revived { atom }
-        | Event::Forgotten { atom }
-        | Event::Chosen { group: atom, .. }) = self
-        else {
-            return None;
-        };
-        Some(atom)
-    }
-
-    /// Whether it tells something of this atom, or of this group.
-    pub fn is_about(&self, id: &AtomId) -> bool {
-        if let Event::Replanned {
-            atom,
-            atoms,
-            removed,
-            ..
-        } = self
-        {
-            atom.as_ref() == Some(id) || atoms.contains(id) || removed.contains(id)
-        } else if let Event::Backtracked { changes, .. } = self {
-            changes.iter().any(|change| change.group == *id)
-        } else if let Event::Rebuilt { taken_back, .. } = self {
-            taken_back.contains(id)
-        } else {
-            self.atom() == Some(id)
-        }
-    }
-
-    /// The values of a hand edit that gave way.
-    pub fn lost(&self) -> &[String] {
-        if let Event::Corrected { lost, .. } = self {
-            lost
-        } else {
-            &[]
-        }
-    }
-
-    /// Whether both tell the same, one of them perhaps with more.
-    pub fn is_same_fact(&self, other: &Event) -> bool {
-        core::mem::discriminant(self) == core::mem::discriminant(other)
-            && self.atom() == other.atom()
-    }
 }
 
 #[allow(

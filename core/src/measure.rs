@@ -52,7 +52,7 @@ use crate::{
     id::AtomId,
     profile,
     search::ValidContexts,
-    state::{Extra, Leaf, PlanningStep, State, Task, Try, run},
+    state::{Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
 };
 
 /// The inputs of a measure.
@@ -203,10 +203,11 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
         false => 0,
     };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
-    // Before each change of the plan a refiner is asked, where one is, who assesses the pass, and who said what kind of task it is.
+    // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
     let asks = u64::from(seen.state.run.refines);
     let asks = asks + u64::from(profile::judging(seen.state).asks());
     let asks = asks + u64::from(seen.state.run.profile.is_some());
+    let asks = asks + u64::from(profile::judging(seen.state) == JudgingLevel::Full);
     let changes = asks * u64::from(granted::changes_left(seen.state));
     let questions = trees * (rated as u64) + plans + changes;
     (rated > 0 || plans > 0 || changes > 0).then(|| questions * each * TURNS_OF_AN_ANSWER)

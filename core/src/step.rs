@@ -40,6 +40,7 @@ mod repair;
 mod replan;
 mod reprofile;
 mod result_tree;
+mod review;
 pub mod run_end;
 mod run_start;
 #[cfg(test)]

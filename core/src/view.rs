@@ -5,6 +5,7 @@
 
 pub mod bound;
 mod budget;
+mod choices;
 pub mod confidence;
 mod flight;
 pub mod graph;
@@ -26,9 +27,9 @@ use serde::Serialize;
 
 use crate::{
     change::lost_lines,
-    graph::{Ix, NodeKind},
+    graph::Ix,
     id::{AtomId, CommitId},
-    state::{AtomStatus, Correction, EntryKind, FreeValue, PatternRecord, State, TryEnd},
+    state::{AtomStatus, Correction, FreeValue, PatternRecord, State, TryEnd},
     step::run_end,
     verdict::Verdict,
     world::World,
@@ -36,6 +37,8 @@ use crate::{
 pub use bound::{BoundView, ChangesBoundView, bound, bound_of_start};
 pub use budget::Budget;
 use budget::budget;
+pub use choices::ChoiceView;
+use choices::choices;
 pub use flight::{FlightView, QuestionView};
 use leaves::{LeafStand, leaves};
 use liveness::Liveness;
@@ -83,6 +86,9 @@ pub struct StatusView {
     /// The newest opinion about a pass that came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessed: Option<judged::AssessmentView>,
+    /// The newest report across the phases of a pass: advice, not proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<judged::ReviewView>,
     /// Atoms that a person should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attention: Vec<marked::AttentionView>,
@@ -158,17 +164,6 @@ pub struct PatternView {
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ChoiceView {
-    pub group: AtomId,
-    pub selected: Option<AtomId>,
-    pub failed: Vec<AtomId>,
-    /// Choices in a whole selection under which the base case did not hold.
-    pub refuted: Vec<AtomId>,
-    pub untried: Vec<AtomId>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpentView {
     pub attempts: u64,
     pub transient: u64,
@@ -233,6 +228,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         passes: passes::passes(state),
         judged: judged::judged(state),
         assessed: judged::assessed(state),
+        reviewed: judged::reviewed(state),
         attention: marked::marks(state),
         questions: marked::questions(state),
         waits: usage::waits(state),
@@ -335,62 +331,6 @@ fn base_case(world: &World) -> Vec<CheckView> {
         ended: stand.evidence.and_then(|one| one.ended.clone()),
     };
     leaves(&world.state).into_iter().map(view).collect()
-}
-
-fn choices(world: &World) -> Vec<ChoiceView> {
-    let groups = world.graph.groups();
-    let mut choices: Vec<ChoiceView> = groups.map(|group| choice_view(world, group)).collect();
-    choices.sort_by(|one, other| one.group.cmp_naturally(&other.group));
-    choices
-}
-
-/// Choices of a group in refuted selections, in the order in which that happened.
-fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
-    let mut refuted: Vec<AtomId> = Vec::new();
-    for entry in world.state.trail.iter() {
-        if let EntryKind::Refuted(one) = &entry.kind
-            && let Some(choice) = one.conflict.get(group)
-            && !refuted.contains(choice)
-        {
-            refuted.push(choice.clone());
-        }
-    }
-    refuted
-}
-
-pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
-    let graph = &world.graph;
-    let mut view = ChoiceView {
-        group: graph.id(group).clone(),
-        selected: world
-            .active
-            .selection
-            .get(&group)
-            .map(|choice| graph.id(*choice).clone()),
-        failed: Vec::new(),
-        refuted: refuted(world, graph.id(group)),
-        untried: Vec::new(),
-    };
-    for kid in &graph.vertex(group).kids {
-        let tasks: Vec<Ix> = graph
-            .subtree(*kid)
-            .into_iter()
-            .filter(|x| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan))
-            .collect();
-        let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
-        if tasks
-            .iter()
-            .any(|x| tries(x).iter().any(|tried| tried.has_failed()))
-        {
-            view.failed.push(graph.id(*kid).clone());
-        } else if tasks
-            .iter()
-            .all(|x| tries(x).is_empty() && !world.state.bindings.contains_key(graph.id(*x)))
-        {
-            view.untried.push(graph.id(*kid).clone());
-        }
-    }
-    view
 }
 
 /// The status of an atom, as one word.

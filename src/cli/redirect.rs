@@ -10,6 +10,7 @@ use clap::Args;
 use descent_core::{
     difference::{self, Difference, Weight},
     id::{AttemptId, Serial},
+    judging::Issue,
     state::State,
     view::{self, BoundView},
     world::World,
@@ -26,7 +27,7 @@ use crate::{
         self,
         redirect::{OpenRedirect, RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
     },
-    render,
+    render::{self, Page},
     store::{LoadedState, Store},
 };
 
@@ -175,7 +176,7 @@ pub(super) fn carry_out(
         refuse_unasked(context, manner.command)?;
         context
             .out
-            .say(&render::clean(&lines(store, &planned).join("\n")));
+            .say(&render::clean(&lines(context, store, &planned).join("\n")));
         let question = format!("{}?", manner.command);
         if !runtime()?.block_on(context.consents(&question)) {
             let hint = format!("descent {} -y … does it without asking", manner.command);
@@ -256,6 +257,8 @@ pub(super) struct RedirectOutput<'a> {
     effects: Vec<String>,
     /// The paths in which the new start differs, a thousand at most.
     moved: Vec<&'a str>,
+    /// Issues of what it changes, by the rules: advice, not proof.
+    issues: Vec<Issue>,
     bound: BoundView,
     /// The attempts that end.
     ended: Vec<&'a AttemptId>,
@@ -288,6 +291,7 @@ fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> En
             changes: Vec::new(),
             effects: Vec::new(),
             moved: Vec::new(),
+            issues: Vec::new(),
             bound: bound_of_start(store, &world),
             ended: Vec::new(),
             started: Vec::new(),
@@ -306,7 +310,7 @@ fn show_plan(context: &Context, store: &Store, planned: &RedirectReport) -> End 
     if context.out.json {
         json(context, store, planned, None, RedirectResult::Planned, next);
     } else {
-        let text = lines(store, planned).join("\n");
+        let text = lines(context, store, planned).join("\n");
         context
             .out
             .data(&render::clean(&format!("{text}\nnext: {next}")));
@@ -342,7 +346,7 @@ fn report(
     }
     let mut text = Vec::new();
     if is_new {
-        text.extend(lines(store, done));
+        text.extend(lines(context, store, done));
     }
     text.push(format!("redirected, serial {}", done.after.serial.0));
     if let Some(answer) = answer {
@@ -387,6 +391,7 @@ fn json(
             let moved = redirected.moved.iter().take(MOVED_MAX);
             moved.map(String::as_str).collect()
         },
+        issues: issues(store, redirected),
         bound: bound_of_start(store, &World::new(after.clone())),
         ended: ended(redirected),
         started: started.map(|intent| &intent.id).collect(),
@@ -416,7 +421,7 @@ fn changes(redirected: &RedirectReport) -> Vec<Difference> {
 }
 
 /// Differences, consequences and the new bound, as a person reads them.
-fn lines(store: &Store, redirected: &RedirectReport) -> Vec<String> {
+fn lines(context: &Context, store: &Store, redirected: &RedirectReport) -> Vec<String> {
     let mut lines: Vec<String> = changes(redirected).iter().map(Difference::text).collect();
     if !redirected.moved.is_empty() {
         let moved = ops::start::named(&redirected.moved);
@@ -424,7 +429,22 @@ fn lines(store: &Store, redirected: &RedirectReport) -> Vec<String> {
     }
     let effects = redirected.effects.iter();
     lines.extend(effects.map(|effect| format!("  → {effect}")));
+    let issues = issues(store, redirected);
+    if !issues.is_empty() {
+        let count = render::issue_count(&issues);
+        lines.push(format!("{count} in what it changes; {}:", render::ADVICE));
+        let mut page = Page::new(context.out.width());
+        render::issues(&mut page, &issues);
+        let shown = page.into_lines();
+        lines.extend(shown.iter().map(|line| format!("  {}", line.text(false))));
+    }
     let bound = bound_of_start(store, &World::new(redirected.after.clone()));
     lines.push(render::bound_of(&bound));
     lines
+}
+
+/// Issues of what it changes, by the rules: they are shown, and refuse nothing.
+fn issues(store: &Store, redirected: &RedirectReport) -> Vec<Issue> {
+    let project = &store.place().project;
+    ops::judge::brought(&redirected.before, &redirected.after, project)
 }

@@ -73,3 +73,11 @@ pub fn facts(state: &State, project: &Path) -> PlanFacts {
     let tasks = state.atoms.values().filter_map(|atom| atom.task());
     place.facts(judging::questions(tasks))
 }
+
+/// The issues that a change of a state brings.
+pub fn brought(before: &State, after: &State, project: &Path) -> Vec<Issue> {
+    let known = look(before, project).issues;
+    let mut issues = look(after, project).issues;
+    issues.retain(|issue| !known.contains(issue));
+    issues
+}

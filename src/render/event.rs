@@ -104,6 +104,21 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         ),
         Event::Consulted { .. } => ("answered", answered(event)),
         Event::Judged { .. } => ("judged", plan_judged(event)),
+        Event::Reviewed {
+            agent,
+            issues,
+            heavy,
+            because,
+        } => (
+            "reviewed",
+            match because.is_empty() {
+                true => format!(
+                    "{agent} finds {} across the phases ({heavy} high or medium), advice",
+                    count(issues, "issue")
+                ),
+                false => format!("not judged across the phases: {}", line(because)),
+            },
+        ),
         Event::Assessed { .. } => ("assessed", assessed(event)),
         Event::Probed {
             atom,

@@ -40,6 +40,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     choices(&mut page, &status.choices);
     kind(&mut page, status);
     judged(&mut page, status);
+    reviewed(&mut page, status);
     assessed(&mut page, status);
     marked(&mut page, status);
     if let Some(passes) = &status.passes {
@@ -102,6 +103,21 @@ fn judged(page: &mut Page, status: &StatusView) {
     };
     let atom = &judged.atom;
     page.push(Line::label("judged").plain(format!("the plan of {atom}: {words}")));
+}
+
+/// The newest report across the phases of a pass.
+fn reviewed(page: &mut Page, status: &StatusView) {
+    let Some(report) = &status.reviewed else {
+        return;
+    };
+    let words = match report.because.as_str() {
+        "" => {
+            let issues = count(report.issues.len(), "issue");
+            format!("pass {} by {}: {issues}, advice", report.pass, report.agent)
+        }
+        why => format!("not across the phases: {}", line(why)),
+    };
+    page.push(Line::label("reviewed").plain(words));
 }
 
 /// The newest opinion about a pass that came to its end.

@@ -43,7 +43,7 @@ fn task() -> PromptSection {
 }
 
 /// The results, a line each.
-fn done(world: &World) -> PromptSection {
+pub(super) fn done(world: &World) -> PromptSection {
     let mut text = String::new();
     for (id, binding) in world.state.bindings.iter() {
         let summary = super::text::in_a_line(&binding.summary, SUMMARY_BYTES_MAX);

@@ -157,11 +157,9 @@ pub(super) fn issues(world: &World) -> PromptSection {
         let severity = issue.severity.word();
         format!("- {} ({severity}): {}\n", issue.location, issue.description)
     };
-    let report = world.state.run.validation();
-    let issues = report.map_or(&[][..], |report| &report.issues);
     let head = "Issues of the plan that were found: your change must not leave them";
     PromptSection::new("issues", head, RULES_BYTES_MAX)
-        .with(issues.iter().map(line).collect::<String>())
+        .with(world.state.run.issues().map(line).collect::<String>())
 }
 
 /// The opinion of whoever assessed the pass.

@@ -100,7 +100,7 @@ fn rules(issues: &[IssueRecord]) -> PromptSection {
     PromptSection::new("rules", head, RULES_BYTES_MAX).with(lines)
 }
 
-fn answer() -> PromptSection {
+pub(super) fn answer() -> PromptSection {
     let form = r#"{"issues": [{"type": "…", "severity": "high|medium|low", "location": "the id of an atom of the plan", "description": "…", "proposed_repair": "…"}]}"#;
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else: {form}\n\nIt fits this JSON Schema: {}",

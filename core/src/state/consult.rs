@@ -72,6 +72,7 @@ impl Consult {
     pub fn about_whole_plan(role: Role) -> Option<&'static str> {
         match role {
             Role::Refine => Some("the plan, where nothing is left to try"),
+            Role::Validate => Some("what does not fit across the phases"),
             Role::Assess => Some("the pass that came to its end"),
             Role::Profile => Some("the kind of task"),
             _ => None,

@@ -63,7 +63,7 @@ words! {
         Code = "code",
         /// Also by a judging agent
         Model = "model",
-        /// The same: where most confidence is asked for
+        /// Also all steps together, at the end of a pass
         Full = "full",
     }
 }
@@ -109,6 +109,23 @@ record! {
         filled[program] because: String,
         filled[program] issues: Vec<IssueRecord>,
         /// Issues of the judging agent that name no atom of the plan
+        filled[program] unplaced: u32,
+    }
+}
+
+record! {
+    /// The newest report across the phases of a pass: advice, not proof
+    #[derive(PartialEq)]
+    pub struct ReviewRecord {
+        /// A digest of the plan and of what was tried in it
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        always[program] pass: u64,
+        always[program] at: String,
+        /// Why nobody looked
+        filled[program] because: String,
+        filled[program] issues: Vec<IssueRecord>,
+        /// Issues that name no atom of the plan
         filled[program] unplaced: u32,
     }
 }
@@ -200,6 +217,7 @@ record! {
     #[derive(PartialEq, Default)]
     pub struct JudgingRecord {
         optional[program] validation: ValidationRecord,
+        optional[program] review: ReviewRecord,
         /// Repairs that were proposed and not made, the oldest first
         filled[program] advisories: Vec<IssueRecord>,
         optional[program] assessment: AssessmentRecord,
@@ -210,6 +228,13 @@ record! {
 }
 
 impl JudgingRecord {
+    /// The issues of the newest report on a plan, and of the newest across phases.
+    pub fn issues(&self) -> impl Iterator<Item = &IssueRecord> {
+        let of_plan = self.validation.iter().flat_map(|report| &report.issues);
+        let across = self.review.iter().flat_map(|report| &report.issues);
+        of_plan.chain(across)
+    }
+
     /// Whether a refiner proposed this before.
     pub fn knows_delta(&self, digest: &Digest) -> bool {
         self.deltas.contains(digest)
@@ -232,13 +257,5 @@ impl JudgingLevel {
     /// Whether a judging agent is asked.
     pub fn asks(self) -> bool {
         matches!(self, Self::Model | Self::Full)
-    }
-}
-
-impl ValidationRecord {
-    /// The number of issues for which the plan is made again.
-    pub fn heavy(&self) -> usize {
-        let heavy = self.issues.iter().filter(|one| one.severity.is_heavy());
-        heavy.count()
     }
 }

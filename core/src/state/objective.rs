@@ -140,8 +140,8 @@ record! {
         filled finish_early: bool,
         /// how much a planner's plan is looked at
         ///
-        /// `off`: not at all. `code`: by rules. `model` and `full`: also by the agent of the role `validate`, else `judge`,
-        /// before anything of it starts
+        /// `off`: not at all. `code`: by rules. `model`: also by the agent of the role `validate`, else `judge`, before
+        /// anything of it starts. `full`: also all steps together, at the end of a pass
         optional judging: JudgingLevel = JudgingLevel::Code,
         /// passes that a run may have
         ///

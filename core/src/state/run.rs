@@ -12,7 +12,8 @@ pub use grant::ChangeGrant;
 pub use spent::{AgentSpent, Spent};
 
 use super::{
-    Consult, FreeValue, JudgingRecord, Rating, Role, Shared, SideEffect, Usage, ValidationRecord,
+    Consult, FreeValue, IssueRecord, JudgingRecord, Rating, Role, Shared, SideEffect, Usage,
+    ValidationRecord,
     fields::{Extra, Fields},
     profile::{PassCount, ProfileRecord},
     record::Choices,
@@ -281,6 +282,11 @@ impl Run {
     /// The newest report on a planner's plan.
     pub fn validation(&self) -> Option<&ValidationRecord> {
         self.judging.as_ref()?.validation.as_ref()
+    }
+
+    /// The open issues of plans, and across phases.
+    pub fn issues(&self) -> impl Iterator<Item = &IssueRecord> {
+        self.judging.iter().flat_map(JudgingRecord::issues)
     }
 
     /// Another plan is in force from here on.

@@ -12,7 +12,8 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, run_end,
+    phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, review,
+    run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -145,7 +146,8 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
         consult::drop_it(transaction);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    assess::is_awaited(transaction, &subject)
+    review::is_awaited(transaction, &subject)
+        || assess::is_awaited(transaction, &subject)
         || reprofile::is_awaited(transaction, &subject)
         || refine::is_awaited(transaction, blocked, &subject)
 }

@@ -83,8 +83,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
 
 fn facts(transaction: &Transaction) -> PassFacts {
     let state = &transaction.state;
-    let report = state.run.validation();
-    let mut issues = report.into_iter().flat_map(|report| &report.issues);
+    let mut issues = state.run.issues();
     PassFacts {
         names_what_is_not_there: issues.any(|one| one.kind == IssueType::Hallucination),
         has_blocked: has_blocked(transaction),

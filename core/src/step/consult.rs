@@ -10,7 +10,7 @@ use super::{
     backoff::backoff_ms,
     delivery, gate,
     question::{self, NewQuestion},
-    refine, reprofile,
+    refine, reprofile, review,
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
     usage,
@@ -58,6 +58,7 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     }
     match asked.role {
         Role::Refine => return refine::is_asked(transaction, asked),
+        Role::Validate => return review::is_asked(transaction, asked),
         Role::Assess => return assess::is_asked(transaction, asked),
         Role::Profile => return reprofile::is_asked(transaction, asked),
         _ => {}
@@ -134,6 +135,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     }
     match asked.role {
         Role::Refine => return refine::answered(transaction, &asked, end),
+        Role::Validate => return review::answered(transaction, &asked, end),
         Role::Assess => return assess::answered(transaction, &asked, end),
         Role::Profile => return reprofile::answered(transaction, &asked, end),
         _ => {}

@@ -146,10 +146,15 @@ pub(super) fn forget_refusal(transaction: &mut Transaction) {
     let assessed = judging.and_then(|judging| judging.assessment.as_ref());
     let is_refused = refined.is_some_and(|known| !known.taken);
     let is_silent = assessed.is_some_and(|known| known.converged.is_none());
+    let reviewed = judging.and_then(|judging| judging.review.as_ref());
+    let is_unreviewed = reviewed.is_some_and(|known| !known.because.is_empty());
     if is_refused {
         transaction.run().judging_mut().refinement = None;
     }
     if is_silent {
         transaction.run().judging_mut().assessment = None;
+    }
+    if is_unreviewed {
+        transaction.run().judging_mut().review = None;
     }
 }

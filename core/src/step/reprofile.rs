@@ -55,10 +55,7 @@ fn is_due(transaction: &Transaction, subject: &Digest) -> bool {
     let assessed = judging.and_then(|judging| judging.assessment.as_ref());
     let is_unconverged = assessed
         .is_some_and(|assessed| assessed.subject == *subject && assessed.converged == Some(false));
-    let has_issues = state
-        .run
-        .validation()
-        .is_some_and(|report| report.heavy() > 0);
+    let has_issues = state.run.issues().any(|one| one.severity.is_heavy());
     known.revised.as_ref() != Some(subject)
         && is_unconverged
         && has_issues

@@ -101,6 +101,32 @@ fn criterion(one: &CriterionScore) -> CriterionView {
     }
 }
 
+/// The newest report across the phases of a pass
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReviewView {
+    pub agent: AgentName,
+    pub pass: u64,
+    /// Why nobody looked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub because: String,
+    pub issues: Vec<IssueView>,
+    /// Issues that name no atom of the plan.
+    pub unplaced: u32,
+}
+
+/// The newest report across phases; none before the first.
+pub fn reviewed(state: &State) -> Option<ReviewView> {
+    let report = state.run.judging.as_ref()?.review.as_ref()?;
+    Some(ReviewView {
+        agent: report.agent.clone(),
+        pass: report.pass,
+        because: report.because.clone(),
+        issues: report.issues.iter().map(view).collect(),
+        unplaced: report.unplaced,
+    })
+}
+
 /// Something that is wrong with a plan
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -134,14 +160,14 @@ pub fn judged(state: &State) -> Option<JudgedView> {
 
 /// The issues that concern an atom: its own, or all of the plan of a step.
 pub(super) fn of_atom(world: &World, x: Ix) -> Vec<IssueView> {
-    let report = world.state.run.validation();
+    let run = &world.state.run;
     let id = world.graph.id(x);
     let is_step = world.graph.vertex(x).kind == NodeKind::Plan;
     let own = |report: &&ValidationRecord| is_step && report.atom == *id;
-    let whole = report.filter(own);
-    let issues = report.into_iter().flat_map(|report| &report.issues);
-    let found = issues.filter(|one| whole.is_some() || one.location == id.as_str());
-    found.map(view).collect()
+    let of_its_plan = run.validation().filter(own).into_iter();
+    let of_its_plan = of_its_plan.flat_map(|report| &report.issues);
+    let own = run.issues().filter(|one| one.location == id.as_str());
+    of_its_plan.chain(own).map(view).collect()
 }
 
 fn view(issue: &IssueRecord) -> IssueView {

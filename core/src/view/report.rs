@@ -22,7 +22,7 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 
 use super::{
     PatternView, SpentView,
-    judged::{AssessmentView, JudgedView, assessed, judged},
+    judged::{self, AssessmentView, JudgedView, assessed, judged},
     marked::{self, AttentionView, UnclearView},
     next::{by_the_state, is_changed_since},
     passes::{self, ProfileView},
@@ -64,6 +64,9 @@ pub struct Report {
     /// The kind of task, where somebody said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileView>,
+    /// The newest report across the phases of a pass: advice, not proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<judged::ReviewView>,
     /// Atoms that a person should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attention: Vec<AttentionView>,
@@ -179,6 +182,7 @@ pub fn report(world: &World) -> Report {
         judged: judged(state),
         assessed: assessed(state),
         profile: passes::profile(state),
+        reviewed: judged::reviewed(state),
         attention: marked::marks(state),
         questions: marked::questions(state),
         corrections: state

@@ -19,7 +19,8 @@ pub use attempts::SideFileView;
 use attempts::attempts;
 
 use super::{
-    ChoiceView, QuestionView, Surroundings, choice_view,
+    QuestionView, Surroundings,
+    choices::{ChoiceView, choice_view},
     confidence::{ConfidenceView, confidence},
     flight,
     judged::{self, IssueView},

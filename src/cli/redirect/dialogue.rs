@@ -125,7 +125,7 @@ fn try_line(
     };
     context
         .out
-        .say(&render::clean(&lines(store, &planned).join("\n")));
+        .say(&render::clean(&lines(context, store, &planned).join("\n")));
     if !runtime()?.block_on(context.consents("redirect?")) {
         return Ok(None);
     }

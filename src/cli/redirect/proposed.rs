@@ -144,7 +144,7 @@ fn decide(
     ));
     context
         .out
-        .say(&render::clean(&lines(store, &planned).join("\n")));
+        .say(&render::clean(&lines(context, store, &planned).join("\n")));
     let carried = carried(&order.redirect);
     if !carried.is_empty() {
         context.out.say("all that it sets, whole:");

@@ -167,7 +167,8 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
 /// The question by its role; `None` if its subject is no more.
 async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
     match c.consult.role {
-        Role::Validate => Ok(of_plan(c)),
+        Role::Validate if c.consult.atom.is_some() => Ok(of_plan(c)),
+        Role::Validate => Ok(Some(of_phases(c))),
         Role::Refine => Ok(Some(of_change(c, tree))),
         Role::Assess => Ok(Some(of_pass(c))),
         Role::Profile => Ok(Some(of_kind(c))),
@@ -193,6 +194,25 @@ fn of_plan(c: &Consulting) -> Option<PutQuestion> {
             fault: Arc::new(fault),
         },
     })
+}
+
+/// All phases of a pass together.
+fn of_phases(c: &Consulting) -> PutQuestion {
+    let world = c.world.clone();
+    let fault = move |object: &str| {
+        let node = validation::read_text(object);
+        let is_known = |id: &str| world.state.atom(&AtomId::new(id)).is_some();
+        let read = node.and_then(|node| validation::read(&node, is_known));
+        read.err()
+    };
+    PutQuestion {
+        prompt: prompt::reviewing(&c.world, c.clock.now()),
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: validation::SCHEMA.to_owned(),
+            fault: Arc::new(fault),
+        },
+    }
 }
 
 /// A change of the plan, looked at in the tree in which it would be carried out.

@@ -182,3 +182,48 @@ fn a_persons_own_criterion_is_scored_and_told() {
     let refused = assessed.world.descent(&wrong).expect(2);
     assert!(refused.stderr.contains("is above 1"), "{}", refused.stderr);
 }
+
+#[test]
+fn at_the_highest_level_issues_across_the_phases_are_told_first() {
+    let assessed = Assessed::new("full");
+    let issue = json!({"issues": [
+        {"type": "consistency", "severity": "high", "location": "A", "description": "it says 1, not 2"},
+        {"type": "relevance", "severity": "low", "location": "X", "description": "of no atom"}]});
+    assessed.agent.says("validate", &issue.to_string());
+    assessed.says(&opinion(0.5, &json!({})));
+    let ran = assessed.world.run().expect(0);
+    assert_eq!(assessed.asked(), "validate\nassess\nrefine\n");
+    assert_eq!(ran.count("reviewed"), 1);
+    let review = assessed.world.state()["run"]["judging"]["review"].clone();
+    assert_eq!(
+        (&review["pass"], &review["unplaced"]),
+        (&json!(1), &json!(1))
+    );
+    for role in ["assess", "refine"] {
+        let prompt = assessed.prompt(role);
+        assert!(prompt.contains("- A (high): it says 1, not 2"), "{prompt}");
+    }
+    let prompt = assessed.prompt("validate");
+    for words in ["across its steps", "- A: exit 0", "is data"] {
+        assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
+    }
+    for command in [&["report"][..], &["why", "A"]] {
+        let told = assessed.world.descent(command).expect(0);
+        told.shows("it says 1, not 2");
+    }
+    let status = assessed.world.descent(&["status"]).expect(0);
+    status.shows("reviewed pass 1 by j: 1 issue, advice");
+}
+
+#[test]
+fn without_an_answer_across_the_phases_all_goes_on_and_says_so() {
+    for answer in ["all is well", "{}", r#"{"issues": 1}"#, "@exit 1", "@big"] {
+        let assessed = Assessed::new("full");
+        assessed.agent.says("validate", answer);
+        assessed.says(&opinion(0.5, &json!({})));
+        assessed.world.run().expect(0);
+        assert_eq!(assessed.asked(), "validate\nassess\nrefine\n", "{answer}");
+        let report = assessed.world.descent(&["report"]).expect(0);
+        report.shows("pass 1, across its phases: not judged by a model: ");
+    }
+}

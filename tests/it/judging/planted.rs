@@ -8,12 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     chance, passed_over,
     undisturbed::side_by_side,
-    world::{Ran, World},
+    world::{Ran, World, plan, task},
 };
 
 /// Plans at once.
@@ -181,4 +181,21 @@ fn a_plan_that_was_mended_runs_to_its_end() {
             ran.stderr
         );
     });
+}
+
+#[test]
+fn what_is_wrong_with_tasks_that_a_redirect_adds_is_shown_and_refuses_nothing() {
+    let world = World::new();
+    let made = json!({"A": task("echo 1 > done")});
+    world.align(&plan(&["test -e done"], json!({}), made));
+    let added = json!({"work_graph": {"atoms": {"B": task("no-such-program-at-all")}}});
+    let file = world.out("added.json");
+    fs::write(&file, added.to_string()).unwrap();
+    let file = file.display().to_string();
+    let shown = world.descent(&["redirect", "-y", "--add", &file]).expect(0);
+    shown.shows("1 issue (1 high) in what it changes; advice, not proof");
+    let shown = world
+        .descent(&["redirect", "-n", "--json", "--set", "max_attempts=2"])
+        .expect(0);
+    assert_eq!(shown.json()["issues"], json!([]));
 }

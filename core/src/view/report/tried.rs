@@ -9,7 +9,10 @@ use alloc::{
 };
 use serde::Serialize;
 
-use super::super::{ChoiceView, choices, log::failed_checks};
+use super::super::{
+    choices::{ChoiceView, choices},
+    log::failed_checks,
+};
 use crate::{
     event::ChoiceChange,
     fingerprint,

@@ -13,6 +13,7 @@ const ADVISORIES_MAX: usize = 10;
 pub(super) fn judged(report: &Report) -> Vec<Item> {
     let mut items = kind(report);
     items.extend(plan(report));
+    items.extend(phases(report));
     items.extend(pass(report));
     items.extend(marked(report));
     items
@@ -48,6 +49,22 @@ fn kind(report: &Report) -> Vec<Item> {
         ))
     });
     std::iter::once(item).chain(changes).collect()
+}
+
+/// The issues across the phases of a pass.
+fn phases(report: &Report) -> Vec<Item> {
+    let Some(said) = &report.reviewed else {
+        return Vec::new();
+    };
+    let head = Item::at(0).text(format!("pass {}, across its phases: ", said.pass));
+    let head = match (said.because.as_str(), said.issues.is_empty()) {
+        ("", true) => head.code(said.agent.as_str()).text(" found no issue"),
+        ("", false) => head.text("by ").code(said.agent.as_str()),
+        (why, _) => head.text("not judged by a model: ").text(why),
+    };
+    std::iter::once(head)
+        .chain(said.issues.iter().map(issue))
+        .collect()
 }
 
 /// The opinion about a pass that came to its end.
