@@ -9,6 +9,7 @@ pub mod active;
 mod index;
 pub mod order;
 pub mod overlap;
+pub mod unjudged;
 pub mod validate;
 
 use alloc::{
@@ -49,6 +50,8 @@ pub struct Vertex {
     pub is_speculative: bool,
     /// Whether an agent's task is probed before it is tried.
     pub is_unknown: bool,
+    /// Whether it was added or changed by a refiner, and nobody has looked at that yet.
+    pub is_unjudged: bool,
     /// The number of ways to resolve it.
     pub configurations: BigUint,
     /// The number of contexts that it can see.
@@ -258,7 +261,7 @@ impl Graph {
     /// Whether it is inside a plan that nobody looked at yet.
     pub fn is_behind_gate(&self, x: Ix) -> bool {
         let mut phases = self.phases_above(x);
-        phases.any(|(_, phase, _)| phase.is_unjudged)
+        self.vertices[x].is_unjudged || phases.any(|(_, phase, _)| phase.is_unjudged)
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
@@ -439,6 +442,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
             }
         ),
         is_unknown: is_unknown(atom),
+        is_unjudged: atom.task().is_some_and(|task| task.unjudged),
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),
     }

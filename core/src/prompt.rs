@@ -52,7 +52,7 @@ pub use refining::refining;
 pub use results::bindings;
 pub use reviewing::reviewing;
 pub use section::{PromptFile, PromptPart};
-pub use validating::{atoms_of, judged_fragment, validating};
+pub use validating::validating;
 pub use workplace::Ending;
 
 use section::PromptSection;

@@ -116,6 +116,7 @@ fn plan_with(world: &World, marks: impl Fn(Ix) -> String) -> PromptSection {
         "interruptions",
         "refined",
         "attention",
+        "unjudged",
         "origin",
         "planned",
         "planning",

@@ -2,7 +2,10 @@
 //!
 //! Invariant: the plan stands in a fence that it cannot close, and is called data.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
 use super::{
     Prompt, agreement,
@@ -11,9 +14,9 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
-    graph::Ix,
+    graph::unjudged::{self, UnjudgedPlan},
     id::{AtomId, UnixMillis},
-    state::{Consult, Fragment, IssueRecord},
+    state::{Consult, IssueRecord},
     validation,
     world::World,
 };
@@ -23,51 +26,39 @@ const STEP_BYTES_MAX: usize = 4 << 10;
 const RULES_BYTES_MAX: usize = 8 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 10;
 
-/// The plan that a question is about: the fragment in force of its step.
-pub fn judged_fragment<'w>(
-    world: &'w World,
-    consult: &Consult,
-) -> Option<(&'w AtomId, &'w Fragment)> {
-    let id = consult.atom.as_ref()?;
-    let (id, atom) = world.state.atoms.iter().find(|(known, _)| *known == id)?;
-    let fragment = atom.plan()?.in_force()?;
-    (world.graph.plan_subject(fragment) == consult.subject).then_some((id, fragment))
-}
-
-/// The atoms of a fragment, parts first.
-pub fn atoms_of(world: &World, fragment: &Fragment) -> Vec<AtomId> {
-    let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
-    let all = parts.flat_map(|x| world.graph.subtree(x));
-    all.map(|x: Ix| world.graph.id(x).clone()).collect()
-}
-
 /// The prompt; `None` if the plan is no more.
 pub fn validating(world: &World, consult: &Consult, now: UnixMillis) -> Option<Prompt> {
-    let (id, fragment) = judged_fragment(world, consult)?;
+    let judged = unjudged::find(&world.graph, &world.state, &consult.subject)?;
     let agreed = agreement::sections(&world.state.objective, now);
     let known = world.state.run.validation();
     let known = known.filter(|report| report.subject == consult.subject);
     Some(Prompt::of(agreed.into_iter().chain([
-        step(world, id),
-        plan(world, fragment),
+        step(world, &judged),
+        plan(world, &judged.atoms),
         rules(known.map_or(&[], |report| &report.issues)),
         answer(),
     ])))
 }
 
-fn step(world: &World, id: &AtomId) -> PromptSection {
+fn step(world: &World, judged: &UnjudgedPlan) -> PromptSection {
     let head = "What you do";
+    let what = match judged.step {
+        Some(_) => format!(
+            "It was planned for this step: {}",
+            cut(title(world, &judged.atom), 2_000)
+        ),
+        None => "It changes a plan of which nothing was left to try.".to_string(),
+    };
     PromptSection::new("validate", head, STEP_BYTES_MAX).with(format!(
         "You judge a plan before anything of it is carried out. You read, and change nothing. Nothing of it was tried \
-         yet.\nIt was planned for this step: {}\n\nTell what is wrong with it: a step that nobody could carry out or \
+         yet.\n{what}\n\nTell what is wrong with it: a step that nobody could carry out or \
          whose end nobody could tell (specificity), that has no part in the goal (relevance), that does not fit another \
          (consistency), that names something that is not there (hallucination), or whose action does something else \
-         than its description says (do_say_mismatch). An empty list is a good answer. Tell only what you are sure of.",
-        cut(title(world, id), 2_000)
+         than its description says (do_say_mismatch). An empty list is a good answer. Tell only what you are sure of."
     ))
 }
 
-fn plan(world: &World, fragment: &Fragment) -> PromptSection {
+fn plan(world: &World, atoms: &[AtomId]) -> PromptSection {
     let mut text = String::new();
     let program = [
         "status",
@@ -76,9 +67,10 @@ fn plan(world: &World, fragment: &Fragment) -> PromptSection {
         "origin",
         "planned",
         "selected",
+        "unjudged",
     ];
-    for id in atoms_of(world, fragment) {
-        let Some(atom) = world.state.atom(&id) else {
+    for id in atoms {
+        let Some(atom) = world.state.atom(id) else {
             continue;
         };
         let node = atom.node().filtered(|key, _| !program.contains(&key));

@@ -73,6 +73,8 @@ record! {
         filled provides: Vec<String>,
         /// How often planners changed it
         filled[program] refined: u32,
+        /// Whether a refiner added or changed it, and it does not start before that was looked at
+        filled[program] unjudged: bool,
         /// The reason why a person should look at it
         optional[program] attention: AttentionMark,
         /// Questions of a refiner about it
@@ -278,6 +280,7 @@ impl Task {
             tries: Vec::new(),
             interruptions: 0,
             refined: 0,
+            unjudged: false,
             attention: None,
             questions: Vec::new(),
             touches: Vec::new(),

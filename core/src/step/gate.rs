@@ -4,7 +4,6 @@
 //! answer solves an atom, takes a choice away or ends the run.
 
 use alloc::{
-    collections::BTreeSet,
     string::{String, ToString},
     vec::Vec,
 };
@@ -19,47 +18,52 @@ use super::{
 };
 use crate::{
     event::ConsultEnd,
-    graph::Ix,
-    id::{AtomId, Digest},
+    graph::unjudged::{self, UnjudgedPlan},
+    id::AtomId,
     profile,
     search::rounds,
     state::{
-        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, Role,
+        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role,
         atom::{AttentionCause, AttentionMark},
     },
     validation,
 };
 
-/// A plan in force that nobody has looked at yet.
-pub(super) struct UnjudgedPlan {
-    x: Ix,
-    atom: AtomId,
-    subject: Digest,
-}
-
-/// The plans that nobody has looked at yet. Hardly ever is there one.
-fn unjudged(transaction: &Transaction) -> impl Iterator<Item = UnjudgedPlan> {
-    let graph = &transaction.graph;
-    graph.plans().filter_map(|x| {
-        let atom = graph.id(x);
-        let fragment = transaction.plan_of(atom)?.in_force()?;
-        let is_closed = fragment.unjudged && transaction.active.is_live(x);
-        is_closed.then(|| UnjudgedPlan {
-            x,
-            atom: atom.clone(),
-            subject: graph.plan_subject(fragment),
-        })
-    })
-}
-
 /// The plan that an agent is to look at next.
 pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
-    unjudged(transaction).next()
+    let mut all = unjudged::all(&transaction.graph, &transaction.state).into_iter();
+    all.find(|plan| is_in_force(transaction, plan))
+}
+
+fn is_in_force(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
+    let is_live = |id: &AtomId| {
+        let x = transaction.graph.ix(id);
+        x.is_some_and(|x| transaction.active.is_live(x))
+    };
+    match plan.step {
+        Some(step) => transaction.active.is_live(step),
+        None => plan.atoms.iter().any(is_live),
+    }
 }
 
 /// The plan that a question is about, if it still waits for its answer.
 fn asked_about(transaction: &Transaction, consult: &Consult) -> Option<UnjudgedPlan> {
-    unjudged(transaction).find(|plan| plan.subject == consult.subject)
+    let plan = unjudged::find(&transaction.graph, &transaction.state, &consult.subject);
+    plan.filter(|plan| is_in_force(transaction, plan))
+}
+
+/// Closes a gate before what a refiner's change touches, where an agent is to look at that.
+pub(super) fn close(transaction: &mut Transaction, touched: &[AtomId]) {
+    let is_full = profile::judging(&transaction.state) == JudgingLevel::Full;
+    if !is_full || transaction.session.agents.in_role(Role::Validate).is_none() {
+        return;
+    }
+    for id in touched {
+        if let Some(task) = transaction.task(id) {
+            task.unjudged = true;
+        }
+    }
+    transaction.rebuild();
 }
 
 /// Whether the answer to a question about a plan is of use.
@@ -106,13 +110,14 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(plan) = asked_about(transaction, asked) else {
         return;
     };
-    let atoms = atoms(transaction, &plan);
     let duration_ms = end.duration_ms;
     let read = match question::again_or(transaction, asked, end) {
         QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => {
-            answer.and_then(|node| validation::read(&node, |id| atoms.contains(id)))
-        }
+        QuestionEnd::Ended(answer) => answer.and_then(|node| {
+            validation::read(&node, |id| {
+                plan.atoms.iter().any(|atom| atom.as_str() == id)
+            })
+        }),
     };
     let judged = match read {
         Ok(found) => PlanReport {
@@ -145,18 +150,6 @@ fn nobody(why: &str) -> PlanReport {
     }
 }
 
-/// The ids of all atoms of a plan.
-fn atoms(transaction: &Transaction, plan: &UnjudgedPlan) -> BTreeSet<String> {
-    let graph = &transaction.graph;
-    let fragment = transaction
-        .plan_of(&plan.atom)
-        .and_then(|step| step.in_force());
-    let parts = fragment.into_iter().flat_map(|one| &one.parts);
-    let inside = parts.filter_map(|id| graph.ix(id));
-    let inside = inside.flat_map(|x| graph.subtree(x));
-    inside.map(|x| graph.id(x).to_string()).collect()
-}
-
 /// Opens the gate. A plan with heavy issues is planned again first, if its step has a round left. It stays, and is tried
 /// when the new one has failed.
 fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanReport) {
@@ -180,12 +173,19 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         because: judged.because.clone(),
         extra: Default::default(),
     };
-    transaction.change_plan(&plan.atom, |step| {
-        if let Some(fragment) = step.in_force_mut() {
-            fragment.unjudged = false;
-            fragment.judged = Some(mark);
-        }
-    });
+    match plan.step {
+        Some(_) => transaction.change_plan(&plan.atom, |step| {
+            if let Some(fragment) = step.in_force_mut() {
+                fragment.unjudged = false;
+                fragment.judged = Some(mark);
+            }
+        }),
+        None => plan.atoms.iter().for_each(|id| {
+            if let Some(task) = transaction.task(id) {
+                task.unjudged = false;
+            }
+        }),
+    }
     announce(transaction, &plan.atom, &judged, again);
     if !again {
         advise(transaction, &judged.issues);
@@ -194,15 +194,15 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         }
     }
     report(transaction, &plan.atom, plan.subject.clone(), judged);
-    if again {
-        planning::refine(transaction, plan.x);
+    if let Some(step) = plan.step.filter(|_| again) {
+        planning::refine(transaction, step);
     }
     transaction.rebuild();
 }
 
 fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
     let step = transaction.plan_of(&plan.atom);
-    let context = transaction.active.context(plan.x);
+    let context = plan.step.and_then(|x| transaction.active.context(x));
     let (Some(step), Some(context)) = (step, context) else {
         return false;
     };

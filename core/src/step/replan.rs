@@ -16,7 +16,7 @@ use alloc::{
 };
 
 use self::place::Proposal;
-use super::{attention, backtrack::BlockCause, transaction::Transaction};
+use super::{attention, backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
     event::Event,
     fragment::delta::{self, AcceptedDelta},
@@ -206,7 +206,9 @@ pub(super) fn refine(
             }
             entry.removed = delta.removed;
             entry.atoms = delta.added.into_iter().chain(delta.changed).collect();
+            let touched = entry.atoms.clone();
             take(transaction, proposal, grant, entry);
+            gate::close(transaction, &touched);
             attention::mark(transaction, delta.marks);
             attention::tell(transaction, &delta.asked);
             Ok(())

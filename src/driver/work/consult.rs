@@ -11,6 +11,7 @@ use descent_core::{
     assessment, doc,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
     fragment::delta,
+    graph::unjudged,
     id::{AtomId, AttemptId},
     prompt::{self, RatedDifference, RatingInputs},
     rating,
@@ -178,11 +179,10 @@ async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Fa
 
 fn of_plan(c: &Consulting) -> Option<PutQuestion> {
     let prompt = prompt::validating(&c.world, &c.consult, c.clock.now())?;
-    let (_, fragment) = prompt::judged_fragment(&c.world, &c.consult)?;
-    let atoms = prompt::atoms_of(&c.world, fragment);
+    let judged = unjudged::find(&c.world.graph, &c.world.state, &c.consult.subject)?;
     let fault = move |object: &str| {
         let node = validation::read_text(object);
-        let is_known = |id: &str| atoms.iter().any(|atom| atom.as_str() == id);
+        let is_known = |id: &str| judged.atoms.iter().any(|atom| atom.as_str() == id);
         let read = node.and_then(|node| validation::read(&node, is_known));
         read.err()
     };

@@ -165,3 +165,44 @@ fn a_step_that_plans_is_added() {
     assert_eq!(step["planned"]["grant"]["rounds"], 1, "{step}");
     assert!(state["bindings"].get("step-1-1").is_some());
 }
+
+/// At the highest level a change is looked at before anything of it starts.
+#[test]
+fn at_the_highest_level_nothing_of_a_change_starts_before_it_was_judged() {
+    for (answer, by) in [
+        (
+            json!({"issues": [{"type": "relevance", "severity": "high", "location": "step-1",
+            "description": "nobody needs this"}]})
+            .to_string(),
+            "model",
+        ),
+        ("@exit 1".to_owned(), "nobody"),
+    ] {
+        let refined = half(json!({"judging": "full", "max_transient": 0}));
+        let known = refined.world.read("descent.toml");
+        let with_judge = known + "judge = \"r\"\n";
+        refined.world.write("descent.toml", &with_judge);
+        refined.answers("refine", &add("new", more()));
+        refined.says("validate.1", r#"{"issues": []}"#);
+        refined.says("validate.2", &answer);
+        let ran = refined.world.run().expect(0);
+        let lines = ran.lines();
+        let at = |what: &str| lines.iter().position(|line| line["event"] == what).unwrap();
+        let is_start =
+            |line: &Value| line["event"] == "attempt_started" && line["atom"] == "step-1";
+        let start = lines.iter().position(is_start).unwrap();
+        assert!(
+            at("replanned") < at("judged") && at("judged") < start,
+            "{}",
+            ran.stdout
+        );
+        assert_eq!(lines[at("judged")]["by"], by);
+        let of = &refined.world.state()["bindings"]["step-1"]["of"];
+        assert!(of.get("unjudged").is_none(), "{of}");
+        assert_eq!(
+            of["attention"]["because"] == "issues",
+            by == "model",
+            "{of}"
+        );
+    }
+}

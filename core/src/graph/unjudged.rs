@@ -1,0 +1,69 @@
+//! Plans that nobody has looked at yet: fragments of planning steps, and the tasks of a refiner's change.
+//!
+//! Not here: who looks, and what follows (`step/gate`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::{Graph, Ix};
+use crate::{
+    id::{AtomId, Digest},
+    state::State,
+};
+
+/// A plan of which nothing starts before it was looked at.
+#[derive(Debug)]
+pub struct UnjudgedPlan {
+    /// The planning step; none of a refiner's change.
+    pub step: Option<Ix>,
+    /// The planning step, or the first task of the change.
+    pub atom: AtomId,
+    /// All that it consists of.
+    pub atoms: Vec<AtomId>,
+    pub subject: Digest,
+}
+
+/// Hardly ever is there one.
+pub fn all(graph: &Graph, state: &State) -> Vec<UnjudgedPlan> {
+    let fragments = graph.plans().filter_map(|x| fragment(graph, state, x));
+    fragments.chain(change(graph)).collect()
+}
+
+/// The one that a question is about.
+pub fn find(graph: &Graph, state: &State, subject: &Digest) -> Option<UnjudgedPlan> {
+    let mut all = all(graph, state).into_iter();
+    all.find(|plan| plan.subject == *subject)
+}
+
+fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
+    let fragment = state.atoms.get(graph.id(x))?.plan()?.in_force()?;
+    if !fragment.unjudged {
+        return None;
+    }
+    let parts = fragment.parts.iter().filter_map(|id| graph.ix(id));
+    let inside = parts.flat_map(|x| graph.subtree(x));
+    Some(UnjudgedPlan {
+        step: Some(x),
+        atom: graph.id(x).clone(),
+        atoms: inside.map(|x| graph.id(x).clone()).collect(),
+        subject: graph.plan_subject(fragment),
+    })
+}
+
+/// The tasks of the newest change: no other is made before they were looked at.
+fn change(graph: &Graph) -> Option<UnjudgedPlan> {
+    let tasks = graph.tasks().filter(|x| graph.vertex(*x).is_unjudged);
+    let mut text = String::new();
+    let atoms = tasks.map(|x| {
+        text.push_str(graph.id(x).as_str());
+        text.push_str(graph.vertex(x).spec.as_str());
+        graph.id(x).clone()
+    });
+    let atoms: Vec<AtomId> = atoms.collect();
+    let first = atoms.first()?.clone();
+    Some(UnjudgedPlan {
+        step: None,
+        atom: first,
+        atoms,
+        subject: Digest::of(text.as_bytes()),
+    })
+}
