@@ -67,7 +67,7 @@ pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
 pub use question::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, answer_of,
+    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, WORDING_MAX, answer_of,
     kind_of_task, object,
 };
 pub use repair::ObjectJudge;

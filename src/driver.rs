@@ -21,6 +21,7 @@ mod stall;
 mod tests;
 mod usage_reports;
 mod watch;
+mod wording;
 mod work;
 
 use std::{
@@ -194,6 +195,9 @@ impl Loop<'_> {
             self.host.store.write_journal();
             result = self.deliver().await;
             is_cut_off = self.is_cut_off;
+            if result.is_ok() {
+                self.word().await;
+            }
         } else if self.host.store.is_gone() {
             // Any other failure follows from this one, and a missing state cannot be asked.
             result = Err(self.vanished());

@@ -36,6 +36,8 @@ use crate::{
     id::UnixMillis,
     state::{Request, State, encode::ChangeSet},
     step::{self, Refusal},
+    wording,
+    world::World,
 };
 
 pub use between::changes;
@@ -119,7 +121,12 @@ pub fn request(
     state: &State,
     request: Request,
     reason: Option<String>,
+    now: UnixMillis,
 ) -> Result<Adoption, Refusal> {
+    if wording::asked(state).is_some() {
+        // The run has ended: its loop only waits for words.
+        return Ok(step::withdraw_wording(&World::new(state.clone()), now)?.into());
+    }
     let mut next = state.clone();
     next.serial = state.serial.next();
     let at = request.at.clone();

@@ -9,6 +9,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
     state::{Check, Consult, Intent, ResultCommit, RunStatus},
     verdict::{Basis, CheckProgress as Verdicts, Evaluator},
+    wording,
     world::{AttemptProgress, Session, World, candidate},
 };
 
@@ -91,6 +92,22 @@ pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> Desired
     consult(world, &mut desired);
     wake(world, session, now_ms, &mut desired);
     desired
+}
+
+/// The work of a loop whose run has ended and is delivered: the question for the wording of the final answer.
+pub fn after_the_end(world: &World) -> DesiredWork {
+    let asked = wording::asked(&world.state);
+    let effects = asked.map(|consult| {
+        (
+            WorkKey::Consult(consult.id.clone()),
+            Work::Consult(consult.clone()),
+        )
+    });
+    DesiredWork {
+        is_over: effects.is_none(),
+        effects: effects.into_iter().collect(),
+        ..DesiredWork::default()
+    }
 }
 
 fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {

@@ -34,4 +34,5 @@ pub mod trust;
 pub mod validation;
 pub mod verdict;
 pub mod view;
+pub mod wording;
 pub mod world;

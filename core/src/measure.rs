@@ -53,6 +53,7 @@ use crate::{
     profile,
     search::ValidContexts,
     state::{Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
+    wording,
 };
 
 /// The inputs of a measure.
@@ -210,7 +211,10 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let asks = asks + u64::from(profile::judging(seen.state) == JudgingLevel::Full);
     let changes = asks * u64::from(granted::changes_left(seen.state));
     let questions = trees * (rated as u64) + plans + changes;
-    (rated > 0 || plans > 0 || changes > 0).then(|| questions * each * TURNS_OF_AN_ANSWER)
+    // The one for the final answer is asked once.
+    let answer = u64::from(wording::is_wanted(seen.state));
+    let is_any = rated > 0 || plans > 0 || changes > 0 || answer > 0;
+    is_any.then(|| (questions * each + answer) * TURNS_OF_AN_ANSWER)
 }
 
 fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {

@@ -30,6 +30,7 @@ mod task;
 mod tests;
 mod text;
 mod validating;
+mod wording;
 mod workplace;
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -53,6 +54,7 @@ pub use results::bindings;
 pub use reviewing::reviewing;
 pub use section::{PromptFile, PromptPart};
 pub use validating::validating;
+pub use wording::wording;
 pub use workplace::Ending;
 
 use section::PromptSection;

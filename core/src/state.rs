@@ -45,7 +45,7 @@ pub use fields::{Extra, Span};
 pub use judged::{
     ADVISORIES_MAX, AssessmentCode, AssessmentRecord, Complexity, CriterionScore, DELTAS_MAX,
     ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord,
-    RefinementRecord, ReviewRecord, Severity, ValidationRecord,
+    RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordingRecord,
 };
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};

@@ -50,6 +50,7 @@ mod transaction;
 mod unrated;
 mod unusable;
 mod usage;
+mod words;
 mod worth;
 
 pub use transaction::{Refusal, Transition};
@@ -112,6 +113,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             measurements::judged(&mut transaction, &scope, &basis, seen)
         }
         Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
+        Input::Unworded => words::withdraw(&mut transaction),
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
     }
     if transaction.state.run.status.is_active() && transaction.is_loop() {
@@ -134,6 +136,11 @@ pub(crate) fn abort_redirect(world: &World, now: UnixMillis) -> Result<Transitio
     by_another(world, now, |transaction| {
         redirect::withdraw(transaction, RetireReason::TakenBack);
     })
+}
+
+/// Takes the question for the wording of the final answer back, for another process.
+pub(crate) fn withdraw_wording(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
+    by_another(world, now, words::withdraw)
 }
 
 /// A step that another process takes, beside the loop.

@@ -95,6 +95,9 @@ pub struct StatusView {
     /// Questions about tasks, with what is assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<marked::UnclearView>,
+    /// Why nobody worded the final answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unworded: Option<judged::UnwordedView>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -223,7 +226,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         in_flight: in_flight
             .map(|intent| flight::flight(state, intent))
             .collect(),
-        question: flight::question(state),
+        question: flight::question(state, around.live),
         profile: passes::profile(state),
         passes: passes::passes(state),
         judged: judged::judged(state),
@@ -231,6 +234,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         reviewed: judged::reviewed(state),
         attention: marked::marks(state),
         questions: marked::questions(state),
+        unworded: judged::unworded(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),

@@ -133,6 +133,7 @@ impl World {
         let mut state = self.state.clone();
         let run = Arc::make_mut(&mut state.run);
         run.probes = agents.in_role(Role::Probe).is_some();
+        run.answers = agents.in_role(Role::Answer).is_some();
         run.refines = agents.refines(profile::judging(&self.state));
         let known = state.run.grant.as_ref();
         let is_in_force = known.is_some_and(|grant| grant.is_in_force());

@@ -100,18 +100,18 @@ fn a_constraint_that_stands_already_is_no_change_and_the_workspace_of_a_run_is_f
 #[test]
 fn a_request_changes_nothing_but_what_is_asked_of_the_loop() {
     let before = state(|_| ());
-    let asked = change::request(&before, stop(RequestKind::Stop), None).expect("asked");
+    let asked = change::request(&before, stop(RequestKind::Stop), None, NOW).expect("asked");
     assert!(asked.state.control.stop_requested);
     assert!(asked.touched.control && !asked.touched.run && asked.touched.atoms.is_empty());
-    let again = change::request(&asked.state, stop(RequestKind::Stop), None);
+    let again = change::request(&asked.state, stop(RequestKind::Stop), None, NOW);
     assert_eq!(again.err(), Some(Refusal::AlreadyAsked));
-    change::request(&asked.state, stop(RequestKind::StopNow), None).expect("it asks for more");
+    change::request(&asked.state, stop(RequestKind::StopNow), None, NOW).expect("it asks for more");
 }
 
 #[test]
 fn nothing_is_asked_of_a_state_that_does_not_run() {
     let idle = state(|state| state["run"]["status"] = json!("stopped"));
-    let asked = change::request(&idle, stop(RequestKind::StopNow), None);
+    let asked = change::request(&idle, stop(RequestKind::StopNow), None, NOW);
     assert_eq!(asked.err(), Some(Refusal::NothingRuns));
 }
 

@@ -18,6 +18,8 @@ use crate::process::{Programs, environment::Environment};
 
 /// How long an answer may take, with its repairs.
 pub const ANSWER_MAX: Duration = Duration::from_secs(5 * 60);
+/// The same of the wording of a final answer: somebody waits for the run.
+pub const WORDING_MAX: Duration = Duration::from_secs(30);
 /// Bytes at most of an answer.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The slot of a question that is no attempt of an atom: no attempt has it.
@@ -72,6 +74,7 @@ pub struct QuestionJob<'a> {
     /// Unique to it.
     pub mark: String,
     pub form: QuestionForm,
+    pub timeout: Duration,
 }
 
 impl<'a> From<QuestionJob<'a>> for AttemptJob<'a> {
@@ -86,7 +89,7 @@ impl<'a> From<QuestionJob<'a>> for AttemptJob<'a> {
             cwd: job.cwd,
             dir: job.dir,
             started: job.started,
-            timeout: ANSWER_MAX,
+            timeout: job.timeout,
             env: job.env,
             programs: job.programs,
             mark: job.mark,

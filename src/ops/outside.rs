@@ -17,7 +17,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent::{self, QUESTION_SLOT, QuestionForm, QuestionJob},
+    agent::{self, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob},
     config::{Config, agent::ResolvedAgent},
     driver::Agents,
     failure::Failure,
@@ -90,6 +90,7 @@ impl OutsideQuestion<'_> {
             env: environment,
             programs: &*programs::real(),
             mark: room.mark(),
+            timeout: ANSWER_MAX,
             form: self.form.clone(),
         };
         let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));

@@ -9,6 +9,7 @@ use descent_core::{
     id::RequestId,
     state::{Request, RunStatus, fields::Extra, objective::RequestKind},
     step::Refusal,
+    wording,
 };
 
 use super::{
@@ -16,7 +17,10 @@ use super::{
     current::wait_for_loop,
     liveness::{self, LoopObservation},
 };
-use crate::{failure::Failure, store::Store};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store},
+};
 
 /// Between two looks at the loop.
 const LOOK_MS: u64 = 10;
@@ -45,6 +49,22 @@ pub(super) fn request(
     }
 }
 
+/// Whether the run has ended, and its loop only waits for the words of the final answer.
+pub(super) fn only_words_are_awaited(store: &mut Store) -> bool {
+    let asked = |loaded: &LoadedState| wording::asked(&loaded.state).is_some();
+    store.is_live() && store.read().is_ok_and(|loaded| asked(&loaded))
+}
+
+/// Waits until a loop is gone that only waits for the words of the final answer.
+pub(super) fn wait_for_words(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
+    let patience = Patience::new("nothing is done yet: ", LoopObservation::lives);
+    let mut patience = patience.telling(Progress::LoopNotReady);
+    while only_words_are_awaited(store) {
+        patience.wait(client, store)?;
+    }
+    Ok(())
+}
+
 /// One try: a pending edit has to be taken in by the loop first.
 pub(super) fn ask(
     client: &dyn Client,
@@ -68,8 +88,13 @@ pub(super) fn ask(
                 kind,
                 extra: Extra::default(),
             };
-            change::request(&fresh.state, request, reason.map(str::to_owned))
-                .map_err(ChangeError::Refused)
+            change::request(
+                &fresh.state,
+                request,
+                reason.map(str::to_owned),
+                client.now(),
+            )
+            .map_err(ChangeError::Refused)
         },
     )
 }

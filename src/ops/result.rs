@@ -7,7 +7,7 @@ use descent_core::{
     state::{Run, RunStatus, State, Workspace},
 };
 
-use super::{Client, trust::Attempted};
+use super::{Client, request::wait_for_words, trust::Attempted};
 use crate::{
     failure::{Failure, exit},
     git::{ApplyOutcome, BranchOutcome, Change, FileLines},
@@ -146,6 +146,9 @@ pub fn apply(
     store.read()?;
     // Only writing to the working tree requires that no loop runs.
     let writes = !is_dry && matches!(to, ApplyTarget::Tree);
+    if writes {
+        wait_for_words(client, store)?;
+    }
     let _lease = writes.then(|| store.lease("apply")).transpose()?;
     let loaded = store.read()?;
     let Some(mut result) = open(&loaded.state, store.place())? else {

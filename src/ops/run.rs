@@ -15,6 +15,7 @@ use super::{
     agents::{AgentLook, AgentUse, not_set, unset_variables},
     environment, keep_superseded, limits, liveness, newer,
     notify::{Notifier, WaitNotices},
+    request::wait_for_words,
     result::commit_missing,
     start, trust, warnings,
 };
@@ -110,6 +111,7 @@ pub fn run<'a>(
     view: impl FnOnce(Arc<WorkShared>) -> Result<RunView<'a>, Failure>,
 ) -> Result<RunReport, Failure> {
     let first = trust::gate(client, &mut store)?;
+    wait_for_words(client, &mut store)?;
     let lease = lease(&store, &first.state)?;
     check_mode(client, &store)?;
     let run = options.run.clone();

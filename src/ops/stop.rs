@@ -28,9 +28,26 @@ pub fn stop(
     if !store.is_live() {
         return Ok(StopOutcome::NothingRuns);
     }
-    if stop.kind == RequestKind::StopNow {
-        return now::stop(client, store, stop);
-    }
+    let was_over = request::only_words_are_awaited(store);
+    let outcome = match stop.kind {
+        RequestKind::StopNow => now::stop(client, store, stop)?,
+        RequestKind::Stop | RequestKind::Redirect => in_order(client, store, stop)?,
+    };
+    Ok(match outcome {
+        // The run had ended, and only the words of its final answer were taken back.
+        StopOutcome::Stopped(proof) if was_over && proof.signals.is_empty() => {
+            StopOutcome::NothingRuns
+        }
+        outcome => outcome,
+    })
+}
+
+/// Requests the end, and waits for it if that is wanted.
+fn in_order(
+    client: &dyn Client,
+    store: &mut Store,
+    stop: &StopRequest,
+) -> Result<StopOutcome, Failure> {
     let before = store.read().ok().map(|loaded| loaded.state.serial);
     let asked = match request::request(client, store, stop.kind, stop.reason.as_deref())? {
         Ok(report) => Some(report.loaded.state.serial),

@@ -40,6 +40,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     let mut page = Page::new(width);
     let head = Line::new().word(field(result, "result")).plain(": ");
     page.wrapped(head, Meaning::Strong, field(result, "summary"), 3);
+    answer(&mut page, result);
     let code = field(result, "code");
     if !code.is_empty() {
         let head = Line::indent(2).then(Line::new().word("error").pad(8));
@@ -105,6 +106,20 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     page
 }
 
+/// The words of an agent about the ending, and its notes.
+fn answer(page: &mut Page, result: &Node) {
+    let output = result.get("output");
+    let Some(output) = output.filter(|one| field(one, "by") == "model") else {
+        return;
+    };
+    let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
+    let text = line(field(output, "text"));
+    page.wrapped(row("answer"), Meaning::Plain, &text, ANSWER_LINES_MAX);
+    for note in items(output, "notes").iter().filter_map(Node::as_str) {
+        page.wrapped(row("note"), Meaning::Plain, &line(note), NOTE_LINES_MAX);
+    }
+}
+
 /// Tells of a configuration that attempts wrote.
 pub fn configures(path: &str) -> String {
     format!(
@@ -113,6 +128,9 @@ pub fn configures(path: &str) -> String {
     )
 }
 
+/// Lines at most of the final answer, and of a note.
+const ANSWER_LINES_MAX: usize = 40;
+const NOTE_LINES_MAX: usize = 5;
 /// Lines at most of a failed check's output.
 const OUTPUT_LINES_MAX: usize = 5;
 

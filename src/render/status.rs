@@ -22,6 +22,8 @@ const CHOICES_MAX: usize = 3;
 /// Marks, and questions, that are shown.
 const MARKS_MAX: usize = 3;
 const NAMES_MAX: usize = 12;
+/// Lines at most of the final answer.
+const ANSWER_LINES_MAX: usize = 4;
 
 /// A note of a command beside the state.
 #[derive(Debug)]
@@ -43,6 +45,11 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     reviewed(&mut page, status);
     assessed(&mut page, status);
     marked(&mut page, status);
+    if let Some(unworded) = &status.unworded {
+        let (agent, why) = (&unworded.agent, line(&unworded.because));
+        let words = format!("not worded by a model: {agent}: {why}");
+        page.push(Line::label("answer").plain(words));
+    }
     if let Some(passes) = &status.passes {
         let (begun, allocated) = (passes.begun, passes.allocated);
         let words = format!("{begun} of {allocated} (at most {})", passes.at_most);
@@ -412,6 +419,18 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(Line::label("ended").plain(format!("{ending}{reason}{age}")));
         let summary = field(result, "summary");
         page.wrapped(Line::label(""), Meaning::Dim, summary, 2);
+        if let Some(answer) = result
+            .get("output")
+            .filter(|one| field(one, "by") == "model")
+        {
+            let text = field(answer, "text");
+            page.wrapped(
+                Line::label("answer"),
+                Meaning::Plain,
+                text,
+                ANSWER_LINES_MAX,
+            );
+        }
     }
     if let Some(path) = &status.workspace.path {
         page.whole(Line::label("result").plain(path));

@@ -1,5 +1,6 @@
 //! Judging: plans that are looked at before they are run.
 
+mod answer;
 mod assess;
 mod deltas;
 mod gate;

@@ -36,6 +36,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "rating",
         "proposal",
         "validation",
+        "wording",
     ],
     &["measure", "fragment"],
     &["world"],

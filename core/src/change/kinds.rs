@@ -12,7 +12,7 @@ use crate::{
         Atom, AtomStatus, Binding, Confirmation, Constraints, FreeValue, Objective, StartedFrom,
         State, encode::ChangeSet, fields::Findings, limits::ConstraintRule,
     },
-    step::Refusal,
+    step::{Refusal, Transition},
     verdict::assertions::Assertion,
 };
 
@@ -96,6 +96,18 @@ pub struct Adoption {
     pub at: String,
     pub effects: Vec<Consequence>,
     pub events: Vec<Event>,
+}
+
+impl From<Transition> for Adoption {
+    fn from(step: Transition) -> Self {
+        Self {
+            state: step.world.state,
+            touched: step.touched,
+            at: step.at,
+            effects: Vec::new(),
+            events: step.events,
+        }
+    }
 }
 
 /// Why a change is not applied: the state stays as it is.

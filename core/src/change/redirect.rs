@@ -201,14 +201,7 @@ pub fn abort_redirect(before: &State, now: UnixMillis) -> Result<Adoption, Chang
         return Err(ChangeRefusal::NoDifference);
     }
     let aborted = step::abort_redirect(&World::new(before.clone()), now);
-    let aborted = aborted.map_err(ChangeRefusal::Step)?;
-    Ok(Adoption {
-        touched: aborted.touched,
-        state: aborted.world.state,
-        at: aborted.at,
-        effects: Vec::new(),
-        events: aborted.events,
-    })
+    Ok(aborted.map_err(ChangeRefusal::Step)?.into())
 }
 
 /// Whether a process asked for a redirect, and has not made its change.

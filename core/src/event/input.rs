@@ -86,6 +86,8 @@ pub enum Input {
         basis: Basis,
         seen: Vec<(Digest, Measurement)>,
     },
+    /// Nobody waits any more for the words of the final answer.
+    Unworded,
     /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the
     /// start's tree.
     Unavailable { why: String },

@@ -7,7 +7,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::{Prompt, agreement, refining, section::PromptSection};
+use super::{Prompt, agreement, refining, section::PromptSection, wording};
 use crate::{
     assessment,
     id::UnixMillis,
@@ -18,7 +18,6 @@ use crate::{
 const TASK_BYTES_MAX: usize = 4 << 10;
 const DONE_BYTES_MAX: usize = 16 << 10;
 const ANSWER_BYTES_MAX: usize = 4 << 10;
-const SUMMARY_BYTES_MAX: usize = 300;
 
 /// The prompt of a question about the pass that came to its end.
 pub fn assessing(world: &World, now: UnixMillis) -> Prompt {
@@ -44,12 +43,7 @@ fn task() -> PromptSection {
 
 /// The results, a line each.
 pub(super) fn done(world: &World) -> PromptSection {
-    let mut text = String::new();
-    for (id, binding) in world.state.bindings.iter() {
-        let summary = super::text::in_a_line(&binding.summary, SUMMARY_BYTES_MAX);
-        text.push_str(&format!("- {id}: {summary}\n"));
-    }
-    PromptSection::new("done", "What was done", DONE_BYTES_MAX).with(text)
+    PromptSection::new("done", "What was done", DONE_BYTES_MAX).with(wording::done(world))
 }
 
 fn answer(world: &World) -> PromptSection {

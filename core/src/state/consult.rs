@@ -75,6 +75,7 @@ impl Consult {
             Role::Validate => Some("what does not fit across the phases"),
             Role::Assess => Some("the pass that came to its end"),
             Role::Profile => Some("the kind of task"),
+            Role::Answer => Some("the final answer"),
             _ => None,
         }
     }

@@ -213,6 +213,18 @@ record! {
 }
 
 record! {
+    /// The newest question for the wording of a final answer, and why its answer was not used
+    #[derive(PartialEq)]
+    pub struct WordingRecord {
+        /// A digest of the ending, with its words by code: the same is asked about once
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        always[program] at: String,
+        filled[program] because: String,
+    }
+}
+
+record! {
     /// The newest report and open advice of judging: nothing of it decides
     #[derive(PartialEq, Default)]
     pub struct JudgingRecord {
@@ -224,6 +236,7 @@ record! {
         optional[program] refinement: RefinementRecord,
         /// Digests of the changes that refiners proposed, the oldest first
         filled[program] deltas: Vec<Digest>,
+        optional[program] wording: WordingRecord,
     }
 }
 

@@ -61,6 +61,8 @@ record! {
         filled[program] probes: bool,
         /// Whether a refiner is asked where nothing is left to try: an agent had that role when the run started
         filled[program] refines: bool,
+        /// Whether an agent may word the final answer: one had that role when the run started
+        filled[program] answers: bool,
         /// The question in flight to a judging role
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
@@ -259,6 +261,7 @@ impl Default for Run {
             waits: Vec::new(),
             probes: false,
             refines: false,
+            answers: false,
             consult: None,
             ratings: Shared::default(),
             judging: None,

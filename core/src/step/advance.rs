@@ -143,7 +143,7 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
             return true;
         }
         // Nothing else would follow from a question that is void.
-        consult::drop_it(transaction);
+        question::drop_it(transaction);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
     review::is_awaited(transaction, &subject)

@@ -13,7 +13,7 @@ use super::{
     refine, reprofile, review,
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
-    usage,
+    usage, words,
 };
 use crate::{
     event::{ConsultAnswer, ConsultEnd, Event},
@@ -22,7 +22,7 @@ use crate::{
     state::{
         AgentWait, Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths,
     },
-    verdict,
+    verdict, wording,
     world::Unavailable,
 };
 
@@ -35,7 +35,7 @@ pub(super) fn follow(transaction: &mut Transaction) {
     if let Some(asked) = transaction.state.run.consult.clone()
         && !is_wanted(transaction, &asked)
     {
-        drop_it(transaction);
+        question::drop_it(transaction);
     }
     if transaction.state.run.consult.is_some() {
         return;
@@ -52,6 +52,9 @@ pub(super) fn follow(transaction: &mut Transaction) {
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
+    if asked.role == Role::Answer {
+        return wording::is_of_ending(&transaction.state, asked);
+    }
     let is_over = transaction.state.run.status != RunStatus::Running;
     if is_over || asked.atom.is_some() {
         return !is_over && gate::is_asked(transaction, asked);
@@ -69,18 +72,6 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     let target = transaction.session.base_target.as_ref();
     let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
     is_there && !is_other
-}
-
-/// Ends the question in flight; what it used counts as was reserved for it.
-pub(super) fn drop_it(transaction: &mut Transaction) {
-    let Some(asked) = transaction.run().consult.take() else {
-        return;
-    };
-    let reported = ReportedUsage {
-        usage: asked.reserved.clone(),
-        is_whole: false,
-    };
-    transaction.run().settle_consult(&asked, &reported);
 }
 
 fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
@@ -138,6 +129,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         Role::Validate => return review::answered(transaction, &asked, end),
         Role::Assess => return assess::answered(transaction, &asked, end),
         Role::Profile => return reprofile::answered(transaction, &asked, end),
+        Role::Answer => return words::answered(transaction, &asked, end),
         _ => {}
     }
     let leaf = asked

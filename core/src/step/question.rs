@@ -13,7 +13,7 @@ use crate::{
     event::{ConsultAnswer, ConsultEnd, Event},
     graph::Graph,
     id::{AgentName, AtomId, CommitId, Digest},
-    state::{Consult, Role, State},
+    state::{Consult, ReportedUsage, Role, State},
     world::GateWait,
 };
 
@@ -93,28 +93,43 @@ pub(super) fn again_or(
     asked: &Consult,
     end: ConsultEnd,
 ) -> QuestionEnd {
-    let answer = match end.answer {
+    if let ConsultAnswer::Silent(why) = &end.answer
+        && asked.n <= transaction.state.objective.constraints.max_transient()
+    {
+        let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
+        transaction.session.gate = Some(GateWait {
+            role: asked.role,
+            subject: asked.subject.clone(),
+            asked: asked.n,
+            again_at_ms,
+        });
+        tell(transaction, asked, why, end.duration_ms);
+        return QuestionEnd::Again;
+    }
+    transaction.session.gate = None;
+    QuestionEnd::Ended(once(end.answer))
+}
+
+/// The answer to a question that is asked once, or why there is none.
+pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
+    match answer {
         ConsultAnswer::Value(node) => Ok(node),
-        ConsultAnswer::Faulty(why) => Err(why),
-        ConsultAnswer::Silent(why) => {
-            if asked.n <= transaction.state.objective.constraints.max_transient() {
-                let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
-                transaction.session.gate = Some(GateWait {
-                    role: asked.role,
-                    subject: asked.subject.clone(),
-                    asked: asked.n,
-                    again_at_ms,
-                });
-                tell(transaction, asked, &why, end.duration_ms);
-                return QuestionEnd::Again;
-            }
-            Err(why)
-        }
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => Err(why),
         ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
         ConsultAnswer::Unavailable { words, .. } => Err(words),
+    }
+}
+
+/// Ends the question in flight; what it used counts as was reserved for it.
+pub(super) fn drop_it(transaction: &mut Transaction) {
+    let Some(asked) = transaction.run().consult.take() else {
+        return;
     };
-    transaction.session.gate = None;
-    QuestionEnd::Ended(answer)
+    let reported = ReportedUsage {
+        usage: asked.reserved.clone(),
+        is_whole: false,
+    };
+    transaction.run().settle_consult(&asked, &reported);
 }
 
 /// Puts a question into the state: it is asked after the commit.

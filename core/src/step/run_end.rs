@@ -6,7 +6,9 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{consult, delivery, final_answer, remedies::next_moves, transaction::Transaction};
+use super::{
+    delivery, final_answer, question, remedies::next_moves, transaction::Transaction, words,
+};
 use crate::{
     doc::{Member, Node, Value},
     event::Event,
@@ -41,11 +43,12 @@ pub(super) fn finish(
     transaction.write_verdicts();
     transaction.run().delivered = delivered;
     let summary = summary(transaction, status, reason);
-    let result = result(transaction, status, reason, &summary);
+    let mut result = result(transaction, status, reason, &summary);
+    words::keep(transaction, &mut result);
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
-    consult::drop_it(transaction);
+    question::drop_it(transaction);
     let run = transaction.run();
     run.waits.clear();
     run.last_result = Some(FinalResult::new(result));
@@ -58,6 +61,7 @@ pub(super) fn finish(
         reason,
         summary,
     });
+    words::ask(transaction);
 }
 
 /// Completes the result of a stopped run by what the stop ended.

@@ -8,7 +8,7 @@ use alloc::{
 
 use super::{
     Refusal, agent_end, attempt_end, consult, lost_commits, redirect, refine, replan,
-    transaction::Transaction, usage,
+    transaction::Transaction, usage, words,
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
@@ -44,11 +44,14 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
+    // The run that it was asked for has ended, with its answer by code.
+    words::withdraw(transaction);
     if is_another {
         refine::forget_refusal(transaction);
     }
     let agents = &transaction.session.agents;
     let probes = agents.in_role(Role::Probe).is_some();
+    let answers = agents.in_role(Role::Answer).is_some();
     let refines = agents.refines(profile::judging(&transaction.state));
     let notebook = transaction.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
@@ -58,6 +61,7 @@ pub(super) fn started(
     continued.for_each(|intent| intent.epoch = epoch);
     notebook.probes = probes;
     notebook.refines = refines;
+    notebook.answers = answers;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {

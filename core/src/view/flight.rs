@@ -10,6 +10,7 @@ use crate::{
     id::{AgentName, AtomId, AttemptId},
     measure,
     state::{Check, Consult, Intent, Role, State},
+    wording,
 };
 
 #[derive(Debug, Serialize)]
@@ -59,8 +60,12 @@ pub(super) fn attempts_of(state: &State, intent: &Intent) -> u32 {
     most.max(intent.n)
 }
 
-pub(super) fn question(state: &State) -> Option<QuestionView> {
+/// A run that has ended is asked for words as long as its loop lives, and never again.
+pub(super) fn question(state: &State, is_live: bool) -> Option<QuestionView> {
     let consult = state.run.consult.as_ref()?;
+    if consult.role == Role::Answer && !(is_live && wording::is_of_ending(state, consult)) {
+        return None;
+    }
     Some(QuestionView {
         role: consult.role.word(),
         agent: consult.agent.clone(),

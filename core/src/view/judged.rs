@@ -127,6 +127,25 @@ pub fn reviewed(state: &State) -> Option<ReviewView> {
     })
 }
 
+/// The newest question for the words of a final answer, where an answer came to nothing
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnwordedView {
+    pub agent: AgentName,
+    /// Why its answer was not used.
+    pub because: String,
+}
+
+/// The newest question, if it came to nothing; the final answer stands as code made it then.
+pub fn unworded(state: &State) -> Option<UnwordedView> {
+    let asked = state.run.judging.as_ref()?.wording.as_ref()?;
+    let is_unused = !state.run.status.is_active() && !asked.because.is_empty();
+    is_unused.then(|| UnwordedView {
+        agent: asked.agent.clone(),
+        because: asked.because.clone(),
+    })
+}
+
 /// Something that is wrong with a plan
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -11,6 +11,7 @@ use crate::{
     state::{Reason, RunStatus, final_result::FinalResultRecord},
     step::remedies,
     verdict::assertions,
+    wording,
     world::{World, doubts::doubts},
 };
 
@@ -30,8 +31,9 @@ pub struct Surroundings {
 pub fn next(world: &World, around: &Surroundings) -> String {
     match (around.live, world.state.run.status) {
         (true, RunStatus::Redirecting) => "descent redirect --abort".to_owned(),
-        (true, _) => "descent stop".to_owned(),
-        (false, _) => of_idle(world, around, is_changed_since(world)),
+        // Its loop only waits for the words of the final answer.
+        (true, _) if wording::asked(&world.state).is_none() => "descent stop".to_owned(),
+        _ => of_idle(world, around, is_changed_since(world)),
     }
 }
 

@@ -22,7 +22,7 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 
 use super::{
     PatternView, SpentView,
-    judged::{self, AssessmentView, JudgedView, assessed, judged},
+    judged::{self, AssessmentView, JudgedView, UnwordedView, assessed, judged, unworded},
     marked::{self, AttentionView, UnclearView},
     next::{by_the_state, is_changed_since},
     passes::{self, ProfileView},
@@ -98,6 +98,9 @@ pub struct OutcomeReport {
     /// The ending in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerReport>,
+    /// Why nobody worded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unworded: Option<UnwordedView>,
     /// How much of the base case held on the delivered tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<HeldReport>,
@@ -205,6 +208,7 @@ fn outcome(world: &World) -> OutcomeReport {
         at: last.and_then(|one| one.at.clone()),
         summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
         answer: last.and_then(|one| one.output.as_ref()).map(answer),
+        unworded: last.and_then(|_| unworded(state)),
         verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
         changed_since: last.is_some() && is_changed_since(world),
         unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),

@@ -347,7 +347,7 @@ pub fn worth_asking(world: &World) -> Asking {
     Asking {
         schema: "descent/why-list/1",
         atoms,
-        question: flight::question(&world.state),
+        question: flight::question(&world.state, false),
         next,
     }
 }

@@ -5,6 +5,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use descent_core::{
@@ -16,7 +17,7 @@ use descent_core::{
     prompt::{self, RatedDifference, RatingInputs},
     rating,
     state::{Check, Consult, Intent, Leaf, Role, SideEffect, Usage},
-    validation,
+    validation, wording,
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -146,6 +147,7 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
         programs: &*c.programs,
         mark: c.mark.clone(),
         form,
+        timeout: timeout(c),
     };
     [&job.cwd, &job.dir]
         .into_iter()
@@ -165,6 +167,15 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     Ok(Some(outcome))
 }
 
+/// How long an answer may take.
+fn timeout(c: &Consulting) -> Duration {
+    let attempt_ms = c.world.state.objective.constraints.attempt_timeout_ms();
+    match c.consult.role {
+        Role::Answer => agent::WORDING_MAX.min(Duration::from_millis(attempt_ms)),
+        _ => agent::ANSWER_MAX,
+    }
+}
+
 /// The question by its role; `None` if its subject is no more.
 async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
     match c.consult.role {
@@ -173,6 +184,7 @@ async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Fa
         Role::Refine => Ok(Some(of_change(c, tree))),
         Role::Assess => Ok(Some(of_pass(c))),
         Role::Profile => Ok(Some(of_kind(c))),
+        Role::Answer => of_ending(c).await,
         _ => of_leaf(c).await,
     }
 }
@@ -259,6 +271,28 @@ fn of_kind(c: &Consulting) -> PutQuestion {
     }
 }
 
+/// The words of the final answer, where it is asked for with the difference that the work made.
+async fn of_ending(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
+    let compares = wording::compares(&c.world.state);
+    let difference = match compares {
+        true => Some(difference(c, None).await?),
+        false => None,
+    };
+    let prompt = prompt::wording(&c.world, difference.as_ref(), c.clock.now());
+    let fault = move |object: &str| {
+        let node = validation::read_text(object);
+        node.and_then(|node| wording::read(&node, compares)).err()
+    };
+    Ok(prompt.map(|prompt| PutQuestion {
+        prompt,
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: wording::schema(compares),
+            fault: Arc::new(fault),
+        },
+    }))
+}
+
 fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
     DeltaLook {
         world: c.world.clone(),
@@ -292,25 +326,13 @@ fn form(c: &Consulting, check: Check) -> QuestionForm {
     }
 }
 
-/// The prompt of the question; git is asked for the difference.
+/// The prompt of the question about a leaf.
 async fn told(c: &Consulting, check: &Check) -> Result<Option<prompt::Prompt>, Failure> {
     let scope = match check.leaf() {
         Some(Leaf::Quality(leaf)) => leaf.scope.clone(),
         _ => None,
     };
-    let from = c
-        .world
-        .state
-        .run
-        .started_from
-        .as_ref()
-        .map(|start| start.commit.clone());
-    let (workspaces, to) = (c.workspaces.clone(), c.consult.commit.clone());
-    let difference = blocking(move || match (workspaces.trees(), from, to) {
-        (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
-        _ => Ok(RatedDifference::default()),
-    });
-    let difference = difference.await??;
+    let difference = difference(c, scope).await?;
     Ok(prompt::rating(&RatingInputs {
         world: &c.world,
         session: &c.session,
@@ -318,6 +340,18 @@ async fn told(c: &Consulting, check: &Check) -> Result<Option<prompt::Prompt>, F
         difference: &difference,
         now: c.clock.now(),
     }))
+}
+
+/// The difference from the start of the run to the tree that is looked at.
+async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDifference, Failure> {
+    let start = c.world.state.run.started_from.as_ref();
+    let from = start.map(|start| start.commit.clone());
+    let (workspaces, to) = (c.workspaces.clone(), c.consult.commit.clone());
+    let difference = blocking(move || match (workspaces.trees(), from, to) {
+        (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
+        _ => Ok(RatedDifference::default()),
+    });
+    Ok(difference.await??)
 }
 
 fn end_of(outcome: Outcome) -> ConsultEnd {

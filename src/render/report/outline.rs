@@ -14,6 +14,8 @@ use super::plain::{flat, tail};
 
 /// Characters at most of a goal, a reason, a summary.
 const TEXT_MAX: usize = 400;
+/// Characters at most of the final answer.
+const ANSWER_MAX: usize = 4_000;
 /// Characters at most of a command, a path, an id.
 const CODE_MAX: usize = 200;
 /// Lines at most of an output, and characters of a line.
@@ -66,8 +68,11 @@ impl Item {
         }
     }
 
-    fn text(mut self, text: impl AsRef<str>) -> Self {
-        let text = text.as_ref();
+    fn text(self, text: impl AsRef<str>) -> Self {
+        self.prose(text.as_ref(), TEXT_MAX)
+    }
+
+    fn prose(mut self, text: &str, chars_max: usize) -> Self {
         // Blanks between pieces are not part of the words that are folded.
         let start = if text.starts_with(' ') { " " } else { "" };
         let end = if text.len() > 1 && text.ends_with(' ') {
@@ -75,7 +80,7 @@ impl Item {
         } else {
             ""
         };
-        let text = format!("{start}{}{end}", flat(text, TEXT_MAX));
+        let text = format!("{start}{}{end}", flat(text, chars_max));
         self.pieces.push(Piece::Text(text));
         self
     }

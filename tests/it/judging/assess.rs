@@ -64,7 +64,7 @@ fn a_pass_is_assessed_before_the_plan_is_changed_and_the_refiner_is_told() {
     let more = json!({"missing": ["nothing makes more"], "blame": ["A", "X"]});
     assessed.says(&opinion(0.5, &more));
     let ran = assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "assess\nrefine\n");
+    assert_eq!(assessed.asked(), "assess\nrefine\nanswer\n");
     let lines = ran.lines();
     let line = lines.iter().find(|line| line["event"] == "assessed");
     let codes = json!(["incomplete", "missing_step", "base_case_unmet"]);
@@ -144,7 +144,7 @@ fn a_loop_that_is_killed_while_a_pass_is_assessed_asks_once_more_and_ends_the_sa
     running.kill();
     assessed.says(&opinion(0.5, &json!({})));
     assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "assess\nassess\nrefine\n");
+    assert_eq!(assessed.asked(), "assess\nassess\nrefine\nanswer\n");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! How the run ended, what it spent, and what comes next.
 
-use descent_core::view::report::{OutcomeReport, Report};
+use descent_core::{
+    state::JudgedBy,
+    view::report::{OutcomeReport, Report},
+};
 
-use super::Item;
+use super::{ANSWER_MAX, Item};
 use crate::render::{count, time, usage, usage_of_agent};
 
 /// Hexadecimal digits of a commit that are shown.
@@ -11,6 +14,7 @@ pub(super) const COMMIT_CHARS: usize = 12;
 pub(super) fn outcome(report: &Report) -> Vec<Item> {
     let outcome = &report.outcome;
     let mut items = vec![head(outcome)];
+    items.extend(answer(outcome));
     if outcome.changed_since {
         let words = "A person changed something since; the next run goes on from there.";
         items.push(Item::at(0).text(words));
@@ -71,6 +75,28 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
                 .text(words),
         );
     }
+    items
+}
+
+/// The words of an agent about the ending. Those by code say what the other items say.
+fn answer(outcome: &OutcomeReport) -> Vec<Item> {
+    let mut items = Vec::new();
+    if let Some(answer) = &outcome.answer {
+        if answer.by == Some(JudgedBy::Model) {
+            items.push(
+                Item::at(0)
+                    .text("In words, by a model: ")
+                    .prose(&answer.text, ANSWER_MAX),
+            );
+        }
+        let notes = answer.notes.iter();
+        items.extend(notes.map(|note| Item::at(0).text("note: ").text(note)));
+    }
+    let unworded = outcome.unworded.iter();
+    items.extend(unworded.map(|one| {
+        let item = Item::at(0).text("not worded by a model: ");
+        item.code(one.agent.as_str()).text(": ").text(&one.because)
+    }));
     items
 }
 

@@ -1,0 +1,245 @@
+//! An agent's wording of the final answer (contract §9.27): its JSON Schema, the reading of it, and when one is asked
+//! for.
+//!
+//! Invariant: an answer is taken whole or not at all. It changes the text and adds notes, and nothing else of a result.
+//! Not here: the question (`step/words`), and the answer by code (`step/final_answer`).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{
+    doc::{self, Node},
+    id::Digest,
+    profile,
+    state::{
+        Consult, JudgedBy, JudgingLevel, Reason, Role, RunStatus, State,
+        final_result::{FinalOutput, FinalResultRecord},
+    },
+};
+
+const TEXT_CHARS_MAX: usize = 4_000;
+/// Texts of one list, and characters kept of each.
+const LIST_MAX: usize = 5;
+const NOTE_CHARS_MAX: usize = 240;
+/// The beginning of a note that an agent gave.
+const BY_MODEL: &str = "model: ";
+/// The beginning of a note about what was asked for and what is there.
+const DRIFT: &str = "advice, not proof: ";
+
+/// An agent's wording of the final answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordingAnswer {
+    pub text: String,
+    pub notes: Vec<String>,
+    /// Things that were asked for and are not there, or are there and were not asked for.
+    pub drift: Vec<String>,
+}
+
+/// Whether an ending of a run is worded by an agent.
+pub fn is_wanted(state: &State) -> bool {
+    state.run.answers && profile::judging(state).asks()
+}
+
+/// Whether an ending is one that an agent words: the run ended by itself, and something was tried for it.
+pub fn is_worded(result: &FinalResultRecord) -> bool {
+    let is_own = matches!(
+        result.result,
+        Some(RunStatus::Completed | RunStatus::Exhausted)
+    );
+    is_own && result.reason != Some(Reason::AlreadyHeld)
+}
+
+/// Whether the agent also compares what was asked for with what is there.
+pub fn compares(state: &State) -> bool {
+    state.run.status == RunStatus::Completed && profile::judging(state) == JudgingLevel::Full
+}
+
+/// The digest of an ending with its words by code: another one is another subject.
+pub fn subject(state: &State, result: &FinalResultRecord, by_code: &str) -> Digest {
+    let commit = state.run.result().map_or("", |commit| commit.as_str());
+    let status = result.result.map_or("", RunStatus::word);
+    let reason = result.reason.map_or("", Reason::word);
+    let objective = doc::canonical(&state.objective.node());
+    Digest::of(format!("{status}\n{reason}\n{commit}\n{by_code}\n{objective}").as_bytes())
+}
+
+/// The question about the ending that the state tells; none where another one, or none, is in it.
+pub fn asked(state: &State) -> Option<&Consult> {
+    let consult = state.run.consult.as_ref()?;
+    is_of_ending(state, consult).then_some(consult)
+}
+
+/// Whether a question is about the ending that the state tells.
+pub fn is_of_ending(state: &State, consult: &Consult) -> bool {
+    let run = &state.run;
+    let result = run.last_result.as_ref().map(|result| &result.data);
+    let is_same = |result: &FinalResultRecord| {
+        let output = result.output.as_ref();
+        let is_by_code = |output: &&FinalOutput| output.by == Some(JudgedBy::Code);
+        output.filter(is_by_code).is_some_and(|output| {
+            result.result == Some(run.status)
+                && subject(state, result, &output.text) == consult.subject
+        })
+    };
+    consult.role == Role::Answer && consult.epoch == run.epoch && result.is_some_and(is_same)
+}
+
+/// The JSON Schema of the answer.
+pub fn schema(compares: bool) -> String {
+    let list = r#"{"type":"array","maxItems":5,"items":{"type":"string"}}"#;
+    let drift = match compares {
+        true => format!(r#","drift":{list}"#),
+        false => String::new(),
+    };
+    format!(
+        r#"{{"type":"object","required":["text"],"additionalProperties":false,"properties":{{"text":{{"type":"string","minLength":1,"maxLength":{TEXT_CHARS_MAX}}},"notes":{list}{drift}}}}}"#
+    )
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// What is wrong with it, in words that an agent can mend it by.
+pub fn read(answer: &Node, compares: bool) -> Result<WordingAnswer, String> {
+    let known = ["text", "notes", "drift"];
+    let known = if compares { &known[..] } else { &known[..2] };
+    let members = answer.as_object().unwrap_or_default();
+    if let Some(other) = members.iter().find(|one| !known.contains(&&*one.key)) {
+        return Err(format!("`{}` is no key of the answer", other.key));
+    }
+    let text = answer.get("text").and_then(Node::as_str);
+    let text = text.map(in_a_line).filter(|text| !text.is_empty());
+    let text = text.ok_or("`text` is missing, or no text")?;
+    if text.chars().count() > TEXT_CHARS_MAX {
+        return Err(format!("`text` has more than {TEXT_CHARS_MAX} characters"));
+    }
+    Ok(WordingAnswer {
+        text,
+        notes: list(answer, "notes")?,
+        drift: list(answer, "drift")?,
+    })
+}
+
+fn list(answer: &Node, key: &str) -> Result<Vec<String>, String> {
+    let Some(list) = answer.get(key) else {
+        return Ok(Vec::new());
+    };
+    let fault = || format!("`{key}` is a list of at most {LIST_MAX} texts");
+    let list = list.as_array().ok_or_else(fault)?;
+    if list.len() > LIST_MAX {
+        return Err(fault());
+    }
+    let note = |one: &Node| one.as_str().map(|text| short(&in_a_line(text)));
+    let notes: Option<Vec<String>> = list.iter().map(note).collect();
+    let notes = notes.ok_or_else(fault)?;
+    Ok(notes.into_iter().filter(|one| !one.is_empty()).collect())
+}
+
+/// A text on one line, without what a terminal would obey.
+fn in_a_line(text: &str) -> String {
+    let is_break = |c: char| c.is_whitespace() || c.is_control();
+    let words = text.split(is_break).filter(|word| !word.is_empty());
+    words.collect::<Vec<&str>>().join(" ")
+}
+
+fn short(text: &str) -> String {
+    match text.chars().nth(NOTE_CHARS_MAX) {
+        None => text.to_string(),
+        Some(_) => text.chars().take(NOTE_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+impl WordingAnswer {
+    /// Puts the words in the place of those by code. The measured parts stay.
+    pub fn put_into(self, output: &mut FinalOutput) {
+        let own = self.notes.iter().map(|note| format!("{BY_MODEL}{note}"));
+        let drift = self.drift.iter().map(|note| format!("{DRIFT}{note}"));
+        output.notes.extend(own.chain(drift));
+        output.text = self.text;
+        output.by = Some(JudgedBy::Model);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validation::read_text;
+
+    fn answer(text: &str) -> Result<WordingAnswer, String> {
+        read(&read_text(text)?, true)
+    }
+
+    #[test]
+    fn an_answer_is_read_on_one_line_with_its_lists() {
+        let read = answer(
+            r#"{"text": "It\n\u001b[31m is there.", "notes": ["a\tb", " "], "drift": ["c"]}"#,
+        );
+        let read = read.unwrap();
+        assert_eq!(read.text, "It [31m is there.");
+        assert_eq!((read.notes.len(), read.notes[0].as_str()), (1, "a b"));
+        let mut output = FinalOutput {
+            text: "by code".to_string(),
+            confidence: None,
+            used: Vec::new(),
+            notes: Vec::from(["by code".to_string()]),
+            by: Some(JudgedBy::Code),
+            extra: Default::default(),
+        };
+        read.put_into(&mut output);
+        let notes = ["by code", "model: a b", "advice, not proof: c"];
+        assert_eq!(output.notes, notes);
+        assert_eq!(output.by, Some(JudgedBy::Model));
+    }
+
+    #[test]
+    fn an_answer_of_another_form_is_told_in_words_to_mend_it_by() {
+        for (text, fault) in [
+            ("fine".to_string(), "no JSON object"),
+            (
+                r#"{"text": "a"} {"text": "b"}"#.to_string(),
+                "no JSON object",
+            ),
+            ("{}".to_string(), "`text` is missing"),
+            (r#"{"text": " "}"#.to_string(), "`text` is missing"),
+            (r#"{"text": 1}"#.to_string(), "`text` is missing"),
+            (
+                r#"{"text": "a", "notes": "b"}"#.to_string(),
+                "`notes` is a list",
+            ),
+            (
+                r#"{"text": "a", "notes": [1]}"#.to_string(),
+                "`notes` is a list",
+            ),
+            (
+                r#"{"text": "a", "drift": ["1","2","3","4","5","6"]}"#.to_string(),
+                "`drift` is a list of at most 5",
+            ),
+            (
+                r#"{"text": "a", "result": "completed"}"#.to_string(),
+                "`result` is no key",
+            ),
+            (
+                format!(r#"{{"text": "{}"}}"#, "x".repeat(4_001)),
+                "more than 4000",
+            ),
+        ] {
+            let told = answer(&text).unwrap_err();
+            assert!(told.contains(fault), "{told}");
+        }
+        let drift = read_text(r#"{"text": "a", "drift": []}"#).unwrap();
+        let told = read(&drift, false).unwrap_err();
+        assert!(told.contains("`drift` is no key"), "{told}");
+    }
+
+    #[test]
+    fn the_schemas_are_json() {
+        for compares in [false, true] {
+            let schema = read_text(&schema(compares)).unwrap();
+            let drift = schema.get("properties").unwrap().get("drift");
+            assert_eq!(drift.is_some(), compares);
+        }
+    }
+}
