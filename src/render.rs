@@ -382,7 +382,21 @@ pub fn changes_of(bound: &BoundView) -> String {
 
 /// The attempts of a view, with those that changes of the plan may add.
 pub fn most_of(bound: &BoundView) -> String {
-    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound)
+    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound) + &kept_of(bound)
+}
+
+/// The parts of limits that are kept for the final answer; empty without any.
+fn kept_of(bound: &BoundView) -> String {
+    let kept = [
+        (bound.kept.model_calls, "model call"),
+        (bound.kept.tokens, "token"),
+    ];
+    let kept = kept.into_iter().filter(|(n, _)| *n > 0);
+    let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
+    match kept.is_empty() {
+        true => String::new(),
+        false => format!("; {} kept for the final answer", kept.join(" and ")),
+    }
 }
 
 /// The whole bound of a view.
@@ -396,7 +410,7 @@ pub fn bound_of(bound: &BoundView) -> String {
         starts: &starts,
         changes: &changes_of(bound),
         consults: consults.as_deref(),
-    })
+    }) + &kept_of(bound)
 }
 
 /// Names in a row, and the number of further ones.

@@ -53,7 +53,7 @@ use crate::{
     profile,
     search::ValidContexts,
     state::{Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
-    wording,
+    wording::{self, KeptBudget},
 };
 
 /// The inputs of a measure.
@@ -131,6 +131,8 @@ pub struct RunBound {
     pub starts: BigUint,
     /// Questions to judges, with every repair of an answer; none where nothing is rated.
     pub consults: Option<BigUint>,
+    /// The parts of the limits that are kept for the wording of the final answer.
+    pub kept: KeptBudget,
 }
 
 /// The most that planners may add to a bound.
@@ -182,6 +184,7 @@ impl RunBound {
             }),
             starts,
             consults: consults_left(seen, measure),
+            kept: KeptBudget::of(seen.state),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! An agent's wording of the final answer (contract §9.27): its JSON Schema, the reading of it, and when one is asked
-//! for.
+//! An agent's wording of the final answer (contract §9.27): its JSON Schema, and the reading of it. Also when one is asked
+//! for, and what is kept of a run's limits for it.
 //!
 //! Invariant: an answer is taken whole or not at all. It changes the text and adds notes, and nothing else of a result.
 //! Not here: the question (`step/words`), and the answer by code (`step/final_answer`).
@@ -10,12 +10,14 @@ use alloc::{
     vec::Vec,
 };
 
+use serde::Serialize;
+
 use crate::{
     doc::{self, Node},
     id::Digest,
     profile,
     state::{
-        Consult, JudgedBy, JudgingLevel, Reason, Role, RunStatus, State,
+        Consult, JudgedBy, JudgingLevel, Reason, Role, RunStatus, State, UsageLimit,
         final_result::{FinalOutput, FinalResultRecord},
     },
 };
@@ -24,6 +26,9 @@ const TEXT_CHARS_MAX: usize = 4_000;
 /// Texts of one list, and characters kept of each.
 const LIST_MAX: usize = 5;
 const NOTE_CHARS_MAX: usize = 240;
+/// Kept of the limits of a run for the question.
+const CALLS_KEPT: u64 = 1;
+const TOKENS_KEPT: u64 = 4_000;
 /// The beginning of a note that an agent gave.
 const BY_MODEL: &str = "model: ";
 /// The beginning of a note about what was asked for and what is there.
@@ -85,6 +90,47 @@ pub fn is_of_ending(state: &State, consult: &Consult) -> bool {
         })
     };
     consult.role == Role::Answer && consult.epoch == run.epoch && result.is_some_and(is_same)
+}
+
+/// The part of a limit that is kept for the question, and used for nothing else. Half of a small limit stays for the work.
+pub fn kept(state: &State, limit: UsageLimit) -> u64 {
+    let most = state.objective.constraints.usage(limit);
+    let (Some(most), true) = (most, is_wanted(state)) else {
+        return 0;
+    };
+    let kept = match limit {
+        UsageLimit::Calls => CALLS_KEPT,
+        UsageLimit::Tokens => TOKENS_KEPT,
+        UsageLimit::Cost => 0,
+    };
+    kept.min(most / 2)
+}
+
+/// The parts of the limits that are kept for the question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KeptBudget {
+    pub model_calls: u64,
+    pub tokens: u64,
+}
+
+impl KeptBudget {
+    pub fn of(state: &State) -> Self {
+        Self {
+            model_calls: kept(state, UsageLimit::Calls),
+            tokens: kept(state, UsageLimit::Tokens),
+        }
+    }
+
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The part of a limit that is for the work.
+pub fn for_work(state: &State, limit: UsageLimit) -> Option<u64> {
+    let most = state.objective.constraints.usage(limit)?;
+    Some(most.saturating_sub(kept(state, limit)))
 }
 
 /// The JSON Schema of the answer.
@@ -165,8 +211,10 @@ impl WordingAnswer {
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
+
     use super::*;
-    use crate::validation::read_text;
+    use crate::{id::Lineage, plan, validation::read_text};
 
     fn answer(text: &str) -> Result<WordingAnswer, String> {
         read(&read_text(text)?, true)
@@ -240,6 +288,44 @@ mod tests {
             let schema = read_text(&schema(compares)).unwrap();
             let drift = schema.get("properties").unwrap().get("drift");
             assert_eq!(drift.is_some(), compares);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_limits_is_kept_only_where_an_agent_is_asked() {
+        let state = |limits: &str, answers| {
+            let text = format!(
+                r#"{{"objective": {{"goal": "g", "base_case": {{"command": "make"}}, "constraints": {limits}}}}}"#
+            );
+            let mut state = plan::read(text.as_bytes()).into_state(Lineage::new("l"));
+            Arc::make_mut(&mut state.run).answers = answers;
+            let left = |limit| for_work(&state, limit);
+            (left(UsageLimit::Calls), left(UsageLimit::Tokens))
+        };
+        for (limits, answers, left) in [
+            (
+                r#"{"judging": "model", "model_calls": 5, "tokens": 9000}"#,
+                true,
+                (Some(4), Some(5_000)),
+            ),
+            (
+                r#"{"judging": "model", "model_calls": 1, "tokens": 1000}"#,
+                true,
+                (Some(1), Some(500)),
+            ),
+            (
+                r#"{"judging": "code", "model_calls": 5}"#,
+                true,
+                (Some(5), None),
+            ),
+            (
+                r#"{"judging": "full", "model_calls": 5}"#,
+                false,
+                (Some(5), None),
+            ),
+            (r#"{"judging": "full"}"#, true, (None, None)),
+        ] {
+            assert_eq!(state(limits, answers), left, "{limits}");
         }
     }
 }

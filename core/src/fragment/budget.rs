@@ -16,6 +16,7 @@ use crate::{
         Constraints, Extra, Grant, GrantEntry, Intent, PhaseLimit, State, Usage, UsageLimit,
         fields::Writer,
     },
+    wording,
 };
 
 /// Checks that a fragment fits the grant of its step, and grants the rest to the steps inside it.
@@ -192,8 +193,7 @@ fn in_flight<'a>(asked: FragmentRequest<'a>, plan: Ix) -> impl Iterator<Item = &
 fn left_to_run(asked: FragmentRequest<'_>, limit: UsageLimit) -> Option<u64> {
     let run = &asked.state.run;
     let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
-    let most = asked.state.objective.constraints.usage(limit)?;
-    Some(most.saturating_sub(used))
+    Some(wording::for_work(asked.state, limit)?.saturating_sub(used))
 }
 
 fn of_usage<'i>(

@@ -25,6 +25,7 @@ use crate::{
         value::FieldValue,
     },
     verdict::{Basis, Verdict},
+    wording::{for_work, kept},
 };
 
 /// Done atoms at most in the recorded result.
@@ -281,12 +282,17 @@ fn at_limit(transaction: &Transaction, reason: Reason) -> String {
     } else {
         ""
     };
-    if used < most {
-        let used = limit.text(used);
-        return format!("{key}: {about}{used} of {of} are used, and the next attempt needs more");
-    }
+    let kept = match kept(&transaction.state, limit) {
+        0 => String::new(),
+        kept => format!(", {} kept for the final answer", limit.text(kept)),
+    };
+    let for_work = for_work(&transaction.state, limit).unwrap_or(most);
+    let needs = match used < for_work {
+        true => ", and the next attempt needs more",
+        false => "",
+    };
     let used = limit.text(used);
-    format!("{key}: {about}{used} of {of} are used")
+    format!("{key}: {about}{used} of {of} are used{kept}{needs}")
 }
 
 /// The final result of the last run, with all that is done.

@@ -7,6 +7,7 @@ use crate::{
     id::{AgentName, AtomId, AttemptId, Epoch},
     state::{AgentSpent, Intent, Role, Usage, UsageLimit},
     verdict::CommandEnd,
+    wording,
 };
 
 use super::transaction::Transaction;
@@ -47,7 +48,7 @@ pub(super) fn reached(transaction: &Transaction) -> Option<UsageLimit> {
     let sums = Sums::of(transaction, &run.spent.usage, run.in_flight.iter());
     let mut limits = UsageLimit::ALL.into_iter();
     limits.find(|limit| {
-        let most = constraints.usage(*limit);
+        let most = wording::for_work(&transaction.state, *limit);
         most.is_some_and(|most| sums.reach(*limit, most))
     })
 }
@@ -63,7 +64,7 @@ pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageL
     let wanted = Reservation::of(transaction, atom);
     let mut limits = UsageLimit::ALL.into_iter();
     limits.find(|limit| {
-        let most = constraints.usage(*limit);
+        let most = wording::for_work(&transaction.state, *limit);
         most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
     })
 }
@@ -86,7 +87,10 @@ pub(super) fn lacking_for(
     };
     let mut limits = UsageLimit::ALL.into_iter();
     limits.find(|limit| {
-        let most = constraints.usage(*limit);
+        let most = match role {
+            Role::Answer => constraints.usage(*limit),
+            _ => wording::for_work(&transaction.state, *limit),
+        };
         most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
     })
 }

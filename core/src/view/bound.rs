@@ -12,6 +12,7 @@ use crate::{
     doc::Node,
     measure::RunBound,
     state::FreeValue,
+    wording::KeptBudget,
     world::{AgentTable, World},
 };
 
@@ -26,6 +27,10 @@ pub struct BoundView {
     /// Questions to judges; absent where nothing is rated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consults: Option<FreeValue>,
+    /// The parts of the limits of usage that are kept for the wording of the final answer.
+    #[serde(skip_serializing_if = "KeptBudget::is_none")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub kept: KeptBudget,
     /// The part that changes of the plan by planners may add; absent if no planner may change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangesBoundView>,
@@ -60,6 +65,7 @@ fn shown(bound: RunBound) -> BoundView {
         verdicts: counted(&bound.verdicts),
         starts: counted(&bound.starts),
         consults: bound.consults.as_ref().map(counted),
+        kept: bound.kept,
         changes: bound.changes.map(|changes| ChangesBoundView {
             left: changes.left,
             attempts_each: counted(&changes.attempts_each),

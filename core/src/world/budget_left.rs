@@ -4,7 +4,10 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use crate::state::{Intent, State, UsageLimit};
+use crate::{
+    state::{Intent, State, UsageLimit},
+    wording,
+};
 
 /// The part of a limit from which on agents are told, in percent.
 const TOLD_PERCENT: u64 = 20;
@@ -18,8 +21,8 @@ pub struct BudgetLeft {
     pub of: u64,
 }
 
-/// The limits of the run of which a fifth at most is left for this attempt: what is reserved for the others in flight is
-/// not.
+/// The limits of the run of which a fifth at most is left for this attempt. Parts that are reserved for others in flight,
+/// or kept for the final answer, are not left.
 pub fn budget_left(state: &State, intent: &Intent) -> Vec<BudgetLeft> {
     let constraints = &state.objective.constraints;
     let others = || {
@@ -30,7 +33,7 @@ pub fn budget_left(state: &State, intent: &Intent) -> Vec<BudgetLeft> {
         let of = constraints.usage(limit)?;
         let reserved = others().map(|other| other.reserved.of(limit));
         let used = reserved.fold(state.run.spent.usage.of(limit), u64::saturating_add);
-        let left = of.saturating_sub(used);
+        let left = of.saturating_sub(used.saturating_add(wording::kept(state, limit)));
         let is_little = u128::from(left) * 100 <= u128::from(of) * u128::from(TOLD_PERCENT);
         is_little.then_some(BudgetLeft { limit, left, of })
     });

@@ -345,3 +345,75 @@ fn a_signal_while_an_ending_is_worded_ends_the_loop_with_the_code_of_the_run() {
         assert_eq!(processes_in(&worded.world.root()), Vec::<String>::new());
     }
 }
+
+/// A worker that tells one call for each of three tasks.
+fn counted(limits: &Value) -> (Ran, String) {
+    let world = World::new();
+    let agent = ScriptedAgent::new(&world);
+    let script = "#!/bin/sh\ntouch $DESCENT_ATOM\n\
+        echo '{\"summary\": \"made\", \"usage\": {\"calls\": 1, \"input_tokens\": 2000}}' > \"$DESCENT_RESULT\"\n";
+    let worker = world.program("worker", script);
+    let toml = format!(
+        "worker = {{run = \"{}\"}}\n[agents.j]\n{}\n[roles]\nanswer = \"j\"\n",
+        worker.display(),
+        agent.run()
+    );
+    world.write("descent.toml", &toml);
+    agent.says("answer", &json!({"text": "worded"}).to_string());
+    let atom = |on: &[&str]| json!({"description": "make it", "depends_on": on});
+    let atoms = json!({"A1": atom(&[]), "A2": atom(&["A1"]), "A3": atom(&["A2"])});
+    let checks = ["test -e A1", "test -e A2", "test -e A3"];
+    let aligned = world
+        .try_align(&plan(&checks, limits.clone(), atoms))
+        .expect(0);
+    let words: Vec<&str> = aligned.stdout.split_whitespace().collect();
+    let is_told = words.join(" ").contains(" kept for the final answer");
+    let is_kept = limits["judging"] == "model" && limits["model_calls"] != 1;
+    assert_eq!(is_told, is_kept, "{limits}: {}", aligned.stdout);
+    (world.run(), agent.asked())
+}
+
+#[test]
+fn a_part_of_the_limits_of_usage_is_kept_for_the_answer() {
+    for (limits, code, by, summary) in [
+        (
+            json!({"judging": "model", "model_calls": 3}),
+            5,
+            "model",
+            "2 of 3 are used, 1 kept for the final answer",
+        ),
+        (
+            json!({"judging": "model", "model_calls": 4}),
+            0,
+            "model",
+            "",
+        ),
+        (json!({"judging": "code", "model_calls": 3}), 0, "code", ""),
+        (
+            json!({"judging": "model", "tokens": 8_000}),
+            5,
+            "model",
+            "4000 of 8000 are used, 4000 kept",
+        ),
+        (
+            json!({"judging": "model", "tokens": 10_000}),
+            0,
+            "model",
+            "",
+        ),
+        (
+            json!({"judging": "model", "model_calls": 1}),
+            5,
+            "code",
+            "1 of 1 are used;",
+        ),
+    ] {
+        let (ran, asked) = counted(&limits);
+        assert_eq!(ran.code, Some(code), "{limits}: {}", ran.stderr);
+        let result = ran.result();
+        assert_eq!(result["output"]["by"], by, "{limits}: {result}");
+        assert_eq!(asked == "answer\n", by == "model", "{limits}");
+        let told = result["summary"].as_str().unwrap();
+        assert!(told.contains(summary), "{limits}: {told}");
+    }
+}
