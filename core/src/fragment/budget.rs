@@ -14,7 +14,7 @@ use crate::{
     id::AtomId,
     state::{
         Constraints, Extra, Grant, GrantEntry, Intent, PhaseLimit, State, Usage, UsageLimit,
-        fields::Writer,
+        fields::Writer, usage,
     },
     wording,
 };
@@ -136,17 +136,35 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     &graph.vertex(x).contexts * once
 }
 
-/// The smallest remainder of a limit for a fragment of this step: of its own budget, those of the
-/// fragments around it, and that of the run.
-fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
-    let (graph, run) = (asked.graph, &asked.state.run);
-    let plan = |id: &AtomId| asked.state.atoms.get(id)?.plan();
-    let inside = |plan| in_flight(asked, plan);
+/// A limit of a planning step, and what is left of it.
+struct LimitLeft {
+    left: u64,
+    of: u64,
+}
+
+impl LimitLeft {
+    fn after(of: u64, used: u64) -> Self {
+        Self {
+            left: of.saturating_sub(used),
+            of,
+        }
+    }
+}
+
+/// A limit for a fragment of this step, wherever it comes from: its own budget, those of the fragments around it, and
+/// that of the run.
+fn limits_of<'a>(
+    asked: FragmentRequest<'a>,
+    limit: PhaseLimit,
+) -> impl Iterator<Item = LimitLeft> + 'a {
+    let run = &asked.state.run;
+    let plan = move |id: &AtomId| asked.state.atoms.get(id)?.plan();
+    let inside = move |plan| in_flight(asked, plan);
     let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
-    let around = graph.ix(asked.plan).into_iter();
-    let around = around.flat_map(|x| graph.phases_above(x));
-    let around = around.filter_map(|(x, phase, _)| {
-        let (step, first) = (plan(graph.id(x))?, graph.id(phase.first()));
+    let around = asked.graph.ix(asked.plan).into_iter();
+    let around = around.flat_map(|x| asked.graph.phases_above(x));
+    let around = around.filter_map(move |(x, phase, _)| {
+        let (step, first) = (plan(asked.graph.id(x))?, asked.graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
         let used = match limit {
             PhaseLimit::Attempts => u64::from(fragment.attempts) + inside(x).count() as u64,
@@ -158,25 +176,46 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
             PhaseLimit::Tokens => of_usage(&fragment.usage, inside(x), UsageLimit::Tokens),
             PhaseLimit::Cost => of_usage(&fragment.usage, inside(x), UsageLimit::Cost),
         };
-        Some(step.budget.as_ref()?.of(limit)?.saturating_sub(used))
+        Some(LimitLeft::after(step.budget.as_ref()?.of(limit)?, used))
     });
-    let constraints = &asked.state.objective.constraints;
-    let of_run = match limit {
-        PhaseLimit::Attempts => {
-            let used = run.iteration.saturating_add(run.in_flight.len() as u64);
-            constraints
-                .max_iterations
-                .map(|most| most.saturating_sub(used))
-        }
+    let own = own.map(|of| LimitLeft::after(of, 0));
+    own.into_iter().chain(around).chain(of_run(asked, limit))
+}
+
+/// The run's limit, without what is reserved for attempts in flight.
+fn of_run(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<LimitLeft> {
+    let (run, constraints) = (&asked.state.run, &asked.state.objective.constraints);
+    let usage = |limit| {
+        let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
+        (wording::for_work(asked.state, limit), used)
+    };
+    let (of, used) = match limit {
+        PhaseLimit::Attempts => (
+            constraints.max_iterations,
+            run.iteration.saturating_add(run.in_flight.len() as u64),
+        ),
         PhaseLimit::Time => {
             let budget = constraints.time_budget.as_ref();
-            budget.map(|budget| budget.ms.saturating_sub(run.spent.active_ms))
+            (budget.map(|budget| budget.ms), run.spent.active_ms)
         }
-        PhaseLimit::Calls => left_to_run(asked, UsageLimit::Calls),
-        PhaseLimit::Tokens => left_to_run(asked, UsageLimit::Tokens),
-        PhaseLimit::Cost => left_to_run(asked, UsageLimit::Cost),
+        PhaseLimit::Calls => usage(UsageLimit::Calls),
+        PhaseLimit::Tokens => usage(UsageLimit::Tokens),
+        PhaseLimit::Cost => usage(UsageLimit::Cost),
     };
-    own.into_iter().chain(around).chain(of_run).min()
+    Some(LimitLeft::after(of?, used))
+}
+
+/// The smallest remainder of a limit.
+fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
+    limits_of(asked, limit).map(|one| one.left).min()
+}
+
+/// The limits of which a fifth is left at most, wherever they come from.
+fn little(asked: FragmentRequest<'_>) -> Vec<PhaseLimit> {
+    let is_little =
+        |limit: &PhaseLimit| limits_of(asked, *limit).any(|one| usage::is_little(one.left, one.of));
+    let limits = PhaseLimit::WORDS.into_iter().map(|(_, limit)| limit);
+    limits.filter(is_little).collect()
 }
 
 /// Attempts in flight inside a planning step, with its own planning attempt.
@@ -187,13 +226,6 @@ fn in_flight<'a>(asked: FragmentRequest<'a>, plan: Ix) -> impl Iterator<Item = &
     };
     let intents = asked.state.run.in_flight.iter();
     intents.filter(move |intent| is_inside(&intent.atom))
-}
-
-/// The rest of the run's limit, without what is reserved for attempts in flight.
-fn left_to_run(asked: FragmentRequest<'_>, limit: UsageLimit) -> Option<u64> {
-    let run = &asked.state.run;
-    let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
-    Some(wording::for_work(asked.state, limit)?.saturating_sub(used))
 }
 
 fn of_usage<'i>(
@@ -239,7 +271,7 @@ pub(super) fn handed(
 }
 
 /// The remaining budget of a planning step, as it is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remaining {
     /// In this fragment.
     pub atoms: u32,
@@ -260,6 +292,8 @@ pub struct Remaining {
     pub tokens: Option<u64>,
     /// In millionths of a dollar.
     pub cost_micro_usd: Option<u64>,
+    /// The limits of which a fifth is left at most.
+    pub little: Vec<PhaseLimit>,
 }
 
 impl Remaining {
@@ -299,6 +333,7 @@ impl Remaining {
             model_calls: left(asked, PhaseLimit::Calls),
             tokens: left(asked, PhaseLimit::Tokens),
             cost_micro_usd: left(asked, PhaseLimit::Cost),
+            little: little(asked),
         }
     }
 

@@ -307,3 +307,25 @@ fn the_plan_that_was_made_before_in_this_context_is_refused_however_it_is_writte
     assert_eq!(faults[0].rule, "same-plan");
     assert!(judged(&state, r#"{"atoms": {"a": {"description": "y"}}}"#).is_ok());
 }
+
+#[test]
+fn a_planner_is_told_of_each_limit_of_which_a_fifth_is_left() {
+    use crate::state::{Micros, PhaseLimit, Tokens};
+    let limits = r#""max_iterations": 10, "time_budget": "10s", "model_calls": 10, "tokens": 10, "cost_usd": "0.00001""#;
+    let little = |used: u64| {
+        let mut state = state(limits);
+        let run = Arc::make_mut(&mut state.run);
+        run.iteration = used;
+        run.spent.active_ms = used * 1_000;
+        run.spent.usage.calls = used;
+        run.spent.usage.tokens = Tokens::new(used, 0, 0);
+        run.spent.usage.cost = Some(Micros(used));
+        with_asked(&state, |asked| Remaining::of(asked).little)
+    };
+    assert_eq!(little(7), []);
+    let all = PhaseLimit::WORDS.map(|(_, limit)| limit);
+    assert_eq!(little(8), all);
+    assert_eq!(little(99), all);
+    let none = with_asked(&state(""), |asked| Remaining::of(asked).little);
+    assert_eq!(none, []);
+}

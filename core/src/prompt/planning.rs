@@ -41,6 +41,18 @@ pub fn remaining(world: &World, intent: &Intent) -> Remaining {
     Remaining::of(world.fragment_request(intent))
 }
 
+/// The words for a planner that has little left of some limit.
+fn little(remaining: &Remaining) -> String {
+    let little: Vec<&str> = remaining.little.iter().map(|limit| limit.word()).collect();
+    match little.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Little is left ({}): plan what reaches the goal soonest.\n",
+            little.join(", ")
+        ),
+    }
+}
+
 pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
     let section = PromptSection::new("budget", "What is left to you", BUDGET_BYTES_MAX);
     if !subject.is_plan() {
@@ -75,7 +87,8 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
         };
         Some(format!("{words} {id}{partial}: {title}\n"))
     });
-    section.with(format!("{lines}{}", targets.collect::<String>()))
+    let little = little(&remaining);
+    section.with(format!("{little}{lines}{}", targets.collect::<String>()))
 }
 
 /// The parts of a planning step that its budget left open.

@@ -41,6 +41,14 @@ record! {
     }
 }
 
+/// The part of a limit from which on agents are told, in percent.
+const TOLD_PERCENT: u64 = 20;
+
+/// Whether a fifth of a limit is left at most.
+pub fn is_little(left: u64, of: u64) -> bool {
+    u128::from(left) * 100 <= u128::from(of) * u128::from(TOLD_PERCENT)
+}
+
 /// The usage that an attempt told.
 #[derive(Debug, Clone, Default)]
 pub struct ReportedUsage {

@@ -5,12 +5,9 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    state::{Intent, State, UsageLimit},
+    state::{Intent, State, UsageLimit, usage},
     wording,
 };
-
-/// The part of a limit from which on agents are told, in percent.
-const TOLD_PERCENT: u64 = 20;
 
 /// A limit of which little is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +31,7 @@ pub fn budget_left(state: &State, intent: &Intent) -> Vec<BudgetLeft> {
         let reserved = others().map(|other| other.reserved.of(limit));
         let used = reserved.fold(state.run.spent.usage.of(limit), u64::saturating_add);
         let left = of.saturating_sub(used.saturating_add(wording::kept(state, limit)));
-        let is_little = u128::from(left) * 100 <= u128::from(of) * u128::from(TOLD_PERCENT);
-        is_little.then_some(BudgetLeft { limit, left, of })
+        usage::is_little(left, of).then_some(BudgetLeft { limit, left, of })
     });
     left.collect()
 }

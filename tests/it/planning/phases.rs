@@ -288,3 +288,25 @@ fn the_clock_of_a_plan_begins_anew_in_a_fork() {
     let spent = &state["run"]["spent"]["active_ms"];
     assert!(since.as_u64() <= spent.as_u64(), "{since} of {spent}");
 }
+
+#[test]
+fn a_planner_with_little_left_is_told_to_plan_what_reaches_the_goal_soonest() {
+    let words = "Little is left (attempts): plan what reaches the goal soonest.";
+    for (attempts, is_told) in [(5, true), (20, false)] {
+        let world = World::new();
+        let told = world.out("told").display().to_string();
+        let last = json!({"atoms": {"end": task("touch end")}});
+        let inner = json!({"kind": "plan", "depends_on": ["c"], "description": "plan the end",
+            "action": {"run": format!("cp \"$DESCENT_PROMPT\" {told}; cat <<'END'\n{last}\nEND")}});
+        let atoms = json!({"a": task("touch a"), "b": after(&["a"], "touch b"),
+            "c": after(&["b"], "touch c"), "M": inner});
+        let text = json!({"atoms": atoms});
+        let outer = json!({"kind": "plan", "budget": {"attempts": attempts},
+            "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
+        let atoms = json!({"N": outer});
+        world.align(&plan(&["test -e end"], json!({}), atoms));
+        world.run().expect(0);
+        let prompt = world.left("told");
+        assert_eq!(prompt.contains(words), is_told, "{prompt}");
+    }
+}
