@@ -81,7 +81,7 @@ use shell::SetUp;
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
 
-/// A file beside the prompt, under a plain name.
+/// A file beside the prompt, under a plain name, or under one in a folder there.
 #[derive(Debug)]
 pub struct InputFile {
     pub name: String,
@@ -91,7 +91,7 @@ pub struct InputFile {
 impl From<&PromptFile> for InputFile {
     fn from(file: &PromptFile) -> Self {
         Self {
-            name: file.name.to_owned(),
+            name: file.name.clone(),
             bytes: file.text.clone().into_bytes(),
         }
     }

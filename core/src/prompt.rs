@@ -8,6 +8,8 @@ mod aligning;
 mod assessed;
 mod assessing;
 mod checks;
+mod context;
+mod contract;
 mod earlier;
 mod files;
 mod found;
@@ -18,9 +20,11 @@ mod preview;
 mod profiling;
 mod project;
 mod rating;
+mod reasons;
 mod refining;
 mod refuted;
 mod replan;
+mod result_text;
 mod results;
 mod reviewing;
 mod section;
@@ -29,6 +33,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod upstream;
 mod validating;
 mod wording;
 mod workplace;
@@ -53,6 +58,7 @@ pub use refining::refining;
 pub use results::bindings;
 pub use reviewing::reviewing;
 pub use section::{PromptFile, PromptPart};
+pub use upstream::RESULTS_FOLDER;
 pub use validating::validating;
 pub use wording::wording;
 pub use workplace::Ending;
@@ -67,6 +73,8 @@ const RESULTS_BYTES_MAX: usize = 16 << 10;
 const EARLIER_BYTES_MAX: usize = 16 << 10;
 /// The room that is left to both, whatever else there is.
 const SHARED_BYTES_MIN: usize = 8 << 10;
+/// The room of a planner's results, earlier plans and attempts, however short its prompt is to be.
+const PLANNER_BYTES_MIN: usize = 4 << 10;
 /// A blank line between two parts; there are fewer than so many.
 const GAPS_BYTES_MAX: usize = 32;
 const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
@@ -136,19 +144,18 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         workplace::place(subject, inputs.ending),
         workplace::ending(subject, inputs.ending),
     ]);
-    let room = BYTES_MAX.saturating_sub(before.bytes() + after.bytes() + GAPS_BYTES_MAX);
-    let results = results::section(subject, RESULTS_BYTES_MAX.min(room / 2));
+    let used = before.bytes() + after.bytes() + GAPS_BYTES_MAX;
+    let room = match subject.is_plan() {
+        true => room_of_planner(subject, used),
+        false => BYTES_MAX.saturating_sub(used),
+    };
+    let own = before.bytes();
     let mut prompt = before;
-    let used = prompt.bytes();
-    prompt.add(results);
-    prompt.add(found::section(subject, found::BYTES_MAX.min(room / 4)));
-    let room = room.saturating_sub(prompt.bytes() - used);
-    prompt.add(earlier::section(
-        subject,
-        &inputs.files,
-        EARLIER_BYTES_MAX.min(room),
-    ));
-    let room = BYTES_MAX.saturating_sub(prompt.bytes() + after.bytes() + GAPS_BYTES_MAX);
+    match subject.is_plan() {
+        true => shared_of_planner(&mut prompt, subject, inputs, room),
+        false => shared(&mut prompt, subject, inputs, room),
+    }
+    let room = room.saturating_sub(prompt.bytes() - own);
     let words = inputs.project.map(|words| project::sections(words, room));
     words
         .into_iter()
@@ -157,6 +164,53 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     prompt.parts.extend(after.parts);
     prompt.files.extend(after.files);
     prompt
+}
+
+/// Adds the results and the earlier attempts, which share the room that all else leaves.
+fn shared(
+    prompt: &mut Prompt,
+    subject: &PromptSubject<'_>,
+    inputs: &PromptInputs<'_>,
+    room: usize,
+) {
+    let used = prompt.bytes();
+    prompt.add(results::section(subject, RESULTS_BYTES_MAX.min(room / 2)));
+    prompt.add(found::section(subject, found::BYTES_MAX.min(room / 4)));
+    let room = room.saturating_sub(prompt.bytes() - used);
+    let bytes_max = EARLIER_BYTES_MAX.min(room);
+    prompt.add(earlier::section(subject, &inputs.files, bytes_max));
+}
+
+/// The room of a planner, which its context limits too. The least is there whatever else is told.
+fn room_of_planner(subject: &PromptSubject<'_>, used: usize) -> usize {
+    let chars = planning::context(subject).chars();
+    // A text has no more characters than bytes.
+    let bytes_max = usize::try_from(chars).unwrap_or(BYTES_MAX).min(BYTES_MAX);
+    let least = PLANNER_BYTES_MIN.min(BYTES_MAX.saturating_sub(used));
+    bytes_max.saturating_sub(used).max(least)
+}
+
+/// The same for a planner: its results have what the others do not need.
+fn shared_of_planner(
+    prompt: &mut Prompt,
+    subject: &PromptSubject<'_>,
+    inputs: &PromptInputs<'_>,
+    room: usize,
+) {
+    let earlier = earlier::section(subject, &inputs.files, EARLIER_BYTES_MAX.min(room / 3));
+    let reasons_max = reasons::BYTES_MAX.min(room / 4);
+    let project = inputs.project.map_or(0, |_| room / 4);
+    let others = earlier.bytes() + reasons_max + project;
+    let bytes_max = room.saturating_sub(others);
+    let known = upstream::results(subject);
+    let can_open = inputs.ending != Ending::Answer;
+    let (results, told) = results::of_planner(subject, &known, can_open, bytes_max);
+    prompt.add(results);
+    prompt.add(reasons::section(subject, &told, reasons_max));
+    prompt.add(earlier);
+    if can_open {
+        prompt.files.extend(upstream::files(&known));
+    }
 }
 
 impl Prompt {

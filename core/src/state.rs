@@ -19,6 +19,7 @@ pub(crate) mod near_miss;
 pub mod objective;
 mod packed;
 pub mod patch;
+pub mod planner_context;
 pub mod profile;
 pub mod record;
 pub mod records;
@@ -49,6 +50,7 @@ pub use judged::{
 };
 pub use micros::Micros;
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};
+pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::Records;
 pub use role::Role;

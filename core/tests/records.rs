@@ -52,6 +52,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         }
         (_, ValueForm::List) => (Node::array(vec![text("a")]), text("a")),
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
+        ("context", _) => (alone("mode", text("full")), text("full")),
         ("workspace", _) => (text("shared"), text("nowhere")),
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
@@ -60,6 +61,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         ("profile", _) => (text("depth=4"), text("deep")),
         ("judging", _) => (text("full"), text("sometimes")),
         (_, ValueForm::Text) => (text("make"), Node::uint(9)),
+        (_, ValueForm::Record) => (alone("notes", text("a")), text("a")),
     }
 }
 

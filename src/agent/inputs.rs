@@ -8,9 +8,11 @@ use std::{
     path::PathBuf,
 };
 
+use descent_core::prompt;
+
 use crate::{files, process::JobRecord};
 
-use super::{AgentError, AttemptJob, directory::make};
+use super::{AgentError, AttemptJob, InputFile, directory::make};
 
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -45,7 +47,8 @@ impl Inputs {
     /// Removes what an earlier try of this attempt left.
     fn clear(&self, goes_on: bool) -> io::Result<()> {
         let outcome = self.dir.join(super::outcome::NAME);
-        let left = [self.prompt(), self.bindings(), outcome];
+        let whole = self.dir.join(prompt::RESULTS_FOLDER);
+        let left = [self.prompt(), self.bindings(), whole, outcome];
         left.iter().try_for_each(|path| files::remove(path))?;
         if goes_on {
             return Ok(());
@@ -59,9 +62,7 @@ impl Inputs {
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
         files::write_new(&self.prompt(), attempt.prompt.as_bytes())?;
         for file in &attempt.files {
-            let path = self.dir.join(&file.name);
-            files::remove(&path)?;
-            files::write_new(&path, &file.bytes)?;
+            self.write_beside(file)?;
         }
         if let Some(question) = &attempt.question {
             files::remove(&self.schema())?;
@@ -71,6 +72,21 @@ impl Inputs {
             return Ok(());
         }
         files::write_new(&self.bindings(), attempt.bindings.as_bytes())
+    }
+
+    /// Writes a file beside the prompt. A name that would lead elsewhere is refused.
+    fn write_beside(&self, file: &InputFile) -> io::Result<()> {
+        let names: Vec<&str> = file.name.split('/').collect();
+        let is_plain = |name: &&str| !["", ".", ".."].contains(name);
+        if names.len() > 2 || !names.iter().all(is_plain) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let path = self.dir.join(&file.name);
+        if let [folder, _] = names[..] {
+            files::make_dir(&self.dir.join(folder))?;
+        }
+        files::remove(&path)?;
+        files::write_new(&path, &file.bytes)
     }
 
     /// The JSON Schema of an answer.

@@ -227,7 +227,8 @@ fn question(attempt: &AttemptJob<'_>) -> String {
         name: "$DESCENT_BINDINGS".to_owned(),
         bytes: attempt.bindings.clone().into_bytes(),
     };
-    let has_bindings = attempt.bindings.trim().len() > "{}".len();
+    // A planner is told results in its prompt, as far as its context allows.
+    let has_bindings = attempt.budget.is_none() && attempt.bindings.trim().len() > "{}".len();
     let bindings = has_bindings.then_some(&bindings);
     let mut room = FILES_BYTES_MAX;
     for file in attempt.files.iter().chain(bindings) {

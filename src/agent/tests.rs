@@ -192,6 +192,38 @@ async fn inputs_are_not_written_through_links_of_an_earlier_attempt() {
 }
 
 #[tokio::test]
+async fn files_beside_a_prompt_are_anew_and_none_lies_elsewhere() {
+    let world = World::new();
+    let never = CancellationToken::new();
+    let with = |name: &str, command: &str| AttemptJob {
+        files: vec![InputFile {
+            name: name.into(),
+            bytes: b"told\n".to_vec(),
+        }],
+        ..world.attempt(command)
+    };
+    let elsewhere = world.dir.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    // The attempt puts a link in the place of the folder.
+    let link = format!(
+        r#"cd "$(dirname "$DESCENT_PROMPT")" && rm -r bindings && ln -s '{}' bindings"#,
+        elsewhere.display()
+    );
+    for (name, command) in [("bindings/A.json", &*link), ("bindings/B.json", "true")] {
+        let made = make(with(name, command), &never).await.unwrap().unwrap();
+        assert_eq!(made.how, CommandEnd::Exit(0), "{}", made.excerpt);
+    }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    let told = |name: &str| fs::read_to_string(world.own().join(name)).unwrap_or_default();
+    assert_eq!(told("bindings/B.json"), "told\n");
+    assert_eq!(told("bindings/A.json"), "", "that of the earlier attempt");
+    for name in ["../x", "bindings/../../x", "/x", "a/b/c", "bindings/..", ""] {
+        let refused = make(with(name, "true"), &never).await.unwrap_err();
+        assert!(matches!(refused, AgentError::Unwritable { .. }), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_result_that_is_no_plain_small_file_is_a_fault_and_never_waited_for() {
     let world = World::new();
     for (command, part) in [

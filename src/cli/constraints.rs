@@ -58,7 +58,21 @@ fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
         return Err(Failure::usage(message, hint));
     };
     let value = value_of(limit.form, value.trim());
+    refuse_unknown_keys(&limit, &value, pair)?;
     Ok((limit, value))
+}
+
+/// In a file an unknown key is kept; nobody means one that was typed.
+fn refuse_unknown_keys(limit: &ConstraintRule, value: &Node, pair: &str) -> Result<(), Failure> {
+    let members = value.as_object().unwrap_or_default().iter();
+    let mut keys = members.map(|member| member.key.as_str());
+    let Some(unknown) = keys.find(|key| !limit.keys.contains(key)) else {
+        return Ok(());
+    };
+    let message = format!("--set {pair}: `{}` has no `{unknown}`", limit.key);
+    let near = suggest(unknown, limit.keys.iter().copied());
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    Err(Failure::usage(message, near + &example(limit, pair)))
 }
 
 /// A command may look like JSON, so text is taken as it is; a list may be written with commas.
@@ -70,15 +84,23 @@ fn value_of(form: ValueForm, value: &str) -> Node {
         (ValueForm::Count | ValueForm::Flag, Some(node)) => node,
         (ValueForm::List, Some(node)) if node.as_array().is_some() => node,
         (ValueForm::Text, Some(node)) if node.as_str().is_some() => node,
-        (ValueForm::List, _) => {
-            let items = value
-                .split(',')
-                .map(str::trim)
-                .filter(|one| !one.is_empty());
-            Node::array(items.map(Node::string).collect())
+        (ValueForm::Record, Some(node)) if node.as_object().is_some() => node,
+        (ValueForm::List, _) => Node::array(items(value).map(Node::string).collect()),
+        (ValueForm::Record, _) => {
+            let pairs = items(value).map(|item| {
+                let (key, value) = item.split_once('=').unwrap_or((item, ""));
+                (key.trim(), value_of(ValueForm::Count, value.trim()))
+            });
+            Node::object(pairs.collect())
         }
         (ValueForm::Count | ValueForm::Text | ValueForm::Flag, _) => Node::string(value),
     }
+}
+
+/// The items of a list that is written with commas.
+fn items(value: &str) -> impl Iterator<Item = &str> {
+    let items = value.split(',').map(str::trim);
+    items.filter(|one| !one.is_empty())
 }
 
 fn example(limit: &ConstraintRule, pair: &str) -> String {
@@ -94,6 +116,7 @@ fn example(limit: &ConstraintRule, pair: &str) -> String {
         (_, ValueForm::List) => "one,two",
         (_, ValueForm::Text) => "TEXT",
         (_, ValueForm::Flag) => "true",
+        (_, ValueForm::Record) => "mode=full,chars=20000",
     };
     format!("--set {}={value}", limit.key)
 }
@@ -148,7 +171,8 @@ pub(super) fn show(context: &Context, state: &State) -> End {
         .collect();
     let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let keys = longest(&mut all.iter().map(|one| one.key.chars().count()));
-    let width = longest(&mut values.iter().map(|value| value.chars().count())).min(VALUE_WIDTH_MAX);
+    let widths = values.iter().map(|value| value.chars().count());
+    let width = longest(&mut widths.filter(|width| *width <= VALUE_WIDTH_MAX));
     let mut rows = Vec::new();
     for (one, value) in all.iter().zip(&values) {
         let what = if one.what.is_empty() {

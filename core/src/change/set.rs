@@ -36,8 +36,8 @@ fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, Chang
     if state.run.id.is_some() && after.workspace() != before.workspace() {
         return Err(ChangeRefusal::WorkspaceIsFixed);
     }
-    if after.limits_usage() {
-        // An older program would not heed the limit.
+    if after.limits_usage() || after.context.is_some() {
+        // An older program would not heed it.
         state.version = state.version.max(VERSION);
     }
     Arc::make_mut(&mut state.objective).constraints = after;

@@ -80,6 +80,8 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
             .iter()
             .filter_map(|(id, atom)| too_slow(id, atom, asked.state)),
     );
+    let atoms = plan.atoms.iter();
+    faults.extend(atoms.filter_map(|(id, atom)| too_much_context(id, atom, asked.state)));
     if let Some(root) = &plan.root {
         let state = alone(plan, asked);
         let mut found = validate::check(&state, root);
@@ -110,6 +112,19 @@ pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault>
         most.as_str()
     );
     (timeout.ms > most.ms).then(|| fault("too-slow", &at, message, Some("plan smaller steps")))
+}
+
+/// A step whose planner would be told more than the agreement allows.
+fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
+    let most = state.objective.constraints.context().chars();
+    let chars = atom.plan()?.context.as_ref()?.chars?;
+    let at = ["work_graph", "atoms", id.as_str(), "context", "chars"];
+    let at = at
+        .iter()
+        .fold(String::new(), |at, key| doc::pointer_push(&at, key));
+    let message = format!("{chars} characters are more than the {most} that a planner is told");
+    let hint = "leave it out: the step has as many then";
+    (chars > most).then(|| fault("context", &at, message, Some(hint)))
 }
 
 /// The place in the planner's output for a place in the plan that it was read as.

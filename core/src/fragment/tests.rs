@@ -309,6 +309,38 @@ fn the_plan_that_was_made_before_in_this_context_is_refused_however_it_is_writte
 }
 
 #[test]
+fn a_step_inside_may_be_told_results_in_its_own_way_and_no_more_of_them() {
+    let step = |context: &str| {
+        format!(r#"{{"a": {{"kind": "plan", "description": "go on", "context": {context}}}}}"#)
+    };
+    let few = r#""context": {"chars": 20000}"#;
+    let taken = judged(
+        &state(few),
+        &format!(
+            r#"{{"atoms": {}}}"#,
+            step(r#"{"mode": "full", "chars": 20000}"#)
+        ),
+    );
+    let taken = taken.expect("it may");
+    let atom = taken.atoms.values().next().unwrap();
+    let constraints = &state(few).objective.constraints;
+    assert_eq!(atom.plan().unwrap().context(constraints).chars(), 20_000);
+    for (constraints, context, expected) in [
+        (few, r#"{"chars": 20001}"#, "context /atoms/a/context/chars"),
+        ("", r#"{"chars": 64000}"#, "context /atoms/a/context/chars"),
+        ("", r#"{"chars": 1}"#, "limit /atoms/a/context/chars"),
+        (
+            "",
+            r#"{"mode": "ful"}"#,
+            "unknown-value /atoms/a/context/mode",
+        ),
+        ("", r#"{"mod": "full"}"#, "unknown-key /atoms/a/context/mod"),
+    ] {
+        atoms(constraints, &step(context), &[expected]);
+    }
+}
+
+#[test]
 fn a_planner_is_told_of_each_limit_of_which_a_fifth_is_left() {
     use crate::state::{Micros, PhaseLimit, Tokens};
     let limits = r#""max_iterations": 10, "time_budget": "10s", "model_calls": 10, "tokens": 10, "cost_usd": "0.00001""#;

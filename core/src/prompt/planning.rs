@@ -1,5 +1,4 @@
-//! The part of a planner's prompt: its remaining budget, its failed plans, and every result
-//! upstream as far as there is space.
+//! The part of a planner's prompt: its remaining budget and its failed plans.
 
 use alloc::{
     format,
@@ -14,16 +13,13 @@ use super::{
     text::{in_a_line, title},
 };
 use crate::{
-    doc::{self, Node},
     fragment::Remaining,
     graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Binding, Extra, Fragment, Intent, IssueRecord, fields::Writer},
+    state::{Fragment, Intent, IssueRecord, PlannerContext},
     world::World,
 };
 
-/// Maximum of bytes of `$DESCENT_BINDINGS` for a planner.
-const BINDINGS_BYTES_MAX: usize = 256 << 10;
 /// Maximum of atoms described of a failed plan.
 const ATOMS_MAX: usize = 40;
 const ROUNDS_BYTES_MAX: usize = 4 << 10;
@@ -35,22 +31,37 @@ const TITLE_BYTES_MAX: usize = 100;
 const END_BYTES_MAX: usize = 200;
 const REFUTED_BYTES_MAX: usize = 600;
 const TARGET_BYTES_MAX: usize = 200;
+const CHARS_OF_TOKEN: u32 = 4;
 
 /// The remaining budget of the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
     Remaining::of(world.fragment_request(intent))
 }
 
-/// The words for a planner that has little left of some limit.
-fn little(remaining: &Remaining) -> String {
+/// How the planner of this attempt is told results.
+pub(super) fn context(subject: &PromptSubject<'_>) -> PlannerContext {
+    let constraints = &subject.world.state.objective.constraints;
+    let plan = subject.atom().and_then(|atom| atom.plan());
+    plan.map_or_else(|| constraints.context(), |plan| plan.context(constraints))
+}
+
+/// The limit of its prompt, and that little of another is left.
+fn limits(subject: &PromptSubject<'_>, remaining: &Remaining) -> String {
+    let context = context(subject);
+    let (chars, mode) = (context.chars(), context.mode().word());
+    let tokens = chars / CHARS_OF_TOKEN;
     let little: Vec<&str> = remaining.little.iter().map(|limit| limit.word()).collect();
-    match little.is_empty() {
+    let little = match little.is_empty() {
         true => String::new(),
         false => format!(
             "Little is left ({}): plan what reaches the goal soonest.\n",
             little.join(", ")
         ),
-    }
+    };
+    format!(
+        "{little}- context: {chars} characters of this prompt at most, about {tokens} tokens at {CHARS_OF_TOKEN} each; \
+         results are told by the mode `{mode}`\n"
+    )
 }
 
 pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
@@ -87,8 +98,8 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
         };
         Some(format!("{words} {id}{partial}: {title}\n"))
     });
-    let little = little(&remaining);
-    section.with(format!("{little}{lines}{}", targets.collect::<String>()))
+    let limits = limits(subject, &remaining);
+    section.with(format!("{limits}{lines}{}", targets.collect::<String>()))
 }
 
 /// The parts of a planning step that its budget left open.
@@ -202,49 +213,4 @@ fn line(world: &World, x: Ix) -> String {
 fn failure(world: &World, id: &AtomId) -> Option<String> {
     let newest = world.state.newest_failure(id);
     newest.map(|(_, failure)| failure.reason.clone())
-}
-
-/// Results upstream, through everything that they were made from, and the names of those that did
-/// not fit. Results with a declared shape come first, then short ones.
-pub(super) fn results<'w>(
-    subject: &PromptSubject<'w>,
-) -> (Vec<(AtomId, &'w Binding)>, Vec<String>) {
-    let Some(plan) = subject.x else {
-        return Default::default();
-    };
-    let world = subject.world;
-    let upstream = crate::graph::active::upstream(&world.graph, plan, &subject.active.selection);
-    let mut all: Vec<(bool, usize, &AtomId, &Binding)> = Vec::new();
-    for x in upstream {
-        let id = world.graph.id(x);
-        if let Some(binding) = subject.result(x) {
-            let task = world.state.atom(id).and_then(|atom| atom.task());
-            let has_shape = task.is_some_and(|task| task.spec.output_schema.is_some());
-            let bytes = doc::write_compact(&binding_node(binding)).len();
-            all.push((!has_shape, bytes, id, binding));
-        }
-    }
-    all.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
-    let (mut shown, mut left_out, mut room) = (Vec::new(), Vec::new(), BINDINGS_BYTES_MAX);
-    for (_, bytes, id, binding) in all {
-        match room.checked_sub(bytes + id.as_str().len()) {
-            Some(left) => {
-                room = left;
-                shown.push((id.clone(), binding));
-            }
-            None => left_out.push(id.to_string()),
-        }
-    }
-    (shown, left_out)
-}
-
-/// A result as it stands in `$DESCENT_BINDINGS`.
-pub(super) fn binding_node(binding: &Binding) -> Node {
-    let mut to = Writer::default();
-    to.text("summary", &binding.summary)
-        .some("value", binding.value.clone());
-    to.texts_unless_empty("artifacts", &binding.artifacts);
-    to.some("handoff", binding.handoff.as_deref().map(Node::string))
-        .some("unclear", binding.unclear.then(|| Node::bool(true)));
-    to.finish(&Extra::default())
 }

@@ -1,20 +1,22 @@
 //! The results that an attempt builds on: in its prompt, and as the text of `$DESCENT_BINDINGS`.
 
 use alloc::{
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
 use super::{
-    planning,
+    context, planning,
+    result_text::{ResultText, binding_node},
     section::PromptSection,
     subject::PromptSubject,
-    text::{cut, indented, names},
+    text::{cut, names},
+    upstream::{self, UpstreamResult},
 };
 use crate::{
     doc::{self, Node},
-    event::Clarity,
     graph::{Ix, NodeKind},
     id::AtomId,
     state::{
@@ -24,6 +26,7 @@ use crate::{
     world::World,
 };
 
+const HEAD: &str = "What is there already";
 const SUMMARY_BYTES_MAX: usize = 2_000;
 const HANDOFF_BYTES_MAX: usize = 2_000;
 const VALUE_BYTES_MAX: usize = 500;
@@ -36,79 +39,85 @@ const NAMES_MAX: usize = 60;
 /// Bytes for parts of a plan that were not made.
 const MISSING_BYTES_MAX: usize = 1_000;
 
-/// A result by its name, as far as it is told.
-struct KnownResult<'w> {
-    id: AtomId,
-    binding: &'w Binding,
-}
-
-/// The results in the order in which they have room, and the names of those that the bindings leave out.
-struct KnownResults<'w> {
-    shown: Vec<KnownResult<'w>>,
-    left_out: Vec<String>,
-}
-
 pub(super) fn section(subject: &PromptSubject<'_>, bytes_max: usize) -> PromptSection {
-    let section = PromptSection::new("results", "What is there already", bytes_max);
-    let known = known(subject);
+    let section = PromptSection::new("results", HEAD, bytes_max);
     let missing = missing(subject);
     let reserved = NAMES_BYTES_MAX + missing.len() + 200;
     let mut room = section.room().saturating_sub(reserved);
     let (mut text, mut by_name) = (String::new(), Vec::new());
-    for one in &known.shown {
-        let told = told(one);
+    for (id, binding) in of_dependencies(subject) {
+        let told = told(&id, binding);
         match room.checked_sub(told.len()).filter(|_| by_name.is_empty()) {
             Some(left) => {
                 room = left;
                 text.push_str(&told);
             }
-            None => by_name.push(one.id.to_string()),
+            None => by_name.push(id.to_string()),
         }
     }
-    if !by_name.is_empty() {
-        let count = by_name.len();
-        let names = cut(&names(by_name.into_iter(), NAMES_MAX), NAMES_BYTES_MAX);
-        text.push_str(&format!(
-            "- by name only, the file has them: {names} ({count} results)\n"
-        ));
-    }
-    if !known.left_out.is_empty() {
-        let names = cut(
-            &names(known.left_out.into_iter(), NAMES_MAX),
-            NAMES_BYTES_MAX,
-        );
-        text.push_str(&format!("- left out for want of room: {names}\n"));
-    }
+    text.push_str(&by_name_only(by_name));
     if !text.is_empty() {
         text.push_str("All of it, as JSON: the file that $DESCENT_BINDINGS names.\n");
     }
     section.with(text + &missing)
 }
 
-fn told(one: &KnownResult<'_>) -> String {
-    let binding = one.binding;
-    let mut text = format!(
-        "- {}: {}\n",
-        one.id,
-        cut(&binding.summary, SUMMARY_BYTES_MAX)
-    );
-    if let Some(handoff) = &binding.handoff {
-        let handoff = indented(&cut(handoff, HANDOFF_BYTES_MAX));
-        text.push_str(&format!("    (what it hands on:)\n{handoff}"));
+/// The same for a planner, with the results that are told and not only named.
+pub(super) fn of_planner<'w>(
+    subject: &PromptSubject<'w>,
+    results: &[UpstreamResult<'w>],
+    can_open: bool,
+    bytes_max: usize,
+) -> (PromptSection, BTreeSet<&'w AtomId>) {
+    let section = PromptSection::new("results", HEAD, bytes_max);
+    let missing = missing(subject);
+    let reserved = 2 * NAMES_BYTES_MAX + missing.len() + 500;
+    let room = section.room().saturating_sub(reserved);
+    let told = context::told(results, planning::context(subject).mode(), room);
+    let by_name = told.by_name.iter().map(ToString::to_string);
+    let mut text = told.text + &by_name_only(by_name.collect());
+    if !results.is_empty() && can_open {
+        let lie = upstream::files_lie();
+        text.push_str(&format!("Each of them whole, as JSON: {lie}.\n"));
+        let (_, left_out) = upstream::bindings(results);
+        let left_out = match left_out.is_empty() {
+            true => String::new(),
+            false => {
+                let left_out = names(left_out.into_iter(), NAMES_MAX);
+                format!(", but for {}", cut(&left_out, NAMES_BYTES_MAX))
+            }
+        };
+        text.push_str(&format!(
+            "All of them in one: the file that $DESCENT_BINDINGS names{left_out}.\n"
+        ));
     }
-    if binding.unclear {
-        text.push_str(&format!("    ({})\n", Clarity::PARTIAL_WORDS));
+    (section.with(text + &missing), told.told)
+}
+
+fn by_name_only(ids: Vec<String>) -> String {
+    if ids.is_empty() {
+        return String::new();
     }
-    if let Some(value) = &binding.value {
-        let value = cut(&doc::write_compact(value), VALUE_BYTES_MAX);
-        text.push_str(&format!("    (its value: {value})\n"));
-    }
-    if !binding.artifacts.is_empty() {
-        let files = binding.artifacts.iter();
-        let files = names(files.map(|file| cut(file, FILE_BYTES_MAX)), FILES_MAX);
-        text.push_str(&format!("    (its files: {files})\n"));
-    }
-    text
+    let count = ids.len();
+    let names = cut(&names(ids.into_iter(), NAMES_MAX), NAMES_BYTES_MAX);
+    format!("- by name only: {names} ({count} results)\n")
+}
+
+fn told(id: &AtomId, binding: &Binding) -> String {
+    let value = binding.value.as_ref().map(doc::write_compact);
+    let files = binding.artifacts.iter();
+    let told = ResultText {
+        id,
+        summary: cut(&binding.summary, SUMMARY_BYTES_MAX),
+        handoff: cut(
+            binding.handoff.as_deref().unwrap_or_default(),
+            HANDOFF_BYTES_MAX,
+        ),
+        is_unclear: binding.unclear,
+        value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
+        files: names(files.map(|file| cut(file, FILE_BYTES_MAX)), FILES_MAX),
+    };
+    told.item()
 }
 
 fn missing(subject: &PromptSubject<'_>) -> String {
@@ -122,30 +131,8 @@ fn missing(subject: &PromptSubject<'_>) -> String {
     cut(&text, MISSING_BYTES_MAX)
 }
 
-fn known<'w>(subject: &PromptSubject<'w>) -> KnownResults<'w> {
-    let of = |results: Vec<(AtomId, &'w Binding)>| {
-        let results = results.into_iter();
-        results
-            .map(|(id, binding)| KnownResult { id, binding })
-            .collect()
-    };
-    match subject.is_plan() {
-        true => {
-            let (shown, left_out) = planning::results(subject);
-            KnownResults {
-                shown: of(shown),
-                left_out,
-            }
-        }
-        false => KnownResults {
-            shown: of(upstream(subject)),
-            left_out: Vec::new(),
-        },
-    }
-}
-
 /// The results of an atom's dependencies: its own first, then those of the groups above it.
-fn upstream<'w>(subject: &PromptSubject<'w>) -> Vec<(AtomId, &'w Binding)> {
+fn of_dependencies<'w>(subject: &PromptSubject<'w>) -> Vec<(AtomId, &'w Binding)> {
     let Some(x) = subject.x else {
         return Vec::new();
     };
@@ -177,10 +164,13 @@ fn leaves(subject: &PromptSubject<'_>, x: Ix) -> Vec<Ix> {
 /// The text of `$DESCENT_BINDINGS`. It includes a planning step if a part of it is missing.
 pub fn bindings(world: &World, intent: &Intent) -> String {
     let subject = PromptSubject::of(world, intent);
-    let mut shown = known(&subject).shown;
-    shown.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut shown = match subject.is_plan() {
+        true => upstream::bindings(&upstream::results(&subject)).0,
+        false => of_dependencies(&subject),
+    };
+    shown.sort_by(|a, b| a.0.cmp(&b.0));
     let shown = shown.into_iter();
-    let one = |one: KnownResult<'_>| (one.id.to_string(), planning::binding_node(one.binding));
+    let one = |(id, binding): (AtomId, &Binding)| (id.to_string(), binding_node(binding));
     let missing = planning::missing(&subject).into_iter().map(|missing| {
         let mut to = Writer::default();
         to.put("partial", Node::bool(true))

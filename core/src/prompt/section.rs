@@ -34,10 +34,11 @@ pub struct PromptPart {
     pub is_cut: bool,
 }
 
-/// A file beside the prompt with the whole text of a part that is cut there.
+/// A file beside the prompt with the whole of what is told in part there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
-    pub name: &'static str,
+    /// A plain name, or one in a folder.
+    pub name: String,
     pub text: String,
 }
 
@@ -71,6 +72,14 @@ impl PromptSection {
         self.bytes_max.saturating_sub(self.heading().len() + 1)
     }
 
+    /// Bytes at most of its part of the prompt, with the blank line after it.
+    pub(super) fn bytes(&self) -> usize {
+        match self.text.trim().is_empty() {
+            true => 0,
+            false => (self.heading().len() + self.text.len() + 2).min(self.bytes_max + 1),
+        }
+    }
+
     fn heading(&self) -> String {
         match self.head.is_empty() {
             true => String::new(),
@@ -102,7 +111,7 @@ impl PromptSection {
             is_cut: true,
         };
         let file = self.file.map(|name| PromptFile {
-            name,
+            name: name.to_owned(),
             text: self.text.to_string(),
         });
         Some((part, file))

@@ -1,6 +1,8 @@
 //! Prompts of small states, and of states at their limits.
 
 mod bounded;
+mod contract;
+mod phases;
 
 use alloc::{format, string::String, vec::Vec};
 

@@ -23,6 +23,8 @@ pub enum ValueForm {
     Text,
     List,
     Flag,
+    /// An object.
+    Record,
 }
 
 /// One constraint.
@@ -30,6 +32,8 @@ pub enum ValueForm {
 pub struct ConstraintRule {
     pub key: &'static str,
     pub form: ValueForm,
+    /// The keys of an object.
+    pub keys: Vec<&'static str>,
     /// Its subject.
     pub what: String,
     /// The rest of its description.
@@ -50,7 +54,12 @@ impl From<FieldRule> for ConstraintRule {
             Form::Count => ValueForm::Count,
             Form::List(_) => ValueForm::List,
             Form::Flag => ValueForm::Flag,
+            Form::Record(_) => ValueForm::Record,
             _ => ValueForm::Text,
+        };
+        let keys = match &field.form {
+            Form::Record(rule) => (rule.fields)().into_iter().map(|one| one.key).collect(),
+            _ => Vec::new(),
         };
         let default = match (field.key, form) {
             ("max_attempts", _) => {
@@ -68,6 +77,7 @@ impl From<FieldRule> for ConstraintRule {
         Self {
             key: field.key,
             form,
+            keys,
             what: field.summary(),
             details: field.details(),
             default,

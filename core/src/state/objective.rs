@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, FreeValue, JudgingLevel, Micros, UsageLimit,
+    Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
     convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
     profile::ProfileText,
@@ -156,6 +156,11 @@ record! {
         ///
         /// Criteria `{name, statement, at_least}` beside the program's own, which decide nothing (`judging`)
         filled(convergence::criteria) convergence: Vec<ConvergenceCriterion>,
+        /// what planners are told of results
+        ///
+        /// `{mode, chars}`. `mode` is `full`, `contract`, `summary`, `selective`, `hierarchical` or `auto`; `chars` limits
+        /// the planner's prompt. A planning step may have its own
+        optional context: PlannerContext = PlannerContext::of_program(),
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal

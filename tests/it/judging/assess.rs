@@ -192,7 +192,10 @@ fn at_the_highest_level_issues_across_the_phases_are_told_first() {
     assessed.agent.says("validate", &issue.to_string());
     assessed.says(&opinion(0.5, &json!({})));
     let ran = assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "validate\nassess\nrefine\n");
+    assert_eq!(
+        assessed.asked(),
+        "validate\nassess\nrefine\nvalidate\nanswer\n"
+    );
     assert_eq!(ran.count("reviewed"), 1);
     let review = assessed.world.state()["run"]["judging"]["review"].clone();
     assert_eq!(
@@ -222,7 +225,11 @@ fn without_an_answer_across_the_phases_all_goes_on_and_says_so() {
         assessed.agent.says("validate", answer);
         assessed.says(&opinion(0.5, &json!({})));
         assessed.world.run().expect(0);
-        assert_eq!(assessed.asked(), "validate\nassess\nrefine\n", "{answer}");
+        assert_eq!(
+            assessed.asked(),
+            "validate\nassess\nrefine\nvalidate\nanswer\n",
+            "{answer}"
+        );
         let report = assessed.world.descent(&["report"]).expect(0);
         report.shows("pass 1, across its phases: not judged by a model: ");
     }

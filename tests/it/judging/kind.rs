@@ -63,7 +63,7 @@ fn an_agent_says_what_kind_of_task_it_is_and_the_passes_follow() {
     let status = kind.world.descent(&["status"]).expect(0);
     status.shows("7 passes, by k: many files");
     kind.world.descent(&["validate"]).expect(0);
-    assert_eq!(kind.agent.asked(), "profile\n");
+    assert_eq!(kind.agent.asked(), "profile\nanswer\n");
 }
 
 #[test]
@@ -169,10 +169,13 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         let ran = kind.world.run().expect(0);
         let asked = kind.agent.asked();
         if signals == 2 {
-            assert_eq!(asked, "profile\nvalidate\nassess\nrefine\n");
+            assert_eq!(asked, "profile\nvalidate\nassess\nrefine\nanswer\n");
             continue;
         }
-        assert_eq!(asked, "profile\nvalidate\nassess\nprofile\nrefine\n");
+        assert_eq!(
+            asked,
+            "profile\nvalidate\nassess\nprofile\nrefine\nanswer\n"
+        );
         assert_eq!(ran.count("profiled"), 1);
         let state = kind.world.state();
         // 2 · 1.2 · 1.5 is 4 passes; 5 of it are 9.

@@ -30,7 +30,7 @@ impl Refined {
         self.says(name, &answer.to_string())
     }
 
-    fn says(&self, name: &str, text: &str) -> &Self {
+    pub fn says(&self, name: &str, text: &str) -> &Self {
         self.agent.says(name, text);
         self
     }

@@ -173,7 +173,7 @@ proptest! {
         assert_eq!(lengths.failures > 0, text.contains("# What was tried before"));
         // Words that were cut lie whole beside it.
         for file in &prompt.files {
-            let part = prompt.parts.iter().find(|part| part.is_cut && part.text.contains(file.name));
+            let part = prompt.parts.iter().find(|part| part.is_cut && part.text.contains(&file.name));
             assert!(part.is_some(), "{} is not named", file.name);
         }
     }
@@ -217,7 +217,7 @@ fn with_everything_at_its_limit_results_and_failures_share_what_is_left() {
     ] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }
-    let files: Vec<&str> = prompt.files.iter().map(|file| file.name).collect();
+    let files: Vec<&str> = prompt.files.iter().map(|file| &*file.name).collect();
     let expected = [
         "words.txt",
         "goal.txt",

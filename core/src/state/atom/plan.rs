@@ -11,7 +11,7 @@ use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
     state::{
-        Constraints, JudgedMark, State, Usage,
+        Constraints, JudgedMark, PlannerContext, State, Usage,
         fields::{Extra, Fields, Writer},
         rule::FieldRule,
         table::{Part, record, rule},
@@ -29,6 +29,8 @@ pub struct PlanningStep {
     pub grant: Option<GrantEntry>,
     /// The limit of each fragment; when it is over, open parts are dropped.
     pub budget: Option<PhaseBudget>,
+    /// How its planner is told results; what it leaves out is as in the constraints.
+    pub context: Option<PlannerContext>,
     /// The fragment whose parts count like those of an `all`.
     in_force: Option<Fragment>,
     /// Fragments of other contexts, and failed ones.
@@ -130,12 +132,20 @@ impl PlanningStep {
             convergence_target: None,
             grant: None,
             budget: None,
+            context: None,
             in_force: None,
             kept: Vec::new(),
             kids: Vec::new(),
             placed: Placed::default(),
             extra: Extra::default(),
         }
+    }
+
+    /// How its planner is told results.
+    pub fn context(&self, constraints: &Constraints) -> PlannerContext {
+        let general = constraints.context();
+        let own = self.context.as_ref();
+        own.map_or_else(|| general.clone(), |own| own.or(&general))
     }
 
     pub fn in_force(&self) -> Option<&Fragment> {
@@ -265,6 +275,7 @@ impl PlanningStep {
         plan.convergence_target = AtomId::take(fields, "convergence_target");
         plan.grant = GrantEntry::take(fields, "grant");
         plan.budget = PhaseBudget::take(fields, "budget");
+        plan.context = PlannerContext::take(fields, "context");
         if parts.is_some() {
             let _ = fields.need("fragment");
         }
@@ -293,7 +304,8 @@ impl PlanningStep {
             self.convergence_target.as_ref().map(FieldValue::node),
         );
         to.some("grant", self.grant.as_ref().map(FieldValue::node))
-            .some("budget", self.budget.as_ref().map(FieldValue::node));
+            .some("budget", self.budget.as_ref().map(FieldValue::node))
+            .some("context", self.context.as_ref().map(FieldValue::node));
         let in_force = self.in_force.as_ref();
         to.some("fragment", in_force.map(|one| one.written(is_whole)));
         if !self.kept.is_blank() {
@@ -310,6 +322,7 @@ impl PlanningStep {
             rule::<AtomId>("convergence_target", target),
             rule::<GrantEntry>("grant", "").by_program(),
             rule::<PhaseBudget>("budget", ""),
+            rule::<PlannerContext>("context", ""),
             rule::<Fragment>(
                 "fragment",
                 "The one in force; its parts are those of the atom",

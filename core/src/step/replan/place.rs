@@ -238,6 +238,7 @@ fn in_place_of(was: &Arc<Atom>, because: &str, atoms: u32) -> Option<Atom> {
     if let (Some(own), Some(was)) = (atom.plan_mut(), was.plan()) {
         own.convergence_target.clone_from(&was.convergence_target);
         own.budget.clone_from(&was.budget);
+        own.context.clone_from(&was.context);
     }
     let own = atom.task_mut()?;
     own.spec = Arc::new(Spec {

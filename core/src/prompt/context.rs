@@ -1,0 +1,122 @@
+//! How much of each result a planner is told, by a mode and in a room (contract §9.31).
+//!
+//! Invariant: a pure function of results, mode and room. A result without room is told by name. In the mode `auto` the
+//! phases before the newest three have a fifth of the room that those take, so more phases make hardly a longer prompt.
+
+use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
+
+use super::{contract, result_text::ResultText, text::names, upstream::UpstreamResult};
+use crate::{
+    doc,
+    id::AtomId,
+    state::{ContextMode, FreeValue},
+};
+
+/// Phases that count as new, and the share of the older ones: a part of what the new ones take, or so many bytes.
+const NEW_PHASES: usize = 3;
+const OLDER_PART: usize = 5;
+const OLDER_BYTES_MIN: usize = 1_000;
+
+/// The results as text, and those that have none.
+#[derive(Debug, Default)]
+pub(super) struct ToldResults<'w> {
+    pub(super) text: String,
+    pub(super) told: BTreeSet<&'w AtomId>,
+    pub(super) by_name: Vec<&'w AtomId>,
+}
+
+/// How much of a result is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResultDetail {
+    Full,
+    Contract,
+    Summary,
+}
+
+/// Tells the results, given with those of the newest phase first.
+pub(super) fn told<'w>(
+    results: &[UpstreamResult<'w>],
+    mode: ContextMode,
+    bytes_max: usize,
+) -> ToldResults<'w> {
+    let mode = match mode {
+        ContextMode::Selective if results.iter().all(|one| !one.is_needed) => ContextMode::Auto,
+        mode => mode,
+    };
+    let phases = results.iter().map(|one| one.age).max().unwrap_or_default() + 1;
+    let mut told = ToldResults::default();
+    let (mut most, mut is_new, mut phase) = (bytes_max, true, None);
+    for one in results {
+        if is_new && mode == ContextMode::Auto && one.age >= NEW_PHASES {
+            is_new = false;
+            let used = told.text.len();
+            most = bytes_max.min(used + OLDER_BYTES_MIN.max(used / OLDER_PART));
+        }
+        let head = match phase != Some(one.age) && phases > 1 {
+            true => format!("Phase {} of {phases}:\n", phases - one.age),
+            false => String::new(),
+        };
+        let details = details(mode, one).iter();
+        let mut texts = details.map(|detail| head.clone() + &text(one, *detail));
+        match texts.find(|text| told.text.len() + text.len() <= most) {
+            Some(text) => {
+                told.text.push_str(&text);
+                told.told.insert(one.id);
+                phase = Some(one.age);
+            }
+            None => told.by_name.push(one.id),
+        }
+    }
+    told
+}
+
+/// The ways in which a result may be told, the fullest first.
+fn details(mode: ContextMode, one: &UpstreamResult<'_>) -> &'static [ResultDetail] {
+    use ResultDetail::{Contract, Full, Summary};
+    match mode {
+        ContextMode::Full => &[Full],
+        ContextMode::Contract => &[Contract],
+        ContextMode::Summary => &[Summary],
+        ContextMode::Selective if one.is_needed => &[Full],
+        ContextMode::Hierarchical if one.age == 0 => &[Summary],
+        ContextMode::Selective | ContextMode::Hierarchical => &[],
+        ContextMode::Auto if one.age == 0 => &[Full, Contract, Summary],
+        ContextMode::Auto => &[Contract, Summary],
+    }
+}
+
+fn text(one: &UpstreamResult<'_>, detail: ResultDetail) -> String {
+    let binding = one.binding;
+    let value = binding.value.as_ref();
+    let handoff = || binding.handoff.clone().unwrap_or_default();
+    let files = binding.artifacts.iter().cloned();
+    let whole = |value: &FreeValue| doc::write_compact(value);
+    let short = |value: &FreeValue| doc::write_compact(&contract::shortened(value, one.schema));
+    let (summary, handoff, value, files) = match (detail, value) {
+        (ResultDetail::Full, value) => (
+            binding.summary.clone(),
+            handoff(),
+            value.map(whole),
+            names(files, usize::MAX),
+        ),
+        (ResultDetail::Contract, Some(value)) => (
+            contract::short(&binding.summary),
+            String::new(),
+            Some(short(value)),
+            String::new(),
+        ),
+        // Without a value there is nothing to make short by a schema.
+        (ResultDetail::Contract | ResultDetail::Summary, _) => {
+            (binding.summary.clone(), handoff(), None, String::new())
+        }
+    };
+    let told = ResultText {
+        id: one.id,
+        summary,
+        handoff,
+        is_unclear: binding.unclear,
+        value: value.unwrap_or_default(),
+        files,
+    };
+    told.item()
+}
