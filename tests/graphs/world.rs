@@ -9,6 +9,7 @@ use std::{
     fs::{self, File},
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::model::{Ids, Ix, Kind, Model, Node};
+use crate::kept::Kept;
 
 /// Far more than a graph takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,7 +83,12 @@ impl World {
         }
         fs::write(world.path("repo/made/.keep"), "").expect("a file");
         if workspace == Workspace::Git {
-            world.commit();
+            static FIRST: OnceLock<Kept> = OnceLock::new();
+            let first = FIRST.get_or_init(|| {
+                world.commit();
+                Kept::of(&world.path("repo"))
+            });
+            first.put(&world.path("repo"));
         }
         world
     }

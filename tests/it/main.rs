@@ -35,6 +35,6 @@ mod unattended;
 mod versions;
 
 use support::{
-    begun, chance, described, passed_over, processes, screen, snapshot, terminal, undisturbed,
-    world,
+    begun, chance, described, kept, passed_over, processes, screen, snapshot, terminal,
+    undisturbed, world,
 };

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod begun;
 pub(crate) mod chance;
 pub(crate) mod described;
+pub(crate) mod kept;
 pub(crate) mod passed_over;
 pub(crate) mod processes;
 pub(crate) mod screen;

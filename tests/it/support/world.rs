@@ -10,13 +10,15 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::kept::Kept;
 
 /// Far more than anything takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,6 +27,7 @@ const LOOK: Duration = Duration::from_millis(4);
 pub use crate::{
     agree::plans::{after, plan, task, with},
     described::described,
+    kept::listing,
     processes::{long_nap, processes},
 };
 
@@ -217,11 +220,17 @@ fn text(bytes: &Mutex<Vec<u8>>) -> String {
 }
 
 impl World {
-    /// A repository with one commit of one file.
+    /// A repository with one commit of one file. It is made once, and put into each world.
     pub fn new() -> Self {
-        let world = Self::without_commits();
-        world.write("a.txt", "hello\n");
-        world.commit_all("first");
+        static FIRST: OnceLock<Kept> = OnceLock::new();
+        let first = FIRST.get_or_init(|| {
+            let world = Self::without_commits();
+            world.write("a.txt", "hello\n");
+            world.commit_all("first");
+            Kept::of(&world.repo())
+        });
+        let world = Self::bare();
+        first.put(&world.repo());
         world
     }
 
@@ -481,20 +490,4 @@ impl Drop for World {
             }
         }
     }
-}
-
-/// Every file below, with its bytes.
-pub fn listing(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut todo = vec![dir.to_owned()];
-    while let Some(dir) = todo.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                todo.push(path.clone());
-            }
-            found.insert(path.clone(), fs::read(&path).unwrap_or_default());
-        }
-    }
-    found
 }

@@ -5,7 +5,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Running, World, after, plan, task, wait_for, wait_for_or};
+use crate::{
+    kept::Kept,
+    world::{Running, World, after, plan, task, wait_for, wait_for_or},
+};
 
 /// The promise of a row to each of its cells.
 #[derive(Clone, Copy)]
@@ -89,16 +92,34 @@ struct Cell {
 }
 
 /// Tries all cells of a row, while a loop runs and while none does.
+///
+/// The first change meets a loop that was never stopped. What the others change was made once more, stopped and kept; a loop
+/// that runs goes on from there. A refusal changes nothing, so what follows it needs nothing anew.
 pub fn row(row: Row, ways: &[(Way, Flight)]) {
-    for (way, flight) in ways {
-        for looping in [Loop::Runs, Loop::Stopped] {
-            if matches!((way, looping), (Way::WithoutPast(_), Loop::Runs)) {
-                // A living loop knows what it committed.
-                continue;
-            }
-            println!("{}, {looping:?}, {flight:?}", way.name());
-            Cell::new(row).change(row, way, *flight, looping);
+    let both = ways
+        .iter()
+        .flat_map(|way| [(way, Loop::Runs), (way, Loop::Stopped)]);
+    // A living loop knows what it committed.
+    let exists =
+        |(way, looping): (&Way, Loop)| !matches!((way, looping), (Way::WithoutPast(_), Loop::Runs));
+    let mut cells: Vec<_> = both
+        .filter(|((way, _), looping)| exists((way, *looping)))
+        .collect();
+    cells.sort_by_key(|((way, _), looping)| {
+        (*looping == Loop::Stopped, way.refusal(*looping).is_none())
+    });
+    let (mut cell, mut is_changed, mut kept) = (Cell::new(row), false, None);
+    for ((way, flight), looping) in cells {
+        println!("{}, {looping:?}, {flight:?}", way.name());
+        if is_changed {
+            let kept = kept.get_or_insert_with(|| {
+                cell = Cell::new(row);
+                cell.stop();
+                Kept::of(&cell.world.root())
+            });
+            cell.put_back(kept, row, looping);
         }
+        is_changed |= cell.change(row, way, *flight, looping);
     }
 }
 
@@ -110,6 +131,27 @@ impl Way {
             Self::Hand(_) => "by hand".to_owned(),
             Self::WithoutPast(_) => "by hand, without a past".to_owned(),
             Self::Refused(args, ..) => format!("refused: {}", args.join(" ")),
+        }
+    }
+
+    /// The command, code and words with which the person is told that it cannot be done so.
+    fn refusal(&self, looping: Loop) -> Option<(&'static [&'static str], i32, &'static str)> {
+        match (self, looping) {
+            (Self::Run(args) | Self::Refused(args @ ["run", ..], ..), Loop::Runs) => {
+                Some((*args, 75, "E-LEASE-HELD"))
+            }
+            (Self::Refused(args, code, words), Loop::Runs | Loop::Stopped) => {
+                Some((*args, *code, *words))
+            }
+            (Self::Run(_), Loop::Stopped)
+            | (
+                Self::Command(_)
+                | Self::Moved(_)
+                | Self::Plan(_)
+                | Self::Hand(_)
+                | Self::WithoutPast(_),
+                Loop::Runs | Loop::Stopped,
+            ) => None,
         }
     }
 }
@@ -179,10 +221,7 @@ impl Cell {
     /// Waits until these attempts started, and only those that last are in flight.
     #[track_caller]
     fn settle(&mut self, started: &[&str], lasts: &[&str]) {
-        let settled = || {
-            let state = self.state();
-            self.started() == started && in_flight(&state) == lasts
-        };
+        let settled = || self.started() == started && in_flight(&self.state()) == lasts;
         wait_for_or("these attempts", settled, || {
             let (state, said) = (self.state(), self.run.said());
             let (started, flight) = (self.started(), in_flight(&state));
@@ -203,15 +242,36 @@ impl Cell {
         started
     }
 
-    fn change(mut self, row: Row, way: &Way, flight: Flight, looping: Loop) {
-        if looping == Loop::Stopped {
-            self.world.descent(&["stop"]).expect(0);
-            self.run.wait().expect(3);
+    fn stop(&mut self) {
+        self.world.descent(&["stop"]).expect(0);
+        self.run.wait().expect(3);
+    }
+
+    /// Everything as it was kept, and where a loop runs, what lasts has begun again.
+    fn put_back(&mut self, kept: &Kept, row: Row, looping: Loop) {
+        self.run.wait();
+        kept.put(&self.world.root());
+        self.plan = work(&self.world);
+        self.starts = self.world.left("at").lines().count();
+        if looping == Loop::Runs {
+            self.run = self.world.start(&["run", "--json"]);
+            let lasts = row
+                .prepared
+                .map_or(&["slow"][..], |prepared| prepared.lasts);
+            self.settle(lasts, lasts);
+        }
+    }
+
+    /// Whether it was changed, and not refused.
+    fn change(&mut self, row: Row, way: &Way, flight: Flight, looping: Loop) -> bool {
+        if looping == Loop::Stopped && !self.run.has_ended() {
+            self.stop();
         }
         self.before = self.world.state();
-        if self.is_refused(way, looping) {
+        if let Some((args, code, words)) = way.refusal(looping) {
+            self.world.descent(args).expect(code).says(words);
             assert_eq!(self.world.state(), self.before, "a refusal changes nothing");
-            return;
+            return false;
         }
         self.carry_out(way);
         if looping == Loop::Stopped {
@@ -234,22 +294,6 @@ impl Cell {
         starts.sort_unstable();
         self.settle(&starts, row.lasts);
         self.check(row);
-    }
-
-    /// Whether the cell is one in which the person is told that it cannot be done so.
-    fn is_refused(&self, way: &Way, looping: Loop) -> bool {
-        let (args, code, words) = match (way, looping) {
-            (Way::Run(args) | Way::Refused(args @ ["run", ..], ..), Loop::Runs) => {
-                (args, 75, "E-LEASE-HELD")
-            }
-            (Way::Refused(args, code, words), Loop::Runs | Loop::Stopped) => (args, *code, *words),
-            (Way::Run(_), Loop::Stopped)
-            | (
-                Way::Command(_) | Way::Moved(_) | Way::Plan(_) | Way::Hand(_) | Way::WithoutPast(_),
-                Loop::Runs | Loop::Stopped,
-            ) => return false,
-        };
-        self.world.descent(args).expect(code).says(words);
         true
     }
 
