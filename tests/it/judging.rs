@@ -3,10 +3,14 @@
 mod answer;
 mod assess;
 mod deltas;
+mod fragments;
 mod gate;
+mod generated;
+mod killed;
 mod kind;
 mod passes;
 mod patterns;
+mod pipeline;
 mod planted;
 mod refine;
 mod scripted;

@@ -10,6 +10,7 @@ mod adversary;
 mod agreed;
 mod answers;
 mod beside;
+mod gates;
 mod grow;
 mod model;
 mod moved;

@@ -9,10 +9,11 @@ use super::{
     sim::{Faults, Sim},
 };
 
-const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
+pub(crate) const ROOMY: &str =
+    r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
 
 /// A little of everything.
-const STORMY: Faults = Faults {
+pub(crate) const STORMY: Faults = Faults {
     transient: 5,
     crash: 3,
     stop: 2,
@@ -104,7 +105,7 @@ fn a_run_completes_exactly_where_some_selection_works() {
     agree(seeds(0, 2_000), "", Faults::default());
 }
 
-const UNLIMITED: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
+pub(crate) const UNLIMITED: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
     "max_replans": 10000, "max_planning_phases": 100"#;
 
 #[test]

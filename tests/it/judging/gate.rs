@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// A world whose planner prints these plans in turn, and whose judging agent answers by files.
-struct Judged {
-    world: World,
+pub(super) struct Judged {
+    pub(super) world: World,
     agent: ScriptedAgent,
 }
 
 impl Judged {
-    fn new(plans: &[Value], limits: Value) -> Self {
+    pub(super) fn new(plans: &[Value], limits: Value) -> Self {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
         let toml = format!("[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n", agent.run());
@@ -74,13 +74,13 @@ fn plan_of(limits: Value, step: Value) -> Value {
     plan(&["test -e done"], limits, json!({"N": step}))
 }
 
-fn fragment(description: &str, run: &str) -> Value {
+pub(super) fn fragment(description: &str, run: &str) -> Value {
     let mut atom = task(run);
     atom["description"] = json!(description);
     json!({"reasoning": "it must be", "atoms": {"one": atom}})
 }
 
-fn good() -> Value {
+pub(super) fn good() -> Value {
     fragment("make the file", "echo made > done")
 }
 

@@ -20,12 +20,12 @@ use crate::{
 const LANES: u64 = 3;
 
 /// A fixture by its name.
-struct JudgedPlan {
-    name: String,
-    fixture: Value,
+pub(super) struct JudgedPlan {
+    pub(super) name: String,
+    pub(super) fixture: Value,
 }
 
-fn fixtures(kind: &str) -> Vec<JudgedPlan> {
+pub(super) fn fixtures(kind: &str) -> Vec<JudgedPlan> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/judged")
         .join(kind);
@@ -41,7 +41,7 @@ fn fixtures(kind: &str) -> Vec<JudgedPlan> {
 
 impl JudgedPlan {
     /// Whether the programs are here that the rules shall find.
-    fn can_be_judged(&self) -> bool {
+    pub(super) fn can_be_judged(&self) -> bool {
         let needed = self.fixture["requires"].as_array().cloned();
         // A program has the name of its package here.
         needed.unwrap_or_default().iter().all(|program| {
@@ -65,7 +65,7 @@ impl JudgedPlan {
         world
     }
 
-    fn world(&self) -> World {
+    pub(super) fn world(&self) -> World {
         let world = self.files();
         world.git(&["init", "-q", "-b", "main"]);
         world.git(&["config", "user.name", "Ada"]);

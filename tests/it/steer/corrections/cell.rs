@@ -93,8 +93,8 @@ struct Cell {
 
 /// Tries all cells of a row, while a loop runs and while none does.
 ///
-/// The first change meets a loop that was never stopped. What the others change was made once more, stopped and kept; a loop
-/// that runs goes on from there. A refusal changes nothing, so what follows it needs nothing anew.
+/// The first change meets a loop that was never stopped. The others meet a copy of a world that was stopped; a loop that runs
+/// goes on from there. A refusal changes nothing, so the cell after it needs no other world.
 pub fn row(row: Row, ways: &[(Way, Flight)]) {
     let both = ways
         .iter()
