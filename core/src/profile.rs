@@ -103,6 +103,20 @@ pub fn record(
     }
 }
 
+/// An agent's profile as a person would say it.
+pub fn inferred_text(state: &State) -> Option<ProfileText> {
+    let known = state.run.profile.as_ref()?;
+    let text = alloc::format!(
+        "depth={},information={},tools={},breadth={},confidence={}",
+        known.reasoning_depth,
+        known.information_sufficiency.text(),
+        known.expected_tool_usage.word(),
+        known.output_breadth.word(),
+        known.confidence_requirement.word()
+    );
+    ProfileText::parse(&text).ok()
+}
+
 /// A profile that is worth more passes than `than`, with the fewest changes: deeper, then with less that is known.
 pub fn worth_more(said: &ProfileText, than: u32) -> Option<ProfileText> {
     let mut deeper = said.deeper();
@@ -178,6 +192,7 @@ pub fn allocated(state: &State) -> Option<PassCount> {
     }
     let most = max_passes(constraints);
     let allocated = profile.map_or(most, |profile| passes(&profile, most));
+    let allocated = allocated.max(kept(state).unwrap_or(0));
     let known = state.run.passes.as_ref();
     Some(PassCount {
         allocated,

@@ -1,9 +1,10 @@
 //! The present state, on one screen: checks that hold or not, running work, choices, costs.
 
+mod judged;
+
 use descent_core::{
     doc::Node,
     id::{AtomId, UnixMillis},
-    state::{JudgedBy, Severity},
     view::{CheckView, ChoiceView, FailedView, FlightView, QuestionView, StatusView},
 };
 
@@ -19,8 +20,6 @@ const BOUND_ROWS_MAX: usize = 3;
 const RUNNING_MAX: usize = 4;
 const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;
-/// Marks, and questions, that are shown.
-const MARKS_MAX: usize = 3;
 const NAMES_MAX: usize = 12;
 /// Lines at most of the final answer.
 const ANSWER_LINES_MAX: usize = 4;
@@ -40,11 +39,11 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
-    kind(&mut page, status);
-    judged(&mut page, status);
-    reviewed(&mut page, status);
-    assessed(&mut page, status);
-    marked(&mut page, status);
+    judged::kind(&mut page, status);
+    judged::judged(&mut page, status);
+    judged::reviewed(&mut page, status);
+    judged::assessed(&mut page, status);
+    judged::marked(&mut page, status);
     if let Some(unworded) = &status.unworded {
         let (agent, why) = (&unworded.agent, line(&unworded.because));
         let words = format!("not worded by a model: {agent}: {why}");
@@ -95,84 +94,6 @@ fn gave_way(page: &mut Page, lines: &[String]) {
     };
     let line = Line::indent(2).put(Meaning::Unknown, format!("gave way ({more}): {first}"));
     page.push(line);
-}
-
-/// The newest report on a planner's plan, where it has something to say.
-fn judged(page: &mut Page, status: &StatusView) {
-    let Some(judged) = &status.judged else { return };
-    let high = judged.issues.iter();
-    let high = high.filter(|one| one.severity == Severity::High).count();
-    let words = match (judged.issues.len(), judged.by) {
-        (0, JudgedBy::Code | JudgedBy::Model) => return,
-        (0, JudgedBy::Nobody) => format!("not judged by a model: {}", line(&judged.because)),
-        (all, _) if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
-        (all, _) => format!("{}, advice", count(all, "issue")),
-    };
-    let atom = &judged.atom;
-    page.push(Line::label("judged").plain(format!("the plan of {atom}: {words}")));
-}
-
-/// The newest report across the phases of a pass.
-fn reviewed(page: &mut Page, status: &StatusView) {
-    let Some(report) = &status.reviewed else {
-        return;
-    };
-    let words = match report.because.as_str() {
-        "" => {
-            let issues = count(report.issues.len(), "issue");
-            format!("pass {} by {}: {issues}, advice", report.pass, report.agent)
-        }
-        why => format!("not across the phases: {}", line(why)),
-    };
-    page.push(Line::label("reviewed").plain(words));
-}
-
-/// The newest opinion about a pass that came to its end.
-fn assessed(page: &mut Page, status: &StatusView) {
-    let Some(said) = &status.assessed else { return };
-    let words = match said.converged {
-        None => format!("not assessed by a model: {}", line(&said.because)),
-        Some(_) => format!(
-            "pass {} by {}: {}; advice",
-            said.pass,
-            said.agent,
-            said.reason_codes.join(", ")
-        ),
-    };
-    page.push(Line::label("assessed").plain(words));
-}
-
-/// The kind of task, where an agent said it.
-fn kind(page: &mut Page, status: &StatusView) {
-    let known = status.profile.as_ref();
-    let Some((known, agent)) = known.and_then(|known| Some((known, known.agent.as_ref()?))) else {
-        return;
-    };
-    let passes = super::passes(known.passes);
-    let words = match known.fault.as_str() {
-        "" => format!("{passes}, by {agent}: {}", line(&known.raw_inference)),
-        fault => format!("{passes}, a default: {agent}: {}", line(fault)),
-    };
-    page.push(Line::label("kind").plain(words));
-}
-
-/// Atoms that a person should look at, and what is asked or assumed about tasks.
-fn marked(page: &mut Page, status: &StatusView) {
-    for mark in status.attention.iter().take(MARKS_MAX) {
-        let text = super::event::attention(&mark.atom, mark.cause, &mark.because);
-        page.push(Line::label("attention").put(Meaning::Unknown, text));
-    }
-    for one in status.questions.iter().take(MARKS_MAX) {
-        let text = format!("{}: {}", one.atom, line(&one.question));
-        page.push(match one.waits {
-            true => Line::label("asks").put(Meaning::Unknown, text),
-            false => Line::label("assumed").plain(format!("{text} {}", line(&one.assume))),
-        });
-    }
-    let more = status.attention.len().max(status.questions.len());
-    if more > MARKS_MAX {
-        page.push(Line::label("").dim("`descent report` has them all"));
-    }
 }
 
 /// One row for each check: its verdict, its name, its end, its age.

@@ -134,8 +134,14 @@ fn about(page: &mut Page, why: &Why) {
         );
     }
     for one in &why.questions {
-        let name = if one.waits { "asks" } else { "assumed" };
-        let text = format!("{} {}", line(&one.question), line(&one.assume));
+        let (name, text) = match (one.waits, one.assume.as_str()) {
+            (true, _) => ("asks", line(&one.question)),
+            (false, "") => ("answered", line(&one.question)),
+            (false, assume) => (
+                "assumed",
+                format!("{} {}", line(&one.question), line(assume)),
+            ),
+        };
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for words in &why.guidance {

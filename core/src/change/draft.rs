@@ -209,6 +209,8 @@ impl<'d> Draft<'d> {
         // A judge is told the objective, so it is asked anew.
         run.drop_ratings();
         run.agreed = None;
+        // It was said of another goal.
+        run.profile = None;
         run.epoch = Epoch(run.epoch.0 + 1);
         if !run.status.is_active() {
             run.status = RunStatus::Aligned;
@@ -252,12 +254,20 @@ impl<'d> Draft<'d> {
         self.correct_all(CorrectionType::DagAdjustment, lists);
     }
 
-    /// A person looked at the atom and changed it.
-    fn take_mark(&mut self, id: &AtomId) {
+    /// A person looked at the atom and changed it, its result, or what is said to it.
+    pub(super) fn take_mark(&mut self, id: &AtomId) {
         let is_marked = |atom: &Atom| atom.task().is_some_and(|task| task.attention.is_some());
-        let atom = self.state.atoms.get_mut(id);
-        let marked = atom.filter(|atom| is_marked(atom)).map(Arc::make_mut);
-        if let Some(task) = marked.and_then(Atom::task_mut) {
+        let atom = match self.state.bindings.get_mut(id) {
+            Some(binding) => is_marked(&binding.of).then(|| {
+                let binding: &mut Binding = Arc::make_mut(binding);
+                &mut binding.of
+            }),
+            None => {
+                let atom = self.state.atoms.get_mut(id);
+                atom.filter(|atom| is_marked(atom))
+            }
+        };
+        if let Some(task) = atom.map(Arc::make_mut).and_then(Atom::task_mut) {
             task.attention = None;
         }
     }
@@ -283,6 +293,7 @@ impl<'d> Draft<'d> {
             } else {
                 let attempts = self.forget(before, id);
                 given_back.push((id.clone(), attempts));
+                self.take_mark(id);
                 forgotten.push(id);
             }
         }

@@ -145,6 +145,9 @@ impl Draft<'_> {
         if said.is_empty() {
             return;
         }
+        for (_, ids) in &said {
+            ids.iter().for_each(|id| self.take_mark(id));
+        }
         // An older program would not heed the words.
         self.state.version = self.state.version.max(VERSION);
         if !guided.is_empty() {

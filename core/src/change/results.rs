@@ -35,6 +35,13 @@ impl Draft<'_> {
         };
         let binding: &mut Binding = Arc::make_mut(binding);
         binding.by = "person".to_string();
+        // A failure of a task that a person settles closes no choice any more.
+        if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
+            for tried in task.tries.iter_mut().filter(|tried| tried.has_failed()) {
+                (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
+            }
+        }
+        self.take_mark(id);
     }
 
     /// Takes out atoms that were forgotten together with what they need. One more is gone in each round.

@@ -254,7 +254,7 @@ fn whole(
         graph: &graph,
         atoms: touched(&graph, taken),
         facts,
-        failed: BTreeSet::new(),
+        failed: failed(asked),
         has_target: false,
     };
     let issues = judging::judge(&plan);
@@ -262,6 +262,17 @@ fn whole(
     heavy
         .map(|issue| super::judged::fault(issue, names))
         .collect()
+}
+
+/// The specifications of tasks without prerequisites whose work was wrong: the same again would fail again.
+fn failed(asked: DeltaRequest<'_>) -> BTreeSet<Digest> {
+    let is_wrong = |x: &Ix| {
+        let atom = asked.state.atom(asked.graph.id(*x));
+        let is_alone = asked.graph.vertex(*x).deps.is_empty();
+        is_alone && atom.is_some_and(|atom| form::has_failed_logically(atom))
+    };
+    let failed = asked.graph.tasks().filter(is_wrong);
+    failed.map(|x| asked.graph.vertex(x).spec.clone()).collect()
 }
 
 /// The place under the id that the answer gave.

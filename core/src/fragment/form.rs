@@ -13,7 +13,7 @@ use crate::{
     graph::validate,
     id::{AtomId, Lineage},
     plan::{self, PlanReading},
-    state::{Atom, State},
+    state::{Atom, FailureClass, State, TryEnd},
 };
 
 /// Words that are true of a state and of no answer.
@@ -125,6 +125,13 @@ fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let message = format!("{chars} characters are more than the {most} that a planner is told");
     let hint = "leave it out: the step has as many then";
     (chars > most).then(|| fault("context", &at, message, Some(hint)))
+}
+
+/// Whether the work of an attempt was wrong.
+pub(super) fn has_failed_logically(atom: &Atom) -> bool {
+    let tries = atom.task().map_or(&[][..], |task| &task.tries);
+    let mut ends = tries.iter().filter_map(|tried| tried.ended.as_ref());
+    ends.any(|end| matches!(end, TryEnd::Failed(FailureClass::Logical)))
 }
 
 /// The place in the planner's output for a place in the plan that it was read as.

@@ -13,7 +13,7 @@ use crate::{
     graph::{Graph, Ix},
     id::{AtomId, Digest},
     judging::{self, Issue, JudgedPlan, PlanFacts},
-    state::{Atom, FailureClass, Severity, State, TryEnd},
+    state::{Severity, State},
 };
 
 /// A fragment in the graph that it would make.
@@ -64,14 +64,10 @@ fn failed(asked: FragmentRequest<'_>) -> BTreeSet<Digest> {
     });
     let inside = parts.filter_map(|id| asked.graph.ix(id));
     let inside = inside.flat_map(|x| asked.graph.subtree(x));
-    let is_wrong = |atom: &Atom| {
-        let tries = atom.task().map_or(&[][..], |task| &task.tries);
-        let mut ends = tries.iter().filter_map(|tried| tried.ended.as_ref());
-        ends.any(|end| matches!(end, TryEnd::Failed(FailureClass::Logical)))
-    };
     let failed = inside.filter(|x| {
         let atom = asked.state.atom(asked.graph.id(*x));
-        asked.graph.vertex(*x).deps.is_empty() && atom.is_some_and(|atom| is_wrong(atom))
+        asked.graph.vertex(*x).deps.is_empty()
+            && atom.is_some_and(|atom| form::has_failed_logically(atom))
     });
     failed.map(|x| asked.graph.vertex(x).spec.clone()).collect()
 }

@@ -10,6 +10,9 @@ use crate::{
     state::State,
 };
 
+/// The place of an issue of the whole plan.
+pub const WHOLE_PLAN: &str = "plan";
+
 /// A plan of which nothing starts before it was looked at.
 #[derive(Debug)]
 pub struct UnjudgedPlan {
@@ -20,6 +23,14 @@ pub struct UnjudgedPlan {
     /// All that it consists of.
     pub atoms: Vec<AtomId>,
     pub subject: Digest,
+}
+
+impl UnjudgedPlan {
+    /// Whether an issue at that place concerns it: an atom of it, its step, or all of it.
+    pub fn is_of_it(&self, id: &str) -> bool {
+        let mut atoms = self.atoms.iter().chain([&self.atom]);
+        id == WHOLE_PLAN || atoms.any(|atom| atom.as_str() == id)
+    }
 }
 
 /// Hardly ever is there one.

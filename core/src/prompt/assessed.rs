@@ -1,4 +1,4 @@
-//! The opinion of whoever assessed a pass, for those who change the plan: advice, not proof.
+//! The opinion of whoever assessed a pass, and issues, for those who change the plan: advice, not proof.
 
 use alloc::{
     format,
@@ -6,7 +6,10 @@ use alloc::{
     vec::Vec,
 };
 
-use crate::{state::AssessmentRecord, world::World};
+use crate::{
+    state::{AssessmentRecord, IssueRecord},
+    world::World,
+};
 
 /// The newest assessment, for whoever changes the plan; empty where nobody gave one.
 pub(super) fn said(world: &World) -> String {
@@ -29,4 +32,10 @@ fn lines(said: &AssessmentRecord) -> String {
     let blame: Vec<String> = said.blame.iter().map(ToString::to_string).collect();
     list("to blame", &blame);
     text
+}
+
+/// An issue in a line.
+pub(super) fn issue(issue: &IssueRecord) -> String {
+    let severity = issue.severity.word();
+    format!("- {} ({severity}): {}\n", issue.location, issue.description)
 }

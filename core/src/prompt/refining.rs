@@ -19,7 +19,7 @@ use crate::{
     graph::Ix,
     id::UnixMillis,
     measure::granted,
-    state::{AtomStatus, IssueRecord, atom::AttentionCause},
+    state::{AtomStatus, atom::AttentionCause},
     world::World,
 };
 
@@ -50,7 +50,7 @@ fn task(world: &World) -> PromptSection {
          it can. You read, and change no file.\n\nChange as little as reaches the goal. Add a task: after all else, or \
          as one more choice of a group. Or change or take out a task that is marked `may be changed`: other words open it \
          again. What is solved stays; where a result contradicts another, mark it and add a task that mends it. Where \
-         something is unclear, ask, and say what to assume. Each change, taken or refused, uses one up: {left} are left."
+         something is unclear in a task that you add or change, ask beside it, and say what to assume. Each change, taken or refused, uses one up: {left} are left."
     ))
 }
 
@@ -154,13 +154,15 @@ fn marks(world: &World, x: Ix) -> String {
 
 /// The issues of the newest report.
 pub(super) fn issues(world: &World) -> PromptSection {
-    let line = |issue: &IssueRecord| {
-        let severity = issue.severity.word();
-        format!("- {} ({severity}): {}\n", issue.location, issue.description)
-    };
     let head = "Issues of the plan that were found: your change must not leave them";
-    PromptSection::new("issues", head, RULES_BYTES_MAX)
-        .with(world.state.run.issues().map(line).collect::<String>())
+    PromptSection::new("issues", head, RULES_BYTES_MAX).with(
+        world
+            .state
+            .run
+            .issues()
+            .map(assessed::issue)
+            .collect::<String>(),
+    )
 }
 
 /// The opinion of whoever assessed the pass.

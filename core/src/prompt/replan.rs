@@ -57,6 +57,11 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         let head = "What a judge of the pass says, as advice";
         text.push_str(&format!("\n{head}:\n{}", cut(&said, SAID_BYTES_MAX)));
     }
+    let across: String = world.state.run.issues().map(assessed::issue).collect();
+    if !across.is_empty() {
+        let head = "Issues that were found, as advice";
+        text.push_str(&format!("\n{head}:\n{}", cut(&across, SAID_BYTES_MAX)));
+    }
     let earlier = earlier(world, own);
     if !earlier.is_empty() {
         let head =

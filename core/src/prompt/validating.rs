@@ -68,6 +68,8 @@ fn plan(world: &World, atoms: &[AtomId]) -> PromptSection {
         "planned",
         "selected",
         "unjudged",
+        "attention",
+        "refined",
     ];
     for id in atoms {
         let Some(atom) = world.state.atom(id) else {
@@ -93,7 +95,7 @@ fn rules(issues: &[IssueRecord]) -> PromptSection {
 }
 
 pub(super) fn answer() -> PromptSection {
-    let form = r#"{"issues": [{"type": "…", "severity": "high|medium|low", "location": "the id of an atom of the plan", "description": "…", "proposed_repair": "…"}]}"#;
+    let form = r#"{"issues": [{"type": "…", "severity": "high|medium|low", "location": "the id of an atom, or `plan` for all of it", "description": "…", "proposed_repair": "…"}]}"#;
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else: {form}\n\nIt fits this JSON Schema: {}",
         doc::write_compact(&schema())

@@ -135,7 +135,7 @@ fn open(result: &FinalResultRecord) -> String {
     };
     let failed = |one: &FailedAtom| format!("- failed: {}: {}\n", one.atom, line(&one.reason));
     let open = result.open.iter().map(open);
-    open.chain(result.failed.iter().map(failed)).collect()
+    open.chain(result.still_failed().map(failed)).collect()
 }
 
 fn by_code(result: &FinalResultRecord) -> String {

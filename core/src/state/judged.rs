@@ -92,6 +92,8 @@ record! {
         always[program] issues: u32,
         /// Why the judging agent gave no answer
         filled[program] because: String,
+        /// The issues for which it was planned again
+        filled[program] found: Vec<IssueRecord>,
     }
 }
 

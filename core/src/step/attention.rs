@@ -13,6 +13,13 @@ use crate::{
 
 /// Marks atoms, solved or not.
 pub(super) fn mark(transaction: &mut Transaction, marks: Vec<(AtomId, AttentionMark)>) {
+    let is_task = |id: &AtomId| {
+        transaction
+            .state
+            .atom(id)
+            .is_some_and(|one| one.task().is_some())
+    };
+    let marks: Vec<_> = marks.into_iter().filter(|(id, _)| is_task(id)).collect();
     for (id, mark) in marks {
         let set = |task: &mut Task| task.attention = Some(mark.clone());
         if transaction.state.bindings.contains_key(&id) {

@@ -8,7 +8,7 @@ use super::transaction::Transaction;
 use crate::{
     id::AtomId,
     state::{
-        AtomStatus, Extra, JudgedBy, Task,
+        AtomStatus, Extra, JudgedBy, State, Task,
         atom::TaskQuestion,
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord},
@@ -32,8 +32,7 @@ pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> Final
     let held = verdicts.filter(|one| *one == Some(Verdict::Pass.word()));
     let held = held.count() as u64;
     let share = (held * 1_000).checked_div(of).unwrap_or(0);
-    let line = transaction.state.run.line.iter();
-    let used: Vec<AtomId> = line.map(|one| one.atom.clone()).collect();
+    let used = delivered(&transaction.state);
     FinalOutput {
         text: text(transaction, result, held, of),
         confidence: (of > 0).then(|| Thousandths(u32::try_from(share).unwrap_or(1_000))),
@@ -42,6 +41,19 @@ pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> Final
         by: Some(JudgedBy::Code),
         extra: Extra::default(),
     }
+}
+
+/// The atoms whose changes are in the delivered tree. An earlier tree of the same line has those up to its commit.
+fn delivered(state: &State) -> Vec<AtomId> {
+    let line: Vec<_> = state.run.line.iter().collect();
+    let known = match &state.run.delivered {
+        None => line.len(),
+        Some(commit) => {
+            let place = line.iter().position(|one| one.commit == *commit);
+            place.map_or(0, |place| place + 1)
+        }
+    };
+    line[..known].iter().map(|one| one.atom.clone()).collect()
 }
 
 /// One line: it is read by programs too, and some of them print it by a shell.
@@ -81,7 +93,7 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
             why.unwrap_or_default()
         )
     });
-    let failed = result.failed.iter();
+    let failed = result.still_failed();
     let failed = failed.map(|one| format!("{}: {}", one.atom, one.reason));
     let state = &transaction.state;
     let is_told = |id: &AtomId| {

@@ -113,11 +113,9 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let duration_ms = end.duration_ms;
     let read = match question::again_or(transaction, asked, end) {
         QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => answer.and_then(|node| {
-            validation::read(&node, |id| {
-                plan.atoms.iter().any(|atom| atom.as_str() == id)
-            })
-        }),
+        QuestionEnd::Ended(answer) => {
+            answer.and_then(|node| validation::read(&node, |id| plan.is_of_it(id)))
+        }
     };
     let judged = match read {
         Ok(found) => PlanReport {
@@ -171,6 +169,10 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         at: transaction.at().into(),
         issues: u32::try_from(judged.issues.len()).unwrap_or(u32::MAX),
         because: judged.because.clone(),
+        found: match again {
+            true => judged.issues.clone(),
+            false => Vec::new(),
+        },
         extra: Default::default(),
     };
     match plan.step {
@@ -198,6 +200,8 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         planning::refine(transaction, step);
     }
     transaction.rebuild();
+    // What it held back is started by the next step, also where this one has looked for work already.
+    transaction.session.has_more = true;
 }
 
 fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
@@ -213,7 +217,8 @@ fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
 
 /// Marks of the tasks that are tried with a heavy issue.
 fn marks(issues: &[IssueRecord]) -> Vec<(AtomId, AttentionMark)> {
-    let heavy = issues.iter().filter(|one| one.severity.is_heavy());
+    let heavy = issues.iter();
+    let heavy = heavy.filter(|one| one.severity.is_heavy() && one.rule.is_none());
     let mark = |issue: &IssueRecord| {
         let mark = AttentionMark {
             because: AttentionCause::Issues,

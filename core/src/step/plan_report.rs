@@ -9,7 +9,7 @@ use crate::{
     event::Event,
     id::{AgentName, AtomId, Digest},
     profile,
-    state::{Fragment, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role, ValidationRecord},
+    state::{Fragment, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, ValidationRecord},
 };
 
 /// Who looked at a plan, and what they found.
@@ -27,7 +27,8 @@ pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: 
     if level == JudgingLevel::Off {
         return;
     }
-    if level.asks() && transaction.session.agents.in_role(Role::Validate).is_some() {
+    // The gate opens at once, and says so, where no agent can be asked.
+    if level.asks() {
         fragment.unjudged = true;
         return;
     }
@@ -36,6 +37,7 @@ pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: 
         at: transaction.at().into(),
         issues: u32::try_from(issues).unwrap_or(u32::MAX),
         because: String::new(),
+        found: Vec::new(),
         extra: Default::default(),
     });
 }

@@ -17,6 +17,9 @@ use crate::{
     world::GateWait,
 };
 
+/// Keys of an atom that change nothing of it.
+const REMARKS: [&str; 3] = ["notes", "attention", "questions"];
+
 /// A question that is put into the state.
 pub(super) struct NewQuestion {
     pub(super) role: Role,
@@ -55,14 +58,21 @@ impl NewQuestion {
     }
 }
 
-/// The digest of a plan and of what was tried in it.
+/// The digest of a plan, and of what was tried and done in it. Remarks and marks are no part of it.
 pub(super) fn subject_of_plan(state: &State, graph: &Graph) -> Digest {
     let mut text = String::new();
     for x in graph.atoms() {
         let id = graph.id(x);
-        let atom = state.atom(id).map(|atom| doc::canonical(&atom.node()));
+        let atom = state.atom(id).map(|atom| {
+            let node = atom.node().filtered(|key, _| !REMARKS.contains(&key));
+            doc::canonical(&node)
+        });
         text.push_str(id.as_str());
         text.push_str(&atom.unwrap_or_default());
+        if let Some(binding) = state.bindings.get(id) {
+            text.push_str(&binding.at);
+            text.push_str(&binding.summary);
+        }
     }
     Digest::of(text.as_bytes())
 }

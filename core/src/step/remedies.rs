@@ -95,8 +95,10 @@ fn more_passes(transaction: &Transaction) -> Vec<String> {
     }
     let mut moves = vec!["descent edit".to_string()];
     if worth <= allocated {
-        let said = state.objective.constraints.profile.as_ref();
-        let Some(more) = said.and_then(|said| profile::worth_more(said, allocated)) else {
+        let said = state.objective.constraints.profile.clone();
+        let said = said.or_else(|| profile::inferred_text(state));
+        let more = said.and_then(|said| profile::worth_more(&said, allocated));
+        let Some(more) = more else {
             return moves;
         };
         sets.push_str(&format!(" --set profile={}", more.as_str()));

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     event::{ConsultEnd, Event},
+    graph::unjudged::WHOLE_PLAN,
     id::{AgentName, AtomId, Digest},
     profile,
     state::{Consult, ISSUES_MAX, JudgingLevel, ReviewRecord, Role},
@@ -61,7 +62,8 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         QuestionEnd::Again => return,
         QuestionEnd::Ended(answer) => answer,
     };
-    let is_known = |id: &str| transaction.state.atom(&AtomId::new(id)).is_some();
+    let is_known =
+        |id: &str| id == WHOLE_PLAN || transaction.state.atom(&AtomId::new(id)).is_some();
     let read = answer.and_then(|node| validation::read(&node, is_known));
     let unused = read.as_ref().err().cloned().unwrap_or_default();
     question::tell(transaction, asked, &unused, duration_ms);

@@ -18,7 +18,7 @@ use crate::{
     state::{
         Extra, FailureClass, FinalResult, Reason, RunStatus, State,
         final_result::{
-            DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
+            BASE_CASE, DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
             ResultVerdict, ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
@@ -356,7 +356,7 @@ fn failed_base_case(refuted: &RefutedEntry) -> FailedAtom {
         "it could not be decided with every step done"
     };
     FailedAtom {
-        atom: "base case".to_string(),
+        atom: BASE_CASE.to_string(),
         choices: Some(refuted.conflict.clone()),
         attempts: None,
         class: FailureClass::Logical,

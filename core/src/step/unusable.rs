@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
+    event::Clarity,
     id::Digest,
     state::{AtomStatus, Intent, Role, TryEnd},
     world::{QuickFailure, Unavailable},
@@ -33,8 +34,13 @@ pub(super) fn note(
     let (Role::Worker, Some(agent)) = (intent.role, &intent.agent) else {
         return;
     };
-    let is_quick =
-        failure.duration_ms < QUICK_MS && failure.changed.is_empty() && failure.usage.calls == 0;
+    let report = failure.report.as_ref();
+    // Whoever says that its task cannot be done has looked at it.
+    let is_blocked = report.is_some_and(|report| report.clarity == Clarity::Blocked);
+    let is_quick = failure.duration_ms < QUICK_MS
+        && failure.changed.is_empty()
+        && failure.usage.calls == 0
+        && !is_blocked;
     if !is_quick {
         return has_worked(transaction, intent);
     }

@@ -33,6 +33,17 @@ pub struct JudgedView {
     pub unplaced: u32,
     /// Repairs that were proposed for any plan and not made, the newest last.
     pub advisories: Vec<IssueView>,
+    /// Issues of plans that were planned again for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<ReplacedView>,
+}
+
+/// A step whose plan was found wrong, and planned again
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReplacedView {
+    pub atom: AtomId,
+    pub issues: Vec<IssueView>,
 }
 
 /// The newest opinion about a pass that came to its end
@@ -147,7 +158,7 @@ pub fn unworded(state: &State) -> Option<UnwordedView> {
 }
 
 /// Something that is wrong with a plan
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IssueView {
     /// The rule that tells it; absent of a judging agent's.
@@ -174,6 +185,7 @@ pub fn judged(state: &State) -> Option<JudgedView> {
         issues: report.issues.iter().map(view).collect(),
         unplaced: report.unplaced,
         advisories: advisories.map(view).collect(),
+        replaced: replaced(state),
     })
 }
 
@@ -186,7 +198,32 @@ pub(super) fn of_atom(world: &World, x: Ix) -> Vec<IssueView> {
     let of_its_plan = run.validation().filter(own).into_iter();
     let of_its_plan = of_its_plan.flat_map(|report| &report.issues);
     let own = run.issues().filter(|one| one.location == id.as_str());
-    of_its_plan.chain(own).map(view).collect()
+    let all = of_its_plan.chain(own).chain(found_before(&world.state, id));
+    let mut issues: Vec<IssueView> = Vec::new();
+    for issue in all.map(view) {
+        if !issues.contains(&issue) {
+            issues.push(issue);
+        }
+    }
+    issues
+}
+
+/// The issues for which a step was planned again.
+fn found_before<'s>(state: &'s State, step: &AtomId) -> impl Iterator<Item = &'s IssueRecord> {
+    let plan = state.atom(step).and_then(|atom| atom.plan());
+    let marks = plan.into_iter().flat_map(|plan| plan.fragments());
+    let marks = marks.filter_map(|fragment| fragment.judged.as_ref());
+    marks.flat_map(|mark| &mark.found)
+}
+
+/// The plans that were found wrong and planned again, each with its step.
+fn replaced(state: &State) -> Vec<ReplacedView> {
+    let found = |id: &AtomId| found_before(state, id).map(view).collect::<Vec<_>>();
+    let steps = state.atoms.keys().map(|id| ReplacedView {
+        atom: id.clone(),
+        issues: found(id),
+    });
+    steps.filter(|one| !one.issues.is_empty()).collect()
 }
 
 fn view(issue: &IssueRecord) -> IssueView {

@@ -23,6 +23,7 @@ pub struct AttentionView {
 pub struct UnclearView {
     pub atom: AtomId,
     pub question: String,
+    /// Empty once a person has said something to the task.
     pub assume: String,
     /// Whether the task waits for a person's answer.
     pub waits: bool,
@@ -46,14 +47,16 @@ pub(super) fn mark(id: &AtomId, atom: &Atom) -> Option<AttentionView> {
 /// All questions, in the order of the atoms.
 pub fn questions(state: &State) -> Vec<UnclearView> {
     let all = state.all_atoms().into_iter();
-    all.flat_map(|(id, atom)| of_atom(id, atom)).collect()
+    all.flat_map(|(id, atom)| of_atom(state, id, atom))
+        .collect()
 }
 
-pub(super) fn of_atom(id: &AtomId, atom: &Atom) -> Vec<UnclearView> {
+pub(super) fn of_atom(state: &State, id: &AtomId, atom: &Atom) -> Vec<UnclearView> {
     let Some(task) = atom.task() else {
         return Vec::new();
     };
-    let waits = task.status == AtomStatus::NeedsGuidance;
+    let is_open = !state.bindings.contains_key(id);
+    let waits = is_open && task.status == AtomStatus::NeedsGuidance;
     let view = |one: &crate::state::atom::TaskQuestion| UnclearView {
         atom: id.clone(),
         question: one.question.clone(),

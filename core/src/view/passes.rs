@@ -7,7 +7,7 @@ use crate::{
     id::AgentName,
     profile,
     state::{
-        JudgingLevel, State,
+        JudgingLevel, RunStatus, State,
         check::Thousandths,
         profile::{ConfidenceNeed, OutputBreadth, ProfileChange, ToolUsage},
     },
@@ -109,7 +109,7 @@ fn change(change: &ProfileChange) -> ProfileChangeView {
 /// None where only `max_replans` limits changes of the plan.
 pub fn passes(state: &State) -> Option<PassesView> {
     let count = profile::allocated(state)?;
-    let kept = profile::kept(state).filter(|_| state.run.status.is_active());
+    let kept = profile::kept(state).filter(|_| state.run.status != RunStatus::Aligned);
     Some(PassesView {
         begun: count.begun,
         allocated: kept.unwrap_or(count.allocated),

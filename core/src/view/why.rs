@@ -168,7 +168,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         planned: planned(world, x),
         issues: judged::of_atom(world, x),
         attention: marked::mark(id, atom),
-        questions: marked::of_atom(id, atom),
+        questions: marked::of_atom(&world.state, id, atom),
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())

@@ -194,7 +194,7 @@ fn of_plan(c: &Consulting) -> Option<PutQuestion> {
     let judged = unjudged::find(&c.world.graph, &c.world.state, &c.consult.subject)?;
     let fault = move |object: &str| {
         let node = validation::read_text(object);
-        let is_known = |id: &str| judged.atoms.iter().any(|atom| atom.as_str() == id);
+        let is_known = |id: &str| judged.is_of_it(id);
         let read = node.and_then(|node| validation::read(&node, is_known));
         read.err()
     };
@@ -213,7 +213,8 @@ fn of_phases(c: &Consulting) -> PutQuestion {
     let world = c.world.clone();
     let fault = move |object: &str| {
         let node = validation::read_text(object);
-        let is_known = |id: &str| world.state.atom(&AtomId::new(id)).is_some();
+        let is_known =
+            |id: &str| id == unjudged::WHOLE_PLAN || world.state.atom(&AtomId::new(id)).is_some();
         let read = node.and_then(|node| validation::read(&node, is_known));
         read.err()
     };

@@ -36,7 +36,7 @@ pub(super) fn answered(event: &Event) -> String {
             format!("{about}: no rating ({agent}{ms}): {because}")
         }
         None if because.is_empty() => format!("{about} ({agent}{ms})"),
-        None => format!("{about}: no answer ({agent}{ms}): {because}"),
+        None => format!("{about}: of no use ({agent}{ms}): {because}"),
     }
 }
 
@@ -150,6 +150,6 @@ pub(super) fn assessed(event: &Event) -> String {
     match converged {
         None => format!("not assessed by a model: {} ({codes})", line(because)),
         Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
-        Some(false) => format!("{agent} sees something missing ({codes}), advice"),
+        Some(false) => format!("{agent} finds that it did not converge ({codes}), advice"),
     }
 }

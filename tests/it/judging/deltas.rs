@@ -206,3 +206,46 @@ fn at_the_highest_level_nothing_of_a_change_starts_before_it_was_judged() {
         );
     }
 }
+
+#[test]
+fn a_question_that_was_answered_is_not_put_again_and_is_told_as_answered() {
+    let refined = half(json!({"on_stuck": "ask"}));
+    refined.answers("refine", &with_question("the right one"));
+    refined.world.run().expect(6);
+    let answer = ["guide", "the right one", "--for", "step-1"];
+    refined.world.descent(&answer).expect(0);
+    let status = refined.world.descent(&["status"]).expect(0);
+    status.shows("answered step-1: Which of the two?");
+}
+
+#[test]
+fn work_that_failed_is_not_added_once_more() {
+    let atoms = json!({
+        "way": {"kind": "any", "choices": ["left"]},
+        "left": described("go left", "exit 1"),
+    });
+    let refined = Refined::new(&["test -e done"], json!({"max_attempts": 1}), atoms);
+    let mut answer = add("again", described("go left", "exit 1"));
+    answer["actions"][0]["target"] = json!("way");
+    refined.answers("refine", &answer);
+    let ran = refined.world.run().expect(5);
+    assert!(ran.stdout.contains("failed"), "{}", ran.stdout);
+    let state = refined.world.state();
+    assert_eq!(
+        state["work_graph"]["atoms"]["way"]["choices"],
+        json!(["left"])
+    );
+}
+
+#[test]
+fn a_persons_word_on_a_marked_result_takes_the_mark_away() {
+    let refined = half(json!({}));
+    let mark = json!({"type": "step_mark_invalid", "target": "A", "reason": "it says 1, not 2"});
+    let mend = json!({"type": "step_add", "atoms": {"new": more()}});
+    refined.answers("refine", &actions(json!([mark, mend])));
+    refined.world.run().expect(0);
+    let forget = ["redirect", "-y", "--forget", "A"];
+    refined.world.descent(&forget).expect(0);
+    let atom = &refined.world.state()["work_graph"]["atoms"]["A"];
+    assert!(atom.get("attention").is_none(), "{atom}");
+}

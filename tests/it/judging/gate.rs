@@ -163,6 +163,23 @@ fn a_plan_that_is_found_wrong_is_planned_again_before_anything_of_it_is_tried() 
     ] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
+    // The plan after it is in force, and the reason why stays.
+    for command in [&["why", "N"][..], &["report"]] {
+        let told = judged.world.descent(command).expect(0);
+        told.shows("nobody needs this");
+    }
+}
+
+/// An issue of what is missing has its place at the step, or in the whole plan.
+#[test]
+fn an_issue_of_the_step_or_of_the_whole_plan_counts() {
+    for place in ["N", "plan"] {
+        let bad = fragment("tell a joke", "echo ha > joke");
+        let judged = Judged::new(&[bad, good()], json!({}));
+        judged.answers("validate.1", &issue("high", place));
+        let told = story(&judged.world.run().expect(0));
+        assert!(told.contains(&"planned_again N".to_owned()), "{told:?}");
+    }
 }
 
 #[test]
@@ -287,7 +304,11 @@ fn without_an_agent_or_at_the_level_of_rules_nobody_is_asked() {
     let judged = Judged::new(&[good()], json!({}));
     judged.world.write("descent.toml", "");
     judged.world.run().expect(0);
-    assert_eq!(judged.fragment()["judged"]["by"], "code");
+    let mark = judged.fragment()["judged"].clone();
+    assert_eq!(
+        (&mark["by"], &mark["because"]),
+        (&json!("nobody"), &json!("no agent is configured for it"))
+    );
     let judged = Judged::new(&[good()], json!({}));
     judged
         .world

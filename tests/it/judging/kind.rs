@@ -73,6 +73,7 @@ fn an_answer_that_cannot_be_used_gives_the_default_and_says_why() {
         wrong[key] = value;
         wrong.to_string()
     };
+    let kind = Kind::new();
     for (answer, why) in [
         ("a deep one".to_owned(), "no JSON object"),
         ("{}".to_owned(), "from 1 to 5"),
@@ -84,9 +85,11 @@ fn an_answer_that_cannot_be_used_gives_the_default_and_says_why() {
         ("@big".to_owned(), ""),
         ("@prompt".to_owned(), ""),
     ] {
-        let kind = Kind::new();
         kind.agent.says("profile", &answer);
-        let shown = kind.align(json!({})).expect(0);
+        let atoms = json!({"A": task("echo 1 > done")});
+        let file = kind.world.plan(&plan(&["test -e done"], json!({}), atoms));
+        let again = ["align", "--force", "-y", "-f", &file];
+        let shown = kind.world.descent(&again).expect(0);
         assert!(
             shown.stderr.contains("no answer of `k`"),
             "{}",

@@ -178,6 +178,9 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
     let one = |action: Value| json!({"actions": [action]}).to_string();
     let asking =
         |questions: Value| with(add("new", more()), json!({"questions": questions})).to_string();
+    // Each run that a person starts anew asks once more.
+    let mut left = 60;
+    let refined = half(json!({"max_transient": 0, "max_replans": left}));
     for (answer, words) in [
         (prose, "no JSON object"),
         ("{}".to_owned(), "`actions` is a list"),
@@ -257,7 +260,6 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
         ("@big".to_owned(), ""),
         ("@prompt".to_owned(), ""),
     ] {
-        let refined = half(json!({"max_transient": 0, "max_replans": 1}));
         refined.says("refine", &answer);
         let ran = refined.world.run();
         assert_eq!(ran.code, Some(5), "{answer}: {}", ran.stderr);
@@ -266,7 +268,8 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
         let state = refined.world.state();
         assert_eq!(state["work_graph"]["atoms"], json!({}), "{answer}");
         assert!(state["run"].get("consult").is_none());
-        assert_eq!(state["run"]["grant"]["left"], 0, "{answer}");
+        left -= 1;
+        assert_eq!(state["run"]["grant"]["left"], left, "{answer}");
         assert_eq!(processes_in(&refined.world.root()), Vec::<String>::new());
     }
 }
@@ -407,4 +410,22 @@ fn a_person_who_changes_the_plan_while_a_change_is_asked_for_makes_the_answer_vo
     let ran = running.wait().expect(0);
     assert_eq!(refined.asked(), 1);
     assert!(!ran.stderr.contains("replanned"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_result_by_a_person_while_a_change_is_asked_for_makes_the_answer_void() {
+    let atoms = json!({
+        "A": with(task("echo 1 > done"), json!({"description": "make the file"})),
+        "B": with(task("exit 1"), json!({"description": "fail", "depends_on": ["way"]})),
+        "way": {"kind": "any", "choices": ["left"]},
+        "left": task("echo 1 > left"),
+    });
+    let refined = Refined::new(&["test -e never"], json!({"max_attempts": 1}), atoms);
+    refined.says("refine.1", "@sleep 600");
+    refined.says("refine.2", "nothing comes to my mind");
+    let mut running = refined.world.start(&["run"]);
+    wait_for("the question", || refined.asked() == 1);
+    refined.world.descent(&["skip", "B"]).expect(0);
+    running.wait().expect(5);
+    assert_eq!(refined.asked(), 2);
 }

@@ -392,3 +392,18 @@ fn what_a_failed_attempt_reported_is_told_to_the_next_one() {
         .expect(0)
         .shows("left: ask the owner");
 }
+
+#[test]
+fn a_failed_task_that_a_person_skips_closes_no_choice_of_others() {
+    let world = World::new();
+    let atoms = json!({
+        "way": {"kind": "any", "choices": ["left", "right"]},
+        "left": task("echo 1 > left"),
+        "right": task("echo 1 > right"),
+        "failing": task("exit 1"),
+    });
+    world.align(&plan(&["test -e right"], json!({}), atoms));
+    world.run().expect(5);
+    world.descent(&["skip", "failing"]).expect(0);
+    world.run().expect(0);
+}

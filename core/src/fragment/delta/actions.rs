@@ -360,6 +360,7 @@ impl Actions {
             task.status = AtomStatus::Pending;
             task.refined += 1;
             task.questions.clear();
+            task.attention = None;
             if task.refined >= REFINEMENTS_MAX {
                 taken.marks.push((id.clone(), at_limit()));
             }
@@ -394,6 +395,9 @@ impl Actions {
             atom.origin = Some(origin.finish(&Extra::default()));
             if let Some(task) = atom.task_mut() {
                 task.refined = inherited;
+            }
+            if inherited >= REFINEMENTS_MAX {
+                taken.marks.push((id.clone(), at_limit()));
             }
             taken.atoms.insert(id.clone(), atom);
             let group = self.choice_of.get(proposed);

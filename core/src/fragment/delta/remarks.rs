@@ -121,6 +121,13 @@ pub(super) fn ask(
         }
         let task = taken.atoms.get_mut(id).and_then(Atom::task_mut);
         let Some(task) = task else { continue };
+        let mut known = task.questions.iter();
+        if known.any(|one| one.question == question.asked.question) {
+            let at = doc::pointer_push(&question.at, "question");
+            let message = format!("the same was asked about `{id}` already");
+            faults.push(fault("not-to-ask", &at, message, None));
+            continue;
+        }
         task.questions.push(question.asked);
         let old = task.questions.len().saturating_sub(QUESTIONS_MAX);
         task.questions.drain(..old);

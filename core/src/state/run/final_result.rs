@@ -283,3 +283,15 @@ impl FieldValue for FinalResult {
         self.node.clone()
     }
 }
+
+/// The name of the base case among what failed.
+pub const BASE_CASE: &str = "base case";
+
+impl FinalResultRecord {
+    /// What failed and is not over: a selection under which the base case did not hold is, once it holds.
+    pub fn still_failed(&self) -> impl Iterator<Item = &FailedAtom> {
+        let holds = self.result == Some(RunStatus::Completed);
+        let failed = self.failed.iter();
+        failed.filter(move |one| !(holds && one.atom == BASE_CASE))
+    }
+}

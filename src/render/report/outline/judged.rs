@@ -122,9 +122,17 @@ fn plan(report: &Report) -> Vec<Item> {
         let item = Item::at(0).text("not made, for ").code(&one.location);
         item.text(": ").text(&one.proposed_repair)
     });
+    let replaced = judged.replaced.iter().flat_map(|one| {
+        let head = Item::at(0)
+            .text("planned again for these, ")
+            .code(one.atom.as_str());
+        std::iter::once(head).chain(one.issues.iter().map(issue))
+    });
+    let replaced: Vec<Item> = replaced.collect();
     [head]
         .into_iter()
         .chain(judged.issues.iter().map(issue))
+        .chain(replaced)
         .chain(advice)
         .collect()
 }
@@ -143,10 +151,10 @@ fn marked(report: &Report) -> Vec<Item> {
         Item::at(0).text("attention: ").text(text)
     });
     let questions = report.questions.iter().map(|one| {
-        let head = if one.waits {
-            "asked about "
-        } else {
-            "assumed for "
+        let head = match (one.waits, one.assume.is_empty()) {
+            (true, _) => "asked about ",
+            (false, true) => "answered for ",
+            (false, false) => "assumed for ",
         };
         let item = Item::at(0).text(head).code(one.atom.as_str());
         item.text(": ")
