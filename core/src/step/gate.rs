@@ -200,7 +200,7 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         planning::refine(transaction, step);
     }
     transaction.rebuild();
-    // What it held back is started by the next step, also where this one has looked for work already.
+    // The next step starts the work that it held back, since this one may have looked for work already.
     transaction.session.has_more = true;
 }
 

@@ -288,7 +288,7 @@ impl FieldValue for FinalResult {
 pub const BASE_CASE: &str = "base case";
 
 impl FinalResultRecord {
-    /// What failed and is not over: a selection under which the base case did not hold is, once it holds.
+    /// Failures that are not over. A selection under which the base case did not hold is over once it holds.
     pub fn still_failed(&self) -> impl Iterator<Item = &FailedAtom> {
         let holds = self.result == Some(RunStatus::Completed);
         let failed = self.failed.iter();
