@@ -2,7 +2,7 @@
 
 use descent_core::{
     doc::{Member, Node},
-    state::{SideFile, side::LiesAt},
+    state::{SideFile, final_result::BASE_CASE, side::LiesAt},
     view::{self, VerdictView},
 };
 
@@ -80,7 +80,13 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         let mut open = items(result, "open").iter();
         open.any(|open| field(open, "atom") == field(failed, "atom"))
     };
-    for failed in items(result, "failed").iter().filter(|one| !is_open(one)) {
+    // A verdict of before, under no choice, says nothing of a base case that holds now.
+    let is_over = |failed: &&Node| {
+        let is_bare = pairs(failed.get("choices")).is_empty();
+        field(result, "result") == "completed" && field(failed, "atom") == BASE_CASE && is_bare
+    };
+    let failed = items(result, "failed").iter();
+    for failed in failed.filter(|one| !is_open(one) && !is_over(one)) {
         let choices = pairs(failed.get("choices"));
         let with = if choices.is_empty() {
             String::new()

@@ -26,6 +26,8 @@ use crate::{
 const TASK_BYTES_MAX: usize = 4 << 10;
 const PLAN_BYTES_MAX: usize = 28 << 10;
 const FAILED_BYTES_MAX: usize = 8 << 10;
+/// Bytes of what a failure printed.
+const OUTPUT_BYTES_MAX: usize = 1_000;
 const RULES_BYTES_MAX: usize = 4 << 10;
 const SAID_BYTES_MAX: usize = 4 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 10;
@@ -58,7 +60,7 @@ fn task(world: &World) -> PromptSection {
 pub(super) fn failed(world: &World) -> PromptSection {
     let section = PromptSection::new("failed", "What failed", FAILED_BYTES_MAX);
     let blocked = blocked(world) + &contradicted(world);
-    let failed = replan::what_failed(world);
+    let failed = replan::what_failed(world, OUTPUT_BYTES_MAX);
     let earlier = replan::every_change(world);
     let mut text = failed + &blocked;
     if !earlier.is_empty() {

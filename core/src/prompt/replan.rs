@@ -27,7 +27,9 @@ pub(super) const BYTES_MAX: usize = 2 << 10;
 const REASON_BYTES_MAX: usize = 160;
 const REFUTED_BYTES_MAX: usize = 600;
 const TITLE_BYTES_MAX: usize = 80;
-/// Bytes of the output of a failure.
+/// Bytes of an output that its reason tells in a line.
+const LINE_BYTES: usize = 80;
+/// Bytes of the output of a failure, where there is little room.
 const OUTPUT_BYTES_MAX: usize = 200;
 /// Failures, and earlier changes, that are told at most.
 const LINES_MAX: usize = 12;
@@ -48,7 +50,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         text.push_str(&format!("Your plan takes the place of {own} ({was}). "));
         text.push_str("An atom after all of yours keeps its checks, if it had any.\n");
     }
-    let failed = what_failed(world);
+    let failed = what_failed(world, OUTPUT_BYTES_MAX);
     if !failed.is_empty() {
         text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
     }
@@ -75,13 +77,32 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     section.with(text)
 }
 
-/// The base case with every step done, and each task that failed for good, with their reasons.
-pub(super) fn what_failed(world: &World) -> String {
-    refuted(world) + &failures(world)
+/// The base case with every step done, and each task that failed for good, with their reasons, and as much of what each
+/// printed.
+pub(super) fn what_failed(world: &World, output_bytes: usize) -> String {
+    refuted(world) + &printed(world, output_bytes) + &failures(world, output_bytes)
+}
+
+/// The end of what the checks printed that did not hold, where a line does not tell it all.
+fn printed(world: &World, output_bytes: usize) -> String {
+    let newest = world.state.refutations().next();
+    let evidence = newest.into_iter().flat_map(|(_, one)| &one.evidence);
+    let against = evidence.filter(|one| one.speaks_against() && one.output.len() > LINE_BYTES);
+    let told = against.map(|one| {
+        let check = in_a_line(one.check.as_deref().unwrap_or("a check"), TITLE_BYTES_MAX);
+        format!(
+            "- {check} printed:\n{}",
+            last_lines(&one.output, output_bytes)
+        )
+    });
+    match output_bytes > OUTPUT_BYTES_MAX {
+        true => told.take(LINES_MAX).collect(),
+        false => String::new(),
+    }
 }
 
 /// The newest reason of each task that failed for good.
-fn failures(world: &World) -> String {
+fn failures(world: &World, output_bytes: usize) -> String {
     let (mut text, mut told) = (String::new(), BTreeSet::new());
     for (_, failure) in world.state.failures() {
         let id = &failure.atom;
@@ -98,7 +119,7 @@ fn failures(world: &World) -> String {
         let reason = in_a_line(&failure.reason, REASON_BYTES_MAX);
         let title = in_a_line(title(world, id), TITLE_BYTES_MAX);
         text.push_str(&format!("- {id} ({title}): {reason}\n"));
-        text.push_str(&last_lines(&failure.output, OUTPUT_BYTES_MAX));
+        text.push_str(&last_lines(&failure.output, output_bytes));
     }
     text
 }

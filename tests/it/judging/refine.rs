@@ -429,3 +429,15 @@ fn a_result_by_a_person_while_a_change_is_asked_for_makes_the_answer_void() {
     running.wait().expect(5);
     assert_eq!(refined.asked(), 2);
 }
+
+/// The line that tells most is seldom among the last three.
+#[test]
+fn a_refiner_is_told_what_a_check_printed() {
+    let loud = "printf 'the sum of 1 and 2 is 4\\n1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\n13\\n14\\n15\\n16\\n17\\n18\\n19\\n20\\n21\\n22\\n23\\n24\\n25\\n26\\n27\\n28\\n29\\n'; exit 1";
+    let atoms = json!({"A": with(task("echo 1 > done"), json!({"description": "make it"}))});
+    let refined = Refined::new(&[loud], json!({}), atoms);
+    refined.says("refine", "nothing comes to my mind");
+    refined.world.run().expect(5);
+    let prompt = refined.prompt(1);
+    assert!(prompt.contains("    the sum of 1 and 2 is 4"), "{prompt}");
+}
