@@ -145,7 +145,7 @@ impl Draft<'_> {
         if said.is_empty() {
             return;
         }
-        for (_, ids) in &said {
+        for ids in said.values() {
             ids.iter().for_each(|id| self.take_mark(id));
         }
         // An older program would not heed the words.
