@@ -382,11 +382,11 @@ pub fn changes_of(bound: &BoundView) -> String {
 
 /// The attempts of a view, with those that changes of the plan may add.
 pub fn most_of(bound: &BoundView) -> String {
-    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound) + &kept_of(bound)
+    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound)
 }
 
 /// The parts of limits that are kept for the final answer; empty without any.
-fn kept_of(bound: &BoundView) -> String {
+pub fn kept_of(bound: &BoundView) -> String {
     let kept = [
         (bound.kept.model_calls, "model call"),
         (bound.kept.tokens, "token"),

@@ -6,7 +6,7 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use crate::{
-    doc::Node,
+    doc::{self, Node},
     id::AtomId,
     state::{
         AssessmentCode, Complexity, CriterionScore,
@@ -137,20 +137,12 @@ fn list(answer: &Node, key: &str) -> Result<Vec<String>, String> {
     if list.len() > LIST_MAX {
         return Err(fault());
     }
-    let texts = list.iter().map(|one| one.as_str().map(short));
+    let texts = list.iter().map(|one| {
+        one.as_str()
+            .map(|text| doc::one_line(text, WORDS_CHARS_MAX))
+    });
     let texts: Option<Vec<String>> = texts.collect();
     texts.ok_or_else(fault)
-}
-
-fn short(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words
-        .join(" ")
-        .chars()
-        .take(WORDS_CHARS_MAX)
-        .collect::<String>()
-        .trim()
-        .to_owned()
 }
 
 /// The facts about a pass that code sees.

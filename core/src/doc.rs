@@ -268,6 +268,13 @@ impl Node {
     }
 }
 
+/// The words of a text in one line, cut after so many characters.
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(chars_max).collect();
+    String::from(line.trim_end())
+}
+
 /// The pointer one token deeper (RFC 6901).
 pub fn pointer_push(base: &str, token: &str) -> String {
     let mut pointer = String::with_capacity(base.len() + 1 + token.len());

@@ -75,8 +75,7 @@ pub fn read(check: &Check, answer: &Node) -> Result<RatedLeaf, String> {
     };
     let because = answer.get("because").and_then(Node::as_str);
     let because = because.ok_or("`because` is missing: say in a text why")?;
-    let lines: Vec<&str> = because.split_whitespace().collect();
-    let because = lines.join(" ").chars().take(BECAUSE_CHARS_MAX).collect();
+    let because = doc::one_line(because, BECAUSE_CHARS_MAX);
     Ok(RatedLeaf { score, because })
 }
 

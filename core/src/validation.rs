@@ -88,8 +88,10 @@ fn issue(node: &Node) -> Result<IssueRecord, String> {
         kind: word(needed("type")?, &IssueType::WORDS)?,
         severity: word(needed("severity")?, &Severity::WORDS)?,
         location: needed("location")?.to_string(),
-        description: short(needed("description")?),
-        proposed_repair: text("proposed_repair").map(short).unwrap_or_default(),
+        description: doc::one_line(needed("description")?, WORDS_CHARS_MAX),
+        proposed_repair: text("proposed_repair")
+            .map(|text| doc::one_line(text, WORDS_CHARS_MAX))
+            .unwrap_or_default(),
         extra: Default::default(),
     })
 }
@@ -100,11 +102,6 @@ fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         format!("`{text}` is none of {}", words.join(", "))
     })
-}
-
-fn short(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(WORDS_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -60,6 +60,10 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let id = AtomId::new(asked.as_str());
     let around = surroundings(&store, &world.state);
     let Some(why) = view::why::why(&world, &id, &around) else {
+        if let Some(by) = view::why::taken_out_by(&world.state, &id) {
+            let message = format!("`{asked}` is no more in the plan: {by} took it out");
+            return Err(Failure::usage(message, "descent log tells when, and why"));
+        }
         let ids = world.state.all_atoms();
         let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
         let mut known: Vec<_> = ids.keys().collect();

@@ -60,7 +60,7 @@ fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
     })
 }
 
-/// The tasks of the newest change: no other is made before they were looked at.
+/// The tasks of changes: those of a choice that is not in force may be of an earlier one.
 fn change(graph: &Graph) -> Option<UnjudgedPlan> {
     let tasks = graph.tasks().filter(|x| graph.vertex(*x).is_unjudged);
     let mut text = String::new();

@@ -6,7 +6,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::TaskProfile;
 use crate::{
-    doc::Node,
+    doc::{self, Node},
     state::{
         check::Thousandths,
         profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
@@ -60,7 +60,7 @@ pub fn read(answer: &Node) -> Result<InferredProfile, String> {
             output_breadth: word(answer, KEYS[3], &OutputBreadth::WORDS)?,
             confidence_requirement: word(answer, KEYS[4], &ConfidenceNeed::WORDS)?,
         },
-        reasons: short(reasons.unwrap_or_default()),
+        reasons: doc::one_line(reasons.unwrap_or_default(), REASON_CHARS_MAX),
     })
 }
 
@@ -71,11 +71,6 @@ fn word<T: Copy>(answer: &Node, key: &str, words: &[(&str, T)]) -> Result<T, Str
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         format!("`{key}` is one of {}", words.join(", "))
     })
-}
-
-fn short(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(REASON_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

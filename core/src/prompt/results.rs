@@ -98,9 +98,12 @@ fn by_name_only(ids: Vec<String>) -> String {
     if ids.is_empty() {
         return String::new();
     }
-    let count = ids.len();
+    let count = match ids.len() {
+        1 => "1 result".to_string(),
+        count => format!("{count} results"),
+    };
     let names = cut(&names(ids.into_iter(), NAMES_MAX), NAMES_BYTES_MAX);
-    format!("- by name only: {names} ({count} results)\n")
+    format!("- by name only: {names} ({count})\n")
 }
 
 fn told(id: &AtomId, binding: &Binding) -> String {

@@ -9,12 +9,12 @@ use alloc::{
 };
 
 use super::{
-    question::{self, NewQuestion, QuestionEnd},
+    question::{self, AskOutcome, UNPAID},
     transaction::Transaction,
-    usage,
 };
 use crate::{
     assessment::{self, AssessmentAnswer, PassFacts},
+    doc::Node,
     event::{ConsultEnd, Event},
     id::{AgentName, AtomId, Digest},
     profile,
@@ -29,19 +29,15 @@ pub(super) fn is_awaited(transaction: &mut Transaction, subject: &Digest) -> boo
     if !profile::judging(state).asks() || is_known(transaction, subject) {
         return false;
     }
-    let Some(agent) = transaction.session.agents.in_role(Role::Assess).cloned() else {
-        return false;
-    };
-    if usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Assess, &agent).is_some()
-    {
-        let why = "what is left of the budget does not suffice".to_string();
-        take(transaction, subject.clone(), agent, Err(why));
-        return false;
+    match question::ask_about_plan(transaction, Role::Assess, subject) {
+        AskOutcome::Awaited => return true,
+        AskOutcome::Nobody => {}
+        AskOutcome::Unpaid(agent) => {
+            let why = Err(UNPAID.to_string());
+            take(transaction, subject.clone(), agent, why);
+        }
     }
-    let new = NewQuestion::of_plan(transaction, Role::Assess, agent, subject.clone());
-    question::put_or_wait(transaction, new);
-    true
+    false
 }
 
 fn is_known(transaction: &Transaction, subject: &Digest) -> bool {
@@ -52,8 +48,7 @@ fn is_known(transaction: &Transaction, subject: &Digest) -> bool {
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    asked.subject == subject && profile::judging(&transaction.state).asks()
+    question::is_about_plan(transaction, asked) && profile::judging(&transaction.state).asks()
 }
 
 /// Takes the answer about the pass as it ended; that about any other is void.
@@ -61,24 +56,15 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if !is_asked(transaction, asked) {
         return;
     }
-    let duration_ms = end.duration_ms;
-    let answer = match question::again_or(transaction, asked, end) {
-        QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => answer,
-    };
-    let is_known = |id: &str| transaction.state.atom(&AtomId::new(id)).is_some();
-    let read = {
+    let read = |transaction: &Transaction, node: &Node| {
+        let is_known = |id: &str| transaction.state.atom(&AtomId::new(id)).is_some();
         let criteria = &transaction.state.objective.constraints.convergence;
-        answer.and_then(|node| assessment::read(&node, criteria, is_known))
+        assessment::read(node, criteria, is_known)
     };
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    question::tell(transaction, asked, &unused, duration_ms);
-    take(
-        transaction,
-        asked.subject.clone(),
-        asked.agent.clone(),
-        read,
-    );
+    if let Some(read) = question::heard(transaction, asked, end, read) {
+        let (subject, agent) = (asked.subject.clone(), asked.agent.clone());
+        take(transaction, subject, agent, read);
+    }
 }
 
 fn facts(transaction: &Transaction) -> PassFacts {

@@ -12,11 +12,12 @@ use super::{
     attention,
     plan_report::{PlanReport, announce, report},
     planning,
-    question::{self, NewQuestion, QuestionEnd},
+    question::{self, NewQuestion, UNPAID},
     transaction::Transaction,
     usage,
 };
 use crate::{
+    doc::Node,
     event::ConsultEnd,
     graph::unjudged::{self, UnjudgedPlan},
     id::AtomId,
@@ -85,14 +86,8 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
         return open(transaction, plan, nobody("no agent is configured for it"));
     };
-    if usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Validate, &agent).is_some()
-    {
-        return open(
-            transaction,
-            plan,
-            nobody("what is left of the budget does not suffice"),
-        );
+    if !usage::can_pay(transaction, Role::Validate, &agent) {
+        return open(transaction, plan, nobody(UNPAID));
     }
     let about = question::about_plan(transaction, &plan.atom);
     let subject = plan.subject.clone();
@@ -110,12 +105,9 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(plan) = asked_about(transaction, asked) else {
         return;
     };
-    let duration_ms = end.duration_ms;
-    let read = match question::again_or(transaction, asked, end) {
-        QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => {
-            answer.and_then(|node| validation::read(&node, |id| plan.is_of_it(id)))
-        }
+    let read = |_: &Transaction, node: &Node| validation::read(node, |id| plan.is_of_it(id));
+    let Some(read) = question::heard(transaction, asked, end, read) else {
+        return;
     };
     let judged = match read {
         Ok(found) => PlanReport {
@@ -130,11 +122,6 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
             ..nobody(&why)
         },
     };
-    let said = match judged.by {
-        JudgedBy::Nobody => judged.because.clone(),
-        JudgedBy::Code | JudgedBy::Model => String::new(),
-    };
-    question::tell(transaction, asked, &said, duration_ms);
     open(transaction, &plan, judged);
 }
 

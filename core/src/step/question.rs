@@ -7,7 +7,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::{attempt_start::title_of, backoff::backoff_ms, transaction::Transaction};
+use super::{attempt_start::title_of, backoff::backoff_ms, transaction::Transaction, usage};
 use crate::{
     doc::{self, Node},
     event::{ConsultAnswer, ConsultEnd, Event},
@@ -17,6 +17,8 @@ use crate::{
     world::GateWait,
 };
 
+/// The reason why an agent that costs too much is not asked.
+pub(super) const UNPAID: &str = "what is left of the budget does not suffice";
 /// Keys of an atom that change nothing of it.
 const REMARKS: [&str; 3] = ["notes", "attention", "questions"];
 
@@ -89,20 +91,46 @@ pub(super) fn put_or_wait(transaction: &mut Transaction, new: NewQuestion) {
     put(transaction, NewQuestion { n, ..new });
 }
 
-/// The way in which a question came to its end.
-pub(super) enum QuestionEnd {
-    /// Nobody answered, and it is asked again later.
-    Again,
-    /// An answer, or why there is none.
-    Ended(Result<Node, String>),
+/// The outcome of putting a question about the whole plan.
+pub(super) enum AskOutcome {
+    Awaited,
+    /// No agent is configured for it.
+    Nobody,
+    /// This agent costs more than is left of the budget.
+    Unpaid(AgentName),
 }
 
-/// Has a silent agent asked again, as long as that is allowed.
-pub(super) fn again_or(
+/// Puts a question about the whole plan, or waits for its agent.
+pub(super) fn ask_about_plan(
+    transaction: &mut Transaction,
+    role: Role,
+    subject: &Digest,
+) -> AskOutcome {
+    let Some(agent) = transaction.session.agents.in_role(role).cloned() else {
+        return AskOutcome::Nobody;
+    };
+    if !usage::can_pay(transaction, role, &agent) {
+        return AskOutcome::Unpaid(agent);
+    }
+    let new = NewQuestion::of_plan(transaction, role, agent, subject.clone());
+    put_or_wait(transaction, new);
+    AskOutcome::Awaited
+}
+
+/// Whether a question is about the plan as it stands.
+pub(super) fn is_about_plan(transaction: &Transaction, asked: &Consult) -> bool {
+    asked.subject == subject_of_plan(&transaction.state, &transaction.graph)
+}
+
+/// The answer, read, or why there is none; it is told that the question came to its end. None where a silent agent is
+/// asked again later, as long as that is allowed.
+pub(super) fn heard<T>(
     transaction: &mut Transaction,
     asked: &Consult,
     end: ConsultEnd,
-) -> QuestionEnd {
+    read: impl FnOnce(&Transaction, &Node) -> Result<T, String>,
+) -> Option<Result<T, String>> {
+    let duration_ms = end.duration_ms;
     if let ConsultAnswer::Silent(why) = &end.answer
         && asked.n <= transaction.state.objective.constraints.max_transient()
     {
@@ -113,11 +141,14 @@ pub(super) fn again_or(
             asked: asked.n,
             again_at_ms,
         });
-        tell(transaction, asked, why, end.duration_ms);
-        return QuestionEnd::Again;
+        tell(transaction, asked, why, duration_ms);
+        return None;
     }
     transaction.session.gate = None;
-    QuestionEnd::Ended(once(end.answer))
+    let read = once(end.answer).and_then(|node| read(transaction, &node));
+    let unused = read.as_ref().err().cloned().unwrap_or_default();
+    tell(transaction, asked, &unused, duration_ms);
+    Some(read)
 }
 
 /// The answer to a question that is asked once, or why there is none.

@@ -11,10 +11,9 @@ use alloc::{
 
 use super::{
     backtrack::{self, BlockCause},
-    question::{self, NewQuestion, QuestionEnd},
+    question::{self, AskOutcome},
     replan,
     transaction::Transaction,
-    usage,
 };
 use crate::{
     doc::Node,
@@ -39,29 +38,21 @@ pub(super) fn is_awaited(
     subject: &Digest,
 ) -> bool {
     let state = &transaction.state;
-    let agent = transaction.session.agents.in_role(Role::Refine);
-    let Some(agent) = agent.filter(|_| profile::judging(state) != JudgingLevel::Off) else {
-        return false;
-    };
-    let agent = agent.clone();
     let known = state.run.judging.as_ref();
     let known = known.and_then(|judging| judging.refinement.as_ref());
     let is_answered = known.is_some_and(|known| known.subject == *subject);
-    if is_answered
-        || !replan::may_refine(transaction, blocked)
-        || usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Refine, &agent).is_some()
-    {
-        return false;
-    }
-    let new = NewQuestion::of_plan(transaction, Role::Refine, agent, subject.clone());
-    question::put_or_wait(transaction, new);
-    true
+    profile::judging(state) != JudgingLevel::Off
+        && !is_answered
+        && replan::may_refine(transaction, blocked)
+        && matches!(
+            question::ask_about_plan(transaction, Role::Refine, subject),
+            AskOutcome::Awaited
+        )
 }
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    asked.subject == question::subject_of_plan(&transaction.state, &transaction.graph)
+    question::is_about_plan(transaction, asked)
         && profile::judging(&transaction.state) != JudgingLevel::Off
 }
 
@@ -71,15 +62,13 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     else {
         return;
     };
-    let (duration_ms, facts) = (end.duration_ms, end.facts.clone());
-    let shell_faults = end.shell_faults.clone();
-    let read = match question::again_or(transaction, asked, end) {
-        QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => {
-            answer.and_then(|node| read(transaction, asked, &node, &facts, &shell_faults))
-        }
+    let (facts, shell_faults) = (end.facts.clone(), end.shell_faults.clone());
+    let read = |transaction: &Transaction, node: &Node| {
+        read(transaction, asked, node, &facts, &shell_faults)
     };
-    take(transaction, asked, &blocked, read, duration_ms);
+    if let Some(read) = question::heard(transaction, asked, end, read) {
+        take(transaction, asked, &blocked, read);
+    }
 }
 
 fn read(
@@ -118,11 +107,8 @@ fn take(
     asked: &Consult,
     blocked: &BlockCause,
     read: Result<AcceptedDelta, String>,
-    duration_ms: u64,
 ) {
     let digest = read.as_ref().ok().map(|delta| delta.digest.clone());
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    question::tell(transaction, asked, &unused, duration_ms);
     let taken = replan::refine(transaction, &asked.agent, blocked, read);
     let record = RefinementRecord {
         subject: asked.subject.clone(),

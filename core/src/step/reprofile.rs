@@ -10,11 +10,11 @@ use alloc::{
 
 use super::{
     assess,
-    question::{self, NewQuestion, QuestionEnd},
+    question::{self, AskOutcome},
     transaction::Transaction,
-    usage,
 };
 use crate::{
+    doc::Node,
     event::{ConsultEnd, Event},
     id::Digest,
     profile::{self, inferred, inferred::InferredProfile},
@@ -29,20 +29,11 @@ const DIFFERENCE_PERCENT: u32 = 30;
 
 /// At a dead end: puts the question, unless it was answered. True while its answer is awaited.
 pub(super) fn is_awaited(transaction: &mut Transaction, subject: &Digest) -> bool {
-    if !is_due(transaction, subject) {
-        return false;
-    }
-    let Some(agent) = transaction.session.agents.in_role(Role::Profile).cloned() else {
-        return false;
-    };
-    if usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Profile, &agent).is_some()
-    {
-        return false;
-    }
-    let new = NewQuestion::of_plan(transaction, Role::Profile, agent, subject.clone());
-    question::put_or_wait(transaction, new);
-    true
+    is_due(transaction, subject)
+        && matches!(
+            question::ask_about_plan(transaction, Role::Profile, subject),
+            AskOutcome::Awaited
+        )
 }
 
 /// The pass did not converge, its plan has open issues, and a task could not be done as it was said.
@@ -71,8 +62,7 @@ fn known(transaction: &Transaction) -> Option<&ProfileRecord> {
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    asked.subject == subject && is_due(transaction, &subject)
+    question::is_about_plan(transaction, asked) && is_due(transaction, &asked.subject)
 }
 
 /// Takes the answer about the pass as it ended; that about any other is void.
@@ -80,14 +70,10 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if !is_asked(transaction, asked) {
         return;
     }
-    let duration_ms = end.duration_ms;
-    let read = match question::again_or(transaction, asked, end) {
-        QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => answer.and_then(|node| inferred::read(&node)),
-    };
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    question::tell(transaction, asked, &unused, duration_ms);
-    take(transaction, asked, read.ok());
+    let read = |_: &Transaction, node: &Node| inferred::read(node);
+    if let Some(read) = question::heard(transaction, asked, end, read) {
+        take(transaction, asked, read.ok());
+    }
 }
 
 fn take(transaction: &mut Transaction, asked: &Consult, said: Option<InferredProfile>) {

@@ -6,11 +6,11 @@
 use alloc::string::{String, ToString};
 
 use super::{
-    question::{self, NewQuestion, QuestionEnd},
+    question::{self, AskOutcome, UNPAID},
     transaction::Transaction,
-    usage,
 };
 use crate::{
+    doc::Node,
     event::{ConsultEnd, Event},
     graph::unjudged::WHOLE_PLAN,
     id::{AgentName, AtomId, Digest},
@@ -24,19 +24,15 @@ pub(super) fn is_awaited(transaction: &mut Transaction, subject: &Digest) -> boo
     if !is_due(transaction, subject) {
         return false;
     }
-    let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
-        return false;
-    };
-    if usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Validate, &agent).is_some()
-    {
-        let why = "what is left of the budget does not suffice".to_string();
-        take(transaction, subject.clone(), agent, Err(why));
-        return false;
+    match question::ask_about_plan(transaction, Role::Validate, subject) {
+        AskOutcome::Awaited => return true,
+        AskOutcome::Nobody => {}
+        AskOutcome::Unpaid(agent) => {
+            let why = Err(UNPAID.to_string());
+            take(transaction, subject.clone(), agent, why);
+        }
     }
-    let new = NewQuestion::of_plan(transaction, Role::Validate, agent, subject.clone());
-    question::put_or_wait(transaction, new);
-    true
+    false
 }
 
 fn is_due(transaction: &Transaction, subject: &Digest) -> bool {
@@ -48,8 +44,7 @@ fn is_due(transaction: &Transaction, subject: &Digest) -> bool {
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    asked.subject == subject && is_due(transaction, &subject)
+    question::is_about_plan(transaction, asked) && is_due(transaction, &asked.subject)
 }
 
 /// Takes the answer about the pass as it ended; that about any other is void.
@@ -57,18 +52,15 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if !is_asked(transaction, asked) {
         return;
     }
-    let duration_ms = end.duration_ms;
-    let answer = match question::again_or(transaction, asked, end) {
-        QuestionEnd::Again => return,
-        QuestionEnd::Ended(answer) => answer,
+    let read = |transaction: &Transaction, node: &Node| {
+        let state = &transaction.state;
+        let is_known = |id: &str| id == WHOLE_PLAN || state.atom(&AtomId::new(id)).is_some();
+        validation::read(node, is_known)
     };
-    let is_known =
-        |id: &str| id == WHOLE_PLAN || transaction.state.atom(&AtomId::new(id)).is_some();
-    let read = answer.and_then(|node| validation::read(&node, is_known));
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    question::tell(transaction, asked, &unused, duration_ms);
-    let agent = asked.agent.clone();
-    take(transaction, asked.subject.clone(), agent, read);
+    if let Some(read) = question::heard(transaction, asked, end, read) {
+        let (subject, agent) = (asked.subject.clone(), asked.agent.clone());
+        take(transaction, subject, agent, read);
+    }
 }
 
 /// Keeps what was found, or that nobody looked.

@@ -111,6 +111,11 @@ pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool
     }
 }
 
+/// Whether a question to this agent fits what is left of the budget.
+pub(super) fn can_pay(transaction: &Transaction, role: Role, agent: &AgentName) -> bool {
+    !is_unlimited(transaction, agent) && lacking_for(transaction, role, agent).is_none()
+}
+
 /// The role of an attempt, and its agent; none where an action does it.
 pub(super) fn agent_of(transaction: &Transaction, atom: &AtomId) -> (Role, Option<AgentName>) {
     let role = match transaction.plan_of(atom) {

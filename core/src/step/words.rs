@@ -52,8 +52,7 @@ pub(super) fn ask(transaction: &mut Transaction) {
         return;
     };
     if known_subject(transaction) == Some(&subject)
-        || usage::is_unlimited(transaction, &agent)
-        || usage::lacking_for(transaction, Role::Answer, &agent).is_some()
+        || !usage::can_pay(transaction, Role::Answer, &agent)
     {
         return;
     }

@@ -33,7 +33,7 @@ use crate::{
     event::Event,
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId, Digest},
-    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, Task, TryEnd},
+    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd},
     world::World,
 };
 
@@ -200,6 +200,15 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
     (!reasons.trim().is_empty()).then(|| PlannedView {
         step: graph.id(step).clone(),
         reasons: reasons.to_owned(),
+    })
+}
+
+/// The refiner whose change took an atom out, if one did.
+pub fn taken_out_by<'s>(state: &'s State, id: &AtomId) -> Option<&'s AgentName> {
+    let mut newest_first = state.trail.iter().rev();
+    newest_first.find_map(|entry| match &entry.kind {
+        EntryKind::Replan(change) if change.removed.contains(id) => change.by.as_ref(),
+        _ => None,
     })
 }
 

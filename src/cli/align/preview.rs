@@ -264,13 +264,14 @@ fn limits(world: &World, config: &Config) -> String {
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.time_budget.as_ref();
     format!(
-        "at most {}, then it ends; {} an attempt; {}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        "at most {}, then it ends; {} an attempt; {}{}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
         render::most_of(&bound),
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!(
             "{} in all",
             length.as_str()
         )),
+        render::kept_of(&bound),
         constraints.max_transient(),
         constraints.max_repairs(),
         constraints.max_interruptions()

@@ -54,6 +54,8 @@ fn a_task_of_a_planner_that_cannot_be_done_is_taken_out() {
     assert_eq!(state["work_graph"]["atoms"]["N"]["parts"], json!(["N-1"]));
     assert!(state["work_graph"]["atoms"].get("N-2").is_none());
     refined.world.descent(&["validate"]).expect(0);
+    let gone = refined.world.descent(&["why", "N-2"]).expect(2);
+    assert!(gone.stderr.contains("r took it out"), "{}", gone.stderr);
     let log = refined.world.descent(&["log"]).expect(0);
     log.shows("r changes the plan (step-1, without N-2; 9 changes left)");
 }

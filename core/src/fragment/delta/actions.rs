@@ -420,8 +420,7 @@ impl Actions {
 
     pub(super) fn reasoning(&self, answer: &Node) -> String {
         let said = answer.get("reasoning").and_then(Node::as_str);
-        let words: Vec<&str> = said.unwrap_or_default().split_whitespace().collect();
-        words.join(" ").chars().take(REASON_CHARS_MAX).collect()
+        doc::one_line(said.unwrap_or_default(), REASON_CHARS_MAX)
     }
 }
 

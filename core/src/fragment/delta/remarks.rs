@@ -45,7 +45,7 @@ pub(super) fn contradicted(
     let reason = action.get("reason").and_then(Node::as_str);
     let mark = AttentionMark {
         because: AttentionCause::Contradicted,
-        text: short(reason.unwrap_or_default()),
+        text: doc::one_line(reason.unwrap_or_default(), WORDS_CHARS_MAX),
         extra: Default::default(),
     };
     match mark.text.is_empty() {
@@ -72,7 +72,10 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
     let mut questions = Vec::new();
     for (n, node) in list.iter().enumerate() {
         let at = format!("/questions/{n}");
-        let text = |key: &str| short(node.get(key).and_then(Node::as_str).unwrap_or_default());
+        let text = |key: &str| {
+            let said = node.get(key).and_then(Node::as_str);
+            doc::one_line(said.unwrap_or_default(), WORDS_CHARS_MAX)
+        };
         let (about, question, assume) = (text("about"), text("question"), text("assume"));
         if about.is_empty() || question.is_empty() || assume.is_empty() {
             let message = "a question has the texts `about`, `question` and `assume`".to_owned();
@@ -137,9 +140,4 @@ pub(super) fn ask(
         }
     }
     faults
-}
-
-fn short(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(WORDS_CHARS_MAX).collect()
 }
