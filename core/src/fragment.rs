@@ -224,6 +224,7 @@ pub fn judge(
             usage: Default::default(),
             unjudged: false,
             judged: None,
+            summary: None,
             ended: None,
             extra: Extra::default(),
         },

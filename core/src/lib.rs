@@ -22,6 +22,7 @@ pub mod id;
 pub mod json_schema;
 pub mod judging;
 pub mod measure;
+pub mod phase_summary;
 pub mod plan;
 pub mod profile;
 pub mod prompt;

@@ -52,7 +52,7 @@ use crate::{
     id::AtomId,
     profile,
     search::ValidContexts,
-    state::{Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
+    state::{ContextMode, Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
     wording::{self, KeptBudget},
 };
 
@@ -191,7 +191,8 @@ impl RunBound {
 
 /// A quality leaf is rated once on each tree that is judged. A tree comes from an attempt that lands, or from a change of
 /// the choices; two more are those of the start and of the delivery. A judge that gives no score is asked again, and each
-/// answer may be mended so often. Each plan of a planner is a question too, where an agent judges it.
+/// answer may be mended so often. Each plan of a planner is a question too, where an agent judges it, and another where
+/// one puts its results in short.
 fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let constraints = &seen.state.objective.constraints;
     let check = seen.state.objective.base_case.as_ref();
@@ -206,6 +207,10 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
         true => u64::from(constraints.max_planned_atoms()),
         false => 0,
     };
+    let phases = match may_plan && may_put_in_short(seen.state) {
+        true => u64::from(constraints.max_planned_atoms()),
+        false => 0,
+    };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
     let asks = u64::from(seen.state.run.refines);
@@ -213,11 +218,19 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let asks = asks + u64::from(seen.state.run.profile.is_some());
     let asks = asks + u64::from(profile::judging(seen.state) == JudgingLevel::Full);
     let changes = asks * u64::from(granted::changes_left(seen.state));
-    let questions = trees * (rated as u64) + plans + changes;
+    let questions = trees * (rated as u64) + plans + phases + changes;
     // The one for the final answer is asked once.
     let answer = u64::from(wording::is_wanted(seen.state));
-    let is_any = rated > 0 || plans > 0 || changes > 0 || answer > 0;
+    let is_any = rated > 0 || plans > 0 || phases > 0 || changes > 0 || answer > 0;
     is_any.then(|| (questions * each + answer) * TURNS_OF_AN_ANSWER)
+}
+
+/// Whether an agent may put the results of phases in short: one has the role, and a person chose the mode.
+fn may_put_in_short(state: &State) -> bool {
+    let constraints = &state.objective.constraints;
+    let is_chosen = constraints.context().mode() == ContextMode::Summary;
+    let mut atoms = state.atoms.values();
+    state.run.summarises && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
 }
 
 fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {

@@ -29,6 +29,7 @@ mod results;
 mod reviewing;
 mod section;
 mod subject;
+mod summarising;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ pub use refining::refining;
 pub use results::bindings;
 pub use reviewing::reviewing;
 pub use section::{PromptFile, PromptPart};
+pub use summarising::summarising;
 pub use upstream::RESULTS_FOLDER;
 pub use validating::validating;
 pub use wording::wording;

@@ -37,7 +37,8 @@ use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
     Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
-    PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd, binding,
+    PhaseBudget, PhaseEnd, PhaseLimit, PhaseSummary, PlanningStep, SideEffect, Spec, Task, Try,
+    TryEnd, binding,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};

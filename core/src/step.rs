@@ -43,6 +43,7 @@ mod result_tree;
 mod review;
 pub mod run_end;
 mod run_start;
+mod summarise;
 #[cfg(test)]
 mod tests;
 mod trail;

@@ -8,6 +8,7 @@ pub(crate) mod candidate;
 pub(crate) mod counted;
 pub mod doubts;
 pub mod earlier;
+pub mod long_phase;
 pub(crate) mod result_commits;
 pub(crate) mod results;
 mod session;
@@ -134,6 +135,7 @@ impl World {
         let run = Arc::make_mut(&mut state.run);
         run.probes = agents.in_role(Role::Probe).is_some();
         run.answers = agents.in_role(Role::Answer).is_some();
+        run.summarises = agents.in_role(Role::Summarise).is_some();
         run.refines = agents.refines(profile::judging(&self.state));
         let known = state.run.grant.as_ref();
         let is_in_force = known.is_some_and(|grant| grant.is_in_force());

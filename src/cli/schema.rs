@@ -1,5 +1,6 @@
 //! `descent schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
-//! generated from types and committed under `state-schema/`.
+//! generated from types and committed under `state-schema/`. Also those of the answers of agents, for who writes one: they
+//! are the ones that an agent is asked with.
 //!
 //! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
 //! added within a schema's number; none is taken away or changes its meaning. A new schema begins as a line of the table
@@ -10,14 +11,20 @@
 mod tests;
 
 use clap::Args;
-use descent_core::doc;
+use descent_core::{
+    assessment, doc, finding,
+    fragment::{self, delta},
+    phase_summary,
+    profile::inferred,
+    validation, wording,
+};
 use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::failure::Failure;
 
 /// Columns of the longest name, and two more.
-const NAME_WIDTH: usize = 13;
+const NAME_WIDTH: usize = 16;
 const EDITORS: &str = "\
 Editors complete and check a plan by its schema:
   descent schema plan > plan.schema.json
@@ -86,6 +93,53 @@ schemas! {
     "schema": written SchemaOutput,
 }
 
+/// The schemas of the answers of agents, by their roles.
+const OF_ROLES: &[RoleSchema] = &[
+    RoleSchema::of("role-planner", "plans a step", fragment::schema),
+    RoleSchema::of("role-probe", "looks whether a task can be done", || {
+        finding::SCHEMA.to_owned()
+    }),
+    RoleSchema::of("role-profile", "says what kind of task it is", || {
+        inferred::SCHEMA.to_owned()
+    }),
+    RoleSchema::of("role-validate", "judges a plan", || {
+        validation::SCHEMA.to_owned()
+    }),
+    RoleSchema::of("role-assess", "assesses a pass", || {
+        assessment::SCHEMA.to_owned()
+    }),
+    RoleSchema::of("role-refine", "changes the plan", delta::schema),
+    RoleSchema::of("role-summarise", "puts results in short", || {
+        phase_summary::SCHEMA.to_owned()
+    }),
+    RoleSchema::of("role-answer", "words the final answer", || {
+        wording::schema(true)
+    }),
+];
+
+/// The schema of the answer of an agent in a role.
+struct RoleSchema {
+    name: &'static str,
+    does: &'static str,
+    text: fn() -> String,
+}
+
+impl RoleSchema {
+    const fn of(name: &'static str, does: &'static str, text: fn() -> String) -> Self {
+        Self { name, does, text }
+    }
+
+    fn about(&self) -> String {
+        format!("The answer of an agent that {}", self.does)
+    }
+
+    fn text(&self) -> String {
+        let schema: Result<serde_json::Value, _> = serde_json::from_str(&(self.text)());
+        let pretty = schema.and_then(|schema| serde_json::to_string_pretty(&schema));
+        pretty.unwrap_or_else(|_| (self.text)())
+    }
+}
+
 /// The schemas that there are: `descent schema --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -128,35 +182,43 @@ pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<End, Failu
     match &flags.name {
         None => list(context),
         // It is JSON either way, and says by itself what it is.
-        Some(name) => context.out.data(find(name)?.text.trim_end()),
+        Some(name) => context.out.data(&text(name)?),
     }
     Ok(End::Code(0))
 }
 
+/// Every schema, with its subject in one line.
+fn lines() -> Vec<SchemaLine> {
+    let own = ALL.iter().map(|schema| (schema.name, schema.about()));
+    let of_roles = OF_ROLES.iter().map(|schema| (schema.name, schema.about()));
+    let line = |(name, about)| SchemaLine { name, about };
+    own.chain(of_roles).map(line).collect()
+}
+
 fn list(context: &Context) {
     if context.out.json {
-        let line = |schema: &Schema| SchemaLine {
-            name: schema.name,
-            about: schema.about(),
-        };
         return context.out.json(&SchemaOutput {
             schema: "descent/schema/1",
-            schemas: ALL.iter().map(line).collect(),
+            schemas: lines(),
         });
     }
-    let line = |schema: &Schema| format!("{:NAME_WIDTH$}{}", schema.name, schema.about());
-    let lines: Vec<String> = ALL.iter().map(line).collect();
+    let line = |schema: &SchemaLine| format!("{:NAME_WIDTH$}{}", schema.name, schema.about);
+    let lines: Vec<String> = lines().iter().map(line).collect();
     context.out.data(&lines.join("\n"));
     context
         .out
         .say("next: descent schema plan > plan.schema.json");
 }
 
-fn find(name: &str) -> Result<&'static Schema, Failure> {
+fn text(name: &str) -> Result<String, Failure> {
     if let Some(schema) = ALL.iter().find(|schema| schema.name == name) {
-        return Ok(schema);
+        return Ok(schema.text.trim_end().to_owned());
     }
-    let names = || ALL.iter().map(|schema| schema.name);
+    if let Some(schema) = OF_ROLES.iter().find(|schema| schema.name == name) {
+        return Ok(schema.text());
+    }
+    let lines = lines();
+    let names = || lines.iter().map(|line| line.name);
     let hint = match doc::suggest(name, names()) {
         Some(near) => format!("did you mean `descent schema {near}`?"),
         None => format!("one of {}", names().collect::<Vec<_>>().join(", ")),

@@ -108,6 +108,14 @@ fn about(page: &mut Page, why: &Why) {
         let text = by + &line(&planned.reasons);
         page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
+    if let Some(short) = &why.in_short {
+        let agent = &short.agent;
+        let text = match short.because.is_empty() {
+            true => format!("by {agent}: {}", line(&short.text)),
+            false => format!("{agent} gave nothing to use: {}", line(&short.because)),
+        };
+        page.wrapped(label("in short"), Meaning::Plain, &text, REASONS_ROWS_MAX);
+    }
     for issue in &why.issues {
         let head = label("issue").then(Line::new().put(
             match issue.severity {

@@ -14,3 +14,4 @@ mod pipeline;
 mod planted;
 mod refine;
 mod scripted;
+mod summaries;

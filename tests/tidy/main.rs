@@ -33,6 +33,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "finding",
         "fingerprint",
         "json_schema",
+        "phase_summary",
         "rating",
         "proposal",
         "validation",

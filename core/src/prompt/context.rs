@@ -3,9 +3,20 @@
 //! Invariant: a pure function of results, mode and room. A result without room is told by name. In the mode `auto` the
 //! phases before the newest three have a fifth of the room that those take, so more phases make hardly a longer prompt.
 
-use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
+use alloc::{
+    boxed::Box,
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 
-use super::{contract, result_text::ResultText, text::names, upstream::UpstreamResult};
+use super::{
+    contract,
+    result_text::ResultText,
+    text::{indented, names},
+    upstream::{InShort, UpstreamResult},
+};
 use crate::{
     doc,
     id::AtomId,
@@ -16,6 +27,9 @@ use crate::{
 const NEW_PHASES: usize = 3;
 const OLDER_PART: usize = 5;
 const OLDER_BYTES_MIN: usize = 1_000;
+
+/// Results that are named of those that are put in short.
+const NAMES_MAX: usize = 20;
 
 /// The results as text, and those that have none.
 #[derive(Debug, Default)]
@@ -46,7 +60,10 @@ pub(super) fn told<'w>(
     let phases = results.iter().map(|one| one.age).max().unwrap_or_default() + 1;
     let mut told = ToldResults::default();
     let (mut most, mut is_new, mut phase) = (bytes_max, true, None);
-    for one in results {
+    for of_entry in entries(results, mode) {
+        let Some(one) = of_entry.first() else {
+            continue;
+        };
         if is_new && mode == ContextMode::Auto && one.age >= NEW_PHASES {
             is_new = false;
             let used = told.text.len();
@@ -56,18 +73,63 @@ pub(super) fn told<'w>(
             true => format!("Phase {} of {phases}:\n", phases - one.age),
             false => String::new(),
         };
-        let details = details(mode, one).iter();
-        let mut texts = details.map(|detail| head.clone() + &text(one, *detail));
-        match texts.find(|text| told.text.len() + text.len() <= most) {
+        let ids = of_entry.iter().map(|one| one.id);
+        let mut texts = texts(mode, &of_entry);
+        match texts.find(|text| told.text.len() + head.len() + text.len() <= most) {
             Some(text) => {
+                told.text.push_str(&head);
                 told.text.push_str(&text);
-                told.told.insert(one.id);
+                told.told.extend(ids);
                 phase = Some(one.age);
             }
-            None => told.by_name.push(one.id),
+            None => told.by_name.extend(ids),
         }
     }
     told
+}
+
+/// The results that are told together: each alone, and in the mode `summary` those that an agent put in short.
+fn entries<'r, 'w>(
+    results: &'r [UpstreamResult<'w>],
+    mode: ContextMode,
+) -> Vec<Vec<&'r UpstreamResult<'w>>> {
+    let mut entries: Vec<Vec<&UpstreamResult<'w>>> = Vec::new();
+    for one in results {
+        let in_short = one.in_short.filter(|_| mode == ContextMode::Summary);
+        let is_its = |entry: &&mut Vec<&UpstreamResult<'w>>| {
+            in_short.is_some()
+                && entry
+                    .first()
+                    .is_some_and(|known| known.in_short == in_short)
+        };
+        match entries.iter_mut().find(is_its) {
+            Some(entry) => entry.push(one),
+            None => entries.push(Vec::from([one])),
+        }
+    }
+    entries
+}
+
+/// The texts of an entry, the fullest first.
+fn texts<'t>(
+    mode: ContextMode,
+    of_entry: &'t [&UpstreamResult<'_>],
+) -> Box<dyn Iterator<Item = String> + 't> {
+    let in_short = of_entry.first().and_then(|one| one.in_short);
+    match in_short.filter(|_| mode == ContextMode::Summary) {
+        Some(in_short) => Box::new(core::iter::once(text_in_short(of_entry, in_short))),
+        None => Box::new(of_entry.iter().flat_map(move |one| {
+            let details = details(mode, one).iter();
+            details.map(|detail| text(one, *detail))
+        })),
+    }
+}
+
+fn text_in_short(of_entry: &[&UpstreamResult<'_>], in_short: InShort<'_>) -> String {
+    let ids = of_entry.iter().map(|one| one.id.to_string());
+    let (plan, ids) = (in_short.plan, names(ids, NAMES_MAX));
+    let words = indented(in_short.text);
+    format!("- {plan}, its results in short, by an agent ({ids}):\n{words}")
 }
 
 /// The ways in which a result may be told, the fullest first.

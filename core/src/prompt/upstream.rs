@@ -16,6 +16,7 @@ use crate::{
     graph::{Ix, NodeKind, active},
     id::AtomId,
     state::{Binding, FreeValue, Task},
+    world::long_phase,
 };
 
 /// Maximum of bytes of `$DESCENT_BINDINGS` for a planner.
@@ -33,6 +34,15 @@ pub(super) struct UpstreamResult<'w> {
     pub(super) age: usize,
     /// Whether the step names it in `needs`.
     pub(super) is_needed: bool,
+    /// The results of its fragment in short, by an agent.
+    pub(super) in_short: Option<InShort<'w>>,
+}
+
+/// The words that stand for the results of a fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InShort<'w> {
+    pub(super) plan: &'w AtomId,
+    pub(super) text: &'w str,
 }
 
 /// The results, those of the newest phase first.
@@ -52,14 +62,45 @@ pub(super) fn results<'w>(subject: &PromptSubject<'w>) -> Vec<UpstreamResult<'w>
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| is_before(a.1, b.1)));
     let known: BTreeSet<usize> = found.iter().map(|(level, ..)| *level).collect();
     let needs = subject.task().map_or(&[][..], |task| &task.needs);
+    let in_short = in_short(subject, &found);
     let one = |(level, x, binding): (usize, Ix, &'w Binding)| UpstreamResult {
         id: graph.id(x),
         binding,
         schema: task(subject, x).and_then(|task| task.spec.output_schema.as_ref()),
         age: known.range(level + 1..).count(),
         is_needed: needs.iter().any(|name| provides(subject, x, name)),
+        in_short: graph
+            .planned_by(x)
+            .and_then(|plan| in_short.get(&plan).copied()),
     };
     found.into_iter().map(one).collect()
+}
+
+/// The planning steps whose results an agent put in short.
+fn in_short<'w>(
+    subject: &PromptSubject<'w>,
+    found: &[(usize, Ix, &'w Binding)],
+) -> BTreeMap<Ix, InShort<'w>> {
+    let (graph, active, state) = (&subject.world.graph, subject.active, &subject.world.state);
+    let mut phases: BTreeMap<Ix, Vec<(Ix, &Binding)>> = BTreeMap::new();
+    for (_, x, binding) in found {
+        if let Some(plan) = graph.planned_by(*x) {
+            phases.entry(plan).or_default().push((*x, binding));
+        }
+    }
+    let told = phases.into_iter().filter_map(|(plan, of_phase)| {
+        let fragment = long_phase::in_force(graph, active, state, plan)?;
+        let text = long_phase::told(graph, fragment, &of_phase)?;
+        let plan_id = graph.id(plan);
+        Some((
+            plan,
+            InShort {
+                plan: plan_id,
+                text,
+            },
+        ))
+    });
+    told.collect()
 }
 
 fn task<'w>(subject: &PromptSubject<'w>, x: Ix) -> Option<&'w Task> {

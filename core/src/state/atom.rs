@@ -12,7 +12,7 @@ mod text;
 pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
 pub use placed::Placed;
-pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans, replans_left};
+pub use plan::{Fragment, Grant, GrantEntry, PhaseSummary, PlanningStep, replans, replans_left};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 

@@ -31,7 +31,7 @@ record! {
         always[program] epoch: Epoch,
         /// How often the same is asked, from 1
         always[program] n: u32 = 1,
-        /// The planning step whose plan is judged
+        /// The planning step whose plan is judged, or whose results are put in short
         optional[program] atom: AtomId,
         /// The quality leaf that is rated
         optional[program] leaf: Digest,
@@ -77,6 +77,14 @@ impl Consult {
             Role::Profile => Some("the kind of task"),
             Role::Answer => Some("the final answer"),
             _ => None,
+        }
+    }
+
+    /// The subject, in words, of a question about a planning step.
+    pub fn about_step(role: Role, step: &AtomId, title: &str) -> String {
+        match role {
+            Role::Summarise => format!("the results of {step}: {title}"),
+            _ => format!("the plan of {step}: {title}"),
         }
     }
 

@@ -63,6 +63,8 @@ record! {
         filled[program] refines: bool,
         /// Whether an agent may word the final answer: one had that role when the run started
         filled[program] answers: bool,
+        /// Whether an agent may put the results of a phase in short: one had that role when the run started
+        filled[program] summarises: bool,
         /// The question in flight to a judging role
         optional[program] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
@@ -262,6 +264,7 @@ impl Default for Run {
             probes: false,
             refines: false,
             answers: false,
+            summarises: false,
             consult: None,
             ratings: Shared::default(),
             judging: None,

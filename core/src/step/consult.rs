@@ -10,7 +10,7 @@ use super::{
     backoff::backoff_ms,
     delivery, gate,
     question::{self, NewQuestion},
-    refine, reprofile, review,
+    refine, reprofile, review, summarise,
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
     usage, words,
@@ -57,7 +57,7 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     }
     let is_over = transaction.state.run.status != RunStatus::Running;
     if is_over || asked.atom.is_some() {
-        return !is_over && gate::is_asked(transaction, asked);
+        return !is_over && is_asked_of_step(transaction, asked);
     }
     match asked.role {
         Role::Refine => return refine::is_asked(transaction, asked),
@@ -72,6 +72,13 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     let target = transaction.session.base_target.as_ref();
     let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
     is_there && !is_other
+}
+
+fn is_asked_of_step(transaction: &Transaction, asked: &Consult) -> bool {
+    match asked.role {
+        Role::Summarise => summarise::is_asked(transaction, asked),
+        _ => gate::is_asked(transaction, asked),
+    }
 }
 
 fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
@@ -121,10 +128,9 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         is_whole: true,
     };
     transaction.run().settle_consult(&asked, &reported);
-    if asked.atom.is_some() {
-        return gate::answered(transaction, &asked, end);
-    }
     match asked.role {
+        Role::Summarise => return summarise::answered(transaction, &asked, end),
+        Role::Validate if asked.atom.is_some() => return gate::answered(transaction, &asked, end),
         Role::Refine => return refine::answered(transaction, &asked, end),
         Role::Validate => return review::answered(transaction, &asked, end),
         Role::Assess => return assess::answered(transaction, &asked, end),

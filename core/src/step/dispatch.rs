@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{NewAttempt, title_of},
-    delivery, gate, phase, probing,
+    delivery, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
     worth,
@@ -125,7 +125,8 @@ fn start_or_wait(
     let must_wait = is_over
         || is_fragile && !transaction.state.run.in_flight.is_empty()
         || is_repair && *is_repairing
-        || is_in_the_way(transaction, id);
+        || is_in_the_way(transaction, id)
+        || summarise::is_awaited(transaction, x);
     if must_wait {
         return free;
     }

@@ -89,7 +89,7 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     if !usage::can_pay(transaction, Role::Validate, &agent) {
         return open(transaction, plan, nobody(UNPAID));
     }
-    let about = question::about_plan(transaction, &plan.atom);
+    let about = question::about_step(transaction, Role::Validate, &plan.atom);
     let subject = plan.subject.clone();
     let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject);
     let new = NewQuestion {

@@ -2,10 +2,7 @@
 //!
 //! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
+use alloc::string::{String, ToString};
 
 use super::{attempt_start::title_of, backoff::backoff_ms, transaction::Transaction, usage};
 use crate::{
@@ -202,16 +199,16 @@ pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
     transaction.run().consult = Some(consult);
 }
 
-/// The subject of a question about the plan of a step, in words.
-pub(super) fn about_plan(transaction: &Transaction, step: &AtomId) -> String {
-    format!("the plan of {step}: {}", title_of(transaction, step))
+/// The subject of a question about a step, in words.
+pub(super) fn about_step(transaction: &Transaction, role: Role, step: &AtomId) -> String {
+    Consult::about_step(role, step, &title_of(transaction, step))
 }
 
-/// Tells that a question about a plan came to its end.
+/// Tells that a question about a plan or its results came to its end.
 pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
     let atom = asked.atom.as_ref();
     let about = match atom {
-        Some(atom) => about_plan(transaction, atom),
+        Some(atom) => about_step(transaction, asked.role, atom),
         None => Consult::about_whole_plan(asked.role)
             .unwrap_or_default()
             .to_string(),

@@ -52,6 +52,7 @@ pub(super) fn started(
     let agents = &transaction.session.agents;
     let probes = agents.in_role(Role::Probe).is_some();
     let answers = agents.in_role(Role::Answer).is_some();
+    let summarises = agents.in_role(Role::Summarise).is_some();
     let refines = agents.refines(profile::judging(&transaction.state));
     let notebook = transaction.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
@@ -62,6 +63,7 @@ pub(super) fn started(
     notebook.probes = probes;
     notebook.refines = refines;
     notebook.answers = answers;
+    notebook.summarises = summarises;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {

@@ -2,7 +2,7 @@
 //!
 //! Not here: its stages, which only the loop knows (`work`).
 
-use alloc::{borrow::ToOwned, format, string::String};
+use alloc::{borrow::ToOwned, string::String};
 
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ fn about(state: &State, consult: &Consult) -> String {
     if let Some(id) = &consult.atom {
         let atom = state.atom(id);
         let title = atom.map_or("", |atom| atom.title(id));
-        return format!("the plan of {id}: {title}");
+        return Consult::about_step(consult.role, id, title);
     }
     if let Some(about) = Consult::about_whole_plan(consult.role) {
         return about.to_owned();

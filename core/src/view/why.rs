@@ -34,7 +34,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId, Digest},
     state::{AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd},
-    world::World,
+    world::{World, long_phase},
 };
 
 /// Everything that explains the status of one atom.
@@ -61,6 +61,9 @@ pub struct Why {
     /// The planner's reasons: of the plan that a step has now, or of the plan that the atom is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<PlannedView>,
+    /// The results of the plan of a step in short, by an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_short: Option<InShortView>,
     /// The issues of it, or of the plan of a step: advice, not proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueView>,
@@ -101,6 +104,17 @@ pub struct PlannedView {
     /// The step that planned it.
     pub step: AtomId,
     pub reasons: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InShortView {
+    pub agent: AgentName,
+    /// Empty without an answer that could be used.
+    pub text: String,
+    /// Why there is no text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub because: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -166,6 +180,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(|action| action.run.clone()),
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
         planned: planned(world, x),
+        in_short: in_short(world, x),
         issues: judged::of_atom(world, x),
         attention: marked::mark(id, atom),
         questions: marked::of_atom(&world.state, id, atom),
@@ -200,6 +215,16 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
     (!reasons.trim().is_empty()).then(|| PlannedView {
         step: graph.id(step).clone(),
         reasons: reasons.to_owned(),
+    })
+}
+
+fn in_short(world: &World, x: Ix) -> Option<InShortView> {
+    let fragment = long_phase::in_force(&world.graph, &world.active, &world.state, x)?;
+    let summary = fragment.summary.as_ref()?;
+    Some(InShortView {
+        agent: summary.agent.clone(),
+        text: summary.text.clone(),
+        because: summary.because.clone(),
     })
 }
 

@@ -284,3 +284,13 @@ fn closed_objects(schema: &Value, at: &str) -> Vec<String> {
     }
     closed
 }
+
+#[test]
+fn the_schema_of_each_role_is_json_that_describes_an_object() {
+    for role in super::OF_ROLES {
+        let schema: Value = serde_json::from_str(&role.text()).unwrap();
+        assert_eq!(schema["type"], "object", "{}", role.name);
+        assert_eq!(super::text(role.name).unwrap(), role.text());
+        assert!(super::lines().iter().any(|line| line.name == role.name));
+    }
+}

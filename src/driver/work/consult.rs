@@ -14,6 +14,7 @@ use descent_core::{
     fragment::delta,
     graph::unjudged,
     id::{AtomId, AttemptId},
+    phase_summary,
     prompt::{self, RatedDifference, RatingInputs},
     rating,
     state::{Check, Consult, Intent, Leaf, Role, SideEffect, Usage},
@@ -180,6 +181,7 @@ fn timeout(c: &Consulting) -> Duration {
 async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
     match c.consult.role {
         Role::Validate if c.consult.atom.is_some() => Ok(of_plan(c)),
+        Role::Summarise => Ok(of_results(c)),
         Role::Validate => Ok(Some(of_phases(c))),
         Role::Refine => Ok(Some(of_change(c, tree))),
         Role::Assess => Ok(Some(of_pass(c))),
@@ -203,6 +205,23 @@ fn of_plan(c: &Consulting) -> Option<PutQuestion> {
         form: QuestionForm {
             role: c.consult.role,
             schema: validation::SCHEMA.to_owned(),
+            fault: Arc::new(fault),
+        },
+    })
+}
+
+/// The results of a phase, to be put in short.
+fn of_results(c: &Consulting) -> Option<PutQuestion> {
+    let prompt = prompt::summarising(&c.world, &c.consult, c.clock.now())?;
+    let fault = |object: &str| {
+        let node = validation::read_text(object);
+        node.and_then(|node| phase_summary::read(&node)).err()
+    };
+    Some(PutQuestion {
+        prompt,
+        form: QuestionForm {
+            role: c.consult.role,
+            schema: phase_summary::SCHEMA.to_owned(),
             fault: Arc::new(fault),
         },
     })

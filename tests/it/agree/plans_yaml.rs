@@ -246,6 +246,11 @@ fn the_schemas_are_printed_as_they_are_committed() {
     for line in listed.stdout.lines() {
         let name = line.split_whitespace().next().unwrap();
         let printed = world.descent(&["schema", name]).expect(0).json();
+        if name.starts_with("role-") {
+            // These are in the program: agents are asked with them.
+            assert_eq!(printed["type"], "object", "{name}");
+            continue;
+        }
         let committed = project("state-schema").join(format!("{name}.schema.json"));
         let committed: Value = serde_json::from_slice(&fs::read(committed).unwrap()).unwrap();
         assert_eq!(printed, committed, "{name}");

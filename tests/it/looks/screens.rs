@@ -140,8 +140,7 @@ fn without_a_plan_everything_that_lacks_is_asked_for() {
         ("And then?", ""),
         ("agree? [y/N] ", "y"),
     ] {
-        terminal.wait_for(question);
-        terminal.types(answer);
+        terminal.answers(question, answer);
     }
     let asked = terminal.end().expect(0).text();
     assert_kept(&world, "align-questions", &asked);

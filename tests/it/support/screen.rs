@@ -111,6 +111,18 @@ impl Terminal {
         wait_for_or(words, || self.written().contains(words), || self.written());
     }
 
+    /// Types the answer to a question, once its prompt is there: what is typed before is told before it.
+    #[track_caller]
+    pub fn answers(&self, question: &str, line: &str) {
+        let is_asked = || {
+            let written = self.written();
+            let rest = written.rsplit_once(question).map(|(_, rest)| rest);
+            rest.is_some_and(|rest| question.ends_with("] ") || rest.contains("\n> "))
+        };
+        wait_for_or(question, is_asked, || self.written());
+        self.types(line);
+    }
+
     pub fn types(&self, line: &str) {
         rustix::io::write(&self.master, format!("{line}\n").as_bytes()).unwrap();
     }

@@ -3,15 +3,15 @@
 //! Invariant: a fragment stays once it was made, in force or not: its tries tell that another is needed. Not here:
 //! accepting a fragment (`fragment`), asking for another (`search`).
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{PhaseBudget, PhaseEnd, Placed, Task, kids};
+use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, kids};
 use crate::{
     doc::Node,
-    id::{AtomId, AttemptId, Digest},
+    id::{AgentName, AtomId, AttemptId, Digest},
     state::{
-        Constraints, JudgedMark, PlannerContext, State, Usage,
+        Constraints, ContextMode, JudgedMark, PlannerContext, State, Usage,
         fields::{Extra, Fields, Writer},
         rule::FieldRule,
         table::{Part, record, rule},
@@ -65,7 +65,24 @@ record! {
         filled[program] unjudged: bool,
         /// Who looked at it
         optional[program] judged: JudgedMark,
+        /// Its results in short, for the planners that build on them
+        optional[program] summary: PhaseSummary,
         optional[program] ended: PhaseEnd,
+    }
+}
+
+record! {
+    /// The results of a fragment in short, told in their place
+    #[derive(PartialEq)]
+    pub struct PhaseSummary {
+        /// A digest of the results: other ones are told by themselves
+        required[program] subject: Digest,
+        required[program] agent: AgentName,
+        /// Empty without an answer that could be used
+        filled[program] text: String,
+        /// Why there is no text
+        filled[program] because: String,
+        always[program] at: String,
     }
 }
 
@@ -122,6 +139,16 @@ impl GrantEntry {
             rounds: Some(grant.rounds),
             extra: Extra::default(),
         }
+    }
+}
+
+impl Atom {
+    /// Whether an agent may put phases in short for it: a person chose the mode. A planner's own choice costs no question.
+    pub fn wants_phases_in_short(&self, constraints: &Constraints) -> bool {
+        let is_summary = |context: PlannerContext| context.mode() == ContextMode::Summary;
+        let is_persons = self.origin.is_none() || is_summary(constraints.context());
+        let plan = self.plan().filter(|_| is_persons);
+        plan.is_some_and(|plan| is_summary(plan.context(constraints)))
     }
 }
 
