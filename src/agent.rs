@@ -43,7 +43,7 @@ use descent_core::{
     event::{Clarity, Outcome},
     fragment,
     id::AtomId,
-    prompt::PromptFile,
+    prompt::{DIRECTIVE_FILE, PromptFile},
     state::{Intent, Role},
     verdict::CommandEnd,
 };
@@ -368,6 +368,12 @@ fn environment(
     vars.extend(ours.map(|(name, value)| (name.into(), value)));
     if attempt.question.is_some() {
         vars.push(("DESCENT_SCHEMA".into(), inputs.schema().into()));
+    }
+    if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
+        vars.push((
+            "DESCENT_DIRECTIVE".into(),
+            inputs.beside(DIRECTIVE_FILE).into(),
+        ));
     }
     vars.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();

@@ -10,6 +10,7 @@ mod event;
 mod excerpt;
 mod graph;
 mod issues;
+mod law;
 mod log;
 mod patch;
 mod report;

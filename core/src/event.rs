@@ -28,6 +28,7 @@ use crate::{
     state::{
         FailureClass, JudgedBy, Role, RunStatus,
         atom::{AttentionCause, PhaseLimit},
+        law::{Directive, Gradient},
         objective::RequestKind,
         profile::ProfileSource,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
@@ -107,6 +108,22 @@ pub enum Event {
         heavy: usize,
         /// Why nobody looked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
+    },
+    /// The standing of a run at a refuted selection, a change of the plan or a dead end: numbers from 0 to 1.
+    Law {
+        pass: u64,
+        /// The distance of the result from the base case.
+        d: String,
+        /// The share of logical failures in the pass.
+        p: String,
+        /// The used share of changes and budgets.
+        omega: String,
+        l: String,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Gradient::WORDS.map(|(word, _)| word))))]
+        gradient: Gradient,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Directive::WORDS.map(|(word, _)| word))))]
+        directive: Directive,
         because: String,
     },
     /// A pass that came to its end was looked at: advice, not proof.

@@ -43,7 +43,7 @@ pub fn failed_checks(failure: &FailureEntry) -> Vec<&str> {
 }
 
 /// A line without what differs from one time to the next: escapes, directories, numbers, addresses.
-fn plain(line: &str) -> String {
+pub fn plain(line: &str) -> String {
     let line = without_escapes(line);
     let words = line.split_whitespace().map(word);
     words.collect::<Vec<String>>().join(" ")

@@ -245,6 +245,7 @@ pub fn judge(
         };
         faults.extend(made.refused(asked, &mut taken, facts));
     }
+    faults.extend(form::blocked(asked.state, &taken.atoms, &names));
     match faults.is_empty() {
         true => Ok(taken),
         false => Err(faults),

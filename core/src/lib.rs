@@ -21,6 +21,7 @@ pub mod graph;
 pub mod id;
 pub mod json_schema;
 pub mod judging;
+pub mod law;
 pub mod measure;
 pub mod phase_summary;
 pub mod plan;

@@ -209,10 +209,15 @@ pub fn kept(state: &State) -> Option<u32> {
     Some(known.allocated.min(max_passes(constraints)))
 }
 
-/// Whether another pass may begin.
+/// Whether another pass may begin: passes are left, and the control law has not ended planning.
 pub fn may_begin_pass(state: &State) -> bool {
+    !state.has_abandoned() && !are_passes_over(state)
+}
+
+/// Whether all passes that are allocated have begun.
+pub fn are_passes_over(state: &State) -> bool {
     let count = state.run.passes.as_ref();
-    count.is_none_or(|count| count.begun < count.allocated)
+    count.is_some_and(|count| count.begun >= count.allocated)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod assessing;
 mod checks;
 mod context;
 mod contract;
+mod directive;
 mod earlier;
 mod files;
 mod found;
@@ -49,6 +50,7 @@ use crate::{
 
 pub use aligning::{AligningInputs, AligningTask, aligning};
 pub use assessing::assessing;
+pub use directive::DIRECTIVE_FILE;
 pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};
@@ -85,7 +87,9 @@ const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
     + others::BYTES_MAX
     + workplace::BYTES_MAX
     + GAPS_BYTES_MAX;
-const _: () = assert!(planning::BYTES_MAX + replan::BYTES_MAX <= task::OF_TASK_BYTES_MAX);
+const _: () = assert!(
+    planning::BYTES_MAX + replan::BYTES_MAX + directive::BYTES_MAX <= task::OF_TASK_BYTES_MAX
+);
 const _: () = assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN <= BYTES_MAX);
 
 /// Everything that a prompt is made from.
@@ -141,6 +145,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         others::at_work(subject),
         others::patterns(subject),
         replan::section(subject),
+        directive::section(subject),
         planning::rounds(subject),
         planning::budget(subject),
         workplace::place(subject, inputs.ending),
@@ -165,6 +170,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         .for_each(|section| prompt.add(section));
     prompt.parts.extend(after.parts);
     prompt.files.extend(after.files);
+    prompt.files.extend(directive::file(subject));
     prompt
 }
 

@@ -12,6 +12,7 @@ pub mod decode;
 pub mod encode;
 pub mod fields;
 mod judged;
+pub mod law;
 pub mod limits;
 pub mod micros;
 pub mod named_files;

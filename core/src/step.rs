@@ -24,6 +24,7 @@ mod gate;
 mod guidance;
 pub mod judgement;
 mod landing;
+mod law_point;
 mod lost_commits;
 mod measurements;
 mod patterns;

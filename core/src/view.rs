@@ -10,6 +10,7 @@ pub mod confidence;
 mod flight;
 pub mod graph;
 pub mod judged;
+pub mod law;
 mod leaves;
 pub mod liveness;
 pub mod log;
@@ -86,6 +87,9 @@ pub struct StatusView {
     /// The newest opinion about a pass that came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessed: Option<judged::AssessmentView>,
+    /// The standing of the run by the control law.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub law: Option<law::LawView>,
     /// The newest report across the phases of a pass: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<judged::ReviewView>,
@@ -231,6 +235,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         passes: passes::passes(state),
         judged: judged::judged(state),
         assessed: judged::assessed(state),
+        law: law::law(state),
         reviewed: judged::reviewed(state),
         attention: marked::marks(state),
         questions: marked::questions(state),

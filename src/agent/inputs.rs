@@ -89,6 +89,11 @@ impl Inputs {
         files::write_new(&path, &file.bytes)
     }
 
+    /// A file beside the prompt.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
     /// The JSON Schema of an answer.
     pub(super) fn schema(&self) -> PathBuf {
         self.dir.join("schema.json")

@@ -15,7 +15,7 @@ mod verdicts;
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
 pub(super) use plans::attention;
 use plans::replanned;
-use verdicts::{answered, assessed, checked, plan_judged};
+use verdicts::{answered, assessed, checked, law_point, plan_judged};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -119,6 +119,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 false => format!("not judged across the phases: {}", line(because)),
             },
         ),
+        Event::Law { .. } => ("law", law_point(event)),
         Event::Assessed { .. } => ("assessed", assessed(event)),
         Event::Probed {
             atom,

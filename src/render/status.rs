@@ -9,8 +9,8 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, count, field, length, line, listed, since, time, usage as used,
-    usage_of_agent,
+    Line, Meaning, Page, age, ago, count, field, law, length, line, listed, since, time,
+    usage as used, usage_of_agent,
 };
 
 /// Rows at most of each list, so that the whole fits a screen of 24.
@@ -43,6 +43,9 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     judged::judged(&mut page, status);
     judged::reviewed(&mut page, status);
     judged::assessed(&mut page, status);
+    if let Some(at) = &status.law {
+        law::law(&mut page, at);
+    }
     judged::marked(&mut page, status);
     if let Some(unworded) = &status.unworded {
         let (agent, why) = (&unworded.agent, line(&unworded.because));

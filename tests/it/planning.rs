@@ -1,6 +1,7 @@
 //! Planning steps and the budgets of what they plan.
 
 pub(crate) mod contexts;
+pub(crate) mod law;
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
 pub(crate) mod plan_with;

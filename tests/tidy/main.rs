@@ -39,6 +39,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "validation",
         "wording",
     ],
+    &["law"],
     &["measure", "fragment"],
     &["world"],
     &["step", "desired", "prompt"],

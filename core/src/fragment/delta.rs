@@ -196,7 +196,8 @@ pub fn judge(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let faults = whole(asked, &taken, &names, facts);
+    let mut faults = whole(asked, &taken, &names, facts);
+    faults.extend(form::blocked(asked.state, &taken.atoms, &names));
     match faults.is_empty() {
         true => Ok(taken),
         false => Err(faults),

@@ -2,6 +2,7 @@
 
 use alloc::{
     borrow::ToOwned,
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -12,6 +13,7 @@ use crate::{
     doc::{self, Fault, Node, Span},
     graph::validate,
     id::{AtomId, Lineage},
+    law::blocks,
     plan::{self, PlanReading},
     state::{Atom, FailureClass, State, TryEnd},
 };
@@ -125,6 +127,27 @@ fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let message = format!("{chars} characters are more than the {most} that a planner is told");
     let hint = "leave it out: the step has as many then";
     (chars > most).then(|| fault("context", &at, message, Some(hint)))
+}
+
+/// The faults of what the control law blocks, at the places that the planner gave.
+pub(super) fn blocked(
+    state: &State,
+    atoms: &BTreeMap<AtomId, Atom>,
+    names: &BTreeMap<AtomId, AtomId>,
+) -> Vec<Fault> {
+    let proposed = |own: &AtomId| names.iter().find(|(_, known)| *known == own);
+    let refused = blocks::refused(state, atoms).into_iter().map(|one| {
+        let id = one
+            .atom
+            .as_ref()
+            .map(|own| proposed(own).map_or(own, |(id, _)| id));
+        let at = id.map_or_else(
+            || "/atoms".to_owned(),
+            |id| doc::pointer_push("/atoms", id.as_str()),
+        );
+        fault("blocked", &at, one.message, Some(one.hint))
+    });
+    refused.collect()
 }
 
 /// Whether the work of an attempt was wrong.

@@ -22,7 +22,7 @@ use crate::{
 
 /// Maximum of atoms described of a failed plan.
 const ATOMS_MAX: usize = 40;
-const ROUNDS_BYTES_MAX: usize = 4 << 10;
+const ROUNDS_BYTES_MAX: usize = 3 << 10;
 const BUDGET_BYTES_MAX: usize = 2 << 10;
 /// All that this file adds to the prompt of a planner; a task has checks and a value in its place.
 pub(super) const BYTES_MAX: usize = ROUNDS_BYTES_MAX + BUDGET_BYTES_MAX;

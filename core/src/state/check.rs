@@ -6,7 +6,7 @@ mod number;
 mod pattern;
 mod quality;
 
-pub use number::{BASELINE, NumberRule, number_node};
+pub use number::{BASELINE, NumberRule, number_node, number_of};
 pub use pattern::{Pattern, PatternKind, patterns, schema, schemas};
 pub use quality::{CRITERIA_MAX, Criterion, LEVEL_MAX, QualityLeaf, Thousandths};
 

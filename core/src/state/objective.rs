@@ -6,6 +6,7 @@ use super::{
     Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
     convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
+    law::GradientRules,
     profile::ProfileText,
     table::{record, words},
     value::FieldValue,
@@ -161,6 +162,11 @@ record! {
         /// `{mode, chars}`. `mode` is `full`, `contract`, `summary`, `selective`, `hierarchical` or `auto`; `chars` limits
         /// the planner's prompt. A planning step may have its own
         optional context: PlannerContext = PlannerContext::of_program(),
+        /// the control law: weights and limits, from 0 to 1
+        ///
+        /// `{alpha, beta, lambda, w1, w2, epsilon, delta, rho, abandon_omega, act}`. With `act: false` it is shown, and
+        /// planners need not obey it
+        optional gradient: GradientRules = GradientRules::of_program(),
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal

@@ -15,6 +15,7 @@ use super::{
     Consult, FreeValue, IssueRecord, JudgingRecord, Rating, Role, Shared, SideEffect, Usage,
     ValidationRecord,
     fields::{Extra, Fields},
+    law::LawRecord,
     profile::{PassCount, ProfileRecord},
     record::Choices,
     rule::Form,
@@ -77,6 +78,8 @@ record! {
         optional[program] measure: MeasureText,
         /// The changes of the plan that a configured planner may still make
         optional[program] grant: ChangeGrant,
+        /// The distance from the goal, and what follows for planners
+        optional[program] law: LawRecord,
         /// How the last run ended
         optional[program] last_result: FinalResult,
         /// The lineage and serial that this one was forked from
@@ -272,6 +275,7 @@ impl Default for Run {
             passes: None,
             measure: None,
             grant: None,
+            law: None,
             last_result: None,
             parent: None,
             extra: Extra::default(),

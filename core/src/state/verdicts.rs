@@ -5,7 +5,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{record::Choices, table::record};
+use super::{check::Thousandths, record::Choices, table::record};
 use crate::id::{CommitId, TreeId};
 
 /// Verdicts kept at most: the best and the newest.
@@ -21,6 +21,8 @@ record! {
         /// Leaves that held; a leaf that was not measured did not hold
         required[program] held: u64,
         required[program] of: u64,
+        /// How far it is from holding, from 0 to 1; absent in an older state
+        optional[program] d: Thousandths,
         /// Taken in a checkout made anew: of two verdicts on one tree the pristine one counts
         always[program] is_pristine as "pristine": bool,
         /// The selection that the tree was made under
@@ -32,11 +34,21 @@ impl VerdictRecord {
     pub fn holds(&self) -> bool {
         self.held == self.of
     }
+
+    /// How far it is from holding: by its leaves where nothing else is known.
+    pub fn distance(&self) -> Thousandths {
+        let missing = self.of.saturating_sub(self.held).saturating_mul(1_000);
+        let share = missing.checked_div(self.of).unwrap_or_default();
+        let share = || Thousandths(u32::try_from(share).unwrap_or(1_000));
+        self.d.unwrap_or_else(share)
+    }
 }
 
-/// The verdict with the most leaves that held, then the newest.
+/// The verdict with the least distance, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
-    verdicts.iter().max_by_key(|one| one.held)
+    verdicts
+        .iter()
+        .max_by_key(|one| core::cmp::Reverse(one.distance()))
 }
 
 /// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.
@@ -81,6 +93,7 @@ mod tests {
             tree: TreeId::new(name),
             held,
             of: 3,
+            d: None,
             is_pristine,
             choices: Choices::default(),
             extra: Extra::default(),

@@ -12,6 +12,7 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
+    law_point::{self, PointProgress},
     phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, review,
     run_end,
     transaction::Transaction,
@@ -93,13 +94,26 @@ fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
 
 /// The selection in force is blocked. True if another was taken, or the plan changed.
 fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
-    let choice = backtrack::choose(transaction, blocked);
+    let selection = backtrack::find(transaction, blocked);
     let mut facts = DeadEndFacts {
-        another_selection: choice.is_some(),
+        another_selection: selection.is_some(),
         ..DeadEndFacts::default()
     };
-    if choice.is_none() {
-        facts = without_selection(transaction);
+    match &selection {
+        Some(selection) if planning::is_planned_again(transaction, selection) => {
+            match law_point::meet(transaction) {
+                PointProgress::Awaited => return false,
+                PointProgress::Taken => return true,
+                PointProgress::Known => {}
+            }
+        }
+        Some(_) => {}
+        None => facts = without_selection(transaction),
+    }
+    if matches!(dead_end::judge(&facts), DeadEnd::ChangePlan | DeadEnd::End)
+        && law_point::take(transaction)
+    {
+        return true;
     }
     let mut change = None;
     if dead_end::judge(&facts) == DeadEnd::ChangePlan {
@@ -111,8 +125,9 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     }
     match dead_end::judge(&facts) {
         DeadEnd::TakeSelection => {
-            if let Some(choice) = choice {
-                planning::plan_again(transaction, &choice.selection, &choice.because);
+            if let Some(selection) = selection {
+                let because = backtrack::select_instead(transaction, blocked, &selection);
+                planning::plan_again(transaction, &selection, &because);
             }
             return true;
         }
@@ -126,9 +141,10 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
         }
         DeadEnd::AskForGuidance => end(transaction, Reason::Guidance),
         DeadEnd::Complete | DeadEnd::End => {
-            let reason = match replan::are_passes_over(transaction) {
-                true => Reason::Passes,
-                false => Reason::NoChoice,
+            let reason = match () {
+                () if replan::is_given_up(transaction) => Reason::Abandoned,
+                () if replan::are_passes_over(transaction) => Reason::Passes,
+                () => Reason::NoChoice,
             };
             end(transaction, reason);
         }
@@ -279,6 +295,7 @@ fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
         | Reason::Stopped
         | Reason::NoChoice
         | Reason::Passes
+        | Reason::Abandoned
         | Reason::Iterations
         | Reason::Time
         | Reason::Calls
@@ -428,6 +445,7 @@ fn note_refutation(transaction: &mut Transaction) {
     }
     let evidence = transaction.evidence_of(&check, &basis);
     backtrack::refute(transaction, failed, evidence, &text);
+    law_point::take(transaction);
 }
 
 /// Whether all machine checks hold and a person must decide the rest.

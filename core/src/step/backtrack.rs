@@ -57,14 +57,8 @@ pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     (transaction.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
 }
 
-/// A selection that was made, and why.
-pub(super) struct Choice {
-    pub(super) selection: Selection,
-    pub(super) because: String,
-}
-
-/// Selects anew; `None` when nothing is left to try.
-pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Option<Choice> {
+/// Finds another selection; `None` when nothing is left to try.
+pub(super) fn find(transaction: &Transaction, blocked: &BlockCause) -> Option<Selection> {
     let graph = Arc::clone(&transaction.graph);
     let conflicts = search::conflicts(
         &graph,
@@ -89,11 +83,19 @@ pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Opt
         };
         search::choose_with(space, &prefer, &rank, &fixed)
     };
-    let selection = as_planned().or_else(|| search::choose(space, &prefer, &rank))?;
+    as_planned().or_else(|| search::choose(space, &prefer, &rank))
+}
+
+/// Selects anew, and gives the reason.
+pub(super) fn select_instead(
+    transaction: &mut Transaction,
+    blocked: &BlockCause,
+    selection: &Selection,
+) -> String {
     let because = because(transaction, blocked);
     give_back_repairs(transaction);
-    select(transaction, &selection, &because);
-    Some(Choice { selection, because })
+    select(transaction, selection, &because);
+    because
 }
 
 /// For every planning step whose fragment the blocked atom depends on: the group choices in force when it was planned.

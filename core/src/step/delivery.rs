@@ -88,6 +88,18 @@ pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
     }
 }
 
+/// Whether the base case is judged on the head; otherwise it is measured there next.
+pub(super) fn is_head_judged(transaction: &mut Transaction) -> bool {
+    if !transaction.is_line_settled() {
+        return false;
+    }
+    match deciding_basis(transaction) {
+        Some(head) => is_judged_on(transaction, &head),
+        // The tree of the head is still being looked up.
+        None => transaction.state.run.head.is_none(),
+    }
+}
+
 /// Whether nothing is left to measure on this basis; otherwise it is measured next.
 fn is_judged_on(transaction: &mut Transaction, basis: &Basis) -> bool {
     if !base_is_open(transaction, basis) {
@@ -98,15 +110,13 @@ fn is_judged_on(transaction: &mut Transaction, basis: &Basis) -> bool {
     false
 }
 
-/// The head, unless more of the base case held on another tree.
+/// The head, unless another tree is nearer to the base case.
 fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     let Some(check) = transaction.state.objective.base_case.clone() else {
         return Delivery::Best(None);
     };
-    let held = transaction
-        .evaluate(head, |evaluator| evaluator.count(&check))
-        .held;
-    let best = best_verdict(transaction).filter(|one| one.held > held);
+    let distance = transaction.distance(&check, head);
+    let best = best_verdict(transaction).filter(|one| one.distance() < distance);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
@@ -219,6 +229,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
         tree,
         held: count.held,
         of: count.of,
+        d: Some(transaction.distance(check, basis)),
         is_pristine: basis.decides(),
         choices,
         extra: Extra::default(),

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use super::{patterns, transaction::Transaction};
+use super::{law_point, patterns, transaction::Transaction};
 use crate::{
     doc::{self, Node},
     event::{AgentReport, Event, FILES_MAX, Outcome},
@@ -105,6 +105,7 @@ pub(super) fn record(
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
     patterns::count(transaction, &entry);
+    law_point::count(transaction, &entry);
     let fingerprint = entry.fingerprint.clone();
     transaction.record(EntryKind::Failure(Box::new(entry)));
     fingerprint

@@ -15,7 +15,10 @@ use crate::{
     doc::Fault,
     event::{Event, Outcome},
     fragment::{self, AcceptedFragment, FragmentRequest},
-    graph::{Ix, active::Selection},
+    graph::{
+        Ix,
+        active::{ActiveGraph, Selection},
+    },
     id::{AtomId, AttemptId},
     judging::Issue,
     measure::granted,
@@ -142,6 +145,29 @@ pub(super) fn refine(transaction: &mut Transaction, x: Ix) {
             "its plan was found wrong before it was tried",
         );
     }
+}
+
+/// Whether a selection that is not in force yet has a step planned again.
+pub(super) fn is_planned_again(transaction: &Transaction, selection: &Selection) -> bool {
+    let graph = &transaction.graph;
+    let mut plans = graph
+        .plans()
+        .filter(|x| !selection.contains_key(x))
+        .peekable();
+    if plans.peek().is_none() {
+        return false;
+    }
+    let active = ActiveGraph::of(graph, selection.clone());
+    plans.any(|x| {
+        let plan = transaction.plan_of(graph.id(x)).zip(active.context(x));
+        let round = plan.map(|(plan, context)| rounds::round(&transaction.state, plan, context));
+        matches!(
+            round,
+            Some(Round::Made {
+                may_plan_again: true
+            })
+        )
+    })
 }
 
 /// Begins another round of planning steps that a selection leaves without a fragment, though they have had one in this

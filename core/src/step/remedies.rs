@@ -42,6 +42,11 @@ pub(super) fn next_moves(
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(transaction),
         (_, Reason::Passes) => moves = more_passes(transaction),
+        (_, Reason::Abandoned) => {
+            moves.push(more_planning(transaction));
+            moves.extend(out_of_a_dead_end(transaction));
+            moves.truncate(MOVES_MAX);
+        }
         (_, Reason::Iterations) => moves.push(raise(transaction, RaisableLimit::Iterations)),
         (_, Reason::Time) => moves.push(raise(transaction, RaisableLimit::Time)),
         (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {
@@ -80,6 +85,12 @@ fn guidance(state: &State) -> Vec<String> {
         [guide, format!("descent why {id}")]
     });
     moves.collect()
+}
+
+/// A command after which planning goes on: the limits that are used up most are raised.
+fn more_planning(transaction: &Transaction) -> String {
+    let twice = u64::from(transaction.state.objective.constraints.max_replans()) * 2;
+    format!("descent run --set max_replans={twice} --set gradient=abandon_omega=1")
 }
 
 /// A command that allows another pass: what binds is raised, be it the limit, the kind of task, or both.

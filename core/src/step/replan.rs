@@ -73,7 +73,12 @@ pub(super) fn are_passes_over(transaction: &Transaction) -> bool {
     let state = &transaction.state;
     let has_steps = transaction.graph.plans().next().is_some();
     let may_plan = has_steps || changes_plans(transaction);
-    may_plan && !profile::may_begin_pass(state) && atom::replans_left(state) > 0
+    may_plan && profile::are_passes_over(state) && atom::replans_left(state) > 0
+}
+
+/// Whether the control law ended planning while changes were left.
+pub(super) fn is_given_up(transaction: &Transaction) -> bool {
+    transaction.state.has_abandoned() && atom::replans_left(&transaction.state) > 0
 }
 
 /// A change of the plan that is tried next.

@@ -252,6 +252,11 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
             let passes = run.passes.as_ref().map_or(0, |count| count.allocated);
             format!("all {passes} passes are over; {work}")
         }
+        (_, Reason::Abandoned) => {
+            let law = run.law.as_ref().and_then(|law| law.point.as_ref());
+            let why = law.map_or("", |point| &*point.rationale);
+            format!("planning was given up: {why}; {work}")
+        }
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
         (_, Reason::Calls | Reason::Tokens | Reason::Cost) => {

@@ -7,7 +7,7 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, lost_commits, redirect, refine, replan,
+    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine, replan,
     transaction::Transaction, usage, words,
 };
 use crate::{
@@ -48,6 +48,7 @@ pub(super) fn started(
     words::withdraw(transaction);
     if is_another {
         refine::forget_refusal(transaction);
+        law_point::forget_end(transaction);
     }
     let agents = &transaction.session.agents;
     let probes = agents.in_role(Role::Probe).is_some();

@@ -5,7 +5,7 @@ use descent_core::{
     event::{ConsultAnswer, Event, Input},
     fragment::delta::{self, AcceptedDelta, DeltaRequest},
     id::{AgentName, AtomId, ConsultId},
-    state::{Atom, AtomStatus, Body, Consult, Reason, Role, TryEnd},
+    state::{Atom, AtomStatus, Body, Consult, Role, TryEnd},
     world::{AgentTable, Session},
 };
 
@@ -382,6 +382,12 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
         if rng.percent(30) {
             model.constraints.push_str(r#", "judging": "model""#);
         }
+        let acts = seed % 2 == 1;
+        if !acts {
+            model
+                .constraints
+                .push_str(r#", "gradient": {"act": false}"#);
+        }
         let faults = super::replan::faults(&mut rng);
         let refiner = REFINERS[rng.below(REFINERS.len())];
         let slots = 1 + u32::try_from(seed % 3).expect("small");
@@ -398,7 +404,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
         );
         let reason = super::replan::reason(&sim);
         assert!(
-            ending == "completed" || reason == Some(Reason::NoChoice),
+            ending == "completed" || super::replan::is_end(reason, acts),
             "seed {seed}, {refiner:?}: {ending}, {reason:?}"
         );
         for event in &sim.events {

@@ -2,12 +2,13 @@
 
 use descent_core::{
     event::Event,
+    law as control_law,
     state::{JudgedBy, Role},
     verdict::Verdict,
 };
 
 use super::{NAMES_MAX, names, taken};
-use crate::render::{count, line, listed};
+use crate::render::{count, law::arrow, line, listed};
 
 pub(super) fn answered(event: &Event) -> String {
     let Event::Consulted {
@@ -152,4 +153,27 @@ pub(super) fn assessed(event: &Event) -> String {
         Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
         Some(false) => format!("{agent} finds that it did not converge ({codes}), advice"),
     }
+}
+
+pub(super) fn law_point(event: &Event) -> String {
+    let Event::Law {
+        d,
+        p,
+        omega,
+        l,
+        gradient,
+        directive,
+        because,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let arrow = arrow(*gradient);
+    format!(
+        "D {d} {arrow}  P {p}  Ω {omega}  L {l}  {}: {}; {}",
+        directive.word(),
+        control_law::meaning(*directive),
+        line(because)
+    )
 }

@@ -45,6 +45,13 @@ impl NumberRule {
         Some(least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most))
     }
 
+    /// The limit that a number does not meet.
+    pub fn limit_broken_by(&self, number: f64) -> Option<f64> {
+        let least = self.limit(&self.at_least)?.filter(|least| number < *least);
+        let most = || self.limit(&self.at_most)?.filter(|most| number > *most);
+        least.or_else(most)
+    }
+
     /// The limits in words: `at least 211 (baseline)`.
     pub fn describe(&self) -> String {
         let one = |word: &str, limit: &Option<FreeValue>| {
@@ -74,8 +81,8 @@ impl NumberRule {
     fn limit(&self, limit: &Option<FreeValue>) -> Option<Option<f64>> {
         match limit {
             None => Some(None),
-            Some(node) if is_baseline(node) => self.baseline.as_ref().and_then(as_number).map(Some),
-            Some(node) => as_number(node).map(Some),
+            Some(node) if is_baseline(node) => self.baseline.as_ref().and_then(number_of).map(Some),
+            Some(node) => number_of(node).map(Some),
         }
     }
 
@@ -150,7 +157,7 @@ fn refuse(fields: &mut Fields<'_, '_>, key: Option<&str>, message: &str, hint: O
 
 fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<FreeValue> {
     let node = fields.take(key)?;
-    if as_number(node).is_some() || may_be_word && is_baseline(node) {
+    if number_of(node).is_some() || may_be_word && is_baseline(node) {
         return Some(node.clone());
     }
     let at = fields.at(key);
@@ -195,7 +202,8 @@ pub fn number_node(number: f64) -> Node {
 }
 
 /// A number of the file, or a decimal string (as numbers above 2^53 are written).
-fn as_number(node: &Node) -> Option<f64> {
+/// The number of a value, as `number_node` writes it.
+pub fn number_of(node: &Node) -> Option<f64> {
     match &node.value {
         Value::Number(text) | Value::String(text) => {
             text.trim().parse().ok().filter(|n: &f64| n.is_finite())

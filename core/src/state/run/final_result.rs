@@ -136,6 +136,8 @@ words! {
         Stopped = "stopped",
         NoChoice = "no_choice",
         Passes = "passes",
+        /// The control law ended planning, and what the plan holds was tried
+        Abandoned = "abandoned",
         Iterations = "iterations",
         Time = "time",
         Calls = "calls",
@@ -234,6 +236,7 @@ impl Reason {
             | Reason::Stopped
             | Reason::NoChoice
             | Reason::Passes
+            | Reason::Abandoned
             | Reason::Iterations
             | Reason::Time
             | Reason::Calls

@@ -9,8 +9,12 @@ use crate::{
         active::{self, Selection},
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    law::distance,
     search::rounds,
-    state::{Check, Intent, PlanningStep, RunStatus, Task, record::EvidenceRecord},
+    state::{
+        Check, Intent, PlanningStep, RunStatus, Task, check::Thousandths, law::LawRecord,
+        record::EvidenceRecord,
+    },
     verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
     world::{
         candidate, result_commits, results,
@@ -229,6 +233,14 @@ impl Transaction {
     }
 
     /// Judges by the evidence that the cache holds for `basis`.
+    /// How far the tree that is looked at is from a check.
+    pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
+        let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
+        let law = known.unwrap_or(&none);
+        let distance = self.evaluate(basis, |evaluator| distance::distance(evaluator, check, law));
+        Thousandths(distance)
+    }
+
     pub(crate) fn evaluate<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
         let again_max = self.state.objective.constraints.max_transient();
         judge(Evaluator {

@@ -1,0 +1,342 @@
+//! The control law (contract §9.33): the distance of a result from the base case, what is used up, and the directive for
+//! planners that follows.
+//!
+//! Invariant: it is arithmetic in whole thousandths, the same everywhere. It completes nothing, closes no context and
+//! takes no attempt away. Not here: when a point is taken (`step/law_point`).
+
+pub mod approach;
+pub mod blocks;
+pub mod distance;
+
+use alloc::{format, string::String};
+
+use crate::state::{
+    check::Thousandths,
+    law::{
+        Directive, DirectiveOutcome, FailureMix, Gradient, GradientRules, LawPoint,
+        SignedThousandths,
+    },
+};
+
+/// The whole, in thousandths.
+pub const ONE: u32 = 1_000;
+
+/// The facts that a point is computed from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LawInputs {
+    /// The distance, in thousandths.
+    pub distance: u32,
+    /// Failures of the pass, with the leaves of the base case that fail now.
+    pub logical: u64,
+    pub environmental: u64,
+    /// The used share of the changes of the plan, in thousandths.
+    pub changes: u32,
+    /// That of the budget which is used up most; `None` where no budget is set.
+    pub budgets: Option<u32>,
+}
+
+/// The numbers of a point, and what follows from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LawNumbers {
+    pub d: Thousandths,
+    pub p: Thousandths,
+    pub omega: Thousandths,
+    pub l: Thousandths,
+    pub grad_d: SignedThousandths,
+    pub grad_l: SignedThousandths,
+    pub gradient: Gradient,
+    pub class: FailureMix,
+    pub directive: Directive,
+}
+
+/// The numbers of a point that follows another, or none.
+pub fn numbers(rules: &GradientRules, inputs: &LawInputs, before: Option<&LawPoint>) -> LawNumbers {
+    let d = inputs.distance.min(ONE);
+    let p = share_of_logical(inputs);
+    let omega = omega(rules, inputs);
+    let l = loss(rules, d, p, omega);
+    let difference = |now: u32, before: Option<Thousandths>| {
+        before.map_or(0, |before| i64::from(now) - i64::from(before.0))
+    };
+    let grad_d = difference(d, before.map(|before| before.d));
+    let gradient = gradient(rules, d, grad_d);
+    let class = class(rules, p);
+    LawNumbers {
+        d: Thousandths(d),
+        p: Thousandths(p),
+        omega: Thousandths(omega),
+        l: Thousandths(l),
+        grad_d: signed(grad_d),
+        grad_l: signed(difference(l, before.map(|before| before.l))),
+        gradient,
+        class,
+        directive: directive(rules, d, p, omega, gradient),
+    }
+}
+
+fn signed(value: i64) -> SignedThousandths {
+    let one = i64::from(ONE);
+    SignedThousandths(i32::try_from(value.clamp(-one, one)).unwrap_or_default())
+}
+
+fn share_of_logical(inputs: &LawInputs) -> u32 {
+    let all = u128::from(inputs.logical) + u128::from(inputs.environmental);
+    let share = (u128::from(inputs.logical) * u128::from(ONE)).checked_div(all);
+    u32::try_from(share.unwrap_or_default()).unwrap_or(ONE)
+}
+
+/// The used share of changes and budgets. Without a budget the changes alone count.
+fn omega(rules: &GradientRules, inputs: &LawInputs) -> u32 {
+    let changes = inputs.changes.min(ONE);
+    let Some(budgets) = inputs.budgets else {
+        return changes;
+    };
+    let weighed = weigh(rules.w1(), changes) + weigh(rules.w2(), budgets.min(ONE));
+    in_thousandths(weighed)
+}
+
+/// It tells all in one number, and decides nothing.
+fn loss(rules: &GradientRules, d: u32, p: u32, omega: u32) -> u32 {
+    let left = u64::from(ONE - omega);
+    let of_failures = u64::from(rules.beta().0) * left * u64::from(p) / u64::from(ONE);
+    in_thousandths(weigh(rules.alpha(), d) + of_failures + weigh(rules.lambda(), omega))
+}
+
+/// In millionths.
+fn weigh(weight: Thousandths, value: u32) -> u64 {
+    u64::from(weight.0) * u64::from(value)
+}
+
+fn in_thousandths(millionths: u64) -> u32 {
+    let rounded = (millionths + u64::from(ONE) / 2) / u64::from(ONE);
+    u32::try_from(rounded).unwrap_or(ONE).min(ONE)
+}
+
+fn gradient(rules: &GradientRules, d: u32, change: i64) -> Gradient {
+    let least = i64::from(rules.epsilon().0);
+    match () {
+        // Without a least change none counts as one.
+        () if change < 0 && -change >= least => Gradient::Improving,
+        () if change > 0 && change >= least => Gradient::Worsening,
+        () if d > rules.delta().0 => Gradient::Plateau,
+        () => Gradient::Stable,
+    }
+}
+
+fn class(rules: &GradientRules, p: u32) -> FailureMix {
+    match p.cmp(&rules.rho().0) {
+        core::cmp::Ordering::Greater => FailureMix::Logical,
+        core::cmp::Ordering::Less => FailureMix::Environmental,
+        core::cmp::Ordering::Equal => FailureMix::Mixed,
+    }
+}
+
+/// The table of directives, in its order.
+fn directive(rules: &GradientRules, d: u32, p: u32, omega: u32, gradient: Gradient) -> Directive {
+    if omega >= rules.abandon_omega().0 {
+        return Directive::Abandon;
+    }
+    if d <= rules.delta().0 {
+        return Directive::Refine;
+    }
+    let is_logical = p > rules.rho().0;
+    match (gradient, is_logical) {
+        (Gradient::Improving, _) => Directive::Refine,
+        (Gradient::Plateau | Gradient::Stable, true) => Directive::BreakSymmetry,
+        (Gradient::Plateau | Gradient::Stable, false) => Directive::ChangePath,
+        (Gradient::Worsening, true) => Directive::ChangeApproach,
+        (Gradient::Worsening, false) => Directive::Refine,
+    }
+}
+
+/// A directive in words.
+pub fn meaning(directive: Directive) -> &'static str {
+    match directive {
+        Directive::Refine => "keep the tools, mend what fails",
+        Directive::ChangePath => "the same approach, another target",
+        Directive::ChangeApproach => "another class of tool",
+        Directive::BreakSymmetry => "nothing of what was tried",
+        Directive::Abandon => "no more planning: what the plan holds is tried to its end",
+    }
+}
+
+/// Why a directive was given.
+pub fn rationale(rules: &GradientRules, numbers: &LawNumbers, failed: &str) -> String {
+    let LawNumbers { d, p, omega, .. } = numbers;
+    let why = match numbers.directive {
+        Directive::Abandon => {
+            let limit = rules.abandon_omega().text();
+            format!(
+                "{} of changes and budgets is used up, the limit is {limit}",
+                omega.text()
+            )
+        }
+        _ if d.0 <= rules.delta().0 => {
+            format!("the result is near: {} of the base case lacks", d.text())
+        }
+        _ => {
+            let failures = match numbers.class {
+                FailureMix::Logical => "the work was wrong more often than hindered",
+                FailureMix::Environmental => "the work was hindered more often than wrong",
+                FailureMix::Mixed => "the work was wrong as often as hindered",
+            };
+            let gradient = match numbers.gradient {
+                Gradient::Improving => "the result came nearer",
+                Gradient::Worsening => "the result is farther off than before",
+                Gradient::Plateau | Gradient::Stable => "the result came no nearer",
+            };
+            format!("{gradient}, and {failures} ({} of failures)", p.text())
+        }
+    };
+    match failed.is_empty() {
+        true => why,
+        false => format!("{why}; it fails: {failed}"),
+    }
+}
+
+/// Counts what followed a directive: a fall of the distance that counts, or none.
+pub fn count_outcome(
+    rules: &GradientRules,
+    outcomes: &mut alloc::vec::Vec<DirectiveOutcome>,
+    before: Directive,
+    grad_d: SignedThousandths,
+) {
+    let least = i64::from(rules.epsilon().0);
+    let fell = grad_d.0 < 0 && i64::from(-grad_d.0) >= least;
+    let known = outcomes.iter_mut().find(|one| one.directive == before);
+    match known {
+        Some(one) => {
+            one.given += 1;
+            one.followed += u64::from(fell);
+        }
+        None => outcomes.push(DirectiveOutcome {
+            directive: before,
+            given: 1,
+            followed: u64::from(fell),
+            extra: Default::default(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> GradientRules {
+        GradientRules::of_program()
+    }
+
+    fn inputs(distance: u32, logical: u64, environmental: u64) -> LawInputs {
+        LawInputs {
+            distance,
+            logical,
+            environmental,
+            changes: 0,
+            budgets: None,
+        }
+    }
+
+    fn point(d: u32) -> LawPoint {
+        LawPoint {
+            subject: crate::id::Digest::of(b""),
+            pass: 1,
+            d: Thousandths(d),
+            p: Thousandths(0),
+            omega: Thousandths(0),
+            l: Thousandths(0),
+            grad_d: SignedThousandths(0),
+            grad_l: SignedThousandths(0),
+            gradient: Gradient::Plateau,
+            directive: Directive::Refine,
+            prev_directive: None,
+            failed_criterion: String::new(),
+            failure_class: FailureMix::Mixed,
+            rationale: String::new(),
+            at: String::new(),
+            extra: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_table_holds_in_every_cell_and_in_its_order() {
+        use Directive::{Abandon, BreakSymmetry, ChangeApproach, ChangePath, Refine};
+        for (before, now, logical, environmental, omega, wanted) in [
+            // A used-up budget comes before everything, nearness before the rest.
+            (Some(900), 1_000, 1, 0, 800, Abandon),
+            (Some(1_000), 300, 1, 0, 800, Abandon),
+            (Some(100), 300, 1, 0, 799, Refine),
+            (Some(1_000), 900, 1, 0, 0, Refine),
+            (Some(1_000), 900, 0, 1, 0, Refine),
+            (Some(1_000), 901, 1, 0, 0, BreakSymmetry),
+            (Some(1_000), 901, 1, 1, 0, ChangePath),
+            (Some(1_000), 901, 0, 1, 0, ChangePath),
+            (Some(1_000), 901, 0, 0, 0, ChangePath),
+            (Some(500), 600, 1, 0, 0, ChangeApproach),
+            (Some(500), 600, 1, 1, 0, Refine),
+            (Some(500), 599, 1, 0, 0, BreakSymmetry),
+            (None, 1_000, 1, 0, 0, BreakSymmetry),
+            (None, 1_000, 0, 0, 0, ChangePath),
+            (None, 300, 1, 0, 0, Refine),
+        ] {
+            let inputs = LawInputs {
+                changes: omega,
+                ..inputs(now, logical, environmental)
+            };
+            let before = before.map(point);
+            let told = numbers(&rules(), &inputs, before.as_ref());
+            assert_eq!(told.directive, wanted, "{before:?} {now} {logical} {omega}");
+        }
+    }
+
+    #[test]
+    fn every_number_is_from_0_to_1_whatever_it_is_computed_from() {
+        let extremes = [0, 1, 500, 999, 1_000, u32::MAX];
+        let counts = [0, 1, u64::MAX];
+        let weights = [0, 333, 1_000].map(|share| Some(Thousandths(share)));
+        for distance in extremes {
+            for changes in extremes {
+                for budgets in extremes.map(Some).into_iter().chain([None]) {
+                    for logical in counts {
+                        for weight in weights {
+                            let rules = GradientRules {
+                                alpha: weight,
+                                beta: weight,
+                                lambda: weight,
+                                w1: weight,
+                                w2: weight,
+                                epsilon: weight,
+                                ..rules()
+                            };
+                            let inputs = LawInputs {
+                                distance,
+                                logical,
+                                environmental: 1,
+                                changes,
+                                budgets,
+                            };
+                            let told = numbers(&rules, &inputs, Some(&point(500)));
+                            let all = [told.d, told.p, told.omega, told.l];
+                            assert!(all.iter().all(|one| one.0 <= ONE), "{inputs:?}");
+                            assert!(told.grad_d.0.abs() <= 1_000 && told.grad_l.0.abs() <= 1_000);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_loss_is_the_sum_of_the_design() {
+        let inputs = LawInputs {
+            distance: 400,
+            logical: 2,
+            environmental: 1,
+            changes: 300,
+            budgets: Some(300),
+        };
+        // 0.6 · 0.4 + 0.3 · 0.7 · 0.666 + 0.4 · 0.3 = 0.4999
+        let told = numbers(&rules(), &inputs, None);
+        assert_eq!((told.p.0, told.omega.0, told.l.0), (666, 300, 500));
+        assert_eq!(told.class, FailureMix::Logical);
+    }
+}

@@ -1,0 +1,157 @@
+//! Tools and targets that planners may not propose: those that a directive blocks, and the faults of a proposal with one.
+//!
+//! Invariant: it refuses proposals of planners alone. No choice of a plan is excluded, and what a worker does is not
+//! forbidden.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    vec::Vec,
+};
+
+use super::approach::{self, Approach};
+use crate::{
+    id::AtomId,
+    state::{
+        Atom, Fragment, State,
+        law::{BLOCKED_MAX, BlockedRecord, Directive, Gradient, LawPoint, LawRecord},
+    },
+};
+
+/// From this likeness on a plan is one that was tried, in thousandths.
+const ALIKE: u32 = 800;
+
+/// Blocks what a directive says, by what failed in the pass. Tools are blocked until the next point, targets on and on.
+pub fn block(law: &mut LawRecord, point: &LawPoint) {
+    law.blocked.retain(|one| one.target.is_some());
+    let failed = core::mem::take(&mut law.failed);
+    let of_pass = failed.iter().filter(|one| one.pass == point.pass);
+    let new: Vec<BlockedRecord> = match point.directive {
+        Directive::ChangePath => of_pass.cloned().collect(),
+        Directive::Refine if point.gradient == Gradient::Worsening => of_pass.cloned().collect(),
+        Directive::ChangeApproach | Directive::BreakSymmetry => {
+            of_pass.filter_map(whole_tool).collect()
+        }
+        Directive::Refine | Directive::Abandon => Vec::new(),
+    };
+    for one in new {
+        let is_same = |known: &BlockedRecord| known.tool == one.tool && known.target == one.target;
+        if !law.blocked.iter().any(is_same) {
+            law.blocked.push(one);
+        }
+    }
+    let old = law.blocked.len().saturating_sub(BLOCKED_MAX);
+    law.blocked.drain(..old);
+    law.failed = failed;
+}
+
+fn whole_tool(one: &BlockedRecord) -> Option<BlockedRecord> {
+    let approach = Approach {
+        tool: one.tool.clone(),
+        target: String::new(),
+    };
+    approach.has_class().then(|| BlockedRecord {
+        target: None,
+        ..one.clone()
+    })
+}
+
+/// The directive that planners have to obey, if one is in force.
+pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
+    let law = state.run.law.as_ref()?;
+    let point = law.point.as_ref()?;
+    state
+        .objective
+        .constraints
+        .gradient()
+        .act()
+        .then_some((law, point))
+}
+
+/// A part of a proposal that may not come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedProposal {
+    /// The atom; none where it is the whole plan.
+    pub atom: Option<AtomId>,
+    pub message: String,
+    pub hint: &'static str,
+}
+
+/// The blocked parts of a proposal.
+pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProposal> {
+    let Some((law, point)) = in_force(state) else {
+        return Vec::new();
+    };
+    let mut found: Vec<BlockedProposal> = atoms
+        .iter()
+        .filter_map(|(id, atom)| blocked_atom(law, id, atom))
+        .collect();
+    if point.directive == Directive::BreakSymmetry && found.is_empty() {
+        found.extend(like_a_failed_plan(state, atoms));
+    }
+    found
+}
+
+fn blocked_atom(law: &LawRecord, id: &AtomId, atom: &Atom) -> Option<BlockedProposal> {
+    let approaches = approach::of_atom(atom);
+    let is_it = |blocked: &&BlockedRecord| {
+        let mut all = approaches.iter();
+        all.any(|one| {
+            let is_target = blocked
+                .target
+                .as_ref()
+                .is_none_or(|known| *known == one.target);
+            one.tool == blocked.tool && is_target
+        })
+    };
+    let blocked = law.blocked.iter().find(is_it)?;
+    let target = blocked.target.as_deref().unwrap_or_default();
+    let failed = blocked.because.as_ref();
+    let failed = failed.map_or_else(String::new, |id| format!(" failed in {id}"));
+    Some(BlockedProposal {
+        atom: Some(id.clone()),
+        message: format!(
+            "blocked: {}{failed}",
+            format!("{} {target}", blocked.tool).trim_end()
+        ),
+        hint: match blocked.target {
+            Some(_) => "the same approach, another target",
+            None => "another class of tool",
+        },
+    })
+}
+
+fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<BlockedProposal> {
+    let proposed: BTreeSet<Approach> = atoms.values().flat_map(approach::of_atom).collect();
+    let plans = state.atoms.values().filter_map(|atom| atom.plan());
+    let failed = plans.flat_map(|plan| {
+        let in_force = plan.in_force().map(Fragment::first);
+        plan.fragments()
+            .filter(move |one| Some(one.first()) != in_force)
+    });
+    let mut alike = failed.filter(|fragment| {
+        let known = approaches_of(state, fragment);
+        approach::likeness(&proposed, &known) >= ALIKE
+    });
+    alike.next().map(|fragment| BlockedProposal {
+        atom: None,
+        message: format!(
+            "it goes about it like the plan of {}, which failed",
+            fragment.attempt
+        ),
+        hint: "nothing of what was tried: other tools, other targets",
+    })
+}
+
+fn approaches_of(state: &State, fragment: &Fragment) -> BTreeSet<Approach> {
+    let mut todo: Vec<&AtomId> = fragment.parts.iter().collect();
+    let mut found = BTreeSet::new();
+    while let Some(id) = todo.pop() {
+        if let Some(atom) = state.atom(id) {
+            todo.extend(atom.kids());
+            found.extend(approach::of_atom(atom));
+        }
+    }
+    found
+}

@@ -1,0 +1,241 @@
+//! The distance of a result from the base case, from 0 to 1 in thousandths.
+//!
+//! Invariant: it is 0 exactly when the base case holds. It is rounded up, so that it is 0 only where nothing is missing.
+
+use super::ONE;
+use crate::{
+    state::{
+        Check, CheckKind, Leaf,
+        check::{NumberRule, number_of},
+        law::LawRecord,
+    },
+    verdict::{CheckProgress, Evaluator, MeasurementKind, Verdict},
+};
+
+/// The least distance of something that does not hold.
+const LEAST: u32 = 1;
+
+/// The first number of a leaf on the wrong side of its limit, by the key of the leaf.
+pub trait FirstNumbers {
+    fn first(&self, leaf: &Check) -> Option<f64>;
+}
+
+impl FirstNumbers for LawRecord {
+    fn first(&self, leaf: &Check) -> Option<f64> {
+        let key = leaf.key();
+        let known = self.firsts.iter().find(|one| one.leaf == key)?;
+        number_of(&known.value)
+    }
+}
+
+/// The distance of a check on the tree that is looked at. An `all` is as far as its members on average, an `any` as its
+/// nearest member.
+pub fn distance(evaluator: Evaluator<'_>, check: &Check, firsts: &dyn FirstNumbers) -> u32 {
+    match &check.kind {
+        CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, firsts),
+        CheckKind::All(parts) => {
+            let sum: u64 = parts
+                .iter()
+                .map(|part| u64::from(distance(evaluator, part, firsts)))
+                .sum();
+            let count = parts.len() as u64;
+            let mean = sum.checked_add(count.saturating_sub(1));
+            let mean = mean.and_then(|sum| sum.checked_div(count)).unwrap_or(0);
+            u32::try_from(mean).unwrap_or(ONE).min(ONE)
+        }
+        CheckKind::Any(parts) => {
+            let each = parts.iter().map(|part| distance(evaluator, part, firsts));
+            each.min().unwrap_or(ONE)
+        }
+    }
+}
+
+fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, firsts: &dyn FirstNumbers) -> u32 {
+    if evaluator.judge(check) == CheckProgress::Decided(Verdict::Pass) {
+        return 0;
+    }
+    let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
+        let first = firsts.first(check).unwrap_or(value);
+        how_far(rule, value, first)
+    });
+    far.flatten().unwrap_or(ONE)
+}
+
+/// The number of a leaf that was measured and is on the wrong side of its limit.
+pub fn wrong_number<'c>(
+    evaluator: Evaluator<'_>,
+    check: &Check,
+    leaf: &'c Leaf,
+) -> Option<(&'c NumberRule, f64)> {
+    let Leaf::Command(leaf) = leaf else {
+        return None;
+    };
+    let rule = leaf.number.as_ref()?;
+    let seen = evaluator.cache.get(&check.key(), evaluator.basis)?;
+    match seen.measurement.what {
+        MeasurementKind::Command {
+            number: Some(value),
+            ..
+        } if rule.holds(value) == Some(false) => Some((rule, value)),
+        _ => None,
+    }
+}
+
+/// The part of the way from the first number to the limit that is still to go; none where the limit is of the other side.
+fn how_far(rule: &NumberRule, value: f64, first: f64) -> Option<u32> {
+    let limit = rule.limit_broken_by(value)?;
+    let (left, whole) = (limit - value, limit - first);
+    // The first number was on the other side: there is no way to compare with.
+    if whole == 0.0 || (left > 0.0) != (whole > 0.0) {
+        return Some(ONE);
+    }
+    let share = left / whole * f64::from(ONE);
+    let mut thousandths = ONE;
+    if share < f64::from(ONE) {
+        thousandths = share as u32;
+        thousandths += u32::from(f64::from(thousandths) < share);
+    }
+    Some(thousandths.clamp(LEAST, ONE))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+    use super::*;
+    use crate::{
+        doc,
+        id::TreeId,
+        state::fields::Findings,
+        verdict::{Basis, CommandEnd, EvidenceCache, Measurement},
+    };
+
+    struct Firsts(BTreeMap<String, f64>);
+
+    impl FirstNumbers for Firsts {
+        fn first(&self, leaf: &Check) -> Option<f64> {
+            self.0.get(leaf.name.as_deref()?).copied()
+        }
+    }
+
+    fn check(text: &str) -> Check {
+        let node = doc::parse(text, &doc::Limits::default()).node.unwrap();
+        let mut found = Findings::default();
+        let check = Check::read(&node, "", &mut found).unwrap();
+        assert_eq!(found.faults, [], "{text}");
+        check
+    }
+
+    /// The distance, where each leaf by its name ended with a code, and told a number.
+    fn of(text: &str, seen: &[(&str, i32, Option<f64>)], firsts: &[(&str, f64)]) -> (u32, bool) {
+        let check = check(text);
+        let basis = Basis::Pristine(TreeId::new("t"));
+        let mut cache = EvidenceCache::default();
+        for leaf in check.leaves() {
+            let name = leaf.name.as_deref().unwrap();
+            let Some((_, code, number)) = seen.iter().find(|(one, ..)| *one == name) else {
+                continue;
+            };
+            let measurement = Measurement {
+                what: MeasurementKind::Command {
+                    how: CommandEnd::Exit(*code),
+                    matched: None,
+                    number: *number,
+                },
+                duration_ms: 0,
+                excerpt: String::new(),
+                whole: None,
+            };
+            cache.record(leaf, &basis, measurement);
+        }
+        let evaluator = Evaluator {
+            cache: &cache,
+            basis: &basis,
+            corrections: &[],
+            ratings: &[],
+            again_max: 0,
+        };
+        let firsts = firsts.iter().map(|(name, value)| ((*name).into(), *value));
+        let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
+        (
+            distance(evaluator, &check, &Firsts(firsts.collect())),
+            holds,
+        )
+    }
+
+    fn leaf(name: &str) -> String {
+        alloc::format!(r#"{{"name": "{name}", "command": "{name}"}}"#)
+    }
+
+    fn number(limits: &str) -> String {
+        alloc::format!(r#"{{"name": "n", "command": "n", "number": "(\\d+)", {limits}}}"#)
+    }
+
+    #[test]
+    fn an_all_is_the_mean_and_an_any_the_nearest_rounded_up() {
+        let (a, b, c) = (leaf("a"), leaf("b"), leaf("c"));
+        let all = alloc::format!(r#"{{"all": [{a}, {b}, {c}]}}"#);
+        assert_eq!(of(&all, &[("a", 0, None), ("b", 0, None)], &[]).0, 334);
+        let any = alloc::format!(r#"{{"any": [{a}, {all}]}}"#);
+        assert_eq!(of(&any, &[("b", 0, None)], &[]).0, 667);
+        assert_eq!(of(&any, &[("a", 0, None)], &[]), (0, true));
+        assert_eq!(of(&leaf("a"), &[("a", 1, None)], &[]).0, 1_000);
+    }
+
+    #[test]
+    fn a_number_is_as_far_as_the_part_of_its_way_that_is_left() {
+        let most = number(r#""at_most": 0"#);
+        for (value, first, wanted) in [
+            (17.0, None, 1_000),
+            (17.0, Some(17.0), 1_000),
+            (20.0, Some(17.0), 1_000),
+            (8.5, Some(17.0), 500),
+            (1.0, Some(17.0), 59),
+            (0.000_1, Some(17.0), 1),
+            (5.0, Some(-3.0), 1_000),
+        ] {
+            let firsts: Vec<(&str, f64)> = first.map(|first| ("n", first)).into_iter().collect();
+            assert_eq!(
+                of(&most, &[("n", 0, Some(value))], &firsts).0,
+                wanted,
+                "{value}"
+            );
+        }
+        let least = number(r#""at_least": 10"#);
+        assert_eq!(of(&least, &[("n", 0, Some(8.0))], &[("n", 6.0)]).0, 500);
+        // The number fits, and the command failed: nothing is near.
+        assert_eq!(of(&least, &[("n", 1, Some(12.0))], &[("n", 6.0)]).0, 1_000);
+        assert_eq!(of(&least, &[("n", 0, None)], &[]).0, 1_000);
+    }
+
+    #[test]
+    fn it_is_0_exactly_when_the_check_holds() {
+        let (a, b, c) = (
+            leaf("a"),
+            leaf("b"),
+            number(r#""at_least": 10, "at_most": 20"#),
+        );
+        let tree =
+            alloc::format!(r#"{{"all": [{{"any": [{a}, {b}]}}, {c}, {{"all": [{a}, {c}]}}]}}"#);
+        for a in [None, Some(0), Some(1), Some(127)] {
+            for b in [None, Some(0), Some(1)] {
+                for n in [
+                    None,
+                    Some(9.9),
+                    Some(10.0),
+                    Some(20.0),
+                    Some(1e300),
+                    Some(-1e300),
+                ] {
+                    let mut seen = Vec::new();
+                    seen.extend(a.map(|code| ("a", code, None)));
+                    seen.extend(b.map(|code| ("b", code, None)));
+                    seen.push(("n", 0, n));
+                    let (distance, holds) = of(&tree, &seen, &[("n", 5.0)]);
+                    assert_eq!(distance == 0, holds, "{seen:?}");
+                    assert!(distance <= ONE);
+                }
+            }
+        }
+    }
+}

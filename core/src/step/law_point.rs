@@ -1,0 +1,355 @@
+//! Points of the control law (contract §9.33): a refuted selection, a change of the plan, or a dead end.
+//!
+//! Invariant: at a point every leaf that a machine decides was measured on the head, so no clock decides a directive. The
+//! same plan with the same results is one point. Not here: the numbers (`law`), who has to obey (`fragment`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::{delivery, question, transaction::Transaction};
+use crate::{
+    event::Event,
+    id::Digest,
+    law::{
+        self, LawInputs, LawNumbers,
+        approach::{self, Approach},
+        blocks, distance,
+    },
+    state::{
+        Check, FailureClass, UsageLimit, atom,
+        check::number_node,
+        law::{
+            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, FIRSTS_MAX, FirstNumber, LawPoint,
+            LawRecord, NearestCommit,
+        },
+        record::FailureEntry,
+    },
+    verdict::{Basis, CheckProgress, Verdict},
+};
+
+/// Characters kept of the reason.
+const RATIONALE_CHARS_MAX: usize = 300;
+
+/// The progress of a point that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointProgress {
+    /// The head is not judged yet.
+    Awaited,
+    /// It was taken just now.
+    Taken,
+    /// It is known, or nothing follows from it.
+    Known,
+}
+
+/// Takes a point before the plan is changed. If nobody has to obey, nothing is measured for it.
+pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
+    let acts = transaction.state.objective.constraints.gradient().act();
+    if acts && !delivery::is_head_judged(transaction) {
+        return PointProgress::Awaited;
+    }
+    match take(transaction) {
+        true => PointProgress::Taken,
+        false => PointProgress::Known,
+    }
+}
+
+/// Takes a point on the head, as far as it is judged. False if it is known, or the head is not judged.
+pub(super) fn take(transaction: &mut Transaction) -> bool {
+    let check = transaction.state.objective.base_case.clone();
+    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
+        return false;
+    };
+    let is_judged = transaction.evaluate(&basis, |evaluator| {
+        !matches!(evaluator.judge(&check), CheckProgress::Measure(_))
+    });
+    let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
+    empty_if_other(transaction, &check);
+    let known = transaction.state.run.law.as_ref();
+    let known = known.and_then(|law| law.point.as_ref());
+    if !is_judged || known.is_some_and(|point| point.subject == subject) {
+        return false;
+    }
+    note_first_numbers(transaction, &check, &basis);
+    let before = known_point(transaction);
+    let failing = failing(transaction, &check, &basis);
+    let inputs = inputs(transaction, &check, &basis, &failing);
+    let rules = transaction.state.objective.constraints.gradient();
+    let numbers = law::numbers(&rules, &inputs, before.as_ref());
+    let criterion = failing.titles.first().cloned().unwrap_or_default();
+    let rationale = law::rationale(&rules, &numbers, &criterion);
+    let point = LawPoint {
+        subject,
+        pass: transaction.state.run.pass,
+        d: numbers.d,
+        p: numbers.p,
+        omega: numbers.omega,
+        l: numbers.l,
+        grad_d: numbers.grad_d,
+        grad_l: numbers.grad_l,
+        gradient: numbers.gradient,
+        directive: numbers.directive,
+        prev_directive: before.as_ref().map(|before| before.directive),
+        failed_criterion: criterion,
+        failure_class: numbers.class,
+        rationale: rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
+        at: transaction.at().into(),
+        extra: Default::default(),
+    };
+    if let Some(before) = &before {
+        let outcomes = &mut law_mut(transaction).outcomes;
+        law::count_outcome(&rules, outcomes, before.directive, numbers.grad_d);
+    }
+    keep(transaction, &point, &numbers);
+    tell(transaction, &point);
+    let law = law_mut(transaction);
+    blocks::block(law, &point);
+    law.point = Some(point);
+    true
+}
+
+fn known_point(transaction: &Transaction) -> Option<LawPoint> {
+    transaction.state.run.law.as_ref()?.point.clone()
+}
+
+fn law_mut(transaction: &mut Transaction) -> &mut LawRecord {
+    transaction.run().law.get_or_insert_default()
+}
+
+/// Another base case is another way: only the curve stays.
+fn empty_if_other(transaction: &mut Transaction, check: &Check) {
+    let of = check.key();
+    let known = transaction.state.run.law.as_ref();
+    if known.is_some_and(|law| law.of.as_ref() == Some(&of)) {
+        return;
+    }
+    let is_first = known.is_none_or(|law| law.of.is_none());
+    let law = law_mut(transaction);
+    let kept = core::mem::take(law);
+    *law = match is_first {
+        true => LawRecord {
+            of: Some(of),
+            ..kept
+        },
+        false => LawRecord {
+            of: Some(of),
+            curve: kept.curve,
+            extra: kept.extra,
+            ..LawRecord::default()
+        },
+    };
+}
+
+/// Keeps the first number of each leaf on the wrong side of its limit.
+fn note_first_numbers(transaction: &mut Transaction, check: &Check, basis: &Basis) {
+    let wrong: Vec<(Digest, f64)> = transaction.evaluate(basis, |evaluator| {
+        let leaves = check.leaves().into_iter();
+        let wrong = leaves.filter_map(|one| {
+            let (_, value) = distance::wrong_number(evaluator, one, one.leaf()?)?;
+            Some((one.key(), value))
+        });
+        wrong.collect()
+    });
+    let firsts = &mut law_mut(transaction).firsts;
+    for (leaf, value) in wrong {
+        let is_new = !firsts.iter().any(|one| one.leaf == leaf);
+        if is_new && firsts.len() < FIRSTS_MAX {
+            firsts.push(FirstNumber {
+                leaf,
+                value: number_node(value),
+                extra: Default::default(),
+            });
+        }
+    }
+}
+
+/// The leaves of the base case that do not hold.
+struct FailingLeaves {
+    titles: Vec<String>,
+    logical: u64,
+    environmental: u64,
+}
+
+fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
+    let mut failing = FailingLeaves {
+        titles: Vec::new(),
+        logical: 0,
+        environmental: 0,
+    };
+    transaction.evaluate(basis, |evaluator| {
+        for leaf in check.leaves() {
+            let seen = evaluator.cache.get(&leaf.key(), basis);
+            let seen = seen.map(|seen| seen.verdict);
+            let judged = match evaluator.judge(leaf) {
+                CheckProgress::Decided(verdict) => verdict,
+                _ => Verdict::Unknown,
+            };
+            // A leaf that could not be measured counts as failed in the end: it was hindered.
+            match seen.unwrap_or(judged) {
+                Verdict::Pass => continue,
+                Verdict::Fail => failing.logical += 1,
+                Verdict::Unknown => failing.environmental += 1,
+            }
+            failing.titles.push(leaf.title());
+        }
+    });
+    failing
+}
+
+fn inputs(
+    transaction: &Transaction,
+    check: &Check,
+    basis: &Basis,
+    failing: &FailingLeaves,
+) -> LawInputs {
+    let (state, empty) = (&transaction.state, LawRecord::default());
+    let law = state.run.law.as_ref().unwrap_or(&empty);
+    let of_pass = |count: u64| match law.counted == state.run.pass {
+        true => count,
+        false => 0,
+    };
+    let distance =
+        transaction.evaluate(basis, |evaluator| distance::distance(evaluator, check, law));
+    LawInputs {
+        distance,
+        logical: of_pass(law.logical).saturating_add(failing.logical),
+        environmental: of_pass(law.environmental).saturating_add(failing.environmental),
+        changes: changes(transaction),
+        budgets: budgets(transaction),
+    }
+}
+
+/// The used share of the changes of the plan.
+fn changes(transaction: &Transaction) -> u32 {
+    let most = u64::from(transaction.state.objective.constraints.max_replans());
+    let left = atom::replans_left(&transaction.state);
+    share(most.saturating_sub(left), most)
+}
+
+/// The used share of the budget that is used up most.
+fn budgets(transaction: &Transaction) -> Option<u32> {
+    let constraints = &transaction.state.objective.constraints;
+    let run = &transaction.state.run;
+    let time = constraints.time_budget.as_ref();
+    let time = time.map(|budget| share(transaction.spent_ms(), budget.ms));
+    let iterations = constraints.max_iterations;
+    let iterations = iterations.map(|most| share(run.iteration, most));
+    let usage = UsageLimit::ALL.into_iter().filter_map(|limit| {
+        let most = constraints.usage(limit)?;
+        Some(share(run.spent.usage.of(limit), most))
+    });
+    usage.chain(time).chain(iterations).max()
+}
+
+/// In thousandths. A limit of 0 is never used up.
+fn share(used: u64, most: u64) -> u32 {
+    let share = u128::from(used) * u128::from(law::ONE);
+    let share = share.checked_div(u128::from(most));
+    let share = share.and_then(|share| u32::try_from(share).ok());
+    match most {
+        0 => 0,
+        _ => share.unwrap_or(law::ONE).min(law::ONE),
+    }
+}
+
+/// Adds the point to the curve, and keeps the nearest commit.
+fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
+    let (commit, serial) = (
+        transaction.state.run.head.clone(),
+        transaction.state.serial.0,
+    );
+    let law = law_mut(transaction);
+    if law.curve.len() >= CURVE_MAX {
+        let mut place = 0;
+        law.curve.retain(|_| {
+            place += 1;
+            place % 2 == 1
+        });
+    }
+    law.curve.push(CurvePoint {
+        pass: point.pass,
+        d: numbers.d,
+        p: numbers.p,
+        omega: numbers.omega,
+        l: numbers.l,
+        directive: numbers.directive,
+        extra: Default::default(),
+    });
+    if law.best.as_ref().is_none_or(|best| numbers.d <= best.d) {
+        law.best = Some(NearestCommit {
+            d: numbers.d,
+            pass: point.pass,
+            serial,
+            commit,
+            extra: Default::default(),
+        });
+    }
+}
+
+fn tell(transaction: &mut Transaction, point: &LawPoint) {
+    transaction.announce(Event::Law {
+        pass: point.pass,
+        d: point.d.text(),
+        p: point.p.text(),
+        omega: point.omega.text(),
+        l: point.l.text(),
+        gradient: point.gradient,
+        directive: point.directive,
+        because: point.rationale.clone(),
+    });
+}
+
+/// Counts a failed attempt: each criterion that failed, or one of its class.
+pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
+    let verdict = |word: &str| {
+        let verdicts = failed.criteria.iter();
+        let verdicts = verdicts.filter_map(|one| one.get("verdict")?.as_str());
+        verdicts.filter(|one| *one == word).count() as u64
+    };
+    let (mut logical, mut environmental) = (verdict("fail"), verdict("unknown"));
+    if logical + environmental == 0 {
+        match failed.class {
+            FailureClass::Logical => logical = 1,
+            FailureClass::Environmental => environmental = 1,
+        }
+    }
+    let pass = transaction.state.run.pass;
+    let law = law_mut(transaction);
+    if law.counted != pass {
+        (law.counted, law.logical, law.environmental) = (pass, 0, 0);
+    }
+    law.logical = law.logical.saturating_add(logical);
+    law.environmental = law.environmental.saturating_add(environmental);
+    let tried = tried(transaction, failed, pass);
+    let law = law_mut(transaction);
+    law.failed.retain(|one| one.pass == pass);
+    law.failed.extend(tried);
+    let old = law.failed.len().saturating_sub(BLOCKED_MAX);
+    law.failed.drain(..old);
+}
+
+/// The tools and targets of a failed attempt; a planner's own are none.
+fn tried(transaction: &Transaction, failed: &FailureEntry, pass: u64) -> Vec<BlockedRecord> {
+    let atom = transaction.state.atom(&failed.atom);
+    let Some(atom) = atom.filter(|atom| atom.plan().is_none()) else {
+        return Vec::new();
+    };
+    let approaches = match failed.tried.is_empty() {
+        true => approach::of_atom(atom),
+        false => approach::of_calls(&failed.tried),
+    };
+    let one = |approach: Approach| BlockedRecord {
+        tool: approach.tool,
+        target: Some(approach.target),
+        pass,
+        because: Some(failed.attempt.clone()),
+        atom: Some(failed.atom.clone()),
+        extra: Default::default(),
+    };
+    approaches.into_iter().map(one).collect()
+}
+
+/// A run that a person starts anew may plan again.
+pub(super) fn forget_end(transaction: &mut Transaction) {
+    if transaction.state.has_abandoned() {
+        law_mut(transaction).point = None;
+    }
+}
