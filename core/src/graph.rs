@@ -6,6 +6,7 @@
 //! (`validate`).
 
 pub mod active;
+mod alike;
 mod index;
 pub mod order;
 pub mod overlap;

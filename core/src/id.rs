@@ -71,6 +71,10 @@ text_id! {
     ConsultId
 }
 text_id! {
+    /// One lesson of earlier runs, `m<count>`: unique among those of a project, never used twice.
+    LessonId
+}
+text_id! {
     /// Born with `align`, the same for the whole life of a state file.
     Lineage
 }

@@ -23,6 +23,7 @@ pub mod json_schema;
 pub mod judging;
 pub mod law;
 pub mod measure;
+pub mod memory;
 pub mod phase_summary;
 pub mod plan;
 pub mod profile;

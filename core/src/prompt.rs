@@ -24,6 +24,7 @@ mod rating;
 mod reasons;
 mod refining;
 mod refuted;
+mod remembered;
 mod replan;
 mod result_text;
 mod results;
@@ -181,12 +182,15 @@ fn shared(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
+    let remembered = remembered::section(subject, room / 4);
+    let room = room.saturating_sub(remembered.bytes());
     let used = prompt.bytes();
     prompt.add(results::section(subject, RESULTS_BYTES_MAX.min(room / 2)));
     prompt.add(found::section(subject, found::BYTES_MAX.min(room / 4)));
     let room = room.saturating_sub(prompt.bytes() - used);
     let bytes_max = EARLIER_BYTES_MAX.min(room);
     prompt.add(earlier::section(subject, &inputs.files, bytes_max));
+    prompt.add(remembered);
 }
 
 /// The room of a planner, which its context limits too. The least is there whatever else is told.
@@ -205,6 +209,8 @@ fn shared_of_planner(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
+    let remembered = remembered::section(subject, room / 4);
+    let room = room.saturating_sub(remembered.bytes());
     let earlier = earlier::section(subject, &inputs.files, EARLIER_BYTES_MAX.min(room / 3));
     let reasons_max = reasons::BYTES_MAX.min(room / 4);
     let project = inputs.project.map_or(0, |_| room / 4);
@@ -216,6 +222,7 @@ fn shared_of_planner(
     prompt.add(results);
     prompt.add(reasons::section(subject, &told, reasons_max));
     prompt.add(earlier);
+    prompt.add(remembered);
     if can_open {
         prompt.files.extend(upstream::files(&known));
     }

@@ -3,12 +3,15 @@
 //! Invariant: complete whatever the ranking. A conflict is a set of choices under which something
 //! failed for good. `choose` finds a selection that contains no conflict, if there is one.
 
+pub mod ranking;
 pub mod rounds;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
 };
+
+use ranking::RememberedChoices;
 
 use crate::{
     graph::{
@@ -55,35 +58,6 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
         .atom(id)
         .and_then(|atom| atom.task())
         .map_or(&[], |task| task.tries.as_slice())
-}
-
-/// How much a probe speaks against a task. Feasible ones come first, the smaller estimate before the larger and before
-/// none; then those of which nothing was found out; last the infeasible ones.
-pub fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
-    let mut newest = tries(state, id).iter().rev();
-    let probe = newest.find_map(|tried| tried.probe.as_ref());
-    let found = probe.and_then(|probe| Some((probe, probe.feasible?)));
-    let Some((probe, is_feasible)) = found else {
-        return ProbeRank::Unknown;
-    };
-    let told = |part: Option<u64>| part.unwrap_or(u64::MAX);
-    let estimate = [
-        told(probe.cost_usd.map(|cost| cost.0)),
-        told(probe.time.as_ref().map(|time| time.ms)),
-        told(probe.attempts.map(u64::from)),
-    ];
-    match is_feasible {
-        true => ProbeRank::Feasible(estimate),
-        false => ProbeRank::Infeasible(estimate),
-    }
-}
-
-/// The finding of a probe as an order: the smaller is tried first. An estimate is its cost, time and attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProbeRank {
-    Feasible([u64; 3]),
-    Unknown,
-    Infeasible([u64; 3]),
 }
 
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups
@@ -253,6 +227,7 @@ struct SearchWalk<'a> {
     prefer: &'a Selection,
     rank: &'a BTreeMap<Ix, usize>,
     fixed: Option<&'a Selection>,
+    remembered: RememberedChoices,
     plans_again: bool,
     /// Live groups and planning steps without a decision, by rank.
     open: BTreeSet<(usize, Ix)>,
@@ -302,6 +277,7 @@ impl<'a> SearchWalk<'a> {
             prefer,
             rank,
             fixed: None,
+            remembered: RememberedChoices::of(graph, state),
             plans_again,
             open,
             selection,
@@ -379,8 +355,8 @@ impl<'a> SearchWalk<'a> {
             .get(&group)
             .filter(|choice| kids.contains(choice));
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
-        // The choice that a probe speaks for comes before others, whatever the plan says; else the order of the plan counts.
-        others.sort_by_key(|kid| probe_rank(self.state, self.graph.id(**kid)));
+        // A choice that an earlier run or a probe speaks for comes first, whatever the plan says; else its order counts.
+        others.sort_by_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
         let others = others.into_iter().rev();
         others.chain(preferred).copied().map(Some).collect()
     }

@@ -14,6 +14,7 @@ pub mod fields;
 mod judged;
 pub mod law;
 pub mod limits;
+mod memory;
 pub mod micros;
 pub mod named_files;
 pub(crate) mod near_miss;
@@ -50,8 +51,11 @@ pub use judged::{
     ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord,
     RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordingRecord,
 };
+pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use micros::Micros;
-pub use objective::{Constraints, Control, Objective, OnStuck, Request, RetryFrom, Workspace};
+pub use objective::{
+    Constraints, Control, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
+};
 pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::Records;

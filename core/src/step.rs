@@ -37,6 +37,7 @@ mod reconcile;
 mod redirect;
 mod refine;
 pub mod remedies;
+mod remembering;
 mod repair;
 mod replan;
 mod reprofile;

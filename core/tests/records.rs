@@ -54,6 +54,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
         ("context", _) => (alone("mode", text("full")), text("full")),
         ("workspace", _) => (text("shared"), text("nowhere")),
+        ("memory", _) => (text("off"), text("some")),
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
         ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),

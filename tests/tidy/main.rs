@@ -42,6 +42,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["law"],
     &["measure", "fragment"],
     &["world"],
+    &["memory"],
     &["step", "desired", "prompt"],
     &["change"],
     &["view"],

@@ -171,6 +171,11 @@ record! {
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal
         optional on_stuck: OnStuck = OnStuck::Abandon,
+        /// whether earlier runs of the project count
+        ///
+        /// `on`: their lessons change the order in which choices are tried, and are told to planners and workers. `off`:
+        /// no lesson is read or written
+        optional memory: MemoryUse = MemoryUse::On,
     }
 }
 
@@ -198,6 +203,15 @@ words! {
     pub enum OnStuck {
         Ask = "ask",
         Abandon = "abandon",
+    }
+}
+
+words! {
+    pub enum MemoryUse {
+        /// Lessons of earlier runs are read, and those of this one are written
+        On = "on",
+        /// Neither
+        Off = "off",
     }
 }
 

@@ -12,8 +12,8 @@ pub use grant::ChangeGrant;
 pub use spent::{AgentSpent, Spent};
 
 use super::{
-    Consult, FreeValue, IssueRecord, JudgingRecord, Rating, Role, Shared, SideEffect, Usage,
-    ValidationRecord,
+    Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Rating, Role, Shared, SideEffect,
+    Usage, ValidationRecord,
     fields::{Extra, Fields},
     law::LawRecord,
     profile::{PassCount, ProfileRecord},
@@ -80,6 +80,8 @@ record! {
         optional[program] grant: ChangeGrant,
         /// The distance from the goal, and what follows for planners
         optional[program] law: LawRecord,
+        /// The lessons of earlier runs that this one was given
+        optional[program] memory_used: MemoryUsed,
         /// How the last run ended
         optional[program] last_result: FinalResult,
         /// The lineage and serial that this one was forked from
@@ -276,6 +278,7 @@ impl Default for Run {
             measure: None,
             grant: None,
             law: None,
+            memory_used: None,
             last_result: None,
             parent: None,
             extra: Extra::default(),

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     doc::Node,
     id::{
-        AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, Lineage, RequestId,
-        RunId, Serial, TreeId,
+        AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, LessonId, Lineage,
+        RequestId, RunId, Serial, TreeId,
     },
 };
 
@@ -161,7 +161,7 @@ macro_rules! text_ids {
 
 text_ids! {
     AtomId: ATOM_ID, AttemptId: Form::Text, CommitId: Form::Text, TreeId: Form::Text, Digest: Form::Text,
-    RunId: Form::Text, ConsultId: Form::Text, RequestId: Form::Text, Lineage: Form::Text,
+    RunId: Form::Text, LessonId: Form::Text, ConsultId: Form::Text, RequestId: Form::Text, Lineage: Form::Text,
 }
 
 impl<T: FieldValue> FieldValue for Vec<T> {

@@ -16,7 +16,7 @@ use crate::{
     finding::{self, Finding},
     graph::{Ix, NodeKind, active},
     id::{AttemptId, Digest},
-    search,
+    search::{self, ranking::RememberedChoices},
     state::{
         AtomStatus, EntryKind, Intent, Role, SideEffect, Try,
         atom::ProbeRecord,
@@ -271,7 +271,8 @@ fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {
     if kids.iter().any(are_open) || !kids.iter().all(is_untried) {
         return false;
     }
-    let rank = |kid: &&Ix| search::probe_rank(&transaction.state, id(kid));
+    let remembered = RememberedChoices::of(&graph, &transaction.state);
+    let rank = |kid: &&Ix| remembered.rank(&graph, &transaction.state, **kid);
     let (Some(in_force), Some(best)) = (
         transaction.active.selection.get(&group).copied(),
         kids.iter().min_by_key(rank).copied(),

@@ -7,7 +7,7 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine, replan,
+    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine, remembering, replan,
     transaction::Transaction, usage, words,
 };
 use crate::{
@@ -40,6 +40,7 @@ pub(super) fn started(
     land_all(transaction, left.finished, &left.continued);
     lost_commits::mend(transaction, &left.gone);
     transaction.session.left_open = left_open(transaction);
+    remembering::give(transaction);
     let notebook = transaction.run();
     notebook.delivered = None;
     notebook.waits.clear();

@@ -29,7 +29,9 @@ pub(super) fn earlier(state: &State) -> Option<Digest> {
     let atoms = state.atoms.iter();
     let by_program = keys_of_program();
     let atoms = atoms.filter_map(|(id, atom)| of_atom(id, atom, &by_program));
-    let facts = bindings.chain(trail).chain(corrections);
+    let lessons = state.run.memory_used.iter().flat_map(|used| &used.lessons);
+    let lessons = lessons.map(|lesson| lesson.node());
+    let facts = bindings.chain(trail).chain(corrections).chain(lessons);
     let facts: Vec<Node> = facts.chain(patterns).chain(atoms).collect();
     (!facts.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(facts)).as_bytes()))
 }

@@ -14,7 +14,7 @@ use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
     state::Role,
-    state::{Intent, ReportedUsage, ResultCommit, VerdictRecord},
+    state::{Intent, Lesson, ReportedUsage, ResultCommit, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -26,6 +26,8 @@ pub struct Session {
     /// The agents of the configuration.
     pub agents: Arc<AgentTable>,
     pub evidence: EvidenceCache,
+    /// The lessons of earlier runs for a run that begins; `None` without memory.
+    pub remembered: Option<Vec<Lesson>>,
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,

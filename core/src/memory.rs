@@ -1,0 +1,115 @@
+//! Memory between the runs of a project: the lessons that an ending leaves, and those that a later run is given.
+//!
+//! Invariant: a lesson orders choices and is told, and decides nothing else. Code chooses lessons, no model does. Not
+//! here: the file that keeps them (`remembered` of the shell), the order that they give (`search::ranking`), and when a
+//! run is given them (`step::run_start`).
+
+mod approach;
+mod book;
+mod learnt;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use core::cmp::Reverse;
+
+pub use book::{BookFault, LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
+pub use learnt::{Learnt, of_ending};
+pub use text::LESSON_CHARS_MAX;
+
+use crate::{
+    doc::{self, Node},
+    id::Digest,
+    state::{Lesson, LessonBook, MemoryUsed, RunStatus},
+    world::World,
+};
+
+/// Lessons that a run is given at most, and their bytes.
+pub const GIVEN_MAX: usize = 10;
+pub const GIVEN_BYTES_MAX: usize = 4 << 10;
+
+/// The lessons that a run on this state is given: those of its own choices first, then those with most words of the
+/// goal, then the newest.
+pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
+    let known = KnownDigests::of(world);
+    let goal = text::words(&world.state.objective.goal);
+    let own = &world.state.lineage;
+    // The state itself knows what its own lineage has tried.
+    let is_new = |one: &&Lesson| one.runs.is_empty() || one.runs.iter().any(|run| run != own);
+    let known_lessons = book.lessons.iter().filter(|one| counts(one));
+    let mut lessons: Vec<&Lesson> = known_lessons.filter(is_new).collect();
+    lessons.sort_by_cached_key(|one| {
+        let common = text::words(&words_of(one)).intersection(&goal).count();
+        (
+            known.distance(one),
+            Reverse(common),
+            Reverse(one.last.clone()),
+        )
+    });
+    let mut bytes = 0;
+    let is_in = |one: &&Lesson| {
+        bytes += doc::write_compact(&one.node()).len();
+        bytes <= GIVEN_BYTES_MAX
+    };
+    let chosen = lessons.into_iter().take(GIVEN_MAX).take_while(is_in);
+    chosen.cloned().collect()
+}
+
+/// Whether a run that starts on a state of this status is given lessons anew; any other goes on with those that it has.
+pub fn begins(status: RunStatus) -> bool {
+    match status {
+        RunStatus::Aligned | RunStatus::Completed | RunStatus::Exhausted => true,
+        RunStatus::Running
+        | RunStatus::Redirecting
+        | RunStatus::Stopped
+        | RunStatus::NeedsGuidance => false,
+    }
+}
+
+/// The note of what a run was given; `None` of nothing.
+pub fn used(lessons: Vec<Lesson>) -> Option<MemoryUsed> {
+    if lessons.is_empty() {
+        return None;
+    }
+    let nodes: Vec<Node> = lessons.iter().map(Lesson::node).collect();
+    Some(MemoryUsed {
+        digest: Digest::of(doc::canonical(&Node::array(nodes)).as_bytes()),
+        lessons,
+        extra: Default::default(),
+    })
+}
+
+fn words_of(lesson: &Lesson) -> String {
+    [&*lesson.lesson, &lesson.tool, &lesson.target].join(" ")
+}
+
+/// The digests of the choices and groups of a graph.
+struct KnownDigests {
+    choices: BTreeSet<Digest>,
+    groups: BTreeSet<Digest>,
+}
+
+impl KnownDigests {
+    fn of(world: &World) -> Self {
+        let graph = &world.graph;
+        let choices = graph.groups().flat_map(|group| &graph.vertex(group).kids);
+        let groups = graph.groups().chain(graph.plans());
+        Self {
+            choices: choices.map(|choice| graph.choice_digest(*choice)).collect(),
+            groups: groups.map(|group| graph.group_digest(group)).collect(),
+        }
+    }
+
+    /// How far a lesson is from this graph: of a choice in it, of a group in it, or of neither.
+    fn distance(&self, lesson: &Lesson) -> u8 {
+        let is_in = |one: &Option<Digest>, known: &BTreeSet<Digest>| {
+            one.as_ref().is_some_and(|digest| known.contains(digest))
+        };
+        match () {
+            () if is_in(&lesson.choice, &self.choices) => 0,
+            () if is_in(&lesson.group, &self.groups) => 1,
+            () => 2,
+        }
+    }
+}

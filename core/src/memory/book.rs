@@ -1,0 +1,199 @@
+//! The lessons of a project as a text, and what an ending changes in it.
+//!
+//! Invariant: an ending changes a book once, however often it is told.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{learnt::Learnt, text::cleaned};
+use crate::{
+    doc::{self, Limits},
+    id::{LessonId, Lineage, UnixMillis},
+    state::{Extra, LearntRun, Lesson, LessonBook, LessonKind, LessonSource, fields::Findings},
+};
+
+/// Lessons that a project has at most.
+pub const LESSONS_MAX: usize = 200;
+/// Lineages that a lesson names at most: the newest.
+const RUNS_MAX: usize = 20;
+/// Endings that a book knows at most: the newest.
+const LEARNT_MAX: usize = 200;
+/// From so many runs on that saw a failure it counts.
+const SEEN_MIN: u32 = 2;
+pub const SCHEMA: &str = "descent/lessons/1";
+const SCHEMA_STEM: &str = "descent/lessons/";
+
+/// Why a text is no book of lessons.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BookFault {
+    #[error("it is of a newer version ({0})")]
+    Newer(String),
+    #[error("it cannot be read: {0}")]
+    Torn(String),
+}
+
+/// A book without lessons.
+pub fn new() -> LessonBook {
+    LessonBook {
+        schema: SCHEMA.to_owned(),
+        next: 1,
+        lessons: Vec::new(),
+        learnt: Vec::new(),
+        extra: Extra::default(),
+    }
+}
+
+/// Reads a book, whoever wrote it: its texts are capped, and what is too much is left out.
+pub fn read(bytes: &[u8]) -> Result<LessonBook, BookFault> {
+    let torn = |why: &str| BookFault::Torn(why.to_owned());
+    let text = core::str::from_utf8(bytes).map_err(|_| torn("it is no UTF-8"))?;
+    let parsed = doc::parse(text, &Limits::default());
+    if let Some(fault) = parsed.faults.first() {
+        return Err(torn(&fault.message));
+    }
+    let node = parsed.node.ok_or_else(|| torn("it is empty"))?;
+    let mut found = Findings::default();
+    let book = LessonBook::read(&node, "", &mut found);
+    let schema = node.get("schema").and_then(doc::Node::as_str);
+    match schema.and_then(|schema| schema.strip_prefix(SCHEMA_STEM)) {
+        Some("1") => {}
+        Some(version) if version.parse::<u32>().is_ok() => {
+            return Err(BookFault::Newer(format!("{SCHEMA_STEM}{version}")));
+        }
+        Some(_) | None => return Err(torn("it names no version")),
+    }
+    if let Some(fault) = found.faults.first() {
+        return Err(torn(&format!("{}: {}", fault.pointer, fault.message)));
+    }
+    let mut book = book.ok_or_else(|| torn("it holds no lessons"))?;
+    book.lessons = book.lessons.into_iter().map(cleaned).collect();
+    // A person may have added one by hand.
+    let numbers = book.lessons.iter().filter_map(|one| number(&one.id));
+    let free = numbers.max().map_or(1, |last| last.saturating_add(1));
+    book.next = book.next.max(free);
+    shorten(&mut book);
+    Ok(book)
+}
+
+fn number(id: &LessonId) -> Option<u64> {
+    id.as_str().strip_prefix('m')?.parse().ok()
+}
+
+pub fn write(book: &LessonBook) -> String {
+    doc::write(&book.node())
+}
+
+/// Takes in what an ending left; false where it did already.
+pub fn learn(
+    book: &mut LessonBook,
+    learnt: Vec<Learnt>,
+    ending: LearntRun,
+    now: UnixMillis,
+) -> bool {
+    let is_this = |one: &LearntRun| one.lineage == ending.lineage && one.run == ending.run;
+    if book.learnt.iter().any(is_this) {
+        return false;
+    }
+    let at = now.rfc3339();
+    for one in learnt {
+        take_in(book, one, &ending.lineage, &at);
+    }
+    book.learnt.push(ending);
+    shorten(book);
+    true
+}
+
+/// Whether a lesson is given: a failure that one run alone saw may have been bad luck.
+pub fn counts(lesson: &Lesson) -> bool {
+    match lesson.kind {
+        LessonKind::MustNot => lesson.seen >= SEEN_MIN || lesson.by == LessonSource::Person,
+        LessonKind::Prefer | LessonKind::Note => true,
+    }
+}
+
+/// Takes a lesson out; false where there is none of that id.
+pub fn forget(book: &mut LessonBook, id: &LessonId) -> bool {
+    let before = book.lessons.len();
+    book.lessons.retain(|one| one.id != *id);
+    book.lessons.len() < before
+}
+
+fn take_in(book: &mut LessonBook, learnt: Learnt, lineage: &Lineage, at: &str) {
+    let (kind, choice) = (learnt.kind, learnt.choice.clone());
+    let is_same = |one: &&mut Lesson| one.kind == kind && one.choice.as_ref() == Some(&choice);
+    let counts_now = match book.lessons.iter_mut().find(is_same) {
+        Some(known) => {
+            see_again(known, learnt, lineage, at);
+            counts(known)
+        }
+        None => {
+            let id = LessonId::new(format!("m{}", book.next));
+            book.next = book.next.saturating_add(1);
+            let lesson = first_seen(id, learnt, lineage, at);
+            let counts_now = counts(&lesson);
+            book.lessons.push(lesson);
+            counts_now
+        }
+    };
+    if counts_now {
+        let other = match kind {
+            LessonKind::Prefer => LessonKind::MustNot,
+            LessonKind::MustNot => LessonKind::Prefer,
+            LessonKind::Note => return,
+        };
+        let is_other = |one: &Lesson| one.kind == other && one.choice.as_ref() == Some(&choice);
+        book.lessons.retain(|one| !is_other(one));
+    }
+}
+
+/// Another run of the same lineage saw it with the eyes of the first.
+fn see_again(known: &mut Lesson, learnt: Learnt, lineage: &Lineage, at: &str) {
+    if !known.runs.contains(lineage) {
+        known.seen = known.seen.saturating_add(1);
+        known.runs.push(lineage.clone());
+    }
+    known.last = at.to_string();
+    known.because = learnt.because;
+    known.by = learnt.by;
+}
+
+fn first_seen(id: LessonId, learnt: Learnt, lineage: &Lineage, at: &str) -> Lesson {
+    Lesson {
+        id,
+        kind: learnt.kind,
+        tool: learnt.tool,
+        target: learnt.target,
+        choice: Some(learnt.choice),
+        group: Some(learnt.group),
+        lesson: learnt.lesson,
+        because: learnt.because,
+        seen: 1,
+        runs: Vec::from([lineage.clone()]),
+        first: at.to_string(),
+        last: at.to_string(),
+        by: learnt.by,
+        extra: Extra::default(),
+    }
+}
+
+/// The least seen lessons go first, of these the oldest.
+fn shorten(book: &mut LessonBook) {
+    while book.lessons.len() > LESSONS_MAX {
+        let lessons = book.lessons.iter().enumerate();
+        let least = lessons.min_by_key(|(_, one)| (one.seen, &one.last));
+        let Some(place) = least.map(|(place, _)| place) else {
+            return;
+        };
+        book.lessons.remove(place);
+    }
+    for lesson in &mut book.lessons {
+        let surplus = lesson.runs.len().saturating_sub(RUNS_MAX);
+        lesson.runs.drain(..surplus);
+    }
+    let surplus = book.learnt.len().saturating_sub(LEARNT_MAX);
+    book.learnt.drain(..surplus);
+}

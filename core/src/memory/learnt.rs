@@ -1,0 +1,242 @@
+//! The lessons that an ending leaves: choices that stand in the result, and choices that failed for good.
+//!
+//! Invariant: only an outcome teaches. A failure of the environment teaches nothing: the next run tries that again too.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    approach,
+    text::{LESSON_CHARS_MAX, clean},
+};
+use crate::{
+    graph::{Ix, NodeKind, PlannedPhase},
+    id::{AtomId, Digest},
+    search,
+    state::{
+        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
+        record::{Choices, RefutedEntry},
+    },
+    world::World,
+};
+
+/// A lesson of one run, before it has an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learnt {
+    pub kind: LessonKind,
+    pub tool: String,
+    pub target: String,
+    pub choice: Digest,
+    pub group: Digest,
+    pub lesson: String,
+    pub because: String,
+    pub by: LessonSource,
+}
+
+/// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
+pub fn of_ending(world: &World) -> Vec<Learnt> {
+    let run = &world.state.run;
+    let reason = run.last_result.as_ref().and_then(|last| last.data.reason);
+    let by = match (run.status, reason) {
+        (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
+        (RunStatus::Completed, Some(_)) => LessonSource::Completed,
+        (RunStatus::Exhausted, Some(Reason::Passes | Reason::NoChoice)) => LessonSource::Abandoned,
+        _ => return Vec::new(),
+    };
+    let standing = (by == LessonSource::Completed).then(|| standing(world));
+    let outcome = RunOutcome {
+        world,
+        by,
+        standing,
+    };
+    let mut lessons: Vec<Learnt> = outcome.preferred().chain(outcome.failed()).collect();
+    let mut known: Vec<Digest> = Vec::new();
+    // A choice that stands was not wrong, whatever failed before it.
+    lessons.retain(|one| {
+        let is_new = !known.contains(&one.choice);
+        known.push(one.choice.clone());
+        is_new
+    });
+    lessons
+}
+
+/// The choices of the delivered tree.
+fn standing(world: &World) -> Choices {
+    let result = world.state.run.last_result.as_ref();
+    let verdict = result.and_then(|result| result.data.verdict.as_ref());
+    let judged = verdict.map(|verdict| verdict.choices.clone());
+    let judged = judged.filter(|choices| !choices.is_empty());
+    judged.unwrap_or_else(|| world.active.whole(&world.graph))
+}
+
+struct RunOutcome<'w> {
+    world: &'w World,
+    by: LessonSource,
+    /// The choices of the delivered tree, of a run that completed.
+    standing: Option<Choices>,
+}
+
+/// A choice, and the group or planning step that it was taken in.
+type TakenChoice = (Ix, Ix);
+
+impl RunOutcome<'_> {
+    fn preferred(&self) -> impl Iterator<Item = Learnt> {
+        let pairs = self.standing.iter().flatten();
+        pairs.filter_map(|(group, choice)| {
+            let (group, choice) = self.indices(group, choice)?;
+            // The base case may hold with the choice still open.
+            let is_done = self.world.solved()[group];
+            let because = "the base case held with it";
+            let lesson = || self.lesson(LessonKind::Prefer, (group, choice), because);
+            is_done.then(lesson).flatten()
+        })
+    }
+
+    fn failed(&self) -> impl Iterator<Item = Learnt> {
+        let refuted = self.world.refuted.iter().filter_map(|conflict| {
+            let pair = self.blamed(conflict, None)?;
+            self.lesson(LessonKind::MustNot, pair, &self.why_refuted(conflict))
+        });
+        self.failed_tasks().chain(refuted)
+    }
+
+    fn failed_tasks(&self) -> impl Iterator<Item = Learnt> {
+        let (graph, state) = (&self.world.graph, &self.world.state);
+        let tasks = graph.tasks().filter(|x| !graph.is_dropped(*x));
+        tasks.flat_map(move |x| {
+            let tries = search::tries(state, graph.id(x)).iter();
+            let failed = tries.filter(|tried| is_logical(tried));
+            let valid = failed.filter(move |tried| {
+                let context = (x, tried.context.clone());
+                self.world.valid_contexts.contains(&context)
+            });
+            let blamed = valid.filter_map(move |tried| {
+                let conflict = search::conflict(graph, x, &tried.choices);
+                self.blamed(&conflict, Some(x))
+            });
+            blamed.filter_map(move |pair| {
+                let failure = state.newest_failure(graph.id(x));
+                let why = failure.map_or("it failed for good", |(_, failure)| &failure.reason);
+                self.lesson(LessonKind::MustNot, pair, why)
+            })
+        })
+    }
+
+    /// The choice that a conflict speaks against: the innermost one around what failed, the only one, or the only one
+    /// that the result does not have. Otherwise nobody knows which it was.
+    fn blamed(&self, conflict: &Choices, failed: Option<Ix>) -> Option<TakenChoice> {
+        let stands = |group: &AtomId, choice: &AtomId| {
+            let standing = self.standing.as_ref();
+            standing.is_some_and(|standing| standing.get(group) == Some(choice))
+        };
+        let around = failed.and_then(|x| self.around(x));
+        let around = around.filter(|(group, choice)| {
+            let graph = &self.world.graph;
+            !stands(graph.id(*group), graph.id(*choice))
+        });
+        if around.is_some() {
+            return around;
+        }
+        let mut others = conflict
+            .iter()
+            .filter(|(group, choice)| !stands(group, choice));
+        let (group, choice) = others.next().filter(|_| others.next().is_none())?;
+        self.indices(group, choice)
+    }
+
+    /// The innermost choice that an atom is inside of.
+    fn around(&self, x: Ix) -> Option<TakenChoice> {
+        let graph = &self.world.graph;
+        let mut below = x;
+        for above in graph.above(x) {
+            match graph.vertex(above).kind {
+                NodeKind::Any => return Some((above, below)),
+                NodeKind::Plan => {
+                    let phase = graph.phase_of(above, below)?;
+                    return Some((above, phase.first()));
+                }
+                NodeKind::Task | NodeKind::All => below = above,
+            }
+        }
+        None
+    }
+
+    fn indices(&self, group: &AtomId, choice: &AtomId) -> Option<TakenChoice> {
+        let graph = &self.world.graph;
+        Some((graph.ix(group)?, graph.ix(choice)?))
+    }
+
+    fn lesson(&self, kind: LessonKind, pair: TakenChoice, because: &str) -> Option<Learnt> {
+        let (group, choice) = pair;
+        let graph = &self.world.graph;
+        let parts = match graph.vertex(group).kind {
+            NodeKind::Any => Vec::from([choice]),
+            NodeKind::Plan => graph.phase_of(group, choice).map(PlannedPhase::remaining)?,
+            NodeKind::Task | NodeKind::All => return None,
+        };
+        let titles: Vec<String> = parts.iter().map(|x| self.title(*x)).collect();
+        let (tool, target) = self.approach(&parts);
+        Some(Learnt {
+            kind,
+            tool,
+            target,
+            choice: graph.parts_digest(&parts),
+            group: graph.group_digest(group),
+            lesson: clean(&titles.join("; "), LESSON_CHARS_MAX),
+            because: clean(because, LESSON_CHARS_MAX),
+            by: self.by,
+        })
+    }
+
+    /// The words of an atom, else its command.
+    fn title(&self, x: Ix) -> String {
+        let id = self.world.graph.id(x);
+        let Some(atom) = self.world.state.atom(id) else {
+            return id.to_string();
+        };
+        let action = atom.task().and_then(|task| task.spec.action.as_ref());
+        match action.filter(|_| atom.description.trim().is_empty()) {
+            Some(action) => action.run.clone(),
+            None => atom.title(id).to_string(),
+        }
+    }
+
+    /// Tool and target of the first action.
+    fn approach(&self, parts: &[Ix]) -> (String, String) {
+        let (graph, state) = (&self.world.graph, &self.world.state);
+        let mut inside = parts.iter().flat_map(|x| graph.subtree(*x));
+        let action = inside.find_map(|x| {
+            let atom = state.atom(graph.id(x))?;
+            let action = atom.task()?.spec.action.as_ref()?;
+            Some(approach::of(&action.run))
+        });
+        action.unwrap_or_default()
+    }
+
+    /// The leaves that failed under a refuted selection.
+    fn why_refuted(&self, conflict: &Choices) -> String {
+        let mut refuted = self.world.state.refutations();
+        let entry = refuted.find(|(_, entry)| entry.conflict == *conflict);
+        let leaves = entry.map(|(_, entry)| failed_leaves(entry));
+        match leaves.filter(|leaves| !leaves.is_empty()) {
+            Some(leaves) => "the base case did not hold: ".to_string() + &leaves,
+            None => "the base case did not hold".to_string(),
+        }
+    }
+}
+
+fn failed_leaves(entry: &RefutedEntry) -> String {
+    let failed = entry
+        .evidence
+        .iter()
+        .filter(|one| one.verdict.as_deref() == Some("fail"));
+    let checks: Vec<&str> = failed.filter_map(|one| one.check.as_deref()).collect();
+    checks.join(", ")
+}
+
+/// Whether the work was wrong, and not the environment.
+fn is_logical(tried: &Try) -> bool {
+    matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Logical)))
+}
