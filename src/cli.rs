@@ -21,6 +21,7 @@ mod judge;
 mod live;
 mod liveness;
 mod log;
+mod memory;
 mod migrate;
 mod output;
 mod prompt;
@@ -162,6 +163,8 @@ enum Command {
     Undo(undo::UndoArgs),
     /// Begin a second state where this one stands
     Fork(fork::ForkArgs),
+    /// Look at what earlier runs of the project learnt, and change it
+    Memory(memory::MemoryArgs),
     /// Look at what this machine lacks, and how to mend it
     Doctor,
     /// Remove what ended runs left behind
@@ -264,6 +267,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
         Some(Command::Fork(flags)) => fork::fork(&context, &flags),
+        Some(Command::Memory(flags)) => memory::memory(&context, flags),
         Some(Command::Doctor) => doctor::doctor(&context),
         Some(Command::Clean(flags)) => clean::clean(&context, &flags),
         Some(Command::Completions(flags)) => completions::completions(&context, &flags),

@@ -35,7 +35,7 @@ use descent_core::{
     desired::{self, DesiredWork, WorkKey},
     event::{Input, Observation},
     id::{AttemptId, RunId, Serial},
-    state::{Intent, RunStatus, StartedFrom},
+    state::{Intent, Lesson, RunStatus, StartedFrom},
     step::{self, Refusal, Transition},
     view::liveness::WaitsFor,
     world::{AgentTable, Session, World},
@@ -81,6 +81,8 @@ pub struct LoopHost {
     pub by: String,
     /// The start of a run that has not begun; without it, the person's working tree.
     pub from: Option<StartedFrom>,
+    /// The lessons of earlier runs for a run that begins; `None` without memory.
+    pub remembered: Option<Vec<Lesson>>,
 }
 
 /// How a run ended: the present state, and the signal to die by, if one ended it.
@@ -179,6 +181,7 @@ pub async fn run(
         rest: stall::StallDetector::default(),
     };
     this.session.agents = Arc::clone(&this.host.agents);
+    this.session.remembered = this.host.remembered.take();
     this.whole().await
 }
 

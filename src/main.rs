@@ -16,6 +16,7 @@ mod model;
 mod ops;
 mod plan_file;
 mod process;
+mod remembered;
 mod render;
 mod runs;
 mod shape;

@@ -21,6 +21,7 @@ pub mod fork;
 pub mod judge;
 pub mod limits;
 pub mod liveness;
+pub mod memory;
 pub mod newer;
 pub mod notify;
 pub mod output;

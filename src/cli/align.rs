@@ -15,6 +15,7 @@ mod proposals;
 mod proposed;
 mod questions;
 mod reading;
+mod remembered;
 mod verdict_text;
 
 use std::path::{Path, PathBuf};
@@ -89,6 +90,9 @@ pub struct AlignArgs {
     /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup=…)
     #[arg(long, value_name = "COMMAND")]
     setup: Option<String>,
+    /// Do not look at what earlier runs of the project learnt
+    #[arg(long)]
+    no_memory: bool,
     /// Replace an unfinished run; what stood there is archived
     #[arg(long)]
     force: bool,

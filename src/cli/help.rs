@@ -31,7 +31,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "edit", "validate", "judge", "undo", "fork", "show", "migrate", "schema", "trust",
         ],
     ),
-    ("more", &["verify", "doctor", "clean", "completions"]),
+    (
+        "more",
+        &["verify", "memory", "doctor", "clean", "completions"],
+    ),
 ];
 
 /// The group of commands that have none.
@@ -41,7 +44,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 33] = [
+const EXAMPLES: [(&str, &str); 34] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -85,6 +88,7 @@ const EXAMPLES: [(&str, &str); 33] = [
     ("validate", "descent validate plan.yaml"),
     ("migrate", "descent migrate -n .claude/aot-loop-state.md"),
     ("verify", "descent verify && git push"),
+    ("memory", "descent memory"),
     ("doctor", "descent doctor"),
     ("clean", "descent clean -n"),
     (

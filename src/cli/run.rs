@@ -53,6 +53,9 @@ pub struct RunArgs {
     /// Run this command at the ending, and when the run waits for somebody: the result is its standard input
     #[arg(long, value_name = "CMD")]
     notify: Option<String>,
+    /// Read no lessons of earlier runs of the project, and write none
+    #[arg(long)]
+    no_memory: bool,
     /// Give a role to an agent of the configuration, such as worker=claude (may be given again)
     #[arg(long = "agent", value_name = "ROLE=NAME")]
     agent: Vec<String>,
@@ -102,6 +105,7 @@ fn here(
         log: apart.map(DetachedRun::log),
         notify: notify_command(flags, &config)?,
         from: flags.from.as_deref(),
+        memory: !flags.no_memory,
         clock: clock::real(),
         programs: programs::real(),
         runtime: &runtime,

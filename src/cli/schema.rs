@@ -88,6 +88,7 @@ schemas! {
     "confirm": written super::confirm::ConfirmOutput<'_>,
     "doctor": written super::doctor::DoctorOutput,
     "clean": written super::clean::CleanOutput<'_>,
+    "memory": written super::memory::MemoryOutput<'_>,
     "resolve": written super::resolve::ResolveOutput,
     "constraints": written super::constraints::ConstraintsOutput<'_>,
     "schema": written SchemaOutput,

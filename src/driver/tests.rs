@@ -87,6 +87,7 @@ impl Project {
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
             from: None,
+            remembered: None,
         };
         let observer = Observer {
             on_event: &mut |_, _| (),

@@ -2,7 +2,7 @@
 //! written whole or not at all.
 //!
 //! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is durable. Not here: what a
-//! record says (`trust`, `runs`).
+//! record says (`trust`, `runs`, `remembered`).
 #![allow(clippy::disallowed_methods)] // door: the mode of the records' directory
 
 use std::{
@@ -29,6 +29,11 @@ pub fn state_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// The directory of a person's own configuration, by the same rules.
 pub fn config_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     home_of(var, "XDG_CONFIG_HOME", ".config")
+}
+
+/// The directory of what a person keeps, by the same rules.
+pub fn data_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    home_of(var, "XDG_DATA_HOME", ".local/share")
 }
 
 /// The directory of what can be found again, by the same rules.
@@ -123,7 +128,8 @@ pub fn write_loosely(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     files::write_whole(&dir.join(name), bytes)
 }
 
-fn make_private(dir: &Path) -> io::Result<()> {
+/// Makes a directory that nobody else can look into.
+pub fn make_private(dir: &Path) -> io::Result<()> {
     files::make_dirs(dir)?;
     if fs::metadata(dir)?.mode() & OTHERS != 0 {
         fs::set_permissions(dir, Permissions::from_mode(0o700))?;

@@ -1,7 +1,7 @@
 //! Who committed a file last, and whether it is unchanged since.
 
-use super::{Git, GitError};
-use descent_core::trust::History;
+use super::{Git, GitError, call::as_id};
+use descent_core::{id::CommitId, trust::History};
 use std::{
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
@@ -28,6 +28,25 @@ impl Git {
             last_committer: self.last_committer(inside),
             mine: self.host().emails.clone(),
         })
+    }
+
+    /// The first commit of HEAD's own line; `None` without one, and in a shallow clone, which cuts it off.
+    pub fn first_commit(&self) -> Option<CommitId> {
+        let told = self
+            .call("rev-parse")
+            .args(["--is-shallow-repository"])
+            .ok();
+        if told.ok()?.trim_ascii() != b"false" {
+            return None;
+        }
+        let roots = self
+            .call("rev-list")
+            .within(TOOL_MAX)
+            .args(["--first-parent", "--max-parents=0", "HEAD"])
+            .ok();
+        let roots = roots.ok()?;
+        let last = roots.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        as_id(last?).map(CommitId::new)
     }
 
     /// Those of these files and directories of the working tree that HEAD has something of.

@@ -13,7 +13,9 @@ use tokio::runtime::Runtime;
 use super::{
     Client, Progress,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
-    environment, keep_superseded, limits, liveness, newer,
+    environment, keep_superseded, limits, liveness,
+    memory::RunMemory,
+    newer,
     notify::{Notifier, WaitNotices},
     request::wait_for_words,
     result::commit_missing,
@@ -52,6 +54,8 @@ pub struct RunOptions<'a> {
     pub notify: Option<&'a str>,
     /// The revision to start from, for a run that has not begun; without it, the working tree.
     pub from: Option<&'a str>,
+    /// Whether lessons of earlier runs are read, and its own are written, as far as the constraint `memory` allows it.
+    pub memory: bool,
     pub clock: Arc<dyn Clock>,
     pub programs: Arc<dyn Programs>,
     pub runtime: &'a Runtime,
@@ -159,6 +163,7 @@ pub fn run<'a>(
         client.tell(&Progress::Withheld(withheld));
     }
     let workspaces = open(client, &store, &loaded.state)?;
+    let memory = remember(client, &store, &loaded.state, options);
     let from = options
         .from
         .map(|rev| start::first(&loaded.state, &workspaces, rev));
@@ -203,6 +208,7 @@ pub fn run<'a>(
             run,
             by: client.by(),
             from,
+            remembered: memory.as_ref().map(|memory| memory.lessons.clone()),
         };
         let observer = Observer {
             on_event: &mut |event, world| {
@@ -228,6 +234,9 @@ pub fn run<'a>(
     drop(board);
     drop(heartbeat);
     drop(own);
+    if let (Some(memory), Ok(ending)) = (&memory, &ended) {
+        memory.learn(client, &ending.world, &options.run);
+    }
     // Whoever is told finds a run that has ended.
     drop(lease);
     let ending = ended.inspect_err(|failure| {
@@ -257,6 +266,27 @@ fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<
     if let Err(error) = RunRecords::find().note(&record) {
         tracing::info!(%error, "`descent ps` does not list this run");
     }
+}
+
+/// The memory of this run; it is told what the run is given of it.
+fn remember(
+    client: &dyn Client,
+    store: &Store,
+    state: &State,
+    options: &RunOptions<'_>,
+) -> Option<RunMemory> {
+    let memory = options
+        .memory
+        .then(|| RunMemory::of(client, &store.place().project, state))
+        .flatten()?;
+    let lessons = match memory.lessons.len() {
+        0 => return Some(memory),
+        1 => "1 lesson".to_owned(),
+        many => format!("{many} lessons"),
+    };
+    let words = format!("remembered: {lessons} of earlier runs (descent memory shows them)");
+    client.tell(&Progress::Note(words));
+    Some(memory)
 }
 
 /// Remembers what attempts wrote into a configuration, whoever brings it home, and tells of it.

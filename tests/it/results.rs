@@ -3,5 +3,6 @@
 pub(crate) mod apply;
 pub(crate) mod clean;
 pub(crate) mod lineage;
+pub(crate) mod memory;
 pub(crate) mod repositories;
 pub(crate) mod shadow;

@@ -67,6 +67,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
         "evidence",
         "events",
         "model",
+        "remembered",
     ],
     &["workspace", "agent", "verify"],
     &["judging"],

@@ -13,7 +13,7 @@ use super::{
     output::AlignOutput,
     preview,
     proposed::{self, DraftDecision},
-    questions,
+    questions, remembered,
 };
 use crate::{
     config::Config,
@@ -115,8 +115,14 @@ impl Consent<'_> {
         let mut facts = ops::judge::facts(&draft.state, self.top);
         facts.holding.clone_from(&draft.comparison.holding);
         let issues = ops::judge::judged(&draft.state, &facts).issues;
+        let client = self.context.client(Some(self.config));
+        let remembered = match self.flags.no_memory {
+            true => Vec::new(),
+            false => ops::memory::shown(&client, self.top, &draft.state),
+        };
         if out.json {
-            let output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
+            let mut output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
+            output.remembered = remembered.iter().map(remembered::words).collect();
             out.json(&output);
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
@@ -127,6 +133,7 @@ impl Consent<'_> {
                 start: draft.start.as_ref(),
                 uncommitted,
                 config: self.config,
+                remembered: &remembered,
                 is_whole: out.verbose,
             };
             out.page(&preview::page(&world, &shown));

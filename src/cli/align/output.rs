@@ -34,6 +34,8 @@ pub(in crate::cli) struct AlignOutput<'a> {
     workspace: &'static str,
     /// The command that does tasks without an action; null where none is named.
     worker: Option<String>,
+    /// The lessons of earlier runs of the project that a run would be given now.
+    pub(super) remembered: Vec<String>,
     /// The same was agreed before: nothing was written.
     pub(super) unchanged: bool,
 }
@@ -74,6 +76,7 @@ impl<'a> AlignOutput<'a> {
             atoms: world.graph.len(),
             workspace: objective.constraints.workspace().word(),
             worker: config.worker_line(),
+            remembered: Vec::new(),
             unchanged: false,
         }
     }

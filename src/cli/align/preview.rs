@@ -8,14 +8,14 @@ use descent_core::{
     doc::{self, Node},
     id::AtomId,
     judging::Issue,
-    state::{Check, CheckKind, StartedFrom, Workspace},
+    state::{Check, CheckKind, Lesson, StartedFrom, Workspace},
     verdict::Verdict,
     view::{self, VerdictView, graph::NodeView},
     world::World,
 };
 
 use super::{
-    costs,
+    costs, remembered,
     verdict_text::{WIDTH, ended, last_line, two},
 };
 use crate::{
@@ -30,8 +30,9 @@ const ATOMS_MAX: usize = 40;
 /// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
 /// Words before a colon that tell what the line is about.
-const LEADS: [&str; 10] = [
+const LEADS: [&str; 11] = [
     "profile",
+    "remembered",
     "runs",
     "setup",
     "starts from",
@@ -54,6 +55,8 @@ pub(super) struct Preview<'a> {
     /// Whether every atom is shown, however many there are.
     pub(super) is_whole: bool,
     pub(super) config: &'a Config,
+    /// The lessons of earlier runs that a run would be given now.
+    pub(super) remembered: &'a [Lesson],
 }
 
 pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
@@ -71,6 +74,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page.gap();
     add(&mut page, &limits(world, shown.config));
     add(&mut page, &profile(world));
+    remembered::lines(&mut page, shown.remembered);
     page.gap();
     add(&mut page, &places(world, shown));
     let warnings = warnings(world, shown);

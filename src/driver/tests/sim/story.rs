@@ -312,6 +312,7 @@ impl Story {
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
             from: None,
+            remembered: None,
         };
         let scene = Arc::clone(&self.scene);
         let store = disk.store(self.place.clone());

@@ -1,0 +1,43 @@
+//! The lessons of earlier runs of the project, as far as an agreement shows them.
+//!
+//! Not here: all of them (`descent memory`).
+
+use descent_core::state::{Lesson, LessonKind};
+
+use crate::render::{self, Line, Meaning, Page};
+
+/// Lessons at most that are shown one by one.
+const SHOWN_MAX: usize = 3;
+/// Lines of one lesson at most.
+const LINES_MAX: usize = 2;
+
+pub(super) fn lines(page: &mut Page, lessons: &[Lesson]) {
+    for one in lessons.iter().take(SHOWN_MAX) {
+        let head = Line::new().dim("remembered: ");
+        page.wrapped(
+            head,
+            Meaning::Plain,
+            &render::visible(&words(one)),
+            LINES_MAX,
+        );
+    }
+    let left = lessons.len().saturating_sub(SHOWN_MAX);
+    if left > 0 {
+        let words = format!("  and {left} more: descent memory lists them");
+        page.push(Line::of(words));
+    }
+}
+
+/// A lesson in a line.
+pub(super) fn words(one: &Lesson) -> String {
+    let because = match one.because.as_str() {
+        "" => String::new(),
+        because => format!(" ({because})"),
+    };
+    let last = match one.kind {
+        LessonKind::MustNot => ", tried last",
+        LessonKind::Prefer => ", tried first",
+        LessonKind::Note => "",
+    };
+    format!("{}{because}{last}", one.lesson)
+}

@@ -1,0 +1,319 @@
+//! `descent memory`: the lessons of earlier runs of this project, to look at, change and forget.
+//!
+//! Not here: what a run learns, and what it is given (`ops::memory`).
+
+use clap::{Args, Subcommand};
+use descent_core::{
+    id::{Digest, LessonId, Lineage},
+    memory::counts,
+    state::{Lesson, LessonKind, LessonSource},
+};
+use serde::Serialize;
+
+use super::{
+    End,
+    context::{Context, runtime},
+    edit::{editor_here, in_editor},
+};
+use crate::{
+    clock,
+    failure::{Failure, exit, quoted},
+    ops::memory::{self, LessonsCopy, ProjectLessons, no_lesson},
+    render::{self, Line, Meaning, Page},
+};
+
+/// Columns of an id, of a kind and of an age.
+const ID_WIDTH: usize = 6;
+const KIND_WIDTH: usize = 10;
+const AGE_WIDTH: usize = 10;
+/// Columns of the keys of one lesson.
+const KEY_WIDTH: usize = 10;
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "The lessons of earlier runs of this project: which choices stand in a result for which the base case held, and which failed for good.\n\nThey change the order in which choices are tried, and are told to planners and workers; they exclude nothing. They lie outside of the repository, for this account alone. `run --no-memory` and the constraint memory=off do without."
+)]
+pub struct MemoryArgs {
+    #[command(subcommand)]
+    action: Option<MemoryAction>,
+}
+
+#[derive(Debug, Subcommand)]
+enum MemoryAction {
+    /// List the lessons (without a word, too)
+    List,
+    /// Show all of one lesson
+    Show {
+        /// Such as m12
+        id: String,
+    },
+    /// Change the lessons in your editor
+    Edit,
+    /// Forget one lesson
+    Forget {
+        /// Such as m12
+        id: String,
+    },
+    /// Forget all lessons
+    Clear {
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+/// Lessons of earlier runs: `descent memory --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct MemoryOutput<'a> {
+    schema: &'static str,
+    result: MemoryResult,
+    /// The file of the lessons; there may be none.
+    path: String,
+    /// All lessons; the one that is shown; those that are left.
+    lessons: Vec<LessonOutput<'a>>,
+    /// How many lessons were forgotten.
+    forgotten: usize,
+    next: &'a str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum MemoryResult {
+    Listed,
+    Edited,
+    Unchanged,
+    Forgotten,
+}
+
+/// A lesson of earlier runs.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LessonOutput<'a> {
+    id: &'a LessonId,
+    kind: LessonKind,
+    /// Whether runs are given it: a failure counts from the second run on that saw it.
+    counts: bool,
+    tool: &'a str,
+    target: &'a str,
+    choice: Option<&'a Digest>,
+    group: Option<&'a Digest>,
+    lesson: &'a str,
+    because: &'a str,
+    seen: u32,
+    runs: &'a [Lineage],
+    first: &'a str,
+    last: &'a str,
+    by: LessonSource,
+}
+
+impl<'a> From<&'a Lesson> for LessonOutput<'a> {
+    fn from(one: &'a Lesson) -> Self {
+        Self {
+            id: &one.id,
+            kind: one.kind,
+            counts: counts(one),
+            tool: &one.tool,
+            target: &one.target,
+            choice: one.choice.as_ref(),
+            group: one.group.as_ref(),
+            lesson: &one.lesson,
+            because: &one.because,
+            seen: one.seen,
+            runs: &one.runs,
+            first: &one.first,
+            last: &one.last,
+            by: one.by,
+        }
+    }
+}
+
+pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failure> {
+    let project = context.top()?;
+    match flags.action.unwrap_or(MemoryAction::List) {
+        MemoryAction::List => {
+            let known = listed(context, memory::list(&project)?);
+            tell(context, &known, MemoryResult::Listed, 0, |page| {
+                list(page, &known)
+            });
+        }
+        MemoryAction::Show { id } => {
+            let id = LessonId::new(id);
+            let mut known = listed(context, memory::list(&project)?);
+            known.lessons.retain(|one| one.id == id);
+            let lesson = known.lessons.first().ok_or_else(|| no_lesson(&id))?;
+            tell(context, &known, MemoryResult::Listed, 0, |page| {
+                show(page, lesson)
+            });
+        }
+        MemoryAction::Edit => return edit(context, &project),
+        MemoryAction::Forget { id } => {
+            let id = LessonId::new(id);
+            memory::forget(&project, &id)?;
+            let known = memory::list(&project)?;
+            let words = format!("{id} is forgotten");
+            tell(context, &known, MemoryResult::Forgotten, 1, |page| {
+                page.push(Line::of(words))
+            });
+        }
+        MemoryAction::Clear { yes } => return clear(context, &project, yes),
+    }
+    Ok(End::Code(0))
+}
+
+fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End, Failure> {
+    let known = memory::list(project)?;
+    let lessons = render::count(known.lessons.len(), "lesson");
+    let question = format!("forget {lessons} of {}?", project.display());
+    let is_asked = !yes && !known.lessons.is_empty();
+    if is_asked && !consents(context, &question)? {
+        let hint = "descent memory clear -y does it without asking";
+        return Err(Failure::usage("nothing was forgotten", hint));
+    }
+    let count = memory::clear(project)?;
+    let words = format!("{} forgotten", render::count(count, "lesson"));
+    let left = memory::list(project)?;
+    tell(context, &left, MemoryResult::Forgotten, count, |page| {
+        page.push(Line::of(words))
+    });
+    Ok(End::Code(0))
+}
+
+fn consents(context: &Context, question: &str) -> Result<bool, Failure> {
+    Ok(context.may_ask && runtime()?.block_on(context.consents(question)))
+}
+
+fn edit(context: &Context, project: &std::path::Path) -> Result<End, Failure> {
+    let copy = LessonsCopy::make(project)?;
+    let command = editor_here();
+    let (status, signal) = in_editor(context, &command, &copy.path)?;
+    if let Some(signal) = signal {
+        return Ok(End::Signal(signal));
+    }
+    if !status.success() {
+        let message = format!(
+            "the editor did not end well; the text is kept in {}",
+            copy.path.display()
+        );
+        let hint = format!(
+            "EDITOR=vi descent memory edit, or rm {}",
+            quoted(&copy.path)
+        );
+        return Err(Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint));
+    }
+    let taken = copy.take_in()?;
+    let known = memory::list(project)?;
+    let (result, words) = match taken {
+        Some(lessons) => (MemoryResult::Edited, render::count(lessons.len(), "lesson")),
+        None => (MemoryResult::Unchanged, "unchanged".to_owned()),
+    };
+    tell(context, &known, result, 0, |page| {
+        page.push(Line::of(words))
+    });
+    Ok(End::Code(0))
+}
+
+/// Tells what could not be used before what could.
+fn listed(context: &Context, known: ProjectLessons) -> ProjectLessons {
+    let note = known.note.iter();
+    note.for_each(|note| {
+        context
+            .out
+            .say(&format!("warning: {}", render::clean(note)))
+    });
+    known
+}
+
+fn tell(
+    context: &Context,
+    known: &ProjectLessons,
+    result: MemoryResult,
+    forgotten: usize,
+    words: impl FnOnce(&mut Page),
+) {
+    let next = match known.lessons.first() {
+        Some(_) => "descent memory forget ID, or descent memory edit",
+        None => "descent run",
+    };
+    if context.out.json {
+        return context.out.json(&MemoryOutput {
+            schema: "descent/memory/1",
+            result,
+            path: known.path.display().to_string(),
+            lessons: known.lessons.iter().map(LessonOutput::from).collect(),
+            forgotten,
+            next,
+        });
+    }
+    let mut page = Page::new(context.out.width());
+    words(&mut page);
+    page.next(next);
+    context.out.page(&page);
+}
+
+fn list(page: &mut Page, known: &ProjectLessons) {
+    if known.lessons.is_empty() {
+        page.push(Line::of(
+            "nothing is remembered of earlier runs of this project",
+        ));
+    }
+    for one in &known.lessons {
+        let age = render::since(&one.last, clock::now()).map(render::age);
+        let age = age.map_or_else(String::new, |age| format!("{age} ago"));
+        let head = Line::new().strong(one.id.as_str()).pad(ID_WIDTH);
+        let head = head
+            .put(meaning(one), word(one.kind))
+            .pad(ID_WIDTH + KIND_WIDTH);
+        let head = head.dim(age).pad(ID_WIDTH + KIND_WIDTH + AGE_WIDTH);
+        page.push(head.plain(&one.lesson));
+        let because = Line::indent(ID_WIDTH + KIND_WIDTH + AGE_WIDTH).dim(&one.because);
+        page.push(match counts(one) {
+            true => because,
+            false => because.dim("; counts when one more run sees it"),
+        });
+    }
+}
+
+fn show(page: &mut Page, one: &Lesson) {
+    let seen = format!(
+        "by {}, {} to {}",
+        render::count(one.seen, "run"),
+        one.first,
+        one.last
+    );
+    let digest = |digest: &Option<Digest>| digest.as_ref().map_or("", Digest::as_str).to_owned();
+    let rows = [
+        ("kind", word(one.kind).to_owned()),
+        ("lesson", one.lesson.clone()),
+        ("because", one.because.clone()),
+        ("seen", seen),
+        ("tool", one.tool.clone()),
+        ("target", one.target.clone()),
+        ("choice", digest(&one.choice)),
+        ("group", digest(&one.group)),
+        ("written", one.by.word().to_owned()),
+    ];
+    page.push(Line::new().strong(one.id.as_str()));
+    for (key, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+        let head = Line::indent(2).dim(*key).pad(2 + KEY_WIDTH);
+        page.unabridged(head, Meaning::Plain, value);
+    }
+}
+
+fn word(kind: LessonKind) -> &'static str {
+    match kind {
+        LessonKind::MustNot => "must not",
+        LessonKind::Prefer => "prefer",
+        LessonKind::Note => "note",
+    }
+}
+
+fn meaning(one: &Lesson) -> Meaning {
+    match one.kind {
+        _ if !counts(one) => Meaning::Dim,
+        LessonKind::MustNot => Meaning::Fail,
+        LessonKind::Prefer => Meaning::Pass,
+        LessonKind::Note => Meaning::Plain,
+    }
+}
