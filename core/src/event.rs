@@ -274,6 +274,18 @@ pub enum Event {
         passes: u32,
         because: String,
     },
+    /// An atom is set aside in its context, where it failed alike, while other choices are left.
+    Rested {
+        atom: AtomId,
+        /// The newest of its attempts there.
+        n: u32,
+        /// How many failures in a row are alike.
+        alike: u32,
+    },
+    /// Nothing else is left: atoms that were set aside go on.
+    Woken {
+        atoms: Vec<AtomId>,
+    },
     /// A person should look at an atom. It goes on as it is.
     Attention {
         atom: AtomId,

@@ -34,13 +34,14 @@
 //! **How often anything is started** ([`RunBound::starts`]) follows from it:
 //! - Each attempt that is left is started once, and once more for each of its transient retries.
 //! - A repair is started likewise, so often in each context.
-//! - Live work is repaired once more whenever the choices change; each change is paid for by a failed context or a
-//!   refuted selection.
+//! - Live work is repaired once more whenever the choices change; each change is paid for by a failed context, a refuted
+//!   selection or a rest ([`rests`]).
 //! - A crash cuts off an atom only so often.
-//! - All else that is cut off at no cost is cut off by a context that closes or a selection that is refuted. Each of
-//!   these cuts off at most all that goes on side by side.
+//! - All else that is cut off at no cost is cut off by a context that closes, a selection that is refuted, or a rest. Each
+//!   change of the choices cuts off at most all that goes on side by side.
 
 pub mod granted;
+mod rests;
 
 use num_bigint::BigUint;
 
@@ -160,7 +161,8 @@ impl RunBound {
         let may_come = granted::tasks_left(seen.graph, seen.state);
         repairs += &granted.attempts * constraints.max_repairs();
         interruptions += BigUint::from(may_come) * constraints.max_interruptions();
-        let closings = &measure.attempts + &measure.verdicts + &repairs;
+        let turns = rests::turns_left(seen, measure);
+        let closings = &measure.attempts + &measure.verdicts + &repairs + turns;
         repairs += turns_left(seen, measure) * live_at_once(seen);
         let other_slots = BigUint::from(constraints.parallel_agents()) - 1_u32;
         let starts = (&measure.attempts + repairs) * each + interruptions + closings * other_slots;
@@ -261,8 +263,16 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     }
 }
 
+/// Whether there is anything to choose, or may be once.
+fn may_turn(seen: MeasureInput<'_>) -> bool {
+    let graph = seen.graph;
+    graph.groups().next().is_some()
+        || graph.plans().next().is_some()
+        || granted::changes_left(seen.state) > 0
+}
+
 /// How often the choices in force can change: once for each failure that names some, and for each
-/// failed base case.
+/// failed base case; and for each rest.
 fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
     let graph = seen.graph;
     let depends = |x: Ix| {
@@ -272,12 +282,13 @@ fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
     let groups = graph.groups().count();
     let granted = granted::of(seen.state);
     let changes = granted::changes_left(seen.state);
-    if groups == 0 && graph.plans().next().is_none() && changes == 0 {
+    if !may_turn(seen) {
         return BigUint::ZERO;
     }
     let contexts = graph.tasks().filter(|x| depends(*x));
     let contexts = contexts.map(|x| &graph.vertex(x).contexts + granted_left(seen, x));
-    contexts.sum::<BigUint>() + groups + &measure.verdicts + granted.attempts + changes
+    let turns = rests::turns_left(seen, measure);
+    contexts.sum::<BigUint>() + groups + &measure.verdicts + granted.attempts + changes + turns
 }
 
 /// Maximum of tasks that are live at the same time.

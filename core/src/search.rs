@@ -79,7 +79,7 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
     conflict
 }
 
-/// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and
+/// Every recorded conflict whose choices still exist: tasks that failed for good in a context or rest there, and
 /// whole selections that the base case refuted. A step that could not be planned is no conflict,
 /// since it has nothing to choose (`rounds`).
 pub fn conflicts(
@@ -88,15 +88,35 @@ pub fn conflicts(
     valid_contexts: &ValidContexts,
     refuted: &[Choices],
 ) -> Vec<Choices> {
+    conflicts_of(graph, state, valid_contexts, refuted, Try::is_set_aside)
+}
+
+/// The same without tasks that rest: whatever rests may still succeed.
+pub fn lasting_conflicts(
+    graph: &Graph,
+    state: &State,
+    valid_contexts: &ValidContexts,
+    refuted: &[Choices],
+) -> Vec<Choices> {
+    conflicts_of(graph, state, valid_contexts, refuted, Try::has_failed)
+}
+
+fn conflicts_of(
+    graph: &Graph,
+    state: &State,
+    valid_contexts: &ValidContexts,
+    refuted: &[Choices],
+    counts: fn(&Try) -> bool,
+) -> Vec<Choices> {
     let mut conflicts = Vec::new();
     // Nothing waits for a part that a budget left open: its earlier failure no longer matters.
     let is_task = |x: &Ix| graph.vertex(*x).kind == NodeKind::Task && !graph.is_dropped(*x);
     for x in graph.tasks().filter(is_task) {
-        let failed = tries(state, graph.id(x))
+        let gone = tries(state, graph.id(x))
             .iter()
-            .filter(|tried| tried.has_failed());
-        let failed = failed.filter(|tried| valid_contexts.contains(&(x, tried.context.clone())));
-        conflicts.extend(failed.map(|tried| conflict(graph, x, &tried.choices)));
+            .filter(|tried| counts(tried));
+        let gone = gone.filter(|tried| valid_contexts.contains(&(x, tried.context.clone())));
+        conflicts.extend(gone.map(|tried| conflict(graph, x, &tried.choices)));
     }
     conflicts.extend_from_slice(refuted);
     conflicts

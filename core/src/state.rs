@@ -25,6 +25,7 @@ pub mod planner_context;
 pub mod profile;
 pub mod record;
 pub mod records;
+pub mod reflection;
 pub mod role;
 pub mod rule;
 pub mod run;
@@ -59,6 +60,7 @@ pub use objective::{
 pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::Records;
+pub use reflection::Reflection;
 pub use role::Role;
 pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
 pub use run::{

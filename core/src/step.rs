@@ -41,6 +41,7 @@ mod remembering;
 mod repair;
 mod replan;
 mod reprofile;
+mod rest;
 mod result_tree;
 mod review;
 pub mod run_end;

@@ -30,7 +30,8 @@ use crate::{
     change::lost_lines,
     graph::Ix,
     id::{AtomId, CommitId},
-    state::{AtomStatus, Correction, FreeValue, PatternRecord, State, TryEnd},
+    search,
+    state::{AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State, TryEnd},
     step::run_end,
     verdict::Verdict,
     world::World,
@@ -308,7 +309,7 @@ fn gave_way(state: &State) -> Vec<String> {
 fn failed(world: &World) -> Vec<FailedView> {
     let open = world.graph.paired(&world.state.atoms);
     let failed = open.filter(|(x, atom)| {
-        let tries = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.has_failed());
+        let tries = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.is_set_aside());
         atom.task()
             .is_some_and(|task| tries(task) || task.status != AtomStatus::Pending)
             && !world.solved()[*x]
@@ -349,8 +350,12 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         return "resolved".to_owned();
     }
     if !world.active.is_live(x) {
-        let is_dropped = is_dropped(world, x);
-        return if is_dropped { "dropped" } else { "not chosen" }.to_owned();
+        let word = match is_dropped(world, x) {
+            true => "dropped",
+            false if rests(world, x) => "resting",
+            false => "not chosen",
+        };
+        return word.to_owned();
     }
     if world
         .state
@@ -367,12 +372,22 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         return "open".to_owned();
     };
     match &task.status {
+        AtomStatus::Pending if rests(world, x) => "resting".to_owned(),
         AtomStatus::Pending => "pending".to_owned(),
         AtomStatus::Failed => "failed".to_owned(),
         AtomStatus::Invalid(_) => "invalid".to_owned(),
         AtomStatus::NeedsGuidance => "needs guidance".to_owned(),
         AtomStatus::InDoubt(_) => "in doubt".to_owned(),
     }
+}
+
+/// Whether it is set aside until nothing else is left to choose.
+fn rests(world: &World, x: Ix) -> bool {
+    let is_live = world.active.is_live(x);
+    let in_force = world.active.context(x).filter(|_| is_live);
+    let mut tries = search::tries(&world.state, world.graph.id(x)).iter();
+    world.state.run.status != RunStatus::Completed
+        && tries.any(|tried| tried.is_resting() && in_force.is_none_or(|now| *now == tried.context))
 }
 
 fn dropped(world: &World) -> Vec<AtomId> {

@@ -58,7 +58,7 @@ pub struct World {
     /// Whether results were brought into line with this selection and inputs were checked. A state from a file is
     /// checked anew.
     pub(crate) is_settled: bool,
-    /// The open atoms of a settled world whose status may not match their tries, or that failed in force. All others
+    /// The open atoms of a settled world whose status may not match their tries, or that failed or rest in force. All others
     /// were checked and not touched since. So a step looks at few atoms, however many there are.
     pub(crate) dirty_tasks: Arc<BTreeSet<AtomId>>,
 }

@@ -1,7 +1,7 @@
 //! Constraints on the command line: `--set KEY=VALUE` of `align` and `run`, and `status --constraints`.
 
 use descent_core::{
-    change::{ConstraintChange, constraints_with},
+    change::{ChangeRefusal, ConstraintChange, constraints_with},
     doc::{self, Node, suggest},
     state::{
         Constraints, State,
@@ -11,7 +11,7 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{failure::Failure, render};
+use crate::{failure::Failure, ops::limits::one_attempt_only, render};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;
@@ -19,7 +19,10 @@ const LOOK: &str = "descent status --constraints shows them all";
 
 /// Constraints with `KEY=VALUE` applied; `null` takes a choice back.
 pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
-    constraints_with(constraints, &changes(pairs)?).map_err(Failure::bug)
+    constraints_with(constraints, &changes(pairs)?).map_err(|refusal| match refusal {
+        ChangeRefusal::OneAttemptOnly => one_attempt_only(refusal),
+        refusal => Failure::bug(refusal),
+    })
 }
 
 /// Reads the changes of the pairs. Each pair is read by itself, so that a fault names the pair that was typed.
@@ -116,6 +119,7 @@ fn example(limit: &ConstraintRule, pair: &str) -> String {
         (_, ValueForm::List) => "one,two",
         (_, ValueForm::Text) => "TEXT",
         (_, ValueForm::Flag) => "true",
+        ("reflection", _) => "persistent_after=3,rest=true",
         (_, ValueForm::Record) => "mode=full,chars=20000",
     };
     format!("--set {}={value}", limit.key)

@@ -28,7 +28,7 @@ fn class(node: &NodeView) -> &'static str {
         "resolved" => "resolved",
         "running" => "running",
         "failed" | "invalid" | "needs guidance" | "in doubt" => "failed",
-        "not chosen" | "parked" | "dropped" => "unchosen",
+        "not chosen" | "parked" | "resting" | "dropped" => "unchosen",
         _ => "open",
     }
 }
@@ -223,7 +223,7 @@ fn looks(node: &NodeView, between: &str) -> String {
         |(_, fill, border, ink)| (*fill, *border, *ink),
     );
     let fill = if node.is_group { "#fafafa" } else { fill };
-    let style = if matches!(node.state.as_str(), "not chosen" | "dropped") {
+    let style = if matches!(node.state.as_str(), "not chosen" | "resting" | "dropped") {
         "rounded,filled,dashed"
     } else {
         "rounded,filled"

@@ -15,6 +15,7 @@ mod verdicts;
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
 pub(super) use plans::attention;
 use plans::replanned;
+use plans::{rested, woken};
 use verdicts::{answered, assessed, checked, law_point, plan_judged};
 
 /// Columns of the label that a line begins with.
@@ -235,6 +236,8 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             "profiled",
             format!("{} by {agent}: {}", super::passes(*passes), line(because)),
         ),
+        Event::Rested { atom, n, alike } => ("rested", rested(atom, *n, *alike)),
+        Event::Woken { atoms } => ("woken", woken(atoms)),
         Event::Attention {
             atom,
             cause,

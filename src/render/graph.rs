@@ -20,13 +20,14 @@ fn mark(node: &NodeView) -> (&'static str, Meaning, &'static str) {
         "needs guidance" | "in doubt" => ("?", Meaning::Unknown, "needs a person"),
         "parked" => ("○", Meaning::Dim, "not chosen"),
         "not chosen" => ("○", Meaning::Dim, "not chosen"),
+        "resting" => ("◌", Meaning::Dim, "resting"),
         "dropped" => ("–", Meaning::Dim, "dropped"),
         _ => ("·", Meaning::Plain, "open"),
     }
 }
 
 fn is_aside(node: &NodeView) -> bool {
-    matches!(node.state.as_str(), "not chosen" | "dropped")
+    matches!(node.state.as_str(), "not chosen" | "resting" | "dropped")
 }
 
 /// The tree, and a legend of its marks.

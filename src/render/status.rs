@@ -245,7 +245,7 @@ pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMil
 
 fn failure(failed: &FailedView, now: UnixMillis) -> Line {
     let word = match failed.status.as_str() {
-        word @ ("invalid" | "needs guidance" | "in doubt") => word,
+        word @ ("invalid" | "needs guidance" | "in doubt" | "resting") => word,
         _ => "failed",
     };
     // As the loop announces it; the column has no room for more.

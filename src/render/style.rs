@@ -51,7 +51,7 @@ impl Meaning {
                 Meaning::Unknown
             }
             "running" | "start" => Meaning::Running,
-            "-" | "not chosen" | "set aside" | "dropped" => Meaning::Dim,
+            "-" | "not chosen" | "set aside" | "resting" | "rested" | "dropped" => Meaning::Dim,
             _ => Meaning::Plain,
         }
     }

@@ -4,8 +4,8 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::{AtomId, UnixMillis},
-    state::{Severity, SideFile, side::LiesAt},
-    view::why::{Asking, AttemptView, Why},
+    state::{Severity, SideFile, atom::Rest, reflection, side::LiesAt},
+    view::why::{Asking, AttemptView, TryView, Why},
 };
 
 use super::{Line, Meaning, Page, age, ago, field, line, listed, log, since, status, time};
@@ -171,6 +171,9 @@ fn about(page: &mut Page, why: &Why) {
     if !why.needed_by.is_empty() {
         page.push(label("before").plain(names(&why.needed_by)));
     }
+    for tried in why.tries.iter().filter(|_| why.binding.is_none()) {
+        rest(page, tried);
+    }
     for conflict in why.tries.iter().filter_map(|tried| tried.conflict.as_ref()) {
         let paths = listed(&conflict.paths, NAMES_MAX);
         let (whose, look) = match &conflict.attempt {
@@ -183,6 +186,29 @@ fn about(page: &mut Page, why: &Why) {
         let line = label("conflict").plain(format!("{whose} does not merge: {paths}"));
         page.push(line.dim(look));
     }
+}
+
+/// Whether it is set aside in a context, and until when.
+fn rest(page: &mut Page, tried: &TryView) {
+    let under: Vec<String> = tried
+        .choices
+        .iter()
+        .map(|(group, choice)| format!("{group} = {choice}"))
+        .collect();
+    let under = match under.is_empty() {
+        true => String::new(),
+        false => format!("  (with {})", under.join(", ")),
+    };
+    let text = match (tried.rest, tried.ended) {
+        (Some(Rest::Resting), _) => format!(
+            "since attempt {}: the same failure {}; goes on when nothing else is left",
+            tried.attempts,
+            reflection::times(tried.alike.unwrap_or(2))
+        ),
+        (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
+        (Some(Rest::Woken), Some(_)) | (None, _) => return,
+    };
+    page.push(Line::label("rests").plain(text).dim(under));
 }
 
 /// The result, and the place to see it.

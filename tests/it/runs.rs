@@ -8,5 +8,6 @@ pub(crate) mod many_failures;
 pub(crate) mod pristine;
 pub(crate) mod repairs;
 pub(crate) mod resolve;
+pub(crate) mod resting;
 pub(crate) mod run;
 pub(crate) mod start;

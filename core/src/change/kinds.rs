@@ -117,6 +117,8 @@ pub enum ChangeRefusal {
     NoDifference,
     #[error("the workspace cannot be changed once a run has started")]
     WorkspaceIsFixed,
+    #[error("without reflection an atom has one attempt, and max_attempts is more")]
+    OneAttemptOnly,
     #[error("constraints that were read cannot be read again")]
     Unreadable,
     #[error("no atom is named {0}")]

@@ -96,7 +96,7 @@ impl Draft<'_> {
                     tried.ended = None;
                     tried.repairs = 0;
                     if tried.attempts > 0 && which((u32::MAX, is_action)) {
-                        tried.attempts = 0;
+                        tried.forget_failures();
                     }
                 }
             }
@@ -230,6 +230,6 @@ fn open(task: &mut Task, was: &AtomStatus) {
         None => waited,
     };
     for tried in task.tries.iter_mut().filter(counts) {
-        (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
+        tried.forget_failures();
     }
 }

@@ -38,7 +38,7 @@ impl Draft<'_> {
         // A failure of a task that a person settles closes no choice any more.
         if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
             for tried in task.tries.iter_mut().filter(|tried| tried.has_failed()) {
-                (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
+                tried.forget_failures();
             }
         }
         self.take_mark(id);

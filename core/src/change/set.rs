@@ -36,7 +36,7 @@ fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, Chang
     if state.run.id.is_some() && after.workspace() != before.workspace() {
         return Err(ChangeRefusal::WorkspaceIsFixed);
     }
-    if after.limits_usage() || after.context.is_some() {
+    if after.limits_usage() || after.context.is_some() || after.reflection.is_some() {
         // An older program would not heed it.
         state.version = state.version.max(VERSION);
     }
@@ -61,7 +61,11 @@ pub fn constraints_with<'c>(
         }
     }
     let read = Constraints::read(&Node::object(members), "", &mut Findings::default());
-    read.ok_or(ChangeRefusal::Unreadable)
+    let read = read.ok_or(ChangeRefusal::Unreadable)?;
+    match read.contradict_in_attempts() {
+        true => Err(ChangeRefusal::OneAttemptOnly),
+        false => Ok(read),
+    }
 }
 
 /// Whether it is a change of this kind.

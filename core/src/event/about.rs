@@ -43,6 +43,7 @@ impl Event {
         | Event::InDoubt { atom, .. }
         | Event::NeedsGuidance { atom, .. }
         | Event::Attention { atom, .. }
+        | Event::Rested { atom, .. }
         | Event::Parked { atom }
         | Event::Revived { atom }
         | Event::Forgotten { atom }
@@ -63,6 +64,8 @@ impl Event {
         } = self
         {
             atom.as_ref() == Some(id) || atoms.contains(id) || removed.contains(id)
+        } else if let Event::Woken { atoms } = self {
+            atoms.contains(id)
         } else if let Event::Backtracked { changes, .. } = self {
             changes.iter().any(|change| change.group == *id)
         } else if let Event::Rebuilt { taken_back, .. } = self {

@@ -41,6 +41,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.graph();
     look.quality_leaves();
     look.agents_of_actions();
+    look.reflection();
     look.faults
 }
 
@@ -218,6 +219,17 @@ impl Validator<'_> {
                 let hint = Some("take one of them out: an action needs no agent".to_owned());
                 self.fault("agent-beside-action", &at, message, hint);
             }
+        }
+    }
+
+    fn reflection(&mut self) {
+        if self.state.objective.constraints.contradict_in_attempts() {
+            let at = "/objective/constraints/reflection";
+            let message =
+                "`enabled` is false, which is one attempt an atom, and `max_attempts` is more"
+                    .to_owned();
+            let hint = Some("take one of the two out".to_owned());
+            self.fault("attempts-without-reflection", at, message, hint);
         }
     }
 

@@ -6,6 +6,7 @@ mod kids;
 mod phase;
 mod placed;
 mod plan;
+mod rest;
 pub(crate) mod rules;
 mod text;
 
@@ -13,6 +14,7 @@ pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
 pub use placed::Placed;
 pub use plan::{Fragment, Grant, GrantEntry, PhaseSummary, PlanningStep, replans, replans_left};
+pub use rest::{AlikeFailures, Rest};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
@@ -195,6 +197,10 @@ record! {
         optional[program] probe: ProbeRecord,
         /// How often a planning step was planned again; its attempts are those of the newest round
         filled[program] rounds: u32,
+        /// The newest failures that are alike, until it goes on or ends
+        optional[program] alike: AlikeFailures,
+        /// Its rest, which it has once at most
+        optional[program] rest: Rest,
         part[program] ended: Option<TryEnd>,
     }
 }
@@ -262,6 +268,8 @@ impl Try {
             conflict: None,
             probe: None,
             rounds: 0,
+            alike: None,
+            rest: None,
             ended: None,
             extra: Extra::default(),
         }

@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
+    Check, FreeValue, JudgingLevel, Micros, PlannerContext, Reflection, UsageLimit,
     convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
     law::GradientRules,
@@ -167,6 +167,11 @@ record! {
         /// `{alpha, beta, lambda, w1, w2, epsilon, delta, rho, abandon_omega, act}`. With `act: false` it is shown, and
         /// planners need not obey it
         optional gradient: GradientRules = GradientRules::of_program(),
+        /// what failed attempts lead to
+        ///
+        /// `{enabled, persistent_after, rest}`. After so many failures alike a worker's atom rests while other choices are
+        /// left. A shell action does so only with `rest: true` and `max_attempts`. `enabled: false`: one attempt an atom
+        optional reflection: Reflection = Reflection::of_program(),
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal
@@ -217,9 +222,37 @@ words! {
 
 impl Constraints {
     pub fn max_attempts(&self, is_action: bool) -> u32 {
-        self.max_attempts
-            .unwrap_or(if is_action { 1 } else { 3 })
-            .max(1)
+        let most = match is_action || !self.reflects() {
+            true => 1,
+            false => 3,
+        };
+        self.max_attempts.unwrap_or(most).max(1)
+    }
+
+    /// Whether a failure leads to anything but the next choice.
+    pub fn reflects(&self) -> bool {
+        self.reflection().enabled()
+    }
+
+    /// Failures in a row that are alike, after which a task rests; none where it never does. An action is told nothing new,
+    /// so it rests only if a person says so and gave it more than one attempt.
+    pub fn rests_after(&self, is_action: bool) -> Option<u32> {
+        let reflection = self.reflection();
+        let is_wanted = match is_action {
+            true => {
+                let chosen = self.reflection.as_ref();
+                chosen.is_some_and(|chosen| chosen.rest == Some(true))
+            }
+            false => reflection.rest(),
+        };
+        let after = reflection.persistent_after();
+        let may_rest = reflection.enabled() && is_wanted && self.max_attempts(is_action) > after;
+        may_rest.then_some(after)
+    }
+
+    /// Whether they ask for one attempt and for several.
+    pub fn contradict_in_attempts(&self) -> bool {
+        !self.reflects() && self.max_attempts.is_some_and(|most| most > 1)
     }
 
     /// The larger of both limits, for an atom whose worker is not known yet.

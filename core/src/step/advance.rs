@@ -13,8 +13,8 @@ use super::{
     dispatch,
     judgement::{self, Judgement, RunFacts},
     law_point::{self, PointProgress},
-    phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, review,
-    run_end,
+    phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, rest,
+    review, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -97,6 +97,7 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     let selection = backtrack::find(transaction, blocked);
     let mut facts = DeadEndFacts {
         another_selection: selection.is_some(),
+        rests: rest::is_any(transaction),
         ..DeadEndFacts::default()
     };
     match &selection {
@@ -108,6 +109,7 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
             }
         }
         Some(_) => {}
+        None if facts.rests => {}
         None => facts = without_selection(transaction),
     }
     if matches!(dead_end::judge(&facts), DeadEnd::ChangePlan | DeadEnd::End)
@@ -129,6 +131,10 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
                 let because = backtrack::select_instead(transaction, blocked, &selection);
                 planning::plan_again(transaction, &selection, &because);
             }
+            return true;
+        }
+        DeadEnd::Wake => {
+            rest::wake(transaction);
             return true;
         }
         DeadEnd::AskFirst(reason) => end(transaction, reason),

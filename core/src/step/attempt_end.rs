@@ -6,7 +6,7 @@ use super::{
     backoff::backoff_ms,
     counts::{self, RepairCause},
     failure::{self, Failure, doubt},
-    guidance, patterns, phase, planning, probing,
+    guidance, patterns, phase, planning, probing, rest,
     transaction::Transaction,
     unusable, usage,
 };
@@ -270,6 +270,9 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         attempts_left: Some(if has_ended { 0 } else { left }),
     });
     patterns::tell(transaction);
+    if let Some(fingerprint) = fingerprint.as_ref().filter(|_| !is_repair) {
+        rest::note(transaction, &intent, failure.mark(fingerprint));
+    }
     if !has_ended {
         guidance::ask_if_alike(transaction, &intent);
     }

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{failure, transaction::Transaction};
+use super::{failure, rest, transaction::Transaction};
 use crate::{
     event::{ChoiceChange, Event},
     graph::{
@@ -30,6 +30,8 @@ pub(super) enum BlockCause {
     Undecided,
     /// A live task failed for good.
     Failed(Ix),
+    /// A live task rests.
+    Resting(Ix),
     /// Every root is resolved and the base case does not hold.
     Refuted,
 }
@@ -37,14 +39,13 @@ pub(super) enum BlockCause {
 /// Finds a live atom that failed for good, or a group that needs a choice.
 pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let first_failed = |all: bool| {
-        let mut dirty_tasks = transaction.dirty_tasks(all).into_iter();
-        dirty_tasks.find(|(x, task)| transaction.has_failed(*x, task))
-    };
-    let failed = first_failed(!transaction.is_settled()).map(|(x, _)| x);
-    debug_assert_eq!(failed, first_failed(true).map(|(x, _)| x));
-    if let Some(x) = failed {
+    let set_aside = first_set_aside(transaction, !transaction.is_settled());
+    debug_assert_eq!(set_aside, first_set_aside(transaction, true));
+    if let (Some(x), _) = set_aside {
         return Some(BlockCause::Failed(x));
+    }
+    if let (_, Some(x)) = set_aside {
+        return Some(BlockCause::Resting(x));
     }
     let mut groups = graph.groups();
     if groups.any(|group| active.is_live(group) && !active.selection.contains_key(&group))
@@ -55,6 +56,20 @@ pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     // A refuted selection that is opened again, by a person or for a repair, is resolved and judged once more.
     let is_refuted = || transaction.refuted.contains(&active.whole(graph));
     (transaction.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
+}
+
+/// The first live task that failed for good, and the first that rests.
+fn first_set_aside(transaction: &Transaction, of_all: bool) -> (Option<Ix>, Option<Ix>) {
+    let tasks = transaction.dirty_tasks(of_all);
+    let first = |is_so: fn(&Transaction, Ix, &Task) -> bool| {
+        let mut tasks = tasks.iter();
+        let found = tasks.find(|(x, task)| is_so(transaction, *x, task));
+        found.map(|(x, _)| *x)
+    };
+    (
+        first(Transaction::has_failed),
+        first(Transaction::is_resting),
+    )
 }
 
 /// Finds another selection; `None` when nothing is left to try.
@@ -71,10 +86,11 @@ pub(super) fn find(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
         graph: &graph,
         state: &transaction.state,
         conflicts: &conflicts,
-        plans_again: true,
+        plans_again: !rest::is_any(transaction),
     };
     let prefer = transaction.selection();
-    // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan.
+    // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan. While
+    // something rests nothing is planned again.
     let as_planned = || {
         let fixed = ground_of_plans(transaction, blocked)?;
         let space = search::SearchSpace {
@@ -104,7 +120,9 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     let (graph, active) = (&transaction.graph, &transaction.active);
     let involved = match blocked {
         BlockCause::Undecided => return None,
-        BlockCause::Failed(x) => search::conflict(graph, *x, &active.choices(graph, *x)),
+        BlockCause::Failed(x) | BlockCause::Resting(x) => {
+            search::conflict(graph, *x, &active.choices(graph, *x))
+        }
         BlockCause::Refuted => active.whole(graph),
     };
     let involved = involved.keys().filter_map(|id| graph.ix(id));
@@ -300,6 +318,7 @@ fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
     match blocked {
         BlockCause::Undecided => "nothing was chosen".to_string(),
         BlockCause::Failed(x) => transaction.graph.id(*x).to_string() + " failed for good",
+        BlockCause::Resting(x) => transaction.graph.id(*x).to_string() + " fails alike, and rests",
         BlockCause::Refuted => "the base case does not hold".to_string(),
     }
 }
@@ -310,7 +329,7 @@ fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> 
     let (graph, active) = (&transaction.graph, &transaction.active);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
         BlockCause::Undecided => return BTreeMap::new(),
-        BlockCause::Failed(x) => {
+        BlockCause::Failed(x) | BlockCause::Resting(x) => {
             let conflict = search::conflict(graph, *x, &active.choices(graph, *x));
             (
                 conflict

@@ -8,6 +8,8 @@ use crate::event::Reason;
 pub struct DeadEndFacts {
     /// Another selection without a conflict, or another round of a planning step.
     pub another_selection: bool,
+    /// Something rests, and can go on.
+    pub rests: bool,
     /// A person is asked before anything else: an effect in doubt, or a confirmation.
     pub asks_first: Option<Reason>,
     /// Something is in flight or ready under the selection in force.
@@ -25,6 +27,7 @@ pub struct DeadEndFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadEnd {
     TakeSelection,
+    Wake,
     AskFirst(Reason),
     BringToEnd,
     AwaitVerdict,
@@ -34,14 +37,15 @@ pub enum DeadEnd {
     End,
 }
 
-/// Another selection or round > a doubt or confirmation > ready work > the base case on the tree to deliver > a planner's
-/// change > guidance > the end.
+/// The first that is so: another selection or round > a rest to end > a doubt or confirmation > ready work > the base case
+/// on the tree to deliver. Then a planner's change > guidance > the end.
 pub fn judge(facts: &DeadEndFacts) -> DeadEnd {
     match facts {
         DeadEndFacts {
             another_selection: true,
             ..
         } => DeadEnd::TakeSelection,
+        DeadEndFacts { rests: true, .. } => DeadEnd::Wake,
         DeadEndFacts {
             asks_first: Some(reason),
             ..
@@ -76,6 +80,7 @@ mod tests {
     fn of_all_that_holds_at_a_dead_end_the_first_in_the_order_is_done() {
         let mut facts = DeadEndFacts {
             another_selection: true,
+            rests: true,
             asks_first: Some(Reason::InDoubt),
             is_at_work: true,
             awaits_verdict: true,
@@ -85,6 +90,8 @@ mod tests {
         };
         assert_eq!(judge(&facts), DeadEnd::TakeSelection);
         facts.another_selection = false;
+        assert_eq!(judge(&facts), DeadEnd::Wake);
+        facts.rests = false;
         assert_eq!(judge(&facts), DeadEnd::AskFirst(Reason::InDoubt));
         facts.asks_first = None;
         assert_eq!(judge(&facts), DeadEnd::BringToEnd);

@@ -298,9 +298,9 @@ fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
         .collect();
     let graph = &transaction.graph;
     let open = graph.paired(&transaction.state.atoms).filter(|(x, atom)| {
-        let is_pending = atom
-            .task()
-            .is_some_and(|task| task.status == AtomStatus::Pending);
+        let is_pending = atom.task().is_some_and(|task| {
+            task.status == AtomStatus::Pending && !transaction.is_resting(*x, task)
+        });
         is_pending
             && transaction.active.is_live(*x)
             && transaction.active.is_leaf(&transaction.graph, *x)

@@ -1,6 +1,6 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 
 use super::{law_point, patterns, transaction::Transaction};
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
         record::{FailureEntry, InDoubtEntry, ToolCall},
     },
+    verdict::Verdict,
 };
 
 /// Bytes at most of the value that a failed attempt reported.
@@ -48,6 +49,21 @@ impl Failure {
             report: outcome.report.clone(),
             usage: outcome.usage.clone(),
             tried: outcome.tried.clone(),
+        }
+    }
+
+    /// The digest that failures have in common that are alike: of the checks that do not hold, else the fingerprint.
+    pub(super) fn mark(&self, fingerprint: &Digest) -> Digest {
+        let unmet = self
+            .criteria
+            .iter()
+            .filter(|(_, verdict)| *verdict != Verdict::Pass.word());
+        let unmet: Vec<String> = unmet
+            .map(|(check, verdict)| format!("{check}\0{verdict}"))
+            .collect();
+        match unmet.is_empty() {
+            true => fingerprint.clone(),
+            false => Digest::of(unmet.join("\0").as_bytes()),
         }
     }
 

@@ -3,12 +3,12 @@
 //! Invariant: no atom is given up before its attempts as long as another choice could be made: outputs may be equal by
 //! chance, and the search promises every attempt.
 
-use alloc::{collections::BTreeMap, string::String, sync::Arc};
+use alloc::string::String;
 
-use super::{replan, transaction::Transaction};
+use super::{replan, rest, transaction::Transaction};
 use crate::{
     event::Event,
-    search::{self, SearchSpace},
+    search,
     state::{AtomStatus, Intent, OnStuck},
 };
 
@@ -53,24 +53,13 @@ fn failed_alike(transaction: &Transaction, intent: &Intent) -> bool {
     }
 }
 
-/// Whether something else could be chosen, if the atom failed for good.
+/// Whether something else could be chosen, if the atom failed for good. A rest can be ended for that.
 fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
-    let graph = Arc::clone(&transaction.graph);
-    let Some(x) = graph.ix(&intent.atom) else {
-        return true;
-    };
-    let mut conflicts = search::conflicts(
-        &graph,
+    let conflicts = search::lasting_conflicts(
+        &transaction.graph,
         &transaction.state,
         &transaction.valid_contexts,
         &transaction.refuted,
     );
-    conflicts.push(search::conflict(&graph, x, &intent.choices));
-    let space = SearchSpace {
-        graph: &graph,
-        state: &transaction.state,
-        conflicts: &conflicts,
-        plans_again: true,
-    };
-    search::choose(space, &transaction.selection(), &BTreeMap::new()).is_some()
+    rest::is_selection_left(transaction, intent, conflicts, true)
 }

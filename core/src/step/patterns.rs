@@ -19,7 +19,8 @@ const ATOMS_MAX: usize = 20;
 const ATOMS_TOLD: usize = 3;
 
 pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
-    let Some(fingerprint) = &failure.fingerprint else {
+    let reflects = transaction.state.objective.constraints.reflects();
+    let Some(fingerprint) = failure.fingerprint.as_ref().filter(|_| reflects) else {
         return;
     };
     let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;

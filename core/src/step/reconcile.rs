@@ -209,7 +209,7 @@ fn wanted_statuses(
     let mut wanted = Vec::new();
     for (x, task) in dirty_tasks {
         let has_failed = transaction.has_failed(x, task);
-        if has_failed {
+        if has_failed || transaction.is_resting(x, task) {
             failed.insert(transaction.graph.id(x).clone());
         }
         match (&task.status, has_failed) {

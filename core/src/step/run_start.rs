@@ -188,9 +188,7 @@ fn forget_environmental_failures(transaction: &mut Transaction) {
             .iter_mut()
             .filter(|tried| is_environmental(tried))
         {
-            tried.ended = None;
-            tried.attempts = 0;
-            tried.repairs = 0;
+            tried.forget_failures();
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod reads;
 mod settle;
+mod tries;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -357,7 +358,7 @@ impl Transaction {
         self.is_line_settled.take();
     }
 
-    /// Records that all tasks were checked: these failed in force.
+    /// Records that all tasks were checked: these failed or rest in force.
     pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
         if !(failed.is_empty() && self.dirty_tasks.is_empty()) {
             self.dirty_tasks = Arc::new(failed);

@@ -8,7 +8,7 @@ use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
     event::Clarity,
     id::Digest,
-    state::{AtomStatus, Intent, Role, TryEnd},
+    state::{AtomStatus, Intent, Role, TryEnd, atom::Rest},
     world::{QuickFailure, Unavailable},
 };
 
@@ -75,6 +75,9 @@ fn give_back(transaction: &mut Transaction, intent: &Intent) {
     if matches!(tried.ended, Some(TryEnd::Failed(_))) {
         tried.ended = None;
     }
+    // Failures that count no more are no reason to rest.
+    tried.alike = None;
+    tried.rest = tried.rest.filter(|rest| *rest == Rest::Woken);
     if let Some(task) = transaction.task(&intent.atom)
         && matches!(task.status, AtomStatus::Failed | AtomStatus::NeedsGuidance)
     {

@@ -35,7 +35,7 @@ pub struct NodeView {
     /// `task`, `plan`, `all` or `any`.
     pub kind: &'static str,
     pub description: String,
-    /// As in `why`: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `dropped` …
+    /// As in `why`: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `resting`, `dropped` …
     pub state: String,
     /// Its end under choices that are not in force: `failed` or `parked`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +180,8 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         .parent
         .is_some_and(|above| selected(above) == Some(&x));
     let is_live = world.active.is_live(x);
+    let state = status_word(world, x, world.solved()[x]);
+    let is_aside = !is_live && state != "resting";
     let attention = atom.and_then(|atom| atom.task()?.attention.as_ref());
     NodeView {
         id: name(x),
@@ -192,8 +194,8 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         description: atom
             .map(|atom| atom.description.clone())
             .unwrap_or_default(),
-        state: status_word(world, x, world.solved()[x]),
-        tried: (!is_live).then(|| tried(world, x)).flatten(),
+        state,
+        tried: is_aside.then(|| tried(world, x)).flatten(),
         parent: vertex.parent.map(name),
         selected: selected(x).map(|choice| name(*choice)),
         is_selected,

@@ -79,6 +79,7 @@ pub fn sort(entries: &mut [LogEntry]) {
     let rank = |entry: &LogEntry| match &entry.event {
         Some(Event::Solved { .. } | Event::AttemptFailed { .. }) => 1,
         Some(Event::Refuted { .. } | Event::NeedsGuidance { .. } | Event::Pattern { .. }) => 2,
+        Some(Event::Rested { .. } | Event::Woken { .. }) => 2,
         Some(Event::Backtracked { .. } | Event::Chosen { .. }) => 3,
         Some(Event::Ended { .. }) => 9,
         _ => 0,

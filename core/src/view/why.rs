@@ -33,7 +33,7 @@ use crate::{
     event::Event,
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId, Digest},
-    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd},
+    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd, atom::Rest},
     world::{World, long_phase},
 };
 
@@ -135,6 +135,12 @@ pub struct TryView {
     /// The change that did not merge, until another lands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictView>,
+    /// Whether it is set aside, or goes on after that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
+    /// The newest failures in a row that are alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alike: Option<u32>,
     pub ended: Option<&'static str>,
 }
 
@@ -264,6 +270,8 @@ fn try_view(tried: &crate::state::Try) -> TryView {
             attempt: conflict.attempt.clone(),
             paths: conflict.paths.clone(),
         }),
+        rest: tried.rest,
+        alike: tried.alike.as_ref().map(|alike| alike.times),
         ended: tried.ended.as_ref().map(|ended| match ended {
             TryEnd::Failed(_) => "failed",
             TryEnd::Parked(_) => "parked",
@@ -409,7 +417,7 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
             AtomStatus::Invalid(report) => return Some((1, report.words.clone())),
             AtomStatus::Pending | AtomStatus::Failed => {}
         }
-        let has_failed = task.tries.iter().any(|tried| tried.has_failed()) || status == "failed";
+        let has_failed = task.tries.iter().any(|tried| tried.is_set_aside()) || status == "failed";
         let newest = world.state.newest_failure(id);
         return has_failed.then(|| {
             (

@@ -222,6 +222,10 @@ impl Sim<'_> {
             return self.unknown(intent);
         };
         let node = &self.model.nodes[x];
+        if let Some(chance) = self.chance.as_ref().filter(|_| node.kind == Kind::Task) {
+            let outcome = chance.attempt(&node.id, intent);
+            return ended(intent, outcome);
+        }
         let outcome = if self.rng.percent(self.faults.transient) {
             outcome(75)
         } else if node.kind == Kind::Plan {
@@ -229,11 +233,7 @@ impl Sim<'_> {
         } else {
             outcome(i32::from(!node.has_check && !self.succeeds(intent)))
         };
-        Input::Ended {
-            attempt: intent.id.clone(),
-            epoch: intent.epoch,
-            outcome: Box::new(outcome),
-        }
+        ended(intent, outcome)
     }
 
     /// The fragment that a planner prints in this round; beyond its rounds, the one that it printed before.
@@ -273,6 +273,9 @@ impl Sim<'_> {
         let Some(x) = self.known(&intent.atom) else {
             return self.is_good(&intent.atom);
         };
+        if let Some(chance) = &self.chance {
+            return chance.succeeds(&self.model.nodes[x].id, intent);
+        }
         let pair = |(group, choice): (&AtomId, &AtomId)| {
             let (group, choice) = (self.known(group)?, self.known(choice)?);
             match self.model.nodes[group].kind {
@@ -391,6 +394,14 @@ impl Sim<'_> {
         let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
         let root = &self.roots[commit];
         TreeId::new(Digest::of(format!("{root} {pieces:?}").as_bytes()).to_string())
+    }
+}
+
+fn ended(intent: &Intent, outcome: Outcome) -> Input {
+    Input::Ended {
+        attempt: intent.id.clone(),
+        epoch: intent.epoch,
+        outcome: Box::new(outcome),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) const STORMY: Faults = Faults {
 };
 
 /// The seeds of a test: `small` from `first` on, unless more are asked for.
-fn seeds(first: u64, small: u64) -> std::ops::Range<u64> {
+pub(crate) fn seeds(first: u64, small: u64) -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     let first = first + number("DESCENT_SOAK_SEED").unwrap_or(0);
     first..first + number("DESCENT_SOAK_SEARCH").unwrap_or(small)

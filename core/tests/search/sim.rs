@@ -20,7 +20,7 @@ use descent_core::{
     world::{Session, World, trail_limits::TrailLimits},
 };
 
-use super::{model::Model, planners::Planner, refiners::Refiner, rng::Rng};
+use super::{chance::Chance, model::Model, planners::Planner, refiners::Refiner, rng::Rng};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +60,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) judges: bool,
     /// Who plans where nothing is left to try; without one no planner is configured.
     pub(crate) planner: Option<Planner>,
+    /// Attempts by chance, in the place of what the model says.
+    pub(crate) chance: Option<Chance>,
     /// Who is asked for a change of the plan before.
     pub(crate) refiner: Option<Refiner>,
     pub(crate) now: u64,
@@ -111,6 +113,7 @@ impl<'m> Sim<'m> {
             slots,
             judges: false,
             planner: None,
+            chance: None,
             refiner: None,
             now: 1_700_000_000_000,
             passed_ms: 0,

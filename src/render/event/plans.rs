@@ -3,7 +3,7 @@
 use descent_core::{
     event::Event,
     id::AtomId,
-    state::{atom::AttentionCause, record::ReplanPlace},
+    state::{atom::AttentionCause, record::ReplanPlace, reflection},
 };
 
 use super::NAMES_MAX;
@@ -63,4 +63,21 @@ pub(in crate::render) fn attention(atom: &AtomId, cause: AttentionCause, because
         AttentionCause::Limit => "is not changed again by planners",
     };
     format!("{atom} {what}: {}", line(because))
+}
+
+/// An atom that is set aside where it failed alike.
+pub(super) fn rested(atom: &AtomId, n: u32, alike: u32) -> String {
+    let times = reflection::times(alike);
+    format!(
+        "{atom}: the same failure {times}; after attempt {n} other choices come first, at no cost"
+    )
+}
+
+/// Atoms that go on after their rest.
+pub(super) fn woken(atoms: &[AtomId]) -> String {
+    let names: Vec<String> = atoms.iter().map(ToString::to_string).collect();
+    format!(
+        "nothing else is left, so these go on: {}",
+        listed(&names, NAMES_MAX)
+    )
 }

@@ -9,7 +9,7 @@ pub(super) fn look_of(status: &str) -> &'static str {
         "needs guidance" | "needs_guidance" | "in doubt" | "unknown" | "unsteady" | "stopped" => {
             "ask"
         }
-        "not chosen" | "dropped" => "off",
+        "not chosen" | "resting" | "dropped" => "off",
         _ => "open",
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{World, plan, task, with};
 
 /// A world whose worker is this shell script.
-pub(super) fn world(script: &str) -> World {
+pub(crate) fn world(script: &str) -> World {
     let world = World::new();
     let path = world.program(
         "worker",
@@ -19,7 +19,7 @@ pub(super) fn world(script: &str) -> World {
     world
 }
 
-pub(super) fn by_worker(words: &str) -> Value {
+pub(crate) fn by_worker(words: &str) -> Value {
     let mut atom = task("");
     atom.as_object_mut().unwrap().remove("action");
     with(atom, json!({"description": words}))

@@ -12,7 +12,7 @@ use crate::{
     law::distance,
     search::rounds,
     state::{
-        Check, Intent, PlanningStep, RunStatus, Task, check::Thousandths, law::LawRecord,
+        Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
         record::EvidenceRecord,
     },
     verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
@@ -79,10 +79,19 @@ impl Transaction {
 
     /// Whether the task has failed in the context in force.
     pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
+        self.is_in_force(x, task, Try::has_failed)
+    }
+
+    /// Whether the task rests in the context in force.
+    pub(crate) fn is_resting(&self, x: Ix, task: &Task) -> bool {
+        self.is_in_force(x, task, Try::is_resting)
+    }
+
+    fn is_in_force(&self, x: Ix, task: &Task, is_so: fn(&Try) -> bool) -> bool {
         let (graph, active) = (&self.graph, &self.active);
         let context = active.context(x).filter(|_| active.is_leaf(graph, x));
         let tried = context.and_then(|context| task.tried(context));
-        tried.is_some_and(|tried| tried.has_failed())
+        tried.is_some_and(is_so)
     }
 
     /// The speculations beside the selection in force.

@@ -1,0 +1,146 @@
+//! Rests: an atom that fails alike is set aside in its context while other choices are left (contract §9.34).
+//!
+//! Invariant: a rest closes no context and takes no attempt, and there is one in each context at most. So the search stays
+//! complete, and the measure is as it was.
+
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+
+use super::transaction::Transaction;
+use crate::{
+    event::Event,
+    id::{AtomId, Digest},
+    search::{self, SearchSpace},
+    state::{
+        Intent, State, Task,
+        atom::{AlikeFailures, Rest},
+        record::Choices,
+    },
+};
+
+/// Counts a failure with those before it that are alike. Sets the atom aside where they are enough, and another selection is
+/// left.
+pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest) {
+    let after = rests_after(transaction, intent);
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return;
+    };
+    let before = tried.alike.take().filter(|before| before.mark == mark);
+    // A failure before a retry of a person counts no more.
+    let before = before.filter(|_| tried.attempts > 1);
+    let (Some(after), None, None) = (after, &tried.ended, tried.rest) else {
+        return;
+    };
+    let times = before.map_or(0, |before| before.times) + 1;
+    tried.alike = Some(AlikeFailures {
+        mark,
+        times,
+        extra: Default::default(),
+    });
+    let n = tried.attempts;
+    if times >= after
+        && is_in_force(transaction, intent)
+        && !is_bound(transaction)
+        && has_choice(transaction, intent)
+    {
+        set_aside(transaction, intent);
+        transaction.announce(Event::Rested {
+            atom: intent.atom.clone(),
+            n,
+            alike: times,
+        });
+    }
+}
+
+fn set_aside(transaction: &mut Transaction, intent: &Intent) {
+    if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
+        tried.rest = Some(Rest::Resting);
+    }
+}
+
+/// The failures in a row after which this atom rests: never a step that plans, and nothing that reaches outside.
+fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
+    let task = transaction.task_of(&intent.atom)?;
+    let is_plan = transaction.plan_of(&intent.atom).is_some();
+    let may_rest = !is_plan && task.spec.effect.is_in_tree();
+    let constraints = &transaction.state.objective.constraints;
+    constraints
+        .rests_after(task.spec.action.is_some())
+        .filter(|_| may_rest)
+}
+
+/// Whether it was tried under the selection in force, and not on speculation.
+fn is_in_force(transaction: &Transaction, intent: &Intent) -> bool {
+    let x = transaction.ix(&intent.atom);
+    x.is_some_and(|x| {
+        transaction.active.is_live(x) && transaction.active.context(x) == Some(&intent.context)
+    })
+}
+
+/// Whether something is under way that may happen once only: another selection could cut it off.
+fn is_bound(transaction: &Transaction) -> bool {
+    let mut in_flight = transaction.state.run.in_flight.iter();
+    in_flight.any(|intent| intent.effect.is_once_only())
+}
+
+/// Whether another selection of what is planned is left, without what rests already.
+fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
+    let conflicts = search::conflicts(
+        &transaction.graph,
+        &transaction.state,
+        &transaction.valid_contexts,
+        &transaction.refuted,
+    );
+    is_selection_left(transaction, intent, conflicts, false)
+}
+
+/// Whether there is a selection without these conflicts and without that of this attempt.
+pub(super) fn is_selection_left(
+    transaction: &Transaction,
+    intent: &Intent,
+    mut conflicts: Vec<Choices>,
+    plans_again: bool,
+) -> bool {
+    let graph = Arc::clone(&transaction.graph);
+    let Some(x) = graph.ix(&intent.atom) else {
+        return true;
+    };
+    conflicts.push(search::conflict(&graph, x, &intent.choices));
+    let space = SearchSpace {
+        graph: &graph,
+        state: &transaction.state,
+        conflicts: &conflicts,
+        plans_again,
+    };
+    search::choose(space, &transaction.selection(), &BTreeMap::new()).is_some()
+}
+
+/// Whether anything rests.
+pub(super) fn is_any(transaction: &Transaction) -> bool {
+    !resting(&transaction.state).is_empty()
+}
+
+/// Has everything go on that rests.
+pub(super) fn wake(transaction: &mut Transaction) {
+    let atoms = resting(&transaction.state);
+    for id in &atoms {
+        transaction.change_work(id, wake_task);
+    }
+    transaction.announce(Event::Woken { atoms });
+}
+
+fn wake_task(task: &mut Task) {
+    for tried in task.tries.iter_mut().filter(|tried| tried.is_resting()) {
+        (tried.rest, tried.alike) = (Some(Rest::Woken), None);
+    }
+}
+
+fn resting(state: &State) -> Vec<AtomId> {
+    let all = state.all_atoms().into_iter();
+    let resting = all.filter(|(_, atom)| {
+        let tries = atom.task().map_or(&[][..], |task| &task.tries);
+        tries.iter().any(|tried| tried.is_resting())
+    });
+    let mut ids: Vec<AtomId> = resting.map(|(id, _)| id.clone()).collect();
+    ids.sort_by(AtomId::cmp_naturally);
+    ids
+}
