@@ -35,6 +35,8 @@ const PLAIN: &[&str] = &[
     "grep", "sed", "awk", "head", "tail", "sort", "find", "tee", "ln", "chmod", "false", "sleep",
     "python", "python3", "node", "perl", "ruby",
 ];
+/// The tool of a task that no action does: what its worker will use is not known.
+const WORKER: &str = "worker";
 /// Characters of a tool or target that are kept.
 const CHARS_MAX: usize = 120;
 
@@ -56,7 +58,7 @@ impl Approach {
 
     /// Whether its tool may be blocked as such.
     pub fn has_class(&self) -> bool {
-        !PLAIN.contains(&self.tool.as_str())
+        self.tool != WORKER && !PLAIN.contains(&self.tool.as_str())
     }
 }
 
@@ -67,11 +69,15 @@ pub fn of_atom(atom: &Atom) -> Vec<Approach> {
     };
     match &task.spec.action {
         Some(action) => of_action(&action.run),
-        None => Vec::from([Approach::of(
-            "worker",
-            &fingerprint::plain(&atom.description),
-        )]),
+        None => Vec::from([of_worker(&atom.description)]),
     }
+}
+
+/// The words of a task for a worker, as they are: a number in them may be all that tells it from another.
+fn of_worker(description: &str) -> Approach {
+    let words: Vec<&str> = description.split_whitespace().collect();
+    let digest = Digest::of(words.join(" ").as_bytes()).to_string();
+    Approach::of(WORKER, &digest)
 }
 
 /// The approaches of the calls that a worker reported.

@@ -42,7 +42,9 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
     let by = match (run.status, reason) {
         (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
         (RunStatus::Completed, Some(_)) => LessonSource::Completed,
-        (RunStatus::Exhausted, Some(Reason::Passes | Reason::NoChoice)) => LessonSource::Abandoned,
+        (RunStatus::Exhausted, Some(Reason::Passes | Reason::Abandoned | Reason::NoChoice)) => {
+            LessonSource::Abandoned
+        }
         _ => return Vec::new(),
     };
     let standing = (by == LessonSource::Completed).then(|| standing(world));

@@ -25,28 +25,38 @@ pub const BLOCKED_MAX: usize = 64;
 /// Leaves with a first number kept at most.
 pub const FIRSTS_MAX: usize = 32;
 
+const ALPHA: Thousandths = Thousandths(600);
+const BETA: Thousandths = Thousandths(300);
+const LAMBDA: Thousandths = Thousandths(400);
+const W1: Thousandths = Thousandths(600);
+const W2: Thousandths = Thousandths(400);
+const EPSILON: Thousandths = Thousandths(100);
+const DELTA: Thousandths = Thousandths(300);
+const RHO: Thousandths = Thousandths(500);
+const ABANDON_OMEGA: Thousandths = Thousandths(800);
+
 record! {
     /// The weights and limits of the control law
     #[derive(PartialEq)]
     pub struct GradientRules {
         /// The weight of the distance in the loss
-        optional(share) alpha: Thousandths = Thousandths(600),
+        optional(share) alpha: Thousandths = ALPHA,
         /// That of the share of logical failures
-        optional(share) beta: Thousandths = Thousandths(300),
+        optional(share) beta: Thousandths = BETA,
         /// That of what is used up
-        optional(share) lambda: Thousandths = Thousandths(400),
+        optional(share) lambda: Thousandths = LAMBDA,
         /// The weight of changes of the plan in what is used up
-        optional(share) w1: Thousandths = Thousandths(600),
+        optional(share) w1: Thousandths = W1,
         /// That of the budgets that are set
-        optional(share) w2: Thousandths = Thousandths(400),
+        optional(share) w2: Thousandths = W2,
         /// The least change of the distance that counts
-        optional(share) epsilon: Thousandths = Thousandths(100),
+        optional(share) epsilon: Thousandths = EPSILON,
         /// The distance up to which a result is near
-        optional(share) delta: Thousandths = Thousandths(300),
+        optional(share) delta: Thousandths = DELTA,
         /// The share of logical failures above which they prevail
-        optional(share) rho: Thousandths = Thousandths(500),
+        optional(share) rho: Thousandths = RHO,
         /// The used share at which planning ends
-        optional(share) abandon_omega: Thousandths = Thousandths(800),
+        optional(share) abandon_omega: Thousandths = ABANDON_OMEGA,
         /// Whether planners have to obey it
         optional act: bool = true,
     }
@@ -56,16 +66,16 @@ impl GradientRules {
     /// The values unless somebody chose.
     pub fn of_program() -> Self {
         Self {
-            alpha: None,
-            beta: None,
-            lambda: None,
-            w1: None,
-            w2: None,
-            epsilon: None,
-            delta: None,
-            rho: None,
-            abandon_omega: None,
-            act: None,
+            alpha: Some(ALPHA),
+            beta: Some(BETA),
+            lambda: Some(LAMBDA),
+            w1: Some(W1),
+            w2: Some(W2),
+            epsilon: Some(EPSILON),
+            delta: Some(DELTA),
+            rho: Some(RHO),
+            abandon_omega: Some(ABANDON_OMEGA),
+            act: Some(true),
             extra: Default::default(),
         }
     }

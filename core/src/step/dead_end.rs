@@ -37,8 +37,8 @@ pub enum DeadEnd {
     End,
 }
 
-/// The first that is so: another selection or round > a rest to end > a doubt or confirmation > ready work > the base case
-/// on the tree to deliver. Then a planner's change > guidance > the end.
+/// Another selection or round > a rest to end > a doubt or confirmation > ready work > the base case on the tree to
+/// deliver. Then a planner's change > guidance > the end.
 pub fn judge(facts: &DeadEndFacts) -> DeadEnd {
     match facts {
         DeadEndFacts {

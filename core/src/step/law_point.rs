@@ -55,6 +55,7 @@ pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
 /// Takes a point on the head, as far as it is judged. False if it is known, or the head is not judged.
 pub(super) fn take(transaction: &mut Transaction) -> bool {
     let check = transaction.state.objective.base_case.clone();
+    let check = check.filter(|_| is_for_somebody(transaction));
     let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
         return false;
     };
@@ -104,6 +105,12 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     blocks::block(law, &point);
     law.point = Some(point);
     true
+}
+
+/// Whether a planner is or may be asked: a directive is for nobody else.
+fn is_for_somebody(transaction: &Transaction) -> bool {
+    let has_steps = transaction.graph.plans().next().is_some();
+    has_steps || transaction.state.run.grant.is_some()
 }
 
 fn known_point(transaction: &Transaction) -> Option<LawPoint> {
@@ -299,6 +306,9 @@ fn tell(transaction: &mut Transaction, point: &LawPoint) {
 
 /// Counts a failed attempt: each criterion that failed, or one of its class.
 pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
+    if !is_for_somebody(transaction) {
+        return;
+    }
     let verdict = |word: &str| {
         let verdicts = failed.criteria.iter();
         let verdicts = verdicts.filter_map(|one| one.get("verdict")?.as_str());

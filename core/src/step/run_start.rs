@@ -7,8 +7,8 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine, remembering, replan,
-    transaction::Transaction, usage, words,
+    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine,
+    remembering, replan, transaction::Transaction, usage, words,
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},

@@ -265,8 +265,13 @@ impl Model {
     pub(crate) fn plan(&self) -> String {
         let own = (0..self.nodes.len()).filter(|x| !self.is_planned(*x));
         let atoms = self.atoms(own);
+        // The search alone is compared with brute force: the control law refuses proposals of planners.
+        let law = match self.constraints.contains("gradient") {
+            true => "",
+            false => r#", "gradient": {"act": false}"#,
+        };
         let constraints = format!(
-            "\"max_attempts\": {}{}",
+            "\"max_attempts\": {}{}{law}",
             self.max_attempts, self.constraints
         );
         format!(

@@ -383,11 +383,8 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
             model.constraints.push_str(r#", "judging": "model""#);
         }
         let acts = seed % 2 == 1;
-        if !acts {
-            model
-                .constraints
-                .push_str(r#", "gradient": {"act": false}"#);
-        }
+        let law = format!(r#", "gradient": {{"act": {acts}}}"#);
+        model.constraints.push_str(&law);
         let faults = super::replan::faults(&mut rng);
         let refiner = REFINERS[rng.below(REFINERS.len())];
         let slots = 1 + u32::try_from(seed % 3).expect("small");
