@@ -4,7 +4,6 @@
 //! here: the file that keeps them (`remembered` of the shell), the order that they give (`search::ranking`), and when a
 //! run is given them (`step::run_start`).
 
-mod approach;
 mod book;
 mod learnt;
 #[cfg(test)]

@@ -247,6 +247,8 @@ fn plan(model: &Model, workspace: Workspace) -> Value {
             "background_intent": "to see whether it can be",
             "base_case": {"command": base_case(model)},
             "constraints": {
+                // Brute force knows no planner that has to obey.
+                "gradient": {"act": false},
                 "max_attempts": model.attempts_max,
                 "max_parallel_agents": model.slots,
                 "max_replans": 1000,

@@ -37,6 +37,8 @@ const PLAIN: &[&str] = &[
 ];
 /// The tool of a task that no action does: what its worker will use is not known.
 const WORKER: &str = "worker";
+/// A shorter run of hexadecimal digits may be a word.
+const DIGEST_MIN: usize = 12;
 /// Characters of a tool or target that are kept.
 const CHARS_MAX: usize = 120;
 
@@ -82,7 +84,7 @@ fn of_worker(description: &str) -> Approach {
 
 /// The approaches of the calls that a worker reported.
 pub fn of_calls(calls: &[ToolCall]) -> Vec<Approach> {
-    let one = |call: &ToolCall| Approach::of(&call.tool, &fingerprint::plain(&call.target));
+    let one = |call: &ToolCall| Approach::of(&call.tool, &target(&call.target));
     calls.iter().map(one).collect()
 }
 
@@ -144,13 +146,35 @@ fn of_plain(words: &[String]) -> Vec<Approach> {
     {
         tool = format!("{program} {subcommand}");
     }
-    let targets: BTreeSet<String> = targets.map(|word| fingerprint::plain(word)).collect();
+    let targets: BTreeSet<String> = targets.map(|word| target(word)).collect();
     match targets.is_empty() {
         true => Vec::from([Approach::of(&tool, "")]),
         false => targets
             .iter()
             .map(|target| Approach::of(&tool, target))
             .collect(),
+    }
+}
+
+/// A target without what differs from one attempt to the next: an absolute path is its last part, an address has no query,
+/// and a digest is one sign. A number stays, since it may be all that tells two targets apart.
+fn target(word: &str) -> String {
+    let (scheme, rest) = word.split_once("://").unwrap_or(("", word));
+    if !scheme.is_empty() {
+        return rest.split(['?', '#']).next().unwrap_or(rest).to_string();
+    }
+    let last = match word.starts_with('/') {
+        true => word
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or(word),
+        false => word.trim_start_matches("./"),
+    };
+    let is_digest = last.len() >= DIGEST_MIN && last.chars().all(|c| c.is_ascii_hexdigit());
+    match is_digest {
+        true => "#".to_string(),
+        false => last.to_string(),
     }
 }
 
@@ -217,8 +241,8 @@ fn commands(text: &str) -> Option<Vec<Vec<String>>> {
                     end_word(&mut all, &mut word);
                 }
                 word = None;
-                if chars.peek() == Some(&'&') {
-                    chars.next();
+                if chars.next_if_eq(&'&').is_some() {
+                    while chars.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
                 }
             }
             c if c.is_whitespace() => end_word(&mut all, &mut word),
@@ -260,12 +284,15 @@ mod tests {
                 "cd src && make all; ./run.sh a b",
                 &["make all", "run.sh a", "run.sh b"],
             ),
-            ("sh -c 'pytest tests/a.py'", &["pytest a.py"]),
-            ("curl -s https://example.org/a/b?c=17", &["curl b?c=#"]),
-            ("echo 10 > out/n 2>&1", &["echo #", "echo n"]),
+            ("sh -c 'pytest tests/a.py'", &["pytest tests/a.py"]),
+            (
+                "curl -s 'https://example.org/a/b?c=17'",
+                &["curl example.org/a/b"],
+            ),
+            ("echo 10 > out/n 2>&1", &["echo 10", "echo out/n"]),
             (
                 "/usr/bin/python3 fit.py 1.5",
-                &["python3 #.#", "python3 fit.py"],
+                &["python3 1.5", "python3 fit.py"],
             ),
             ("true", &[]),
             ("", &[]),

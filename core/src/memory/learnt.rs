@@ -7,13 +7,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{
-    approach,
-    text::{LESSON_CHARS_MAX, clean},
-};
+use super::text::{LESSON_CHARS_MAX, NAME_CHARS_MAX, clean};
 use crate::{
     graph::{Ix, NodeKind, PlannedPhase},
     id::{AtomId, Digest},
+    law::approach,
     search,
     state::{
         FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
@@ -205,16 +203,19 @@ impl RunOutcome<'_> {
         }
     }
 
-    /// Tool and target of the first action.
+    /// Tool and target of the first action, as the control law reads it.
     fn approach(&self, parts: &[Ix]) -> (String, String) {
         let (graph, state) = (&self.world.graph, &self.world.state);
         let mut inside = parts.iter().flat_map(|x| graph.subtree(*x));
         let action = inside.find_map(|x| {
             let atom = state.atom(graph.id(x))?;
             let action = atom.task()?.spec.action.as_ref()?;
-            Some(approach::of(&action.run))
+            approach::of_action(&action.run).into_iter().next()
         });
-        action.unwrap_or_default()
+        let named = |text: &str| clean(text, NAME_CHARS_MAX);
+        action.map_or_else(Default::default, |one| {
+            (named(&one.tool), named(&one.target))
+        })
     }
 
     /// The leaves that failed under a refuted selection.

@@ -133,22 +133,3 @@ fn texts_are_capped_and_plain_whoever_wrote_them() {
     );
     assert_eq!(read.next, 8);
 }
-
-#[test]
-fn the_tool_of_a_command_is_its_program_with_its_subcommand() {
-    for (run, tool, target) in [
-        ("cargo test --quiet calc", "cargo test", "calc"),
-        (
-            "env A=1 nice /usr/bin/git push -f origin",
-            "git push",
-            "origin",
-        ),
-        ("make", "make", ""),
-        ("", "", ""),
-    ] {
-        assert_eq!(approach::of(run), (tool.to_string(), target.to_string()));
-    }
-    let (tool, target) = approach::of("cd x && make");
-    assert_eq!(tool, "sh");
-    assert!(target.starts_with("sha256:"));
-}

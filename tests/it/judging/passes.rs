@@ -15,10 +15,8 @@ fn never(world: &World) -> Value {
     json!({"kind": "plan", "description": "plan it", "action": {"run": path.display().to_string()}})
 }
 
-/// Its plans are alike, and none is refused for it.
-fn align(world: &World, mut limits: Value) {
+fn align(world: &World, limits: Value) {
     let step = never(world);
-    limits["gradient"] = json!({"act": false});
     world.align(&plan(&["test -e done"], limits, json!({"N": step})));
 }
 

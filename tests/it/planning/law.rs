@@ -128,16 +128,16 @@ fn a_flat_distance_by_wrong_work_wants_nothing_of_what_was_tried() {
 #[test]
 fn a_flat_distance_by_hindered_work_wants_another_target() {
     let first = of(json!({"w": slow("sleep 60")}));
-    let same = of(json!({"w": task("cp none n"), "x": slow("sleep 30")}));
+    let same = of(json!({"w": task("cp none n"), "x": slow("sleep 60")}));
     let world = world(&[first, same, takes("none")], json!({"max_attempts": 3}));
     assert_eq!(run(&world, 0), told(&[("1", "change_path")]));
     let refused = refused(&world);
     assert!(
-        refused[0].contains("blocked: sleep # failed in P-1."),
+        refused[0].contains("blocked: sleep 60 failed in P-1."),
         "{refused:?}"
     );
     let prompt = world.left("prompt.2");
-    assert!(prompt.contains("- sleep #, failed in P-1."), "{prompt}");
+    assert!(prompt.contains("- sleep 60, failed in P-1."), "{prompt}");
     let status = world.descent(&["status", "--json"]).expect(0).json();
     assert_eq!(status["law"]["blocked"][0]["tool"], "sleep");
 }
@@ -164,7 +164,7 @@ fn a_distance_that_rises_by_wrong_work_wants_another_class_of_tool() {
 #[test]
 fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
     let third = of(json!({"w": task("cp nine n"), "x": slow("sleep 60")}));
-    let fourth = of(json!({"w": task("cp none n"), "x": slow("sleep 30")}));
+    let fourth = of(json!({"w": task("cp none n"), "x": slow("sleep 60")}));
     let plans = [takes("ten"), takes("four"), third, fourth, takes("none")];
     let world = world(&plans, json!({"max_attempts": 2}));
     let wanted = [
@@ -175,7 +175,7 @@ fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
     assert_eq!(run(&world, 0), told(&wanted));
     let refused = refused(&world);
     assert!(
-        refused[0].contains("blocked: sleep # failed in "),
+        refused[0].contains("blocked: sleep 60 failed in "),
         "{refused:?}"
     );
 }
@@ -200,8 +200,8 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
 
 #[test]
 fn where_nobody_has_to_obey_nothing_is_refused_and_all_is_told() {
-    let first = of(json!({"w": slow("sleep 60")}));
-    let same = of(json!({"w": task("cp none n"), "x": slow("sleep 0")}));
+    let first = of(json!({"w": slow("tail -f ten")}));
+    let same = of(json!({"w": task("cp none n"), "x": slow("tail ten")}));
     let plans = [first, same];
     let world = world(&plans, json!({"gradient": {"act": false}}));
     run(&world, 0);
@@ -212,7 +212,7 @@ fn where_nobody_has_to_obey_nothing_is_refused_and_all_is_told() {
 #[test]
 fn killed_after_a_point_a_run_goes_on_with_what_it_blocked() {
     let first = of(json!({"w": slow("sleep 60")}));
-    let same = of(json!({"w": task("cp none n"), "x": slow("sleep 30")}));
+    let same = of(json!({"w": task("cp none n"), "x": slow("sleep 60")}));
     let plans = [first, json!({}), same, takes("none")];
     let world = world(&plans, json!({"max_attempts": 3}));
     world.touch("hold.2");
@@ -223,7 +223,7 @@ fn killed_after_a_point_a_run_goes_on_with_what_it_blocked() {
     run(&world, 0);
     let refused = refused(&world);
     assert!(
-        refused[0].contains("blocked: sleep # failed in P-1."),
+        refused[0].contains("blocked: sleep 60 failed in P-1."),
         "{refused:?}"
     );
     let law = &world.state()["run"]["law"];
