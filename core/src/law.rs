@@ -162,7 +162,7 @@ pub fn meaning(directive: Directive) -> &'static str {
 
 /// Why a directive was given.
 pub fn rationale(rules: &GradientRules, numbers: &LawNumbers, failed: &str) -> String {
-    let LawNumbers { d, p, omega, .. } = numbers;
+    let LawNumbers { d, omega, .. } = numbers;
     let why = match numbers.directive {
         Directive::Abandon => {
             let limit = rules.abandon_omega().text();
@@ -185,7 +185,7 @@ pub fn rationale(rules: &GradientRules, numbers: &LawNumbers, failed: &str) -> S
                 Gradient::Worsening => "the result is farther off than before",
                 Gradient::Plateau | Gradient::Stable => "the result came no nearer",
             };
-            format!("{gradient}, and {failures} ({} of failures)", p.text())
+            format!("{gradient}, and {failures}")
         }
     };
     match failed.is_empty() {

@@ -208,7 +208,12 @@ fn rest(page: &mut Page, tried: &TryView) {
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,
     };
-    page.push(Line::label("rests").plain(text).dim(under));
+    page.push(
+        Line::indent(2)
+            .then(Line::new().dim("rests").pad(11))
+            .plain(text)
+            .dim(under),
+    );
 }
 
 /// The result, and the place to see it.

@@ -37,7 +37,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     };
     let (word, meaning) = (point.directive.word(), law::meaning(point.directive));
     let rationale = cut(&point.rationale, RATIONALE_BYTES_MAX);
-    let mut text = format!("{word}: {meaning}. {rationale}.\n");
+    let mut text = format!("{word}: {meaning}; {rationale}.\n");
     if !law.blocked.is_empty() {
         text.push_str("\nBlocked; a plan with one of these is refused:\n");
         let newest = law.blocked.iter().rev().take(BLOCKED_MAX);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{
     law,
     state::{
-        State,
+        RunStatus, State,
         law::{BlockedRecord, Directive, Gradient, LawPoint},
     },
 };
@@ -49,7 +49,9 @@ pub struct BlockedView {
 }
 
 pub(super) fn law(state: &State) -> Option<LawView> {
-    let law = state.run.law.as_ref()?;
+    // A goal that is reached lies behind the newest point.
+    let is_over = state.run.status == RunStatus::Completed;
+    let law = state.run.law.as_ref().filter(|_| !is_over)?;
     Some(view(law.point.as_ref()?, &law.blocked))
 }
 
