@@ -4,6 +4,7 @@ mod align;
 mod apply;
 mod ask;
 mod asking;
+mod audit;
 mod clean;
 mod client;
 mod completions;
@@ -157,6 +158,8 @@ enum Command {
     Log(log::LogArgs),
     /// Show how things stood at a commit
     Show(show::ShowArgs),
+    /// Tell patterns of the run that a person should know of
+    Audit(audit::AuditArgs),
     /// Write the whole run as one text: md, junit, html, json
     Report(report::ReportArgs),
     /// Go back to an earlier state, as a new commit
@@ -264,6 +267,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
         Some(Command::Show(flags)) => show::show(&context, &flags),
+        Some(Command::Audit(flags)) => audit::audit(&context, &flags),
         Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
         Some(Command::Fork(flags)) => fork::fork(&context, &flags),

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod align;
 pub mod aligner;
+pub mod audit;
 mod baseline;
 pub mod clean;
 mod commit;

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // this is the door
 
 pub mod area;
+mod audit;
 mod carried;
 mod diagram;
 mod event;
@@ -28,6 +29,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+pub use audit::{findings, findings_in_short};
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
 pub use event::{describe as describe_event, event};

@@ -146,6 +146,19 @@ pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
     faults_of_shell(&outcome.shell_faults)
 }
 
+/// Whether a proposal reaches for what is not its role's to propose: keys of others, atoms that it may not change, what the
+/// control law blocks.
+pub fn oversteps(faults: &[Fault]) -> bool {
+    const RULES: [&str; 5] = [
+        "persons-key",
+        "program-key",
+        "unknown-atom",
+        "not-to-change",
+        "blocked",
+    ];
+    faults.iter().any(|fault| RULES.contains(&fault.rule))
+}
+
 /// Faults by their places and words.
 pub fn faults_of_shell(found: &[(String, String)]) -> impl Iterator<Item = Fault> {
     found

@@ -11,6 +11,7 @@ pub mod distance;
 use alloc::{format, string::String};
 
 use crate::state::{
+    account::Loss,
     check::Thousandths,
     law::{
         Directive, DirectiveOutcome, FailureMix, Gradient, GradientRules, LawPoint,
@@ -71,6 +72,23 @@ pub fn numbers(rules: &GradientRules, inputs: &LawInputs, before: Option<&LawPoi
         gradient,
         class,
         directive: directive(rules, d, p, omega, gradient),
+    }
+}
+
+/// The change of the distance from a point to a base case that holds.
+pub fn to_nothing(point: &LawPoint) -> SignedThousandths {
+    signed(-i64::from(point.d.0))
+}
+
+/// The numbers of a tree beside a point, where no directive is given.
+pub fn loss_of(rules: &GradientRules, inputs: &LawInputs) -> Loss {
+    let numbers = numbers(rules, inputs, None);
+    Loss {
+        d: numbers.d,
+        p: numbers.p,
+        omega: numbers.omega,
+        l: numbers.l,
+        extra: Default::default(),
     }
 }
 

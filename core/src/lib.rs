@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod advice;
 pub mod assessment;
+pub mod audit;
 pub mod change;
 pub mod desired;
 pub mod difference;

@@ -19,8 +19,9 @@ pub use text::LESSON_CHARS_MAX;
 
 use crate::{
     doc::{self, Node},
+    graph::Graph,
     id::Digest,
-    state::{Lesson, LessonBook, MemoryUsed, RunStatus},
+    state::{Lesson, LessonBook, LessonKind, MemoryUsed, RunStatus, State},
     world::World,
 };
 
@@ -76,6 +77,36 @@ pub fn used(lessons: Vec<Lesson>) -> Option<MemoryUsed> {
         digest: Digest::of(doc::canonical(&Node::array(nodes)).as_bytes()),
         lessons,
         extra: Default::default(),
+    })
+}
+
+/// Given lessons that spoke against a choice which is solved.
+pub fn refuted<'s>(state: &'s State, graph: &'s Graph) -> impl Iterator<Item = &'s Lesson> {
+    let against = state.lessons().iter();
+    let against = against.filter(|one| one.kind == LessonKind::MustNot);
+    against.filter(move |one| {
+        let choice = one.choice.as_ref();
+        choice.is_some_and(|digest| is_solved(state, graph, digest))
+    })
+}
+
+/// Whether a lesson spoke against a choice that is solved.
+pub fn has_erred(state: &State, graph: &Graph) -> bool {
+    refuted(state, graph).next().is_some()
+}
+
+/// Whether every task of such a choice has a result.
+fn is_solved(state: &State, graph: &Graph, digest: &Digest) -> bool {
+    let mut choices = graph.groups().flat_map(|group| &graph.vertex(group).kids);
+    choices.any(|choice| {
+        let is_it = graph.choice_digest(*choice) == *digest;
+        let mut tasks = graph.subtree(*choice).into_iter();
+        is_it
+            && tasks.all(|x| {
+                let id = graph.id(x);
+                let is_task = state.atom(id).is_some_and(|atom| atom.task().is_some());
+                !is_task || state.bindings.get(id).is_some()
+            })
     })
 }
 

@@ -62,6 +62,7 @@ pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, Refut
 pub use records::Records;
 pub use reflection::Reflection;
 pub use role::Role;
+pub use run::account;
 pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
 pub use run::{
     AgentSpent, AgentWait, ChangeGrant, DecimalText, Intent, MeasureText, PatternRecord,

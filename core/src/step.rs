@@ -4,6 +4,7 @@
 //! Each kind of observation is one arm here, and its transition is in a file of its own under `step/`. Not here: the
 //! desired work (`desired`), which only reads.
 
+mod account;
 mod advance;
 mod agent_end;
 mod assess;

@@ -204,6 +204,7 @@ impl WordingAnswer {
         let own = self.notes.iter().map(|note| format!("{BY_MODEL}{note}"));
         let drift = self.drift.iter().map(|note| format!("{DRIFT}{note}"));
         output.notes.extend(own.chain(drift));
+        output.doubted = !self.drift.is_empty();
         output.text = self.text;
         output.by = Some(JudgedBy::Model);
     }

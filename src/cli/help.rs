@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "look",
         &[
-            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "report",
+            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "audit", "report",
         ],
     ),
     (
@@ -44,7 +44,7 @@ const LAST: &str = "more";
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 34] = [
+const EXAMPLES: [(&str, &str); 35] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -76,6 +76,7 @@ const EXAMPLES: [(&str, &str); 34] = [
     ("prompt", "descent prompt parser | less"),
     ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),
+    ("audit", "descent audit --exit-code"),
     ("show", "descent show -1"),
     (
         "report",

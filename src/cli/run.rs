@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use descent_core::{
+    audit::{AuditCode, AuditFinding},
     doc::Node,
     event::Reason,
     id::{RunId, Serial},
@@ -178,6 +179,11 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
     judged_where(&mut page, &report.workspaces, Checkout::Pristine);
+    let audited = ops::audit::at(&report.place, &ending.world);
+    if let Some(findings) = render::findings_in_short(&audited.findings) {
+        let head = Line::indent(2).then(Line::new().dim("audit").pad(8));
+        page.push(head.plain(format!("{findings} (descent audit)")));
+    }
     match ending.world.state.run.status {
         RunStatus::Completed if leads_on => page.next(&next_of(&report.place, &ending.world)),
         RunStatus::Completed => {}
@@ -271,6 +277,24 @@ pub(super) struct ResultOutput<'a> {
     result: &'a Node,
     /// The commit of the ending.
     serial: Serial,
+    /// The kinds of findings of the auditor, with the number of cases of each.
+    findings: Vec<FoundOutput>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FoundOutput {
+    code: AuditCode,
+    count: u64,
+}
+
+fn found(report: &RunReport) -> Vec<FoundOutput> {
+    let audited = ops::audit::at(&report.place, &report.ending.world);
+    let one = |one: AuditFinding| FoundOutput {
+        code: one.code,
+        count: one.count,
+    };
+    audited.findings.into_iter().map(one).collect()
 }
 
 fn result_json(report: &RunReport) -> serde_json::Value {
@@ -280,6 +304,7 @@ fn result_json(report: &RunReport) -> serde_json::Value {
         schema: "descent/result/1",
         result: &result,
         serial: state.serial,
+        findings: found(report),
     };
     let mut value = serde_json::to_value(&output).unwrap_or_default();
     let workspace = value.get_mut("workspace");

@@ -75,6 +75,7 @@ schemas! {
     "diff": written super::diff::DiffOutput<'_>,
     "output": written super::output::PrintedOutput<'_>,
     "prompt": written super::prompt::PromptOutput<'_>,
+    "audit": written super::audit::AuditOutput<'_>,
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,
     "graph": written descent_core::view::graph::GraphView,

@@ -5,6 +5,7 @@
 
 mod actions;
 mod conditions;
+mod findings;
 mod keys;
 mod pages;
 mod scene;
@@ -15,7 +16,7 @@ use std::{io::IsTerminal, time::Duration};
 use clap::Args;
 use descent_core::state::RunStatus;
 
-use self::conditions::Conditions;
+use self::{conditions::Conditions, findings::FindingsWatch};
 use super::{End, context::Context, redirect::RedirectArgs, run};
 use crate::{
     failure::{Failure, exit},
@@ -30,7 +31,7 @@ const LOOKS_BEFORE_IDLE: u32 = 5;
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "WatchReport at a run from another terminal.\n\nIn a terminal it is a screen: the graph, what runs, what happened, and keys to act. Elsewhere it prints the lines of `run`, and ends with the run's exit code. It only reads: ending it ends nothing else."
+    long_about = "Look at a run from another terminal.\n\nIn a terminal it is a screen: the graph, what runs, what happened, and keys to act. Elsewhere it prints the lines of `run`, and ends with the run's exit code. It only reads: ending it ends nothing else."
 )]
 pub struct WatchArgs {
     /// End the run when one of these is so: stalled=15m (nothing is solved), hung=60s (no sign of life)
@@ -67,6 +68,7 @@ fn follow(
     let mut idle = 0;
     let (mut is_told, mut has_events) = (false, false);
     let mut told: Option<String> = None;
+    let mut findings = FindingsWatch::default();
     loop {
         let look = lookout.look();
         print_events(context, &look);
@@ -84,6 +86,11 @@ fn follow(
                 .say(&format!("the state cannot be read now: {trouble}"));
         }
         told.clone_from(&look.trouble);
+        if !context.out.json
+            && let Some(words) = findings.news(&lookout, &look)
+        {
+            context.out.say(&format!("audit     {words}"));
+        }
         idle = if look.is_live() { 0 } else { idle + 1 };
         if idle >= LOOKS_BEFORE_IDLE || (idle > 0 && has_ended(&look)) {
             return end(context, &mut lookout);

@@ -2,10 +2,10 @@
 
 use descent_core::{
     state::law::{Directive, Gradient},
-    view::law::LawView,
+    view::law::{BlockedView, CurveView, LawView},
 };
 
-use super::{Line, Page, line};
+use super::{Line, Page, line, listed};
 
 /// How the distance changed, in one sign.
 pub(super) fn arrow(gradient: Gradient) -> &'static str {
@@ -17,7 +17,41 @@ pub(super) fn arrow(gradient: Gradient) -> &'static str {
     }
 }
 
-/// The standing of a run, in two lines at most.
+/// Blocked tools and targets that are named.
+const BLOCKED_MAX: usize = 3;
+/// Signs of a curve, from nothing that lacks to all.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Points of a curve that are drawn.
+const BARS_MAX: usize = 32;
+
+/// The tools and targets that planners may not propose, each with the attempt that failed with it.
+pub fn blocked(all: &[BlockedView]) -> Vec<String> {
+    let one = |one: &BlockedView| {
+        let target = one.target.as_deref().unwrap_or_default();
+        let what = line(format!("{} {target}", one.tool).trim_end());
+        match &one.because {
+            Some(attempt) => format!("{what} ({attempt})"),
+            None => what,
+        }
+    };
+    all.iter().map(one).collect()
+}
+
+/// The distances so far, as a row of bars.
+pub fn bars(curve: &[CurveView]) -> String {
+    let first = curve.len().saturating_sub(BARS_MAX);
+    let shown = curve.get(first..).unwrap_or_default().iter();
+    let bar = |point: &CurveView| {
+        let share: f64 = point.d.parse().unwrap_or(1.0);
+        let place = (share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round();
+        // The lowest bar is for nothing alone.
+        let place = (place as usize).max(usize::from(share > 0.0));
+        BARS.get(place).copied().unwrap_or('█')
+    };
+    shown.map(bar).collect()
+}
+
+/// The standing of a run, in four lines at most.
 pub(super) fn law(page: &mut Page, law: &LawView) {
     let arrow = arrow(law.gradient);
     let LawView {
@@ -36,4 +70,11 @@ pub(super) fn law(page: &mut Page, law: &LawView) {
         _ => numbers.plain(directive),
     });
     page.push(Line::label("").dim(line(&law.rationale)));
+    if law.curve.len() > 1 {
+        page.push(Line::label("").dim(format!("D so far  {}", bars(&law.curve))));
+    }
+    let blocked = blocked(&law.blocked);
+    if !blocked.is_empty() {
+        page.push(Line::label("blocked").plain(listed(&blocked, BLOCKED_MAX)));
+    }
 }

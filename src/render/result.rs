@@ -2,7 +2,7 @@
 
 use descent_core::{
     doc::{Member, Node},
-    state::{SideFile, final_result::BASE_CASE, side::LiesAt},
+    state::{SideFile, account::Accountable, final_result::BASE_CASE, side::LiesAt},
     view::{self, VerdictView},
 };
 
@@ -96,6 +96,12 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         let head = Line::indent(2).then(Line::new().word("failed").pad(8));
         let head = head.strong(field(failed, "atom"));
         page.push(head.plain(format!("{with}: {}", line(field(failed, "reason")))));
+    }
+    if let Some(role) =
+        Accountable::of_word(field(result, "accountable")).filter(|role| role.is_told())
+    {
+        let head = Line::indent(2).then(Line::new().dim("because").pad(8));
+        page.push(head.plain(format!("{}: {}", role.word(), role.meaning())));
     }
     for agent in view::usage::of_result(result) {
         let head = Line::indent(2).then(Line::new().dim("usage").pad(8));

@@ -47,6 +47,8 @@ pub struct WatchScene {
     pub bound: Vec<u64>,
     /// How many leaves of the base case failed, over time.
     pub failing: Vec<u64>,
+    /// The distance from the base case at each point of the control law, in thousandths.
+    pub distance: Vec<u64>,
     /// The history, the newest line last.
     pub events: Vec<Line>,
     /// A question, a message, or the keys.

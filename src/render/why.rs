@@ -8,7 +8,7 @@ use descent_core::{
     view::why::{Asking, AttemptView, TryView, Why},
 };
 
-use super::{Line, Meaning, Page, age, ago, field, line, listed, log, since, status, time};
+use super::{Line, Meaning, Page, age, ago, field, law, line, listed, log, since, status, time};
 
 /// Lines at most of an attempt's or a check's output, from its end.
 const OUTPUT_LINES_MAX: usize = 6;
@@ -151,6 +151,9 @@ fn about(page: &mut Page, why: &Why) {
             ),
         };
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
+    }
+    for what in law::blocked(&why.blocked) {
+        page.push(label("blocked").plain(what));
     }
     for words in &why.guidance {
         page.push(label("guidance").plain(line(words)));

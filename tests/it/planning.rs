@@ -1,5 +1,6 @@
 //! Planning steps and the budgets of what they plan.
 
+pub(crate) mod audit;
 pub(crate) mod contexts;
 pub(crate) mod law;
 pub(crate) mod phases;

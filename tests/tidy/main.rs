@@ -45,6 +45,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["memory"],
     &["step", "desired", "prompt"],
     &["change"],
+    &["audit"],
     &["view"],
     &["lib"],
 ];

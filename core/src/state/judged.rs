@@ -14,6 +14,8 @@ use crate::id::{AgentName, AtomId, Digest};
 pub const ISSUES_MAX: usize = 20;
 /// Repairs that were not made, kept at most: the newest.
 pub const ADVISORIES_MAX: usize = 20;
+/// So many passes that were taken for converged though the base case did not hold are told.
+pub const MISTAKEN_TOLD: u32 = 2;
 /// Digests kept of changes that refiners proposed: the newest.
 pub const DELTAS_MAX: usize = 50;
 
@@ -235,6 +237,10 @@ record! {
         /// Repairs that were proposed and not made, the oldest first
         filled[program] advisories: Vec<IssueRecord>,
         optional[program] assessment: AssessmentRecord,
+        /// Passes that were said to have converged though the base case did not hold
+        filled[program] mistaken: u32,
+        /// Proposals that were refused for what was not theirs to propose
+        filled[program] overstepped: u32,
         optional[program] refinement: RefinementRecord,
         /// Digests of the changes that refiners proposed, the oldest first
         filled[program] deltas: Vec<Digest>,
@@ -248,6 +254,16 @@ impl JudgingRecord {
         let of_plan = self.validation.iter().flat_map(|report| &report.issues);
         let across = self.review.iter().flat_map(|report| &report.issues);
         of_plan.chain(across)
+    }
+
+    /// Whether whoever assesses passes was wrong so often that it is told.
+    pub fn assessor_errs(&self) -> bool {
+        self.mistaken >= MISTAKEN_TOLD
+    }
+
+    /// Counts a proposal that was refused for what was not its role's to propose.
+    pub fn count_overstep(&mut self) {
+        self.overstepped = self.overstepped.saturating_add(1);
     }
 
     /// Whether a refiner proposed this before.

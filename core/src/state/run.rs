@@ -1,5 +1,6 @@
 //! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
+pub mod account;
 mod consults;
 pub mod final_result;
 mod grant;
@@ -9,7 +10,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use final_result::FinalResult;
 pub use grant::ChangeGrant;
-pub use spent::{AgentSpent, Spent};
+pub use spent::{ACTION, AgentSpent, Spent};
 
 use super::{
     Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Rating, Role, Shared, SideEffect,

@@ -142,5 +142,10 @@ fn take(
         blame: said.map(|said| said.blame).unwrap_or_default(),
         extra: Default::default(),
     };
-    transaction.run().judging_mut().assessment = Some(record);
+    let judging = transaction.run().judging_mut();
+    // A pass is assessed where the base case does not hold at its end.
+    judging.mistaken = judging
+        .mistaken
+        .saturating_add(u32::from(converged == Some(true)));
+    judging.assessment = Some(record);
 }

@@ -302,6 +302,22 @@ fn best_verdict(transaction: &Transaction) -> Option<VerdictRecord> {
     verdicts::best(&all).cloned()
 }
 
+/// The basis of the delivered tree that its evidence is of.
+pub(super) fn result_basis(transaction: &Transaction) -> Option<Basis> {
+    let run = &transaction.state.run;
+    let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
+    let basis = match &run.delivered {
+        Some(commit) => of_delivered(commit).map(|one| Basis::Pristine(one.tree.clone())),
+        None => transaction.basis(),
+    };
+    let (check, basis) = (transaction.state.objective.base_case.as_ref()?, basis?);
+    let cache = &transaction.session.evidence;
+    let deciding = basis.deciding();
+    let mut leaves = check.leaves().into_iter();
+    let is_judged = leaves.any(|leaf| cache.get(&leaf.key(), &deciding).is_some());
+    Some(if is_judged { deciding } else { basis })
+}
+
 /// The basis of a deciding verdict; `None` while the head's tree is not known.
 pub(super) fn deciding_basis(transaction: &Transaction) -> Option<Basis> {
     transaction.basis().map(|basis| basis.deciding())

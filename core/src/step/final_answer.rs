@@ -38,6 +38,7 @@ pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> Final
         confidence: (of > 0).then(|| Thousandths(u32::try_from(share).unwrap_or(1_000))),
         used: used.into_iter().take(USED_MAX).collect(),
         notes: notes(transaction, result),
+        doubted: false,
         by: Some(JudgedBy::Code),
         extra: Extra::default(),
     }

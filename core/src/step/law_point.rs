@@ -108,7 +108,7 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
 }
 
 /// Whether a planner is or may be asked: a directive is for nobody else.
-fn is_for_somebody(transaction: &Transaction) -> bool {
+pub(super) fn is_for_somebody(transaction: &Transaction) -> bool {
     let has_steps = transaction.graph.plans().next().is_some();
     has_steps || transaction.state.run.grant.is_some()
 }
@@ -169,13 +169,13 @@ fn note_first_numbers(transaction: &mut Transaction, check: &Check, basis: &Basi
 }
 
 /// The leaves of the base case that do not hold.
-struct FailingLeaves {
+pub(super) struct FailingLeaves {
     titles: Vec<String>,
     logical: u64,
     environmental: u64,
 }
 
-fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
+pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
     let mut failing = FailingLeaves {
         titles: Vec::new(),
         logical: 0,
@@ -201,7 +201,7 @@ fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLe
     failing
 }
 
-fn inputs(
+pub(super) fn inputs(
     transaction: &Transaction,
     check: &Check,
     basis: &Basis,
@@ -309,18 +309,7 @@ pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
     if !is_for_somebody(transaction) {
         return;
     }
-    let verdict = |word: &str| {
-        let verdicts = failed.criteria.iter();
-        let verdicts = verdicts.filter_map(|one| one.get("verdict")?.as_str());
-        verdicts.filter(|one| *one == word).count() as u64
-    };
-    let (mut logical, mut environmental) = (verdict("fail"), verdict("unknown"));
-    if logical + environmental == 0 {
-        match failed.class {
-            FailureClass::Logical => logical = 1,
-            FailureClass::Environmental => environmental = 1,
-        }
-    }
+    let (logical, environmental) = counts_of(failed);
     let pass = transaction.state.run.pass;
     let law = law_mut(transaction);
     if law.counted != pass {
@@ -334,6 +323,20 @@ pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
     law.failed.extend(tried);
     let old = law.failed.len().saturating_sub(BLOCKED_MAX);
     law.failed.drain(..old);
+}
+
+/// The logical and the environmental failures of an attempt: its checks that do not hold, or one of its class.
+pub(super) fn counts_of(failed: &FailureEntry) -> (u64, u64) {
+    let verdict = |word: &str| {
+        let verdicts = failed.criteria.iter();
+        let verdicts = verdicts.filter_map(|one| one.get("verdict")?.as_str());
+        verdicts.filter(|one| *one == word).count() as u64
+    };
+    match (verdict("fail"), verdict("unknown"), failed.class) {
+        (0, 0, FailureClass::Logical) => (1, 0),
+        (0, 0, FailureClass::Environmental) => (0, 1),
+        (logical, environmental, _) => (logical, environmental),
+    }
 }
 
 /// The tools and targets of a failed attempt; a planner's own are none.
@@ -355,6 +358,17 @@ fn tried(transaction: &Transaction, failed: &FailureEntry, pass: u64) -> Vec<Blo
         extra: Default::default(),
     };
     approaches.into_iter().map(one).collect()
+}
+
+/// The base case holds: the newest directive was followed by a fall of the distance.
+pub(super) fn reached(transaction: &mut Transaction) {
+    let Some(point) = known_point(transaction) else {
+        return;
+    };
+    let rules = transaction.state.objective.constraints.gradient();
+    let change = law::to_nothing(&point);
+    let outcomes = &mut law_mut(transaction).outcomes;
+    law::count_outcome(&rules, outcomes, point.directive, change);
 }
 
 /// A run that a person starts anew may plan again.

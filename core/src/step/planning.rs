@@ -61,6 +61,9 @@ pub(super) fn finished(
         }
         judged => {
             let mut faults = judged.err().unwrap_or_default();
+            if fragment::oversteps(&faults) {
+                transaction.run().judging_mut().count_overstep();
+            }
             faults.extend(fragment::shell_faults(outcome));
             Err(Box::new(refusal(outcome, &faults)))
         }

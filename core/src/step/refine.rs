@@ -16,7 +16,7 @@ use super::{
     transaction::Transaction,
 };
 use crate::{
-    doc::Node,
+    doc::{Fault, Node},
     event::ConsultEnd,
     fragment::{
         self,
@@ -63,28 +63,44 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         return;
     };
     let (facts, shell_faults) = (end.facts.clone(), end.shell_faults.clone());
+    let mut oversteps = false;
     let read = |transaction: &Transaction, node: &Node| {
-        read(transaction, asked, node, &facts, &shell_faults)
+        let judged = judge(transaction, asked, node, &facts);
+        oversteps = judged
+            .as_ref()
+            .is_err_and(|faults| fragment::oversteps(faults));
+        read(transaction, judged, &shell_faults)
     };
-    if let Some(read) = question::heard(transaction, asked, end, read) {
+    let read = question::heard(transaction, asked, end, read);
+    if oversteps {
+        transaction.run().judging_mut().count_overstep();
+    }
+    if let Some(read) = read {
         take(transaction, asked, &blocked, read);
     }
 }
 
-fn read(
+fn judge(
     transaction: &Transaction,
     asked: &Consult,
     answer: &Node,
     facts: &PlanFacts,
-    shell_faults: &[(String, String)],
-) -> Result<AcceptedDelta, String> {
+) -> Result<AcceptedDelta, Vec<Fault>> {
     let request = DeltaRequest {
         state: &transaction.state,
         graph: &transaction.graph,
         consult: &asked.id,
     };
+    delta::judge(request, answer, facts)
+}
+
+fn read(
+    transaction: &Transaction,
+    judged: Result<AcceptedDelta, Vec<Fault>>,
+    shell_faults: &[(String, String)],
+) -> Result<AcceptedDelta, String> {
     let mut faults: Vec<_> = fragment::faults_of_shell(shell_faults).collect();
-    let delta = match delta::judge(request, answer, facts) {
+    let delta = match judged {
         Ok(delta) if faults.is_empty() => delta,
         judged => {
             faults.splice(0..0, judged.err().unwrap_or_default());

@@ -7,7 +7,8 @@ use alloc::{
 };
 
 use super::{
-    delivery, final_answer, question, remedies::next_moves, transaction::Transaction, words,
+    account, delivery, final_answer, law_point, question, remedies::next_moves,
+    transaction::Transaction, words,
 };
 use crate::{
     doc::{Member, Node, Value},
@@ -24,7 +25,7 @@ use crate::{
         record::{EvidenceRecord, RefutedEntry},
         value::FieldValue,
     },
-    verdict::{Basis, Verdict},
+    verdict::Verdict,
     wording::{for_work, kept},
 };
 
@@ -43,9 +44,13 @@ pub(super) fn finish(
 ) {
     transaction.write_verdicts();
     transaction.run().delivered = delivered;
+    if status == RunStatus::Completed {
+        law_point::reached(transaction);
+    }
     let summary = summary(transaction, status, reason);
     let mut result = result(transaction, status, reason, &summary);
     words::keep(transaction, &mut result);
+    let result = account::add(transaction, result);
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
@@ -82,21 +87,13 @@ pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
-    let run = &transaction.state.run;
-    let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
-    let basis = match &run.delivered {
-        Some(commit) => of_delivered(commit).map(|one| Basis::Pristine(one.tree.clone())),
-        None => transaction.basis(),
-    };
-    let (Some(check), Some(basis)) = (&transaction.state.objective.base_case, basis) else {
-        return Vec::new();
-    };
-    let cache = &transaction.session.evidence;
-    let deciding = basis.deciding();
-    let mut leaves = check.leaves().into_iter();
-    let is_judged = leaves.any(|leaf| cache.get(&leaf.key(), &deciding).is_some());
-    let basis = if is_judged { deciding } else { basis };
-    transaction.evidence_of(check, &basis)
+    match (
+        &transaction.state.objective.base_case,
+        delivery::result_basis(transaction),
+    ) {
+        (Some(check), Some(basis)) => transaction.evidence_of(check, &basis),
+        _ => Vec::new(),
+    }
 }
 
 /// The agreed steps that are open, each with its fate.
@@ -153,6 +150,13 @@ fn result(
             .and_then(|cause| cause.trouble),
         summary: summary.into(),
         output: None,
+        loss: None,
+        grad_l: None,
+        directive: None,
+        changes: run.pass.saturating_sub(1),
+        best: None,
+        accountable: None,
+        metrics: None,
         expired: expired(reason),
         iterations: run.iteration,
         evidence: evidence(transaction),

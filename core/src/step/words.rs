@@ -6,6 +6,7 @@
 use alloc::string::{String, ToString};
 
 use super::{
+    account,
     question::{self, NewQuestion},
     transaction::Transaction,
     usage,
@@ -14,7 +15,7 @@ use crate::{
     event::ConsultEnd,
     id::{AgentName, Digest},
     state::{
-        Consult, FinalResult, JudgedBy, Role, WordingRecord,
+        Consult, FinalResult, JudgedBy, Role, RunStatus, WordingRecord,
         final_result::{FinalOutput, FinalResultRecord},
     },
     wording,
@@ -102,6 +103,9 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let mut result = before.data.clone();
     if let Some(output) = &mut result.output {
         words.put_into(output);
+    }
+    if result.result == Some(RunStatus::Completed) {
+        result.accountable = Some(account::of_completed(result.output.as_ref()));
     }
     transaction.run().last_result = Some(FinalResult::new(result));
 }

@@ -4,10 +4,12 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    law,
+    law as control_law,
     state::{
         RunStatus, State,
-        law::{BlockedRecord, Directive, Gradient, LawPoint},
+        law::{
+            BlockedRecord, CurvePoint, Directive, DirectiveOutcome, Gradient, LawPoint, LawRecord,
+        },
     },
 };
 
@@ -34,6 +36,32 @@ pub struct LawView {
     pub rationale: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<BlockedView>,
+    /// The points so far, the oldest first: 64 at most, of older ones every second.
+    pub curve: Vec<CurveView>,
+    /// How often each directive was given, and followed by progress.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<DirectiveView>,
+}
+
+/// A point of the curve.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CurveView {
+    pub pass: u64,
+    pub d: String,
+    pub p: String,
+    pub omega: String,
+    pub l: String,
+    pub directive: Directive,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DirectiveView {
+    pub directive: Directive,
+    pub given: u64,
+    /// How often the distance fell at the next point, or the base case held.
+    pub followed: u64,
 }
 
 /// A tool, or a tool with a target, that a planner may not propose.
@@ -48,18 +76,47 @@ pub struct BlockedView {
     pub because: Option<String>,
 }
 
+impl From<&DirectiveOutcome> for DirectiveView {
+    fn from(one: &DirectiveOutcome) -> Self {
+        Self {
+            directive: one.directive,
+            given: one.given,
+            followed: one.followed,
+        }
+    }
+}
+
+/// The standing of a run that goes on, or ended without success.
 pub(super) fn law(state: &State) -> Option<LawView> {
     // A goal that is reached lies behind the newest point.
     let is_over = state.run.status == RunStatus::Completed;
-    let law = state.run.law.as_ref().filter(|_| !is_over)?;
-    Some(view(law.point.as_ref()?, &law.blocked))
+    of_run(state).filter(|_| !is_over)
 }
 
-fn view(point: &LawPoint, blocked: &[BlockedRecord]) -> LawView {
-    let one = |one: &BlockedRecord| BlockedView {
+/// The newest point of a run, whatever came of it.
+pub fn of_run(state: &State) -> Option<LawView> {
+    let law = state.run.law.as_ref()?;
+    Some(view(law.point.as_ref()?, law))
+}
+
+/// The tools and targets that planners may not propose.
+pub(super) fn blocked(state: &State) -> Vec<BlockedView> {
+    law(state).map(|law| law.blocked).unwrap_or_default()
+}
+
+fn view(point: &LawPoint, law: &LawRecord) -> LawView {
+    let blocked = |one: &BlockedRecord| BlockedView {
         tool: one.tool.clone(),
         target: one.target.clone(),
         because: one.because.as_ref().map(|id| id.as_str().into()),
+    };
+    let curve = |one: &CurvePoint| CurveView {
+        pass: one.pass,
+        d: one.d.text(),
+        p: one.p.text(),
+        omega: one.omega.text(),
+        l: one.l.text(),
+        directive: one.directive,
     };
     LawView {
         pass: point.pass,
@@ -72,8 +129,10 @@ fn view(point: &LawPoint, blocked: &[BlockedRecord]) -> LawView {
         gradient: point.gradient,
         directive: point.directive,
         prev_directive: point.prev_directive,
-        meaning: law::meaning(point.directive),
+        meaning: control_law::meaning(point.directive),
         rationale: point.rationale.clone(),
-        blocked: blocked.iter().map(one).collect(),
+        blocked: law.blocked.iter().map(blocked).collect(),
+        curve: law.curve.iter().map(curve).collect(),
+        outcomes: law.outcomes.iter().map(DirectiveView::from).collect(),
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: it follows from the state alone, so the same state gives the same report. Not here: how it is written
 //! (the shell).
 
+mod account;
 mod agreement;
 mod tried;
 mod work;
@@ -13,6 +14,7 @@ use alloc::{
 };
 use serde::Serialize;
 
+pub use account::{AccountReport, MetricsReport};
 pub use agreement::{AgreementReport, ConstraintReport, LeafReport};
 pub use tried::{
     BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, RefutedReport, ReplanReport,
@@ -23,12 +25,14 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 use super::{
     PatternView, SpentView,
     judged::{self, AssessmentView, JudgedView, UnwordedView, assessed, judged, unworded},
+    law::{self, LawView},
     marked::{self, AttentionView, UnclearView},
     next::{by_the_state, is_changed_since},
     passes::{self, ProfileView},
     spent,
 };
 use crate::{
+    audit::{self, AuditFinding},
     change::lost_lines,
     id::{AtomId, CommitId, Lineage},
     state::{
@@ -67,6 +71,12 @@ pub struct Report {
     /// The newest report across the phases of a pass: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<judged::ReviewView>,
+    /// The curve of the control law, with what followed its directives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub law: Option<LawView>,
+    /// The auditor's findings in the state alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<AuditFinding>,
     /// Atoms that a person should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attention: Vec<AttentionView>,
@@ -101,6 +111,9 @@ pub struct OutcomeReport {
     /// Why nobody worded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unworded: Option<UnwordedView>,
+    /// How near it came, what it took, and who is accountable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountReport>,
     /// How much of the base case held on the delivered tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<HeldReport>,
@@ -186,6 +199,8 @@ pub fn report(world: &World) -> Report {
         assessed: assessed(state),
         profile: passes::profile(state),
         reviewed: judged::reviewed(state),
+        law: law::of_run(state),
+        findings: audit::audit(world, &[]),
         attention: marked::marks(state),
         questions: marked::questions(state),
         corrections: state
@@ -209,6 +224,7 @@ fn outcome(world: &World) -> OutcomeReport {
         summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
         answer: last.and_then(|one| one.output.as_ref()).map(answer),
         unworded: last.and_then(|_| unworded(state)),
+        account: last.and_then(account::account),
         verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
         changed_since: last.is_some() && is_changed_since(world),
         unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),

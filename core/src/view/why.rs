@@ -24,6 +24,7 @@ use super::{
     confidence::{ConfidenceView, confidence},
     flight,
     judged::{self, IssueView},
+    law::{self, BlockedView},
     log::event_of,
     marked::{self, AttentionView, UnclearView},
     next::after_why,
@@ -73,6 +74,9 @@ pub struct Why {
     /// Questions about it, with what is assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<UnclearView>,
+    /// Tools and targets that the planner of a step may not propose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedView>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -190,6 +194,10 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         issues: judged::of_atom(world, x),
         attention: marked::mark(id, atom),
         questions: marked::of_atom(&world.state, id, atom),
+        blocked: match kind {
+            NodeKind::Plan => law::blocked(&world.state),
+            NodeKind::Task | NodeKind::All | NodeKind::Any => Vec::new(),
+        },
         guidance: atom
             .task()
             .map(|task| task.spec.guidance.clone())

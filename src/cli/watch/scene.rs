@@ -35,6 +35,8 @@ pub(super) struct WatchHistory {
     events: VecDeque<Line>,
     bound: VecDeque<u64>,
     failing: VecDeque<u64>,
+    distance: Vec<u64>,
+    directive: Option<Line>,
     pub(super) work: Option<WorkView>,
     used: Vec<(AttemptId, Usage)>,
     status: Line,
@@ -88,6 +90,21 @@ impl WatchHistory {
             used.unwrap_or_default()
         ));
         push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
+        let law = world.state.run.law.as_ref();
+        let curve = law.map_or(&[][..], |law| &law.curve).iter();
+        self.distance = curve.map(|point| point.d.0.into()).collect();
+        let point = law.and_then(|law| law.point.as_ref());
+        self.directive = point.map(|point| {
+            let head = Line::new().strong(point.directive.word()).plain(": ");
+            head.dim(render::line(&point.rationale))
+        });
+    }
+
+    /// A line of `watch` itself among what happened.
+    pub(super) fn add(&mut self, at: &str, line: Line) {
+        let at = at.get(11..19).unwrap_or_default();
+        self.events
+            .push_back(Line::new().dim(at).plain(" ").then(line));
     }
 
     fn happened(&mut self, happened: &HappenedEvent) {
@@ -144,14 +161,24 @@ impl WatchHistory {
             facts: self.facts.clone(),
             tree: self.tree.clone(),
             selected,
-            work: work.unwrap_or_else(|| vec![Line::new().dim("nothing runs")]),
+            work: self.with_directive(work),
             output_of: String::new(),
             output: Vec::new(),
             bound: self.bound.iter().copied().collect(),
             failing: self.failing.iter().copied().collect(),
+            distance: self.distance.clone(),
             events: self.events.iter().cloned().collect(),
             foot: Line::new(),
         }
+    }
+}
+
+impl WatchHistory {
+    /// The work that goes on, and why planners are told what they are told.
+    fn with_directive(&self, work: Option<Vec<Line>>) -> Vec<Line> {
+        let mut work = work.unwrap_or_else(|| vec![Line::new().dim("nothing runs")]);
+        work.extend(self.directive.clone());
+        work
     }
 }
 

@@ -11,6 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use super::{
     actions,
     conditions::Conditions,
+    findings::FindingsWatch,
     keys::{self, KeyCommand},
     pages::OpenPage,
     scene::{WatchHistory, output_rows},
@@ -59,6 +60,7 @@ struct Session<'a> {
     room: usize,
     question: Option<Question>,
     message: Option<Line>,
+    findings: FindingsWatch,
     is_changed: bool,
 }
 
@@ -113,6 +115,7 @@ pub(super) fn show(
                 }
             }
         }
+        session.audit();
         if session.is_changed || now_ms.saturating_sub(drawn_ms) >= DRAW_EVERY_MS {
             drawn_ms = now_ms;
             session.is_changed = false;
@@ -176,6 +179,7 @@ impl<'a> Session<'a> {
             room: 0,
             question: None,
             message: None,
+            findings: FindingsWatch::default(),
             is_changed: true,
         }
     }
@@ -194,6 +198,15 @@ impl<'a> Session<'a> {
             self.is_changed |= page.lines.len() != before;
         }
         self.is_changed |= is_news;
+    }
+
+    fn audit(&mut self) {
+        if let Some(words) = self.findings.news(&self.lookout, &self.look) {
+            let at = clock::now().rfc3339();
+            let line = Line::new().dim("audit").pad(10).plain(words);
+            self.seen.add(&at, line);
+            self.is_changed = true;
+        }
     }
 
     /// The row that is selected: the person's, else that of the first atom at work.

@@ -5,6 +5,7 @@
 mod agreed;
 mod ended;
 mod judged;
+mod law;
 mod tried;
 mod work;
 
@@ -164,6 +165,8 @@ pub(super) fn outline(report: &Report) -> Outline {
         history("Tried and dropped", tried::tried(&report.tried)),
         history("Failures", tried::failures(&report.tried)),
         section("Judged (advice, not proof)", judged::judged(report)),
+        history("Control law", law::law(report)),
+        section("Found by the auditor", law::findings(report)),
         section("Patterns", tried::patterns(&report.patterns)),
         history("Corrections", tried::corrections(&report.corrections)),
         section("Spent", ended::spent(report)),

@@ -8,6 +8,8 @@ use ratatui::{
     widgets::{Block, Paragraph, Sparkline},
 };
 
+use descent_core::state::check::Thousandths;
+
 use super::{Theme, WatchScene};
 use crate::render::{Line, Meaning};
 
@@ -75,19 +77,47 @@ fn fill<'l>(
     frame.render_widget(Paragraph::new(rows), inner);
 }
 
-/// Two curves, one above the other, each with its newest value.
+/// Curves one above the other, each with its newest value: the distance where there is a control law.
 pub(super) fn curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
     let inner = framed(frame, place, "left to do", theme);
-    let split = [Constraint::Percentage(50), Constraint::Percentage(50)];
-    let [above, below] = Layout::vertical(split).areas(inner);
-    curve(frame, above, "attempts", &scene.bound, theme);
-    curve(frame, below, "failing checks", &scene.failing, theme);
+    let of_law = match scene.distance.last() {
+        Some(newest) => Some((
+            newest,
+            Layout::vertical([Constraint::Ratio(1, 3); 3]).areas(inner),
+        )),
+        None => None,
+    };
+    let [above, below] = match of_law {
+        Some((newest, [above, middle, below])) => {
+            let newest = Thousandths(u32::try_from(*newest).unwrap_or(1_000)).text();
+            curve(frame, below, "distance", &newest, &scene.distance, theme);
+            [above, middle]
+        }
+        None => Layout::vertical([Constraint::Ratio(1, 2); 2]).areas(inner),
+    };
+    let newest = |values: &[u64]| values.last().map_or("-".to_owned(), ToString::to_string);
+    let (bound, failing) = (newest(&scene.bound), newest(&scene.failing));
+    curve(frame, above, "attempts", &bound, &scene.bound, theme);
+    curve(
+        frame,
+        below,
+        "failing checks",
+        &failing,
+        &scene.failing,
+        theme,
+    );
 }
 
-fn curve(frame: &mut Frame<'_>, place: Rect, name: &str, values: &[u64], theme: Theme) {
+fn curve(
+    frame: &mut Frame<'_>,
+    place: Rect,
+    name: &str,
+    newest: &str,
+    values: &[u64],
+    theme: Theme,
+) {
     let split = [Constraint::Length(1), Constraint::Min(0)];
     let [head, body] = Layout::vertical(split).areas(place);
-    let newest = values.last().map_or("-".to_owned(), ToString::to_string);
     let text = Line::new().dim(format!("{name} ")).strong(newest);
     super::line(frame, head, &text, theme);
     let first = values.len().saturating_sub(usize::from(body.width));

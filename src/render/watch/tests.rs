@@ -22,6 +22,7 @@ fn scene() -> WatchScene {
         output: (0..50).map(|n| Line::of(format!("line {n}"))).collect(),
         bound: (0..200).rev().collect(),
         failing: vec![4, 4, 3, 1],
+        distance: Vec::new(),
         events: (0..50).map(|n| Line::of(format!("solved  A{n}"))).collect(),
         foot: Line::of("? help  q leave"),
     }

@@ -15,21 +15,21 @@ const NUMBERS: [(&str, u32); 6] = [
 ];
 
 /// A plan that takes one of these numbers.
-fn takes(name: &str) -> Value {
+pub(super) fn takes(name: &str) -> Value {
     of(json!({"w": task(&format!("cp {name} n"))}))
 }
 
 /// A task that takes too long.
-fn slow(text: &str) -> Value {
+pub(super) fn slow(text: &str) -> Value {
     with(task(text), json!({"timeout": "100ms"}))
 }
 
-fn of(atoms: Value) -> Value {
+pub(super) fn of(atoms: Value) -> Value {
     json!({"reasoning": "as planned", "atoms": atoms})
 }
 
 /// A world whose base case wants the number in the file `n` to be 0, and whose planner prints these plans in turn.
-fn world(plans: &[Value], constraints: Value) -> World {
+pub(super) fn world(plans: &[Value], constraints: Value) -> World {
     let world = World::new();
     world.write("n", "12\n");
     for (name, number) in NUMBERS {

@@ -4,7 +4,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{AgentSpent, RunStatus, Spent};
+use super::{
+    AgentSpent, RunStatus, Spent,
+    account::{Accountable, LastDirective, Loss, RunMetrics},
+};
 use crate::{
     doc::Node,
     id::{AtomId, CommitId, Lineage},
@@ -12,6 +15,7 @@ use crate::{
         FailureClass, JudgedBy, UsageLimit,
         check::Thousandths,
         fields::{Extra, Fields, Findings, Writer},
+        law::{NearestCommit, SignedThousandths},
         record::{Choices, EvidenceRecord},
         rule::Form,
         table::{Part, record, words},
@@ -39,6 +43,17 @@ record! {
         always summary: String,
         /// It in words: what was asked, what holds, what was done, what is open
         optional output: FinalOutput,
+        /// How near the delivered tree is
+        optional loss: Loss,
+        /// The change of the loss since the last point of the control law
+        optional grad_l: SignedThousandths,
+        optional directive: LastDirective,
+        /// How often the plan was changed
+        filled changes: u64,
+        /// The nearest tree
+        optional best: NearestCommit,
+        optional accountable: Accountable,
+        optional metrics: RunMetrics,
         /// The place where it ran out of passes, or of anything else
         optional expired: Expiry,
         always iterations: u64,
@@ -74,6 +89,8 @@ record! {
         /// The atoms whose changes are in the result
         filled used: Vec<AtomId>,
         filled notes: Vec<String>,
+        /// Whether an agent doubts that the result is what was asked: advice, not proof
+        filled doubted: bool,
         /// Who worded it
         optional by: JudgedBy,
     }

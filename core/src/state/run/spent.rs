@@ -13,7 +13,7 @@ use crate::{
 /// Agents that are told apart; the usage of further ones counts in all.
 const AGENTS_MAX: usize = 20;
 /// The name under which the usage of actions is kept.
-const ACTION: &str = "action";
+pub const ACTION: &str = "action";
 
 record! {
     /// Used up by the runs of this state

@@ -2,7 +2,7 @@
 
 use descent_core::{
     state::JudgedBy,
-    view::report::{OutcomeReport, Report},
+    view::report::{AccountReport, OutcomeReport, Report},
 };
 
 use super::{ANSWER_MAX, Item};
@@ -19,6 +19,7 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
         let words = "A person changed something since; the next run goes on from there.";
         items.push(Item::at(0).text(words));
     }
+    items.extend(outcome.account.iter().flat_map(account));
     if let Some(verdict) = &outcome.verdict {
         let whole = if verdict.pristine {
             ", in a fresh checkout"
@@ -74,6 +75,34 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
                 .code(check)
                 .text(words),
         );
+    }
+    items
+}
+
+/// Who is accountable, and what the tasks took.
+fn account(account: &AccountReport) -> Vec<Item> {
+    let mut items = Vec::new();
+    if account.accountable.is_told() {
+        let item = Item::at(0).text("Accountable: ");
+        let role = account.accountable;
+        items.push(item.word(role.word()).text(": ").text(role.meaning()));
+    }
+    if let Some(metrics) = &account.metrics {
+        let (first, later) = (metrics.solved_at_first, metrics.solved_later);
+        let mut words = vec![format!("{first} solved at first, {later} later")];
+        let more = [
+            (metrics.unsolved, "unsolved"),
+            (metrics.rested, "rested"),
+            (metrics.interruptions, "interrupted"),
+        ];
+        let more = more.iter().filter(|(n, _)| *n > 0);
+        words.extend(more.map(|(n, what)| format!("{n} {what}")));
+        let mean = metrics.mean_attempts.iter();
+        words.extend(mean.map(|mean| format!("{mean} attempts each")));
+        if account.changes > 0 {
+            words.push(count(account.changes, "change") + " of the plan");
+        }
+        items.push(Item::at(0).text(format!("Tasks: {}", words.join(", "))));
     }
     items
 }

@@ -1,0 +1,129 @@
+//! The account of a run in its final result (contract §9.36): how near it came, what it took, and who is accountable.
+//!
+//! Not here: how they are computed (`step/account`).
+
+use alloc::vec::Vec;
+
+use crate::state::{
+    check::Thousandths,
+    law::{Directive, DirectiveOutcome},
+    table::{record, words},
+};
+
+record! {
+    /// The standing of the delivered tree by the control law, from 0 to 1
+    #[derive(PartialEq)]
+    pub struct Loss {
+        /// The distance from the base case
+        required d: Thousandths,
+        /// The share of logical failures
+        required p: Thousandths,
+        /// The used share of changes and budgets
+        required omega: Thousandths,
+        required l: Thousandths,
+    }
+}
+
+words! {
+    /// The last directive of a run
+    pub enum LastDirective {
+        /// The base case holds
+        Accept = "accept",
+        Refine = "refine",
+        ChangePath = "change_path",
+        ChangeApproach = "change_approach",
+        BreakSymmetry = "break_symmetry",
+        Abandon = "abandon",
+    }
+}
+
+impl From<Directive> for LastDirective {
+    fn from(directive: Directive) -> Self {
+        match directive {
+            Directive::Refine => Self::Refine,
+            Directive::ChangePath => Self::ChangePath,
+            Directive::ChangeApproach => Self::ChangeApproach,
+            Directive::BreakSymmetry => Self::BreakSymmetry,
+            Directive::Abandon => Self::Abandon,
+        }
+    }
+}
+
+words! {
+    /// The role whose part it is that a run did not come farther
+    pub enum Accountable {
+        /// Nobody: the base case holds
+        Nobody = "none",
+        /// Somebody asked for the end, is asked, or set the limit
+        Person = "person",
+        /// The agreement: its base case cannot be measured
+        Perceiver = "perceiver",
+        /// The plan: it was carried out, and the base case does not hold
+        Planner = "planner",
+        /// The work was wrong
+        Worker = "worker",
+        /// The work was hindered
+        Environment = "environment",
+        /// A judge contradicts the base case, or itself
+        Judge = "judge",
+        /// Planning ended while the result came nearer
+        ControlLaw = "control_law",
+        /// A lesson spoke against what succeeded
+        Memory = "memory",
+        Program = "program",
+    }
+}
+
+impl Accountable {
+    /// Why it is this role.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Nobody => "the base case holds",
+            Self::Person => "a person asked for the end, is asked, or set the limit",
+            Self::Perceiver => "the base case cannot be measured",
+            Self::Planner => {
+                "the base case does not hold with the plan carried out, or there is no plan"
+            }
+            Self::Worker => "the work was wrong",
+            Self::Environment => "the work was hindered",
+            Self::Judge => "it took for done what is not, or doubts what holds",
+            Self::ControlLaw => "planning ended while the result came nearer",
+            Self::Memory => "a lesson spoke against what succeeded",
+            Self::Program => "descent has a fault",
+        }
+    }
+
+    /// Whether it is said beside the reason of an ending: of a person the reason says it already.
+    pub fn is_told(self) -> bool {
+        !matches!(self, Self::Nobody | Self::Person | Self::Program)
+    }
+
+    /// The role of a word of a result.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let mut words = Self::WORDS.into_iter();
+        words
+            .find(|(known, _)| *known == word)
+            .map(|(_, role)| role)
+    }
+}
+
+record! {
+    /// Counts of the tasks of a state, and of their attempts
+    #[derive(PartialEq, Default)]
+    pub struct RunMetrics {
+        /// Tasks that were solved by their first attempt, in all runs of the state
+        always solved_at_first: u64,
+        always solved_later: u64,
+        /// Tasks that were tried and are not solved
+        always unsolved: u64,
+        always attempts: u64,
+        /// Attempts for each of these tasks
+        optional mean_attempts: Thousandths,
+        filled rested: u64,
+        filled woken: u64,
+        filled transient: u64,
+        filled interruptions: u64,
+        /// How often each directive was given, and followed by a fall of the distance
+        filled directives: Vec<DirectiveOutcome>,
+    }
+}
