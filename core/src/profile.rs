@@ -9,10 +9,12 @@ use alloc::{string::String, vec::Vec};
 
 use self::inferred::InferredProfile;
 use crate::{
+    doc::Node,
     id::AgentName,
     state::{
         Constraints, Extra, JudgingLevel, State,
         check::Thousandths,
+        limits::{self, InForce},
         profile::{
             ConfidenceNeed, OutputBreadth, PassCount, ProfileRecord, ProfileSource, ProfileText,
             ToolUsage,
@@ -174,6 +176,24 @@ pub fn judging(state: &State) -> JudgingLevel {
         Some(ConfidenceNeed::Medium) => JudgingLevel::Model,
         Some(ConfidenceNeed::High) => JudgingLevel::Full,
     }
+}
+
+/// Every constraint in force, those among them that the kind of task sets.
+pub fn constraints_in_force(state: &State) -> Vec<InForce> {
+    let mut all = limits::in_force(&state.objective.constraints);
+    if in_force(state).is_none() {
+        return all;
+    }
+    for one in all.iter_mut().filter(|one| !one.is_chosen) {
+        let value = match one.key.as_str() {
+            "judging" => Node::string(judging(state).word()),
+            "max_fragment_depth" => Node::uint(u64::from(fragment_depth(state))),
+            _ => continue,
+        };
+        one.is_of_profile = one.value != value;
+        one.value = value;
+    }
+    all
 }
 
 /// The most passes that a run may have.

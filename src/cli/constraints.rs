@@ -3,6 +3,7 @@
 use descent_core::{
     change::{ChangeRefusal, ConstraintChange, constraints_with},
     doc::{self, Node, suggest},
+    profile,
     state::{
         Constraints, State,
         limits::{self, ConstraintRule, ValueForm},
@@ -153,7 +154,8 @@ struct ConstraintOutput<'a> {
     key: &'a str,
     /// Null where nothing limits.
     value: &'a Node,
-    #[cfg_attr(test, schemars(extend("enum" = ["chosen", "default"])))]
+    /// `profile` where the kind of task sets it.
+    #[cfg_attr(test, schemars(extend("enum" = ["chosen", "default", "profile"])))]
     from: &'static str,
     /// The thing that it limits; empty for a key that nothing reads.
     limits: &'a str,
@@ -161,7 +163,7 @@ struct ConstraintOutput<'a> {
 
 /// `status --constraints`: the constraints in force, and who chose them.
 pub(super) fn show(context: &Context, state: &State) -> End {
-    let all = limits::in_force(&state.objective.constraints);
+    let all = profile::constraints_in_force(state);
     if context.out.json {
         context.out.json(&ConstraintsOutput {
             schema: "descent/constraints/1",
@@ -205,5 +207,9 @@ fn output(one: &limits::InForce) -> ConstraintOutput<'_> {
 }
 
 fn from(one: &limits::InForce) -> &'static str {
-    if one.is_chosen { "chosen" } else { "default" }
+    match (one.is_chosen, one.is_of_profile) {
+        (true, _) => "chosen",
+        (false, true) => "profile",
+        (false, false) => "default",
+    }
 }

@@ -92,6 +92,8 @@ pub struct InForce {
     /// Null where nothing limits. An object of `worker` and `action` for `max_attempts`, unless somebody chose it.
     pub value: FreeValue,
     pub is_chosen: bool,
+    /// Whether the kind of task sets it.
+    pub is_of_profile: bool,
     /// Empty for a key that nothing reads.
     pub what: String,
 }
@@ -106,6 +108,7 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
         key: member.key.clone(),
         value: member.node.clone(),
         is_chosen: true,
+        is_of_profile: false,
         what: String::new(),
     });
     let odd: Vec<InForce> = odd.collect();
@@ -114,6 +117,7 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
         InForce {
             key: rule.key.to_owned(),
             is_chosen: value.is_some(),
+            is_of_profile: false,
             value: value.cloned().unwrap_or(rule.default),
             what: rule.what,
         }

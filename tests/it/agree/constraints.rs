@@ -128,6 +128,37 @@ fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
     assert_eq!(one("time_budget")["value"], Value::Null);
 }
 
+#[test]
+fn the_status_tells_what_the_kind_of_task_sets() {
+    for (limits, judging, depth) in [
+        (json!({}), "code default", "3 default"),
+        (json!({"profile": "depth=3"}), "model profile", "2 profile"),
+        (
+            json!({"profile": "depth=5,confidence=low"}),
+            "code default",
+            "3 default",
+        ),
+        (
+            json!({"profile": "confidence=high", "judging": "off"}),
+            "off chosen",
+            "2 profile",
+        ),
+    ] {
+        let world = World::new();
+        let atoms = json!({"A1": task("touch done")});
+        world.align(&plan(&["test -e done"], limits, atoms));
+        let shown = world.descent(&["status", "--constraints"]).expect(0);
+        let shown = shown.stdout;
+        let row = |key: &str| {
+            let mut rows = shown.lines().map(str::split_whitespace);
+            let row = rows.find_map(|mut row| (row.next() == Some(key)).then_some(row));
+            row.unwrap().take(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row("judging"), judging, "{shown}");
+        assert_eq!(row("max_fragment_depth"), depth, "{shown}");
+    }
+}
+
 /// The first commit of the run waits that long before it gets the name.
 const COMMIT_WAITS: &str = "inject=fsync:delay_enter=1500000:when=1";
 
