@@ -343,7 +343,7 @@ pub struct BoundTexts<'a> {
 pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
     let judges = texts
         .consults
-        .map(|consults| format!(", {} to judging agents", count(consults, "question")));
+        .map(|consults| format!(", {}", questions(consults)));
     [
         format!(
             "ends after at most {}{}",
@@ -359,7 +359,17 @@ pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
     ]
 }
 
-/// The same in one sentence.
+fn questions(consults: &str) -> String {
+    format!("{} to judging agents", count(consults, "question"))
+}
+
+/// The questions of a view; empty where nobody is asked.
+pub fn questions_of(bound: &BoundView) -> String {
+    let consults = bound.consults.as_ref().map(limits::plain);
+    consults.map_or_else(String::new, |consults| questions(&consults))
+}
+
+/// The bound in one sentence.
 pub fn bound_sentence(texts: BoundTexts<'_>) -> String {
     let and = if texts.changes.is_empty() {
         " and "

@@ -56,6 +56,11 @@ pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
     chosen.cloned().collect()
 }
 
+/// Whether a lesson is about a choice of this graph, so that it orders the choices of a group.
+pub fn orders(world: &World, lesson: &Lesson) -> bool {
+    KnownDigests::of(world).distance(lesson) == 0
+}
+
 /// Whether a run that starts on a state of this status is given lessons anew; any other goes on with those that it has.
 pub fn begins(status: RunStatus) -> bool {
     match status {

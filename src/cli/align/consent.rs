@@ -122,7 +122,8 @@ impl Consent<'_> {
         };
         if out.json {
             let mut output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
-            output.remembered = remembered.iter().map(remembered::words).collect();
+            let words = remembered.iter().map(|one| remembered::words(&world, one));
+            output.remembered = words.collect();
             out.json(&output);
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {

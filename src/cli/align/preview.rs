@@ -10,7 +10,7 @@ use descent_core::{
     judging::Issue,
     state::{Check, CheckKind, Lesson, StartedFrom, Workspace},
     verdict::Verdict,
-    view::{self, VerdictView, graph::NodeView},
+    view::{self, BoundView, VerdictView, graph::NodeView},
     world::World,
 };
 
@@ -68,13 +68,14 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page.wrapped(head("why:  "), Meaning::Plain, why, LINES_MAX);
     page.gap();
     checks(&mut page, world, shown.comparison);
+    let bound = view::bound_of_start(world, &shown.config.table());
     page.gap();
     page.push(head("the work:"));
     work(&mut page, world, shown.is_whole);
     page.gap();
-    add(&mut page, &limits(world, shown.config));
+    add(&mut page, &limits(world, &bound));
     add(&mut page, &profile(world));
-    remembered::lines(&mut page, shown.remembered);
+    remembered::lines(&mut page, world, shown.remembered);
     page.gap();
     add(&mut page, &places(world, shown));
     let warnings = warnings(world, shown);
@@ -262,20 +263,23 @@ fn difference(comparison: &CheckoutComparison) -> String {
     text.join("\n")
 }
 
-fn limits(world: &World, config: &Config) -> String {
-    let bound = view::bound_of_start(world, &config.table());
+fn limits(world: &World, bound: &BoundView) -> String {
     let constraints = &world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.time_budget.as_ref();
+    let questions = match render::questions_of(bound) {
+        none if none.is_empty() => none,
+        some => format!("\n  (and {some})"),
+    };
     format!(
-        "at most {}, then it ends; {} an attempt; {}{}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
-        render::most_of(&bound),
+        "at most {}, then it ends; {} an attempt; {}{}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom){questions}",
+        render::most_of(bound),
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!(
             "{} in all",
             length.as_str()
         )),
-        render::kept_of(&bound),
+        render::kept_of(bound),
         constraints.max_transient(),
         constraints.max_repairs(),
         constraints.max_interruptions()

@@ -2,7 +2,11 @@
 //!
 //! Not here: all of them (`descent memory`).
 
-use descent_core::state::{Lesson, LessonKind};
+use descent_core::{
+    memory,
+    state::{Lesson, LessonKind},
+    world::World,
+};
 
 use crate::render::{self, Line, Meaning, Page};
 
@@ -11,13 +15,13 @@ const SHOWN_MAX: usize = 3;
 /// Lines of one lesson at most.
 const LINES_MAX: usize = 2;
 
-pub(super) fn lines(page: &mut Page, lessons: &[Lesson]) {
+pub(super) fn lines(page: &mut Page, world: &World, lessons: &[Lesson]) {
     for one in lessons.iter().take(SHOWN_MAX) {
         let head = Line::new().dim("remembered: ");
         page.wrapped(
             head,
             Meaning::Plain,
-            &render::visible(&words(one)),
+            &render::visible(&words(world, one)),
             LINES_MAX,
         );
     }
@@ -28,16 +32,18 @@ pub(super) fn lines(page: &mut Page, lessons: &[Lesson]) {
     }
 }
 
-/// A lesson in a line.
-pub(super) fn words(one: &Lesson) -> String {
+/// A lesson in a line, with its use: it orders the choices of the graph, and agents are told any other.
+pub(super) fn words(world: &World, one: &Lesson) -> String {
     let because = match one.because.as_str() {
         "" => String::new(),
         because => format!(" ({because})"),
     };
-    let last = match one.kind {
-        LessonKind::MustNot => ", tried last",
-        LessonKind::Prefer => ", tried first",
-        LessonKind::Note => "",
+    let usage = match (one.kind, memory::orders(world, one)) {
+        (LessonKind::MustNot, true) => ", tried last",
+        (LessonKind::Prefer, true) => ", tried first",
+        (LessonKind::MustNot, false) => ", told to planners and workers",
+        (LessonKind::Prefer, false) => ", told to planners",
+        (LessonKind::Note, _) => "",
     };
-    format!("{}{because}{last}", one.lesson)
+    format!("{}{because}{usage}", one.lesson)
 }

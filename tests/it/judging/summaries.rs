@@ -125,3 +125,26 @@ fn only_a_persons_choice_of_the_mode_costs_a_question() {
         assert_eq!(phases.asked(), asked);
     }
 }
+
+#[test]
+fn an_agreement_shows_the_questions_that_a_run_may_ask() {
+    for (mode, wanted) in [(summary(), Some("1200")), (json!({}), None)] {
+        let phases = LongPhases::new("summarise = \"v\"", mode.clone(), json!({}));
+        phases.agent.says("summarise", r#"{"summary": "in short"}"#);
+        let world = &phases.world;
+        let steps = world.state()["work_graph"]["atoms"].clone();
+        let path = world.plan(&plan(&["test -e made-4"], mode, steps));
+        let shown = world.descent(&["align", "-n", "--force", "-f", &path]);
+        let shown = shown.expect(0);
+        match wanted {
+            Some(count) => {
+                shown.shows(&format!("(and {count} questions to judging agents)"));
+            }
+            None => assert!(!shown.stdout.contains("judging agents"), "{}", shown.stdout),
+        }
+        let ran = world.run().expect(0);
+        let lines = ran.lines();
+        let started = lines.iter().find(|line| line["event"] == "run_started");
+        assert_eq!(started.unwrap()["consults_left"].as_str(), wanted);
+    }
+}

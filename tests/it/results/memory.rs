@@ -90,6 +90,13 @@ fn the_second_run_of_a_project_begins_with_what_worked() {
         .descent(&["align", "-n", "--force", "-f", &shown])
         .expect(0)
         .shows("remembered: By the second way (the base case held with it), tried first");
+    // No group of this plan has it as a choice.
+    let step = json!({"kind": "plan", "description": "plan it", "action": {"run": "exit 1"}});
+    let shown = world.plan(&plan(&["test -e g"], json!({}), json!({"P": step})));
+    world
+        .descent(&["align", "-n", "--force", "-f", &shown])
+        .expect(0)
+        .shows("By the second way (the base case held with it), told to planners");
 }
 
 /// Writes lessons by hand over those that are there.
