@@ -6,6 +6,7 @@
 
 mod cargo;
 mod ci;
+mod counts;
 mod go;
 mod judges;
 mod make;
@@ -22,6 +23,7 @@ use std::path::Path;
 use descent_core::judging;
 use reader::Reader;
 
+pub use counts::failing_tests;
 pub use targets::{missing_script, missing_target};
 pub use told::{words, words_of};
 

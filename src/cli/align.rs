@@ -3,6 +3,7 @@
 mod agreement;
 mod consent;
 mod costs;
+mod counted;
 mod dialogue;
 mod draft_edit;
 mod edited;

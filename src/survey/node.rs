@@ -96,6 +96,13 @@ fn is_check(script: &str) -> bool {
         && !descent_core::judging::never_fails(script)
 }
 
+/// The text of a script of the project.
+pub(super) fn script(reader: &Reader, name: &str) -> Option<String> {
+    let package = package(reader)?;
+    let text = package.get("scripts")?.get(name)?.as_str()?;
+    Some(text.to_owned())
+}
+
 fn package(reader: &Reader) -> Option<Value> {
     serde_json::from_str(&reader.read("package.json")?).ok()
 }

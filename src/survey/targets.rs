@@ -30,11 +30,15 @@ fn first_command(command: &str) -> Option<Vec<&str>> {
         .min()
         .unwrap_or(command.len());
     let first = &command[..end];
+    let words = plain_words(first)?.into_iter();
+    Some(words.skip_while(is_assignment).collect())
+}
+
+/// The words of a command that is one program with its arguments.
+pub(super) fn plain_words(command: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_alphanumeric() || " \t-_./:=,+@".contains(c);
-    first
-        .chars()
-        .all(is_plain)
-        .then(|| first.split_whitespace().skip_while(is_assignment).collect())
+    let is_one = command.chars().all(is_plain);
+    is_one.then(|| command.split_whitespace().collect())
 }
 
 fn is_assignment(word: &&str) -> bool {

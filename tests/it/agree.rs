@@ -3,6 +3,7 @@
 pub(crate) mod align;
 pub(crate) mod checks;
 pub(crate) mod constraints;
+pub(crate) mod counted;
 pub(crate) mod formats;
 pub(crate) mod gate;
 pub(crate) mod near_misses;

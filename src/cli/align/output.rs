@@ -10,6 +10,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
+use super::counted::YesOrNo;
 use crate::{config::Config, ops::compare::CheckoutComparison};
 
 /// The agreement: `descent align --json`
@@ -29,7 +30,9 @@ pub(in crate::cli) struct AlignOutput<'a> {
     lacking: LackingPaths<'a>,
     /// Flags that may mend a difference of the two.
     suggested: Vec<String>,
-    bound: BoundView,
+    pub(super) bound: BoundView,
+    /// A base case of a single yes or no, where planners are or may be asked; else null.
+    pub(super) yes_or_no: Option<YesOrNo>,
     atoms: usize,
     workspace: &'static str,
     /// The command that does tasks without an action; null where none is named.
@@ -73,6 +76,7 @@ impl<'a> AlignOutput<'a> {
                 false => Vec::new(),
             },
             bound: view::bound_of_start(world, &config.table()),
+            yes_or_no: None,
             atoms: world.graph.len(),
             workspace: objective.constraints.workspace().word(),
             worker: config.worker_line(),

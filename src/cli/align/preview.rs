@@ -15,7 +15,7 @@ use descent_core::{
 };
 
 use super::{
-    costs, remembered,
+    costs, counted, remembered,
     verdict_text::{WIDTH, ended, last_line, two},
 };
 use crate::{
@@ -69,6 +69,9 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page.gap();
     checks(&mut page, world, shown.comparison);
     let bound = view::bound_of_start(world, &shown.config.table());
+    if let Some(one) = counted::yes_or_no(world, &bound, shown.top) {
+        one.lines(&mut page, wrapped);
+    }
     page.gap();
     page.push(head("the work:"));
     work(&mut page, world, shown.is_whole);
