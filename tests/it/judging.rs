@@ -3,6 +3,7 @@
 mod answer;
 mod assess;
 mod deltas;
+mod distances;
 mod fragments;
 mod gate;
 mod generated;

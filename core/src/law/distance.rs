@@ -5,8 +5,8 @@
 use super::ONE;
 use crate::{
     state::{
-        Check, CheckKind, Leaf,
-        check::{NumberRule, number_of},
+        Check, CheckKind, Leaf, Rating,
+        check::{NumberRule, QualityLeaf, number_of},
         law::LawRecord,
     },
     verdict::{CheckProgress, Evaluator, MeasurementKind, Verdict},
@@ -16,7 +16,7 @@ use crate::{
 const LEAST: u32 = 1;
 
 /// The first number of a leaf on the wrong side of its limit, by the key of the leaf.
-pub trait FirstNumbers {
+pub trait FirstNumbers: core::fmt::Debug {
     fn first(&self, leaf: &Check) -> Option<f64>;
 }
 
@@ -28,15 +28,23 @@ impl FirstNumbers for LawRecord {
     }
 }
 
+/// The facts of earlier trees that a distance compares with.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenBefore<'a> {
+    pub firsts: &'a dyn FirstNumbers,
+    /// The present pass: ratings of an earlier one are of another plan.
+    pub pass: u64,
+}
+
 /// The distance of a check on the tree that is looked at. An `all` is as far as its members on average, an `any` as its
 /// nearest member.
-pub fn distance(evaluator: Evaluator<'_>, check: &Check, firsts: &dyn FirstNumbers) -> u32 {
+pub fn distance(evaluator: Evaluator<'_>, check: &Check, before: SeenBefore<'_>) -> u32 {
     match &check.kind {
-        CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, firsts),
+        CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, before),
         CheckKind::All(parts) => {
             let sum: u64 = parts
                 .iter()
-                .map(|part| u64::from(distance(evaluator, part, firsts)))
+                .map(|part| u64::from(distance(evaluator, part, before)))
                 .sum();
             let count = parts.len() as u64;
             let mean = sum.checked_add(count.saturating_sub(1));
@@ -44,21 +52,42 @@ pub fn distance(evaluator: Evaluator<'_>, check: &Check, firsts: &dyn FirstNumbe
             u32::try_from(mean).unwrap_or(ONE).min(ONE)
         }
         CheckKind::Any(parts) => {
-            let each = parts.iter().map(|part| distance(evaluator, part, firsts));
+            let each = parts.iter().map(|part| distance(evaluator, part, before));
             each.min().unwrap_or(ONE)
         }
     }
 }
 
-fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, firsts: &dyn FirstNumbers) -> u32 {
-    if evaluator.judge(check) == CheckProgress::Decided(Verdict::Pass) {
-        return 0;
+fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, before: SeenBefore<'_>) -> u32 {
+    match (evaluator.judge(check), leaf) {
+        (CheckProgress::Decided(Verdict::Pass), _) => return 0,
+        (CheckProgress::Decided(Verdict::Fail), Leaf::Quality(leaf)) => {
+            return failed_share(evaluator, check, leaf, before.pass);
+        }
+        _ => {}
     }
     let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
-        let first = firsts.first(check).unwrap_or(value);
+        let first = before.firsts.first(check).unwrap_or(value);
         how_far(rule, value, first)
     });
     far.flatten().unwrap_or(ONE)
+}
+
+/// The share of the ratings of a leaf that do not pass: of those of this pass, and that of this tree.
+fn failed_share(evaluator: Evaluator<'_>, check: &Check, leaf: &QualityLeaf, pass: u64) -> u32 {
+    let (key, on) = (check.key(), evaluator.basis.text());
+    let is_of = |one: &&Rating| one.leaf == key && (one.pass == pass || one.on == on);
+    let ratings = evaluator.ratings.iter().filter(is_of);
+    let (mut failed, mut rated) = (0_u32, 0_u32);
+    for passes in ratings.filter_map(|one| one.passes(leaf)) {
+        rated = rated.saturating_add(1);
+        failed = failed.saturating_add(u32::from(!passes));
+    }
+    let share = failed
+        .saturating_mul(ONE)
+        .checked_add(rated.saturating_sub(1));
+    let share = share.and_then(|share| share.checked_div(rated));
+    share.unwrap_or(ONE).clamp(LEAST, ONE)
 }
 
 /// The number of a leaf that was measured and is on the wrong side of its limit.
@@ -105,11 +134,12 @@ mod tests {
     use super::*;
     use crate::{
         doc,
-        id::TreeId,
-        state::fields::Findings,
+        id::{AgentName, TreeId},
+        state::{check::Thousandths, fields::Findings},
         verdict::{Basis, CommandEnd, EvidenceCache, Measurement},
     };
 
+    #[derive(Debug)]
     struct Firsts(BTreeMap<String, f64>);
 
     impl FirstNumbers for Firsts {
@@ -158,7 +188,14 @@ mod tests {
         let firsts = firsts.iter().map(|(name, value)| ((*name).into(), *value));
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
         (
-            distance(evaluator, &check, &Firsts(firsts.collect())),
+            distance(
+                evaluator,
+                &check,
+                SeenBefore {
+                    firsts: &Firsts(firsts.collect()),
+                    pass: 1,
+                },
+            ),
             holds,
         )
     }
@@ -233,6 +270,75 @@ mod tests {
                     seen.push(("n", 0, n));
                     let (distance, holds) = of(&tree, &seen, &[("n", 5.0)]);
                     assert_eq!(distance == 0, holds, "{seen:?}");
+                    assert!(distance <= ONE);
+                }
+            }
+        }
+    }
+
+    /// The distance of a quality leaf on the tree `t` in pass 2, by ratings (their tree, pass and score).
+    fn rated(ratings: &[(&str, u64, Option<u32>)]) -> (u32, bool) {
+        let check = check(r#"{"quality": "readable", "pass_threshold": 0.8}"#);
+        let basis = |tree: &str| Basis::Pristine(TreeId::new(tree));
+        let one = |(tree, pass, score): &(&str, u64, Option<u32>)| Rating {
+            leaf: check.key(),
+            on: basis(tree).text(),
+            by: AgentName::from("j"),
+            score: score.map(Thousandths),
+            asked: 1,
+            because: String::new(),
+            pass: *pass,
+            at: String::new(),
+            extra: Default::default(),
+        };
+        let ratings: Vec<Rating> = ratings.iter().map(one).collect();
+        let evaluator = Evaluator {
+            cache: &EvidenceCache::default(),
+            basis: &basis("t"),
+            corrections: &[],
+            ratings: &ratings,
+            again_max: 0,
+        };
+        let before = SeenBefore {
+            firsts: &Firsts(BTreeMap::new()),
+            pass: 2,
+        };
+        let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
+        (distance(evaluator, &check, before), holds)
+    }
+
+    #[test]
+    fn a_quality_leaf_is_as_far_as_the_share_of_ratings_of_the_pass_that_do_not_pass() {
+        let (good, bad) = (Some(900), Some(100));
+        for (ratings, wanted) in [
+            (&[][..], 1_000),
+            (&[("t", 2, bad)], 1_000),
+            (&[("u", 2, good), ("t", 2, bad)], 500),
+            (&[("u", 2, good), ("v", 2, good), ("t", 2, bad)], 334),
+            (&[("u", 2, bad), ("v", 2, good), ("t", 2, bad)], 667),
+            // One of an earlier pass counts on this tree alone, and one without a score nowhere.
+            (&[("u", 1, good), ("t", 2, bad)], 1_000),
+            (&[("u", 2, good), ("t", 1, bad)], 500),
+            (&[("u", 2, good), ("v", 2, None), ("t", 2, bad)], 500),
+            // Nobody rated this tree.
+            (&[("u", 2, good)], 1_000),
+            (&[("u", 2, good), ("t", 2, None)], 1_000),
+            (&[("u", 2, bad), ("t", 2, good)], 0),
+        ] {
+            assert_eq!(rated(ratings).0, wanted, "{ratings:?}");
+        }
+    }
+
+    #[test]
+    fn a_quality_leaf_is_at_0_exactly_when_it_holds() {
+        let scores = [None, Some(0), Some(799), Some(800), Some(1_000)];
+        for here in scores {
+            for (others, pass) in [(0, 2), (1, 2), (7, 1), (49, 2)] {
+                for other in scores {
+                    let mut ratings: Vec<_> = (0..others).map(|_| ("u", pass, other)).collect();
+                    ratings.push(("t", 2, here));
+                    let (distance, holds) = rated(&ratings);
+                    assert_eq!(distance == 0, holds, "{ratings:?}");
                     assert!(distance <= ONE);
                 }
             }

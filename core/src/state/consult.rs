@@ -58,6 +58,8 @@ record! {
         always[program] asked: u32 = 1,
         /// The judge's reason, or why there is no score
         filled[program] because: String,
+        /// The pass that it was given in; 0 where that is not known
+        filled[program] pass: u64,
         always[program] at: String,
     }
 }

@@ -179,6 +179,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         score,
         asked: asked.n,
         because: because.clone(),
+        pass: transaction.state.run.pass,
         at: transaction.at().into(),
         extra: Default::default(),
     };

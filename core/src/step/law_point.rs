@@ -213,8 +213,7 @@ pub(super) fn inputs(
         true => count,
         false => 0,
     };
-    let distance =
-        transaction.evaluate(basis, |evaluator| distance::distance(evaluator, check, law));
+    let distance = transaction.distance(check, basis).0;
     LawInputs {
         distance,
         logical: of_pass(law.logical).saturating_add(failing.logical),

@@ -9,7 +9,7 @@ use crate::{
         active::{self, Selection},
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
-    law::distance,
+    law::distance::{self, SeenBefore},
     search::rounds,
     state::{
         Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
@@ -241,15 +241,21 @@ impl Transaction {
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
-    /// Judges by the evidence that the cache holds for `basis`.
     /// How far the tree that is looked at is from a check.
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
         let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
         let law = known.unwrap_or(&none);
-        let distance = self.evaluate(basis, |evaluator| distance::distance(evaluator, check, law));
-        Thousandths(distance)
+        let before = SeenBefore {
+            firsts: law,
+            pass: self.state.run.pass,
+        };
+        let far = self.evaluate(basis, |evaluator| {
+            distance::distance(evaluator, check, before)
+        });
+        Thousandths(far)
     }
 
+    /// Judges by the evidence that the cache holds for `basis`.
     pub(crate) fn evaluate<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
         let again_max = self.state.objective.constraints.max_transient();
         judge(Evaluator {
