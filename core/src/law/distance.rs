@@ -344,4 +344,65 @@ mod tests {
             }
         }
     }
+
+    /// A number below `most` from a seed.
+    fn chance(seed: &mut u64, most: u64) -> u64 {
+        *seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 33) % most
+    }
+
+    /// A base case by chance, and what its leaves showed: pass, fail, undecided, not measured, and numbers.
+    fn grown(seed: &mut u64, depth: u64, seen: &mut Vec<(String, i32, Option<f64>)>) -> String {
+        if depth < 4 && (depth == 0 || chance(seed, 100) < 45) {
+            let parts: Vec<String> = (0..1 + chance(seed, 4))
+                .map(|_| grown(seed, depth + 1, seen))
+                .collect();
+            let kind = ["all", "any"][chance(seed, 2) as usize];
+            return alloc::format!(r#"{{"{kind}": [{}]}}"#, parts.join(", "));
+        }
+        let name = alloc::format!("n{}", seen.len());
+        let code = [0, 0, 0, 1, 127][chance(seed, 5) as usize];
+        let value = [0.0, 4.9, 5.0, 7.0, 10.0, 10.1, 1e300, -1e300, f64::NAN];
+        let value = value.get(chance(seed, 11) as usize).copied();
+        let limits = [
+            r#""at_most": 5"#,
+            r#""at_least": 10"#,
+            r#""at_least": 5, "at_most": 10"#,
+        ];
+        let limits = limits[chance(seed, 3) as usize];
+        let is_number = chance(seed, 2) == 0;
+        let code = if chance(seed, 8) == 0 { i32::MIN } else { code };
+        seen.push((name.clone(), code, value));
+        match is_number {
+            true => alloc::format!(
+                r#"{{"name": "{name}", "command": "{name}", "number": "(\\d+)", {limits}}}"#
+            ),
+            false => leaf(&name),
+        }
+    }
+
+    #[test]
+    fn of_base_cases_by_chance_too_it_is_0_exactly_when_the_check_holds() {
+        let mut held = 0;
+        for number in 0..4_000_u64 {
+            let (mut seed, mut seen) = (number * 7_919, Vec::new());
+            let tree = grown(&mut seed, 0, &mut seen);
+            let measured = seen.iter().filter(|(_, code, _)| *code != i32::MIN);
+            let measured: Vec<(&str, i32, Option<f64>)> = measured
+                .map(|(name, code, value)| (name.as_str(), *code, *value))
+                .collect();
+            let firsts: Vec<(&str, f64)> = seen
+                .iter()
+                .filter(|_| chance(&mut seed, 2) == 0)
+                .map(|(name, ..)| (name.as_str(), [3.0, 8.0, 12.0, -1e300][measured.len() % 4]))
+                .collect();
+            let (distance, holds) = of(&tree, &measured, &firsts);
+            assert_eq!(distance == 0, holds, "{number}: {tree} {measured:?}");
+            assert!(distance <= ONE, "{number}: {tree} {measured:?}");
+            held += usize::from(holds);
+        }
+        assert!(held > 400 && held < 3_600, "{held} held: too uniform");
+    }
 }

@@ -26,3 +26,4 @@ mod replan;
 mod resting;
 mod rng;
 mod sim;
+mod steered;

@@ -88,6 +88,7 @@ impl Sim<'_> {
             agents.set(Role::Assess, AgentName::from("judge"));
         }
         session.agents = std::sync::Arc::new(agents);
+        session.remembered.clone_from(&self.remembered);
         session
     }
 

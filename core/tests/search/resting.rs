@@ -12,7 +12,7 @@ use super::{
     sim::{Faults, Sim},
 };
 
-const WITHOUT: &str = r#", "reflection": {"rest": false}"#;
+pub(super) const WITHOUT: &str = r#", "reflection": {"rest": false}"#;
 
 const TIGHT: &str = r#", "max_transient": 0, "max_repairs": 1, "max_interruptions": 1"#;
 
@@ -24,7 +24,7 @@ fn count(sim: &Sim<'_>, is_one: fn(&Event) -> bool) -> usize {
     sim.events.iter().filter(|event| is_one(event)).count()
 }
 
-fn rests(sim: &Sim<'_>) -> usize {
+pub(super) fn rests(sim: &Sim<'_>) -> usize {
     count(sim, |event| matches!(event, Event::Rested { .. }))
 }
 
@@ -39,7 +39,7 @@ fn starts(sim: &Sim<'_>) -> (usize, usize) {
 }
 
 /// A graph by chance in which tasks fail more often than elsewhere, so that some of them rest.
-fn stubborn(seed: u64, plans: usize) -> Model {
+pub(super) fn stubborn(seed: u64, plans: usize) -> Model {
     let mut rng = Rng::new(seed);
     let mut model = Model::random_with(&mut rng, plans);
     model.max_attempts = 3 + u32::from(rng.percent(40));

@@ -12,7 +12,7 @@ use descent_core::{
     id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
-        Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
+        Lesson, Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
@@ -64,6 +64,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) chance: Option<Chance>,
     /// Who is asked for a change of the plan before.
     pub(crate) refiner: Option<Refiner>,
+    /// The lessons of earlier runs; without memory none.
+    pub(crate) remembered: Option<Vec<Lesson>>,
     pub(crate) now: u64,
     /// Active time of a wait that is not reported yet.
     passed_ms: u64,
@@ -115,6 +117,7 @@ impl<'m> Sim<'m> {
             planner: None,
             chance: None,
             refiner: None,
+            remembered: None,
             now: 1_700_000_000_000,
             passed_ms: 0,
             is_clock_set: false,
