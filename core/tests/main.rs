@@ -7,6 +7,8 @@ mod change;
 #[path = "fuzz/main.rs"]
 mod fuzz;
 mod invalid;
+#[path = "law/main.rs"]
+mod law;
 #[path = "merge/main.rs"]
 mod merge;
 mod newer;

@@ -1,0 +1,99 @@
+//! The control law as a planner meets it: a point after each round, and what is blocked until the next.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use descent_core::{
+    id::{AtomId, Digest, Lineage},
+    law::{self, LawInputs, approach, blocks},
+    plan,
+    state::{
+        Atom, State,
+        law::{BlockedRecord, Directive, LawPoint, LawRecord},
+    },
+};
+
+/// A plan of one action, as a planner proposes it.
+pub(crate) type Proposal = BTreeMap<AtomId, Atom>;
+
+fn state(constraints: &str, atoms: &str) -> State {
+    let text = format!(
+        r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
+        "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
+    );
+    let plan = plan::read(text.as_bytes());
+    assert!(plan.faults.is_empty(), "{:?}\n{text}", plan.faults);
+    plan.into_state(Lineage::new("lineage"))
+}
+
+pub(crate) fn proposal(action: &str) -> Proposal {
+    let atom =
+        format!(r#""a": {{"kind": "task", "description": "a", "action": {{"run": "{action}"}}}}"#);
+    let atoms = state("", &atom).atoms;
+    let atoms = atoms
+        .iter()
+        .map(|(id, atom)| (id.clone(), (**atom).clone()));
+    atoms.collect()
+}
+
+/// The law of one run.
+#[derive(Clone)]
+pub(crate) struct Steering {
+    state: State,
+    pass: u64,
+}
+
+impl Steering {
+    pub(crate) fn new(constraints: &str) -> Self {
+        let atom = r#""a": {"kind": "task", "description": "a", "action": {"run": "true"}}"#;
+        Self {
+            state: state(constraints, atom),
+            pass: 0,
+        }
+    }
+
+    /// Takes a point after a plan failed.
+    pub(crate) fn point(&mut self, inputs: &LawInputs, failed: &Proposal) -> Directive {
+        self.pass += 1;
+        let rules = self.state.objective.constraints.gradient();
+        let law = Arc::make_mut(&mut self.state.run)
+            .law
+            .get_or_insert_with(LawRecord::default);
+        let numbers = law::numbers(&rules, inputs, law.point.as_ref());
+        let tried = failed.values().flat_map(approach::of_atom);
+        law.failed = tried
+            .map(|one| BlockedRecord {
+                tool: one.tool,
+                target: Some(one.target),
+                pass: self.pass,
+                because: None,
+                atom: None,
+                extra: Default::default(),
+            })
+            .collect();
+        let point = LawPoint {
+            subject: Digest::of(b""),
+            pass: self.pass,
+            d: numbers.d,
+            p: numbers.p,
+            omega: numbers.omega,
+            l: numbers.l,
+            grad_d: numbers.grad_d,
+            grad_l: numbers.grad_l,
+            gradient: numbers.gradient,
+            directive: numbers.directive,
+            prev_directive: law.point.as_ref().map(|before| before.directive),
+            failed_criterion: String::new(),
+            failure_class: numbers.class,
+            rationale: String::new(),
+            at: String::new(),
+            extra: Default::default(),
+        };
+        blocks::block(law, &point);
+        law.point = Some(point);
+        numbers.directive
+    }
+
+    pub(crate) fn refuses(&self, proposal: &Proposal) -> bool {
+        !blocks::refused(&self.state, proposal).is_empty()
+    }
+}
