@@ -199,6 +199,22 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     assert_eq!(world.left("calls").lines().count(), 4, "it plans on");
 }
 
+/// Nearness is a word for planners alone.
+#[test]
+fn a_result_that_is_near_completes_nothing() {
+    let world = world(&["ten", "two"].map(takes), json!({}));
+    let wanted = [
+        ("1", "break_symmetry"),
+        ("0.2", "refine"),
+        ("1", "change_approach"),
+    ];
+    assert_eq!(run(&world, 5), told(&wanted));
+    let state = world.state();
+    assert_eq!(state["run"]["status"], "exhausted");
+    assert_eq!(state["run"]["last_result"]["result"], "exhausted");
+    world.descent(&["verify", "--result"]).expect(1);
+}
+
 #[test]
 fn where_nobody_has_to_obey_nothing_is_refused_and_all_is_told() {
     let first = of(json!({"w": slow("tail -f ten")}));
