@@ -234,10 +234,12 @@ mod tests {
             confidence: None,
             used: Vec::new(),
             notes: Vec::from(["by code".to_string()]),
+            doubted: false,
             by: Some(JudgedBy::Code),
             extra: Default::default(),
         };
         read.put_into(&mut output);
+        assert!(output.doubted, "it has a doubt");
         let notes = ["by code", "model: a b", "advice, not proof: c"];
         assert_eq!(output.notes, notes);
         assert_eq!(output.by, Some(JudgedBy::Model));

@@ -20,8 +20,8 @@ use crate::{
 pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> FinalResultRecord {
     let state = &transaction.state;
     let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
-    let loss = loss(transaction);
     let is_completed = result.result == Some(RunStatus::Completed);
+    let loss = loss(transaction, is_completed);
     let given = point.map(|point| point.directive.into());
     FinalResultRecord {
         grad_l: loss.as_ref().map(|loss| change(loss, point)),
@@ -38,11 +38,19 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
 }
 
 /// The numbers of the delivered tree; a leaf that was not measured does not hold.
-fn loss(transaction: &Transaction) -> Option<Loss> {
+fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let check = transaction.state.objective.base_case.as_ref()?;
     let basis = delivery::result_basis(transaction)?;
     let failing = law_point::failing(transaction, check, &basis);
     let inputs = law_point::inputs(transaction, check, &basis, &failing);
+    let inputs = match is_completed {
+        // In place, what was measured may be out of date by now.
+        true => LawInputs {
+            distance: 0,
+            ..inputs
+        },
+        false => inputs,
+    };
     let inputs = match law_point::is_for_somebody(transaction) {
         true => inputs,
         // Without a planner nothing counted the failures while they came.

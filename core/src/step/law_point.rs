@@ -181,6 +181,7 @@ pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -
         logical: 0,
         environmental: 0,
     };
+    let mut has_failed = false;
     transaction.evaluate(basis, |evaluator| {
         for leaf in check.leaves() {
             let seen = evaluator.cache.get(&leaf.key(), basis);
@@ -192,12 +193,18 @@ pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -
             // A leaf that could not be measured counts as failed in the end: it was hindered.
             match seen.unwrap_or(judged) {
                 Verdict::Pass => continue,
-                Verdict::Fail => failing.logical += 1,
-                Verdict::Unknown => failing.environmental += 1,
+                Verdict::Fail => has_failed = true,
+                Verdict::Unknown => {}
             }
             failing.titles.push(leaf.title());
         }
     });
+    // Together they are one failure: many leaves would outweigh whatever the attempts tell.
+    match (has_failed, failing.titles.is_empty()) {
+        (true, _) => failing.logical = 1,
+        (false, false) => failing.environmental = 1,
+        (false, true) => {}
+    }
     failing
 }
 

@@ -130,7 +130,8 @@ fn run(land: &Land, policy: Policy<'_>) -> (u64, bool) {
                 let is_logical = land.is_right(here) != is_told_rightly;
                 let of_leaves = match policy {
                     Policy::Counted(..) => failing,
-                    _ => 0,
+                    // A run counts them as one failure together.
+                    _ => 1,
                 };
                 let inputs = LawInputs {
                     distance: u32::try_from(distance).expect("small"),
