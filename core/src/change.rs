@@ -26,6 +26,7 @@ mod set;
 mod start;
 mod steer;
 mod told;
+mod unblock;
 mod undo;
 mod unrated;
 
@@ -56,6 +57,7 @@ pub use redirect::{
 };
 pub use set::constraints_with;
 pub use steer::{Steering, steer};
+pub use unblock::NOT_BLOCKED;
 pub use unrated::unrated;
 
 use draft::Draft;
@@ -99,7 +101,8 @@ fn make(
             | Change::Guidance(..)
             | Change::Plan(_)
             | Change::Start(_)
-            | Change::Retry(_) => {}
+            | Change::Retry(_)
+            | Change::Unblock(_) => {}
         }
     }
     let unset = draft.state.clone();
@@ -110,6 +113,7 @@ fn make(
         draft.other_keys_changed(&unset, changes);
     }
     draft.retry(changes, !is_set);
+    draft.unblock(changes);
     if draft.is_unchanged() {
         return Err(ChangeRefusal::NoDifference);
     }

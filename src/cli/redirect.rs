@@ -84,6 +84,9 @@ pub struct RedirectArgs {
     /// An atom whose failures count no more (may be given again)
     #[arg(long, value_name = "ID")]
     retry: Vec<String>,
+    /// A blocked tool, or a tool with its target, that planners may propose again (may be given again)
+    #[arg(long, value_name = "TEXT")]
+    unblock: Vec<String>,
     /// Start from the files as they are (.), from HEAD, or from another commit; solved work is carried over
     #[arg(long, value_name = "REV")]
     from: Option<String>,

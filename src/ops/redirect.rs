@@ -283,6 +283,17 @@ fn adopt(
 fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
     match refusal {
         ChangeRefusal::NoDifference => Ok(Unchanged),
+        ChangeRefusal::Invalid(faults)
+            if faults.iter().all(|fault| fault.rule == change::NOT_BLOCKED) =>
+        {
+            let messages = faults.iter().map(|fault| fault.message.as_str());
+            let messages: Vec<&str> = messages.collect();
+            let hint = faults.first().and_then(|fault| fault.hint.clone());
+            Err(Failure::usage(
+                messages.join("; "),
+                hint.unwrap_or_default(),
+            ))
+        }
         ChangeRefusal::Invalid(faults) => {
             let hint = "mend them, then try again; nothing was written";
             Err(faulty(

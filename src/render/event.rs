@@ -3,10 +3,7 @@
 use descent_core::{
     event::{ChoiceChange, Event, StartReason},
     id::AtomId,
-    state::{
-        atom::PhaseLimit,
-        record::{CorrectionType, RetireReason},
-    },
+    state::{atom::PhaseLimit, record::RetireReason},
 };
 
 mod plans;
@@ -16,7 +13,7 @@ use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, liste
 pub(super) use plans::attention;
 use plans::replanned;
 use plans::{rested, woken};
-use verdicts::{answered, assessed, checked, law_point, plan_judged};
+use verdicts::{answered, assessed, checked, correction, law_point, plan_judged};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -390,23 +387,6 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ("ended", format!("{result} ({reason}): {}", line(summary)))
         }
         Event::Unknown(value) => ("noted", unknown(value)),
-    }
-}
-
-fn correction(kind: Option<CorrectionType>) -> &'static str {
-    match kind {
-        Some(CorrectionType::Confirmation) => "answered",
-        Some(CorrectionType::Resolution) => "resolved",
-        Some(CorrectionType::Undo) => "undone",
-        Some(CorrectionType::Guidance) => "guided",
-        Some(
-            CorrectionType::ObjectiveChange
-            | CorrectionType::DagAdjustment
-            | CorrectionType::ConstraintChange
-            | CorrectionType::StartChange
-            | CorrectionType::BindingsOverride,
-        )
-        | None => "edited",
     }
 }
 

@@ -7,3 +7,4 @@ pub(crate) mod phases;
 pub(crate) mod plan_atoms;
 pub(crate) mod plan_with;
 pub(crate) mod replans;
+pub(crate) mod unblocked;

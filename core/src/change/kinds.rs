@@ -10,7 +10,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, TreeId},
     state::{
         Atom, AtomStatus, Binding, Confirmation, Constraints, FreeValue, Objective, StartedFrom,
-        State, encode::ChangeSet, fields::Findings, limits::ConstraintRule,
+        State, encode::ChangeSet, fields::Findings, law::BlockedRecord, limits::ConstraintRule,
     },
     step::{Refusal, Transition},
     verdict::assertions::Assertion,
@@ -33,6 +33,8 @@ pub enum Change<'a> {
     Removal(AtomId),
     /// The failures of a task count no more.
     Retry(AtomId),
+    /// Planners may propose it again.
+    Unblock(BlockedRecord),
     /// The plan that was taken in: what the next one is compared with. By itself it is no difference.
     Plan(Arc<FreeValue>),
     /// Another start, from which the result is made anew.

@@ -16,7 +16,7 @@ use alloc::{
 
 use super::{
     Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make,
-    put_back_forgotten,
+    put_back_forgotten, unblock,
 };
 use crate::{
     doc::{self, Fault, Node, Span, suggest},
@@ -65,6 +65,8 @@ pub struct Redirect {
     pub forgotten: Vec<AtomId>,
     /// Atoms whose failures count no more.
     pub retried: Vec<AtomId>,
+    /// Blocked tools and targets that planners may propose again, as they are shown.
+    pub unblocked: Vec<String>,
     /// The first state of a plan that was edited. It stands for as many changes as it takes.
     pub plan: Option<Arc<State>>,
     /// The start of the run from now on; its objects are kept already.
@@ -110,6 +112,7 @@ impl Redirect {
             + self.results.len()
             + self.forgotten.len()
             + self.retried.len()
+            + self.unblocked.len()
             + usize::from(self.plan.is_some())
             + usize::from(self.start.is_some())
     }
@@ -136,6 +139,7 @@ impl Redirect {
         reading.results();
         reading.graph();
         reading.retries();
+        reading.unblocked();
         match reading.faults.is_empty() {
             true => Ok(reading.changes),
             false => Err(reading.faults),
@@ -355,6 +359,19 @@ impl Reading<'_> {
                     self.fault("not-failed", &place(id), message, Some(hint));
                 }
                 None => self.changes.push(Change::Retry(id.clone())),
+            }
+        }
+    }
+
+    fn unblocked(&mut self) {
+        let (redirect, state) = (self.redirect, self.state);
+        for text in &redirect.unblocked {
+            match unblock::named(state, text) {
+                Ok(named) => {
+                    let named = named.into_iter().cloned();
+                    self.changes.extend(named.map(Change::Unblock));
+                }
+                Err(fault) => self.faults.push(fault),
             }
         }
     }

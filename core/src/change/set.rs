@@ -113,6 +113,7 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
         }
         Change::Constraint(_)
         | Change::Retry(_)
+        | Change::Unblock(_)
         | Change::Answer(_)
         | Change::Resolution(..)
         | Change::Undo(_) => {

@@ -13,7 +13,7 @@ use crate::{
     state::{
         Atom, AtomStatus, Binding, Entry, Intent, Run, RunStatus, SideEffect, StartedFrom, State,
         Workspace,
-        record::{CorrectionType, InDoubtEntry},
+        record::{CorrectionRecord, CorrectionType, InDoubtEntry},
     },
 };
 
@@ -21,6 +21,7 @@ impl EarlierState<'_> {
     /// Goes back. Refused if nothing would change.
     pub(super) fn make(&self, draft: &mut Draft<'_>) -> Result<(), ChangeRefusal> {
         let now = draft.state.clone();
+        let unblocked = draft.block_as_in(self.state);
         let mut undo = Undo {
             then: self.state,
             has_commit: self.has_commit,
@@ -42,10 +43,11 @@ impl EarlierState<'_> {
         }
         undo.run();
         let serial = self.state.serial.0;
-        undo.correct(&format!(
+        let correction = undo.correct(&format!(
             "back to serial {serial}: {}",
             difference::words(&changes)
         ));
+        correction.unblocked = unblocked;
         Ok(())
     }
 }
@@ -340,13 +342,14 @@ impl Undo<'_, '_> {
         self.draft.effects.push(Consequence::SpentStays);
     }
 
-    fn correct(&mut self, what: &str) {
+    fn correct(&mut self, what: &str) -> &mut CorrectionRecord {
         let trail = &self.draft.state.trail;
         let is_kept = |last| trail.iter().any(|entry| Arc::ptr_eq(entry, last));
         let is_cleared = !self.now.trail.last().is_none_or(is_kept);
         let correction = self.draft.correct(CorrectionType::Undo, what);
         correction.trail_cleared = Some(is_cleared);
         correction.to = Some(self.then.serial.0);
+        correction
     }
 }
 

@@ -4,10 +4,17 @@ use alloc::{
     format,
     string::{String, ToString},
     sync::Arc,
+    vec::Vec,
 };
 
 use super::{Comparison, Weight, between, keys, same};
-use crate::{doc::Node, state::Run};
+use crate::{
+    doc::Node,
+    state::{
+        Run,
+        law::{BlockedRecord, LawRecord},
+    },
+};
 
 /// Digits of a commit that distinguish it from others.
 const COMMIT_CHARS: usize = 12;
@@ -49,6 +56,7 @@ impl Comparison<'_> {
             let what = format!("run: {} → {}", old.status.word(), new.status.word());
             self.note(Weight::Main, what.replace('_', " "));
         }
+        self.blocked(&old, &new);
         self.flight(&old, &new);
         let left = |run: &Run| {
             run.measure
@@ -63,6 +71,29 @@ impl Comparison<'_> {
             self.note(Weight::Left, format!("{is} attempt{plural} left"));
         }
         self.other_keys(&old.node(), &new.node());
+    }
+
+    /// At one point of the control law only a person changes what is blocked.
+    fn blocked(&mut self, old: &Run, new: &Run) {
+        let (Some(old), Some(new)) = (&old.law, &new.law) else {
+            return;
+        };
+        if old.point != new.point {
+            return;
+        }
+        let only = |law: &LawRecord, other: &LawRecord| {
+            let known = |one: &&BlockedRecord| other.blocked.iter().any(|two| two.is_about(one));
+            let only = law.blocked.iter().filter(|one| !known(one));
+            only.map(BlockedRecord::text).collect::<Vec<String>>()
+        };
+        for (what, texts) in [
+            ("not blocked any more", only(old, new)),
+            ("blocked again", only(new, old)),
+        ] {
+            if !texts.is_empty() {
+                self.note(Weight::Main, format!("{what}: {}", texts.join("; ")));
+            }
+        }
     }
 
     fn flight(&mut self, old: &Run, new: &Run) {

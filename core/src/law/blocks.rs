@@ -36,8 +36,7 @@ pub fn block(law: &mut LawRecord, point: &LawPoint) {
         Directive::Refine | Directive::Abandon => Vec::new(),
     };
     for one in new {
-        let is_same = |known: &BlockedRecord| known.tool == one.tool && known.target == one.target;
-        if !law.blocked.iter().any(is_same) {
+        if !law.blocked.iter().any(|known| known.is_about(&one)) {
             law.blocked.push(one);
         }
     }
@@ -106,15 +105,11 @@ fn blocked_atom(law: &LawRecord, id: &AtomId, atom: &Atom) -> Option<BlockedProp
         })
     };
     let blocked = law.blocked.iter().find(is_it)?;
-    let target = blocked.target.as_deref().unwrap_or_default();
     let failed = blocked.because.as_ref();
     let failed = failed.map_or_else(String::new, |id| format!(" failed in {id}"));
     Some(BlockedProposal {
         atom: Some(id.clone()),
-        message: format!(
-            "blocked: {}{failed}",
-            format!("{} {target}", blocked.tool).trim_end()
-        ),
+        message: format!("blocked: {}{failed}", blocked.text()),
         hint: match blocked.target {
             Some(_) => "the same approach, another target",
             None => "another class of tool",

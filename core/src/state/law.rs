@@ -279,6 +279,19 @@ record! {
     }
 }
 
+impl BlockedRecord {
+    /// The tool with its target, as it is shown.
+    pub fn text(&self) -> String {
+        let target = self.target.as_deref().unwrap_or_default();
+        format!("{} {target}", self.tool).trim_end().into()
+    }
+
+    /// Whether it is about the same tool and target.
+    pub fn is_about(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.target == other.target
+    }
+}
+
 impl State {
     /// Whether the control law has ended planning: what the plan holds is tried on.
     pub fn has_abandoned(&self) -> bool {

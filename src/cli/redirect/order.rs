@@ -71,6 +71,7 @@ pub(super) fn order(
         results,
         forgotten: ids(&flags.forget),
         retried: ids(&flags.retry),
+        unblocked: flags.unblock.clone(),
         plan: None,
         start,
     };
@@ -110,6 +111,7 @@ fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
         ("--remove", flags.remove.clone()),
         ("--forget", flags.forget.clone()),
         ("--retry", flags.retry.clone()),
+        ("--unblock", flags.unblock.clone()),
     ];
     usage::refuse_blank("redirect", &given)
 }

@@ -3,7 +3,7 @@
 use descent_core::{
     event::Event,
     law as control_law,
-    state::{JudgedBy, Role},
+    state::{JudgedBy, Role, record::CorrectionType},
     verdict::Verdict,
 };
 
@@ -176,4 +176,23 @@ pub(super) fn law_point(event: &Event) -> String {
         control_law::meaning(*directive),
         line(because)
     )
+}
+
+/// A correction, in a word.
+pub(super) fn correction(kind: Option<CorrectionType>) -> &'static str {
+    match kind {
+        Some(CorrectionType::Confirmation) => "answered",
+        Some(CorrectionType::Resolution) => "resolved",
+        Some(CorrectionType::Undo) => "undone",
+        Some(CorrectionType::Guidance) => "guided",
+        Some(CorrectionType::Unblock) => "unblocked",
+        Some(
+            CorrectionType::ObjectiveChange
+            | CorrectionType::DagAdjustment
+            | CorrectionType::ConstraintChange
+            | CorrectionType::StartChange
+            | CorrectionType::BindingsOverride,
+        )
+        | None => "edited",
+    }
 }

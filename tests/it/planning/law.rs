@@ -67,7 +67,7 @@ fn points(ran: &crate::world::Ran) -> Vec<(String, String)> {
         .collect()
 }
 
-fn run(world: &World, code: i32) -> Vec<(String, String)> {
+pub(super) fn run(world: &World, code: i32) -> Vec<(String, String)> {
     points(&world.descent(&["run", "--json"]).expect(code))
 }
 
@@ -77,7 +77,7 @@ fn told(points: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// The reasons for which plans were refused.
-fn refused(world: &World) -> Vec<String> {
+pub(super) fn refused(world: &World) -> Vec<String> {
     let state = world.state();
     let trail = state["trail"].as_array().unwrap().iter();
     let reasons = trail.filter_map(|one| one["reason"].as_str());

@@ -9,6 +9,7 @@ use crate::{
     state::{
         FreeValue,
         fields::{Extra, Fields, Findings, Writer},
+        law::BlockedRecord,
         rule::{FieldRule, Form, RecordRule},
         table::{Part, record, words},
         value::FieldValue,
@@ -49,6 +50,8 @@ record! {
         optional done: bool,
         /// The serial that an undo went back to
         optional to: u64,
+        /// Blocked tools and targets that a person took out, or brought back with an undo
+        filled unblocked: Vec<BlockedRecord>,
     }
 }
 
@@ -93,6 +96,8 @@ words! {
         Resolution = "resolution",
         /// The run has another start
         StartChange = "start_change",
+        /// Planners may propose again what the control law blocked
+        Unblock = "unblock",
         /// Back to an earlier serial, which stands in `to`
         Undo = "undo",
     }
@@ -170,6 +175,7 @@ impl CorrectionRecord {
             attempt: None,
             done: None,
             to: None,
+            unblocked: Vec::new(),
         }
     }
 
@@ -215,7 +221,7 @@ const CORRECTION: RecordRule = RecordRule {
         let fields = CorrectionRecord::rules().into_iter();
         let fields = fields.map(|field| match field.key {
             "type" => field.required(),
-            "lost" | "name" | "to" => field,
+            "lost" | "name" | "to" | "unblocked" => field,
             _ => field.of_form(Form::Any),
         });
         fields.collect::<Vec<FieldRule>>()
