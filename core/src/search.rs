@@ -375,8 +375,8 @@ impl<'a> SearchWalk<'a> {
             .get(&group)
             .filter(|choice| kids.contains(choice));
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
-        // A choice that an earlier run or a probe speaks for comes first, whatever the plan says; else its order counts.
-        others.sort_by_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
+        // A choice that an earlier run, the law or a probe speaks for comes first, whatever the plan says; else its order counts.
+        others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
         let others = others.into_iter().rev();
         others.chain(preferred).copied().map(Some).collect()
     }

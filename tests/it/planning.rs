@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod contexts;
 pub(crate) mod law;
+pub(crate) mod ordered;
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
 pub(crate) mod plan_with;

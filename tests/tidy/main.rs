@@ -25,7 +25,6 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["graph", "verdict", "plan", "profile", "trust"],
     &["judging"],
     &[
-        "search",
         "event",
         "advice",
         "assessment",
@@ -40,6 +39,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "wording",
     ],
     &["law"],
+    &["search"],
     &["measure", "fragment"],
     &["world"],
     &["memory"],

@@ -72,8 +72,8 @@ fn a_name_from_above_is_seen_however_it_is_written() {
 fn a_sibling_is_a_stranger() {
     check(
         rules::floors,
-        &[("core/src/search.rs", "use crate::event::Notice;")],
-        &["core/src/search.rs:1: `search` names its sibling `event`"],
+        &[("core/src/advice.rs", "use crate::event::Notice;")],
+        &["core/src/advice.rs:1: `advice` names its sibling `event`"],
     );
 }
 

@@ -36,7 +36,9 @@ const PLAIN: &[&str] = &[
     "python", "python3", "node", "perl", "ruby",
 ];
 /// The tool of a task that no action does: what its worker will use is not known.
-const WORKER: &str = "worker";
+pub(super) const WORKER: &str = "worker";
+/// The tool of a text that cannot be split.
+pub(super) const SHELL: &str = "sh";
 /// A shorter run of hexadecimal digits may be a word.
 const DIGEST_MIN: usize = 12;
 /// Characters of a tool or target that are kept.
@@ -102,7 +104,7 @@ pub fn of_action(text: &str) -> Vec<Approach> {
                 of_command(&words).into_iter().for_each(&mut add);
             }
         }
-        None => add(Approach::of("sh", &digest(text))),
+        None => add(Approach::of(SHELL, &digest(text))),
     }
     found
 }
@@ -127,7 +129,7 @@ fn of_command(words: &[String]) -> Vec<Approach> {
         let inner = rest.get(at + 1).map(String::as_str).unwrap_or_default();
         return match commands(inner) {
             Some(inner) => inner.iter().flat_map(|words| of_plain(words)).collect(),
-            None => Vec::from([Approach::of("sh", &digest(inner))]),
+            None => Vec::from([Approach::of(SHELL, &digest(inner))]),
         };
     }
     of_plain(words)

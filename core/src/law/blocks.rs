@@ -1,7 +1,7 @@
 //! Tools and targets that planners may not propose: those that a directive blocks, and the faults of a proposal with one.
 //!
-//! Invariant: it refuses proposals of planners alone. No choice of a plan is excluded, and what a worker does is not
-//! forbidden.
+//! Invariant: it refuses proposals of planners alone. Choices of a plan are ordered and none is excluded, and what a worker
+//! does is not forbidden.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -56,6 +56,71 @@ fn whole_tool(one: &BlockedRecord) -> Option<BlockedRecord> {
     })
 }
 
+/// How much the law speaks against a choice: the smaller is tried first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LawRank {
+    /// It has a tool that failed, with other targets.
+    Akin,
+    Free,
+    /// It has something that is blocked.
+    Blocked,
+}
+
+/// The order that a directive gives to work that is planned already.
+#[derive(Debug, Clone, Copy)]
+pub struct LawOrder<'s> {
+    blocked: &'s [BlockedRecord],
+    /// Whether a tool that failed comes first with other targets.
+    keeps_tools: bool,
+}
+
+impl<'s> LawOrder<'s> {
+    /// The order by the newest point; none where nothing is blocked, or the directive gives none.
+    pub fn of(state: &'s State) -> Option<Self> {
+        let (law, point) = in_force(state)?;
+        let keeps_tools = match point.directive {
+            Directive::ChangePath => true,
+            Directive::ChangeApproach | Directive::BreakSymmetry => false,
+            Directive::Refine | Directive::Abandon => return None,
+        };
+        let blocked = &law.blocked;
+        (!blocked.is_empty()).then_some(Self {
+            blocked,
+            keeps_tools,
+        })
+    }
+
+    pub fn rank(&self, atom: &Atom) -> LawRank {
+        if !self.may_have_one(atom) {
+            return LawRank::Free;
+        }
+        let approaches = approach::of_atom(atom);
+        let has = |one: &BlockedRecord| is_in(one, &approaches);
+        let is_akin = |one: &Approach| {
+            one.has_class() && self.blocked.iter().any(|known| known.tool == one.tool)
+        };
+        match () {
+            () if self.blocked.iter().any(has) => LawRank::Blocked,
+            () if self.keeps_tools && approaches.iter().any(is_akin) => LawRank::Akin,
+            () => LawRank::Free,
+        }
+    }
+
+    /// Whether its words may have a blocked tool: most have none, and are not read closer.
+    fn may_have_one(&self, atom: &Atom) -> bool {
+        let Some(task) = atom.task() else {
+            return false;
+        };
+        self.blocked.iter().any(|one| match &task.spec.action {
+            Some(action) => {
+                let program = one.tool.split(' ').next().unwrap_or_default();
+                program == approach::SHELL || action.run.contains(program)
+            }
+            None => one.tool == approach::WORKER,
+        })
+    }
+}
+
 /// The directive that planners have to obey, if one is in force.
 pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
     let law = state.run.law.as_ref()?;
@@ -94,17 +159,7 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
 
 fn blocked_atom(law: &LawRecord, id: &AtomId, atom: &Atom) -> Option<BlockedProposal> {
     let approaches = approach::of_atom(atom);
-    let is_it = |blocked: &&BlockedRecord| {
-        let mut all = approaches.iter();
-        all.any(|one| {
-            let is_target = blocked
-                .target
-                .as_ref()
-                .is_none_or(|known| *known == one.target);
-            one.tool == blocked.tool && is_target
-        })
-    };
-    let blocked = law.blocked.iter().find(is_it)?;
+    let blocked = law.blocked.iter().find(|one| is_in(one, &approaches))?;
     let failed = blocked.because.as_ref();
     let failed = failed.map_or_else(String::new, |id| format!(" failed in {id}"));
     Some(BlockedProposal {
@@ -115,6 +170,14 @@ fn blocked_atom(law: &LawRecord, id: &AtomId, atom: &Atom) -> Option<BlockedProp
             None => "another class of tool",
         },
     })
+}
+
+/// Whether a blocked tool or pair is among these.
+fn is_in(blocked: &BlockedRecord, approaches: &[Approach]) -> bool {
+    let target = blocked.target.as_ref();
+    approaches
+        .iter()
+        .any(|one| one.tool == blocked.tool && target.is_none_or(|known| *known == one.target))
 }
 
 fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<BlockedProposal> {

@@ -1,4 +1,4 @@
-//! The order of untried choices by lessons of earlier runs, and by what probes found.
+//! The order of untried choices by lessons of earlier runs, by the control law, and by what probes found.
 //!
 //! Invariant: it only orders: what is last is tried too, when nothing else is left.
 
@@ -6,8 +6,9 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use core::cmp::Reverse;
 
 use crate::{
-    graph::{Graph, Ix},
+    graph::{Graph, Ix, NodeKind},
     id::{AtomId, Digest},
+    law::blocks::{LawOrder, LawRank},
     state::{Lesson, LessonKind, State},
 };
 
@@ -21,27 +22,93 @@ pub enum LessonRank {
     Avoided,
 }
 
-/// The lessons of earlier runs about the choices of a graph.
+/// The order of a choice: what stands in a result, then the law, then the other lessons, then probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChoiceRank {
+    /// Its place if it stands in a result.
+    preferred: LessonRank,
+    law: LawRank,
+    lesson: LessonRank,
+    probe: ProbeRank,
+}
+
+/// The lessons of earlier runs about the choices of a graph, and what the control law says of them.
 #[derive(Debug, Default)]
-pub struct RememberedChoices(BTreeMap<Ix, LessonRank>);
+pub struct RememberedChoices {
+    lessons: BTreeMap<Ix, LessonRank>,
+    law: BTreeMap<Ix, LawRank>,
+}
 
 impl RememberedChoices {
     pub fn of(graph: &Graph, state: &State) -> Self {
-        let ranks = ranks(state.lessons());
-        if ranks.is_empty() {
-            return Self::default();
+        Self {
+            lessons: remembered(graph, state),
+            law: lawful(graph, state),
         }
-        let choices = graph.groups().flat_map(|group| &graph.vertex(group).kids);
-        let rank = |choice: &Ix| Some((*choice, *ranks.get(&graph.choice_digest(*choice))?));
-        Self(choices.filter_map(rank).collect())
     }
 
     /// The order of a choice among its untried siblings.
-    pub fn rank(&self, graph: &Graph, state: &State, choice: Ix) -> (LessonRank, ProbeRank) {
-        let known = self.0.get(&choice).copied();
-        let probed = probe_rank(state, graph.id(choice));
-        (known.unwrap_or(LessonRank::Unknown), probed)
+    pub fn rank(&self, graph: &Graph, state: &State, choice: Ix) -> ChoiceRank {
+        let lesson = self.lessons.get(&choice).copied();
+        let lesson = lesson.unwrap_or(LessonRank::Unknown);
+        ChoiceRank {
+            preferred: lesson.min(LessonRank::Unknown),
+            law: self.law_rank(choice),
+            lesson,
+            probe: probe_rank(state, graph.id(choice)),
+        }
     }
+
+    /// The same beside a choice in force, which is not left for the law.
+    pub fn rank_beside(
+        &self,
+        graph: &Graph,
+        state: &State,
+        choice: Ix,
+        in_force: Ix,
+    ) -> ChoiceRank {
+        let rank = self.rank(graph, state, choice);
+        let law = rank.law.max(self.law_rank(in_force));
+        ChoiceRank { law, ..rank }
+    }
+
+    fn law_rank(&self, choice: Ix) -> LawRank {
+        self.law.get(&choice).copied().unwrap_or(LawRank::Free)
+    }
+}
+
+fn remembered(graph: &Graph, state: &State) -> BTreeMap<Ix, LessonRank> {
+    let ranks = ranks(state.lessons());
+    if ranks.is_empty() {
+        return BTreeMap::new();
+    }
+    let choices = graph.groups().flat_map(|group| &graph.vertex(group).kids);
+    let rank = |choice: &Ix| Some((*choice, *ranks.get(&graph.choice_digest(*choice))?));
+    choices.filter_map(rank).collect()
+}
+
+/// The choices around open tasks of which the law says something; what is blocked in one counts more.
+fn lawful(graph: &Graph, state: &State) -> BTreeMap<Ix, LawRank> {
+    let mut ranks = BTreeMap::new();
+    let is_for_choices = graph.groups().next().is_some();
+    let Some(order) = LawOrder::of(state).filter(|_| is_for_choices) else {
+        return ranks;
+    };
+    for (x, atom) in graph.paired(&state.atoms) {
+        let rank = order.rank(atom);
+        if rank == LawRank::Free {
+            continue;
+        }
+        let mut below = x;
+        for above in graph.above(x) {
+            if graph.vertex(above).kind == NodeKind::Any {
+                let known: &mut LawRank = ranks.entry(below).or_insert(rank);
+                *known = rank.max(*known);
+            }
+            below = above;
+        }
+    }
+    ranks
 }
 
 fn ranks(lessons: &[Lesson]) -> BTreeMap<&Digest, LessonRank> {

@@ -236,3 +236,122 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
         }
     }
 }
+
+/// A state with this graph, in which the newest point has that directive and blocks these tools and targets.
+fn under_law(atoms: &str, directive: &str, act: bool, blocked: &str) -> State {
+    let text = format!(
+        r#"{{"objective": {{"constraints": {{"gradient": {{"act": {act}}}}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
+    );
+    let plan = plan::read(text.as_bytes());
+    assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+    let mut state = plan.into_state(Lineage::new("l"));
+    let law = format!(
+        r#"{{"point": {{"subject": "sha256:{digest}", "pass": 1, "d": "1", "p": "0", "omega": "0", "l": "0", "grad_d": "0",
+        "grad_l": "0", "gradient": "plateau", "directive": "{directive}", "failure_class": "mixed"}},
+        "blocked": [{blocked}]}}"#,
+        digest = "0".repeat(64)
+    );
+    let node = crate::doc::parse(&law, &crate::doc::Limits::default());
+    let node = node.node.expect("a law");
+    let mut found = crate::state::fields::Findings::default();
+    let law = crate::state::law::LawRecord::read(&node, "", &mut found);
+    assert_eq!(found.faults, [], "{law:?}");
+    alloc::sync::Arc::make_mut(&mut state.run).law = law;
+    state
+}
+
+/// The choices of `G` in the order in which they would be tried, each refuted in turn.
+fn order(state: &State, prefer: &str) -> String {
+    let graph = Graph::of(state);
+    let mut conflicts: Vec<Choices> = Vec::new();
+    let mut tried: Vec<String> = Vec::new();
+    loop {
+        let space = SearchSpace {
+            graph: &graph,
+            state,
+            conflicts: &conflicts,
+            plans_again: true,
+        };
+        let prefer = selection(&graph, prefer);
+        let Some(found) = choose(space, &prefer, &BTreeMap::new()) else {
+            return tried.join(" ");
+        };
+        let group = graph.ix(&AtomId::from("G")).expect("the group");
+        let choice = graph.id(found[&group]);
+        tried.push(choice.as_str().into());
+        conflicts.push(choices(&format!("G={choice}")));
+    }
+}
+
+const WAYS: &str = r#""G": {"choices": ["same", "free", "other", "deep", "both"]},
+    "same": {"action": {"run": "cargo test calc"}}, "free": {"action": {"run": "make all"}},
+    "other": {"action": {"run": "env X=1 cargo test till"}},
+    "deep": {"parts": ["d1", "d2"]}, "d1": {"action": {"run": "make some"}},
+    "d2": {"choices": ["d3"]}, "d3": {"action": {"run": "cargo test sums && cp a b"}},
+    "both": {"action": {"run": "cargo test till; cargo test calc"}}"#;
+
+#[test]
+fn the_law_orders_choices_and_takes_none_away() {
+    let pair = r#"{"tool": "cargo test", "target": "calc"}"#;
+    let tool = r#"{"tool": "cargo test"}"#;
+    let as_planned = "same free other deep both";
+    for (directive, act, blocked, wanted) in [
+        ("change_path", true, pair, "other deep free same both"),
+        ("change_approach", true, tool, "free same other deep both"),
+        ("break_symmetry", true, tool, "free same other deep both"),
+        ("break_symmetry", true, pair, "free other deep same both"),
+        ("change_path", true, "", as_planned),
+        ("refine", true, pair, as_planned),
+        ("abandon", true, tool, as_planned),
+        ("change_path", false, pair, as_planned),
+    ] {
+        let state = under_law(WAYS, directive, act, blocked);
+        assert_eq!(order(&state, ""), wanted, "{directive} {act} {blocked}");
+    }
+    let state = under_law(WAYS, "change_path", true, pair);
+    assert_eq!(order(&state, "G=same"), "same other deep free both");
+}
+
+#[test]
+fn plain_programs_and_texts_of_a_shell_say_nothing_of_an_approach() {
+    let ways = r#""G": {"choices": ["one", "two", "three"]}, "one": {"action": {"run": "cat a"}},
+        "two": {"action": {"run": "for f in a; do cat $f; done"}}, "three": {"action": {"run": "cat b"}}"#;
+    let plain = r#"{"tool": "cat", "target": "a"}"#;
+    let state = under_law(ways, "change_path", true, plain);
+    assert_eq!(order(&state, ""), "two three one");
+    let approach = crate::law::approach::of_action("for f in a; do cat $f; done");
+    let text = format!(r#"{{"tool": "sh", "target": "{}"}}"#, approach[0].target);
+    let state = under_law(ways, "change_path", true, &text);
+    assert_eq!(order(&state, ""), "one three two");
+}
+
+/// Standing in a result counts more than the law, and the law more than other lessons.
+#[test]
+fn the_law_stands_between_the_lessons() {
+    let mut state = under_law(
+        WAYS,
+        "change_path",
+        true,
+        r#"{"tool": "cargo test", "target": "calc"}"#,
+    );
+    let graph = Graph::of(&state);
+    let digest = |id: &str| graph.choice_digest(graph.ix(&AtomId::from(id)).expect("a choice"));
+    let lesson = |kind: &str, id: &str| {
+        let choice = digest(id);
+        format!(
+            r#"{{"id": "m1", "kind": "{kind}", "choice": "{choice}", "lesson": "", "last": ""}}"#
+        )
+    };
+    let used = format!(
+        r#"{{"digest": "{}", "lessons": [{}, {}]}}"#,
+        digest("G"),
+        lesson("prefer", "same"),
+        lesson("must_not", "other")
+    );
+    let node = crate::doc::parse(&used, &crate::doc::Limits::default());
+    let mut found = crate::state::fields::Findings::default();
+    let used = crate::state::MemoryUsed::read(&node.node.expect("it"), "", &mut found);
+    assert_eq!(found.faults, []);
+    alloc::sync::Arc::make_mut(&mut state.run).memory_used = used;
+    assert_eq!(order(&state, ""), "same deep other free both");
+}

@@ -272,11 +272,12 @@ fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {
         return false;
     }
     let remembered = RememberedChoices::of(&graph, &transaction.state);
-    let rank = |kid: &&Ix| remembered.rank(&graph, &transaction.state, **kid);
-    let (Some(in_force), Some(best)) = (
-        transaction.active.selection.get(&group).copied(),
-        kids.iter().min_by_key(rank).copied(),
-    ) else {
+    let Some(in_force) = transaction.active.selection.get(&group).copied() else {
+        return false;
+    };
+    let state = &transaction.state;
+    let rank = |kid: &&Ix| remembered.rank_beside(&graph, state, **kid, in_force);
+    let Some(best) = kids.iter().min_by_key(rank).copied() else {
         return false;
     };
     let is_better = rank(&&best) < rank(&&in_force);

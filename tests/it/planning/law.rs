@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use crate::world::{World, plan, task, wait_for, with};
 
 /// The numbers that lie in files of their own, by their names.
-const NUMBERS: [(&str, u32); 6] = [
+const NUMBERS: [(&str, u32); 7] = [
     ("ten", 10),
     ("nine", 9),
     ("five", 5),
     ("four", 4),
     ("two", 2),
     ("none", 0),
+    ("zero", 0),
 ];
 
 /// A plan that takes one of these numbers.
