@@ -24,7 +24,7 @@ pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
 pub use crate::state::{Reason, record::ChoiceChange};
 
 use crate::{
-    id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, RunId},
+    id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, LessonId, RunId},
     state::{
         FailureClass, JudgedBy, Role, RunStatus,
         atom::{AttentionCause, PhaseLimit},
@@ -168,6 +168,9 @@ pub enum Event {
         /// Includes groups and what is inside them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atoms: Option<usize>,
+        /// Lessons of earlier runs that speak against it: it was the last attempt of its round.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        in_spite_of: Vec<LessonId>,
     },
     /// No fragment of a planning step is left: another is requested.
     PlannedAgain {

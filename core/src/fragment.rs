@@ -32,8 +32,9 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     event::Outcome,
     graph::{Graph, Ix, active::ActiveGraph},
-    id::{AtomId, AttemptId, Digest},
+    id::{AtomId, AttemptId, Digest, LessonId},
     judging::{self, Issue, PlanFacts, PlanQuestions},
+    law::blocks,
     plan, profile,
     state::{
         Atom, Extra, Fragment, JudgingLevel, State, check::Pattern, fields::Writer, record::Choices,
@@ -68,6 +69,20 @@ pub struct AcceptedFragment {
     pub fragment: Fragment,
     /// The issues that refuse nothing.
     pub issues: Vec<Issue>,
+    /// Lessons of earlier runs that speak against it, where it was the last attempt of its round.
+    pub in_spite_of: Vec<LessonId>,
+}
+
+impl FragmentRequest<'_> {
+    /// Whether no attempt of the round is left after this one.
+    pub fn is_last_attempt(&self) -> bool {
+        let task = self.state.atom(self.plan).and_then(|atom| atom.task());
+        let made = task.and_then(|task| task.tried(self.context));
+        let made = made.map_or(0, |tried| tried.attempts);
+        let constraints = &self.state.objective.constraints;
+        let most = task.map(|task| constraints.max_attempts(task.spec.action.is_some()));
+        most.is_none_or(|most| made.saturating_add(1) >= most)
+    }
 }
 
 /// A planner's output as a tree: the value of its result file, or what it printed.
@@ -243,6 +258,7 @@ pub fn judge(
         },
         atoms: renamed(asked, plan.atoms, &names, node),
         issues: Vec::new(),
+        in_spite_of: Vec::new(),
     };
     if let Some(closing) = closing {
         closing::add(asked, &mut taken, closing);
@@ -259,10 +275,31 @@ pub fn judge(
         faults.extend(made.refused(asked, &mut taken, facts));
     }
     faults.extend(form::blocked(asked.state, &taken.atoms, &names));
+    faults.extend(remembered(asked, &mut taken, &names));
     match faults.is_empty() {
         true => Ok(taken),
         false => Err(faults),
     }
+}
+
+/// The faults of what failed in earlier runs. The last attempt of a round is taken in spite of them, so that no lesson alone
+/// ends a run.
+fn remembered(
+    asked: FragmentRequest<'_>,
+    taken: &mut AcceptedFragment,
+    names: &BTreeMap<AtomId, AtomId>,
+) -> Vec<Fault> {
+    let found = blocks::remembered(asked.state, &taken.atoms);
+    if !asked.is_last_attempt() {
+        let blocked = found.into_iter().map(|(blocked, _)| blocked);
+        return blocked.map(|one| form::refusal(one, names)).collect();
+    }
+    for (_, lesson) in found {
+        if !taken.in_spite_of.contains(&lesson.id) {
+            taken.in_spite_of.push(lesson.id.clone());
+        }
+    }
+    Vec::new()
 }
 
 /// The ids in the order in which they were written.

@@ -1,8 +1,8 @@
 //! Memory between the runs of a project: the lessons that an ending leaves, and those that a later run is given.
 //!
-//! Invariant: a lesson orders choices and is told, and decides nothing else. Code chooses lessons, no model does. Not
-//! here: the file that keeps them (`remembered` of the shell), the order that they give (`search::ranking`), and when a
-//! run is given them (`step::run_start`).
+//! Invariant: a lesson orders choices, is told, and has planners look for another way; it decides nothing else. Code
+//! chooses lessons, no model does. Not here: the file that keeps them (`remembered` of the shell), their order
+//! (`search::ranking`), what they block (`law::blocks`), and when a run is given them (`step::run_start`).
 
 mod book;
 mod learnt;

@@ -12,7 +12,7 @@ mod verdicts;
 use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
 pub(super) use plans::attention;
 use plans::replanned;
-use plans::{rested, woken};
+use plans::{planned, rested, woken};
 use verdicts::{answered, assessed, checked, correction, law_point, plan_judged};
 
 /// Columns of the label that a line begins with.
@@ -148,17 +148,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             };
             ("solved", format!("{atom}{}: {what}", taken("in", *ms)))
         }
-        Event::Planned {
-            atom,
-            ms,
-            parts,
-            atoms,
-            ..
-        } => {
-            let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
-            let what = atoms.unwrap_or_default() + &parts.join(", ");
-            ("planned", format!("{atom}{}: {what}", taken("in", *ms)))
-        }
+        Event::Planned { .. } => ("planned", planned(event)),
         Event::PlannedAgain { atom, because, .. } => (
             "replanned",
             format!("{atom}: another plan is made: {}", line(because)),

@@ -7,5 +7,6 @@ pub(crate) mod ordered;
 pub(crate) mod phases;
 pub(crate) mod plan_atoms;
 pub(crate) mod plan_with;
+pub(crate) mod remembered;
 pub(crate) mod replans;
 pub(crate) mod unblocked;

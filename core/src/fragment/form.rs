@@ -13,7 +13,7 @@ use crate::{
     doc::{self, Fault, Node, Span},
     graph::validate,
     id::{AtomId, Lineage},
-    law::blocks,
+    law::blocks::{self, BlockedProposal},
     plan::{self, PlanReading},
     state::{Atom, FailureClass, State, TryEnd},
 };
@@ -135,19 +135,22 @@ pub(super) fn blocked(
     atoms: &BTreeMap<AtomId, Atom>,
     names: &BTreeMap<AtomId, AtomId>,
 ) -> Vec<Fault> {
-    let proposed = |own: &AtomId| names.iter().find(|(_, known)| *known == own);
-    let refused = blocks::refused(state, atoms).into_iter().map(|one| {
-        let id = one
-            .atom
-            .as_ref()
-            .map(|own| proposed(own).map_or(own, |(id, _)| id));
-        let at = id.map_or_else(
-            || "/atoms".to_owned(),
-            |id| doc::pointer_push("/atoms", id.as_str()),
-        );
-        fault("blocked", &at, one.message, Some(one.hint))
-    });
-    refused.collect()
+    let refused = blocks::refused(state, atoms).into_iter();
+    refused.map(|one| refusal(one, names)).collect()
+}
+
+/// A part that may not come again, at the place that the planner gave.
+pub(super) fn refusal(one: BlockedProposal, names: &BTreeMap<AtomId, AtomId>) -> Fault {
+    let proposed = |own: &AtomId| {
+        let known = names.iter().find(|(_, known)| *known == own);
+        known.map_or_else(|| own.clone(), |(id, _)| id.clone())
+    };
+    let id = one.atom.as_ref().map(proposed);
+    let at = id.map_or_else(
+        || "/atoms".to_owned(),
+        |id| doc::pointer_push("/atoms", id.as_str()),
+    );
+    fault("blocked", &at, one.message, Some(one.hint))
 }
 
 /// Whether the work of an attempt was wrong.

@@ -14,13 +14,15 @@ use super::approach::{self, Approach};
 use crate::{
     id::AtomId,
     state::{
-        Atom, Fragment, State,
+        Atom, Fragment, Lesson, LessonKind, State,
         law::{BLOCKED_MAX, BlockedRecord, Directive, Gradient, LawPoint, LawRecord},
     },
 };
 
 /// From this likeness on a plan is one that was tried, in thousandths.
 const ALIKE: u32 = 800;
+/// Characters of a lesson's reason that a fault tells.
+const BECAUSE_CHARS_MAX: usize = 100;
 
 /// Blocks what a directive says, by what failed in the pass. Tools are blocked until the next point, targets on and on.
 pub fn block(law: &mut LawRecord, point: &LawPoint) {
@@ -155,6 +157,56 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
         found.extend(like_a_failed_plan(state, atoms));
     }
     found
+}
+
+/// The lessons of earlier runs that block a tool with its target for planners, as long as planners have to obey. A
+/// program that says nothing of an approach blocks nothing.
+pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
+    let acts = state.objective.constraints.gradient().act();
+    let lessons = state.lessons().iter().filter(move |_| acts);
+    lessons.filter(|one| {
+        let approach = Approach {
+            tool: one.tool.clone(),
+            target: String::new(),
+        };
+        let is_sign = approach.has_class() || approach.tool == approach::SHELL;
+        one.kind == LessonKind::MustNot && !one.tool.is_empty() && is_sign
+    })
+}
+
+/// The parts of a proposal that earlier runs speak against, each with the lesson.
+pub fn remembered<'s>(
+    state: &'s State,
+    atoms: &BTreeMap<AtomId, Atom>,
+) -> Vec<(BlockedProposal, &'s Lesson)> {
+    let lessons: Vec<&Lesson> = lessons(state).collect();
+    if lessons.is_empty() {
+        return Vec::new();
+    }
+    let one = |(id, atom): (&AtomId, &Atom)| {
+        let approaches = approach::of_atom(atom);
+        let is_it = |one: &&&Lesson| {
+            let mut all = approaches.iter();
+            all.any(|known| known.tool == one.tool && known.target == one.target)
+        };
+        let lesson = *lessons.iter().find(is_it)?;
+        Some((blocked_by(id, lesson), lesson))
+    };
+    atoms.iter().filter_map(one).collect()
+}
+
+fn blocked_by(id: &AtomId, lesson: &Lesson) -> BlockedProposal {
+    let what = format!("{} {}", lesson.tool, lesson.target);
+    let why: String = lesson.because.chars().take(BECAUSE_CHARS_MAX).collect();
+    let why = match why.is_empty() {
+        true => why,
+        false => format!(": {why}"),
+    };
+    BlockedProposal {
+        atom: Some(id.clone()),
+        message: format!("blocked: {} (lesson {}{why})", what.trim_end(), lesson.id),
+        hint: "earlier runs failed with it; another tool or target",
+    }
 }
 
 fn blocked_atom(law: &LawRecord, id: &AtomId, atom: &Atom) -> Option<BlockedProposal> {

@@ -10,12 +10,13 @@ use alloc::{
 use super::{
     section::{PromptFile, PromptSection},
     subject::PromptSubject,
-    text::cut,
+    text::{cut, in_a_line},
 };
 use crate::{
     doc::{self, Node},
     law::{self, blocks},
     state::{
+        Lesson,
         fields::Writer,
         law::{BlockedRecord, LawPoint},
         value::FieldValue,
@@ -38,12 +39,27 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     let (word, meaning) = (point.directive.word(), law::meaning(point.directive));
     let rationale = cut(&point.rationale, RATIONALE_BYTES_MAX);
     let mut text = format!("{word}: {meaning}; {rationale}.\n");
-    if !law.blocked.is_empty() {
+    let newest = law.blocked.iter().rev().map(line);
+    let lines = newest.chain(lessons(subject).map(line_of_lesson));
+    let lines: String = lines.take(BLOCKED_MAX).collect();
+    if !lines.is_empty() {
         text.push_str("\nBlocked; a plan with one of these is refused:\n");
-        let newest = law.blocked.iter().rev().take(BLOCKED_MAX);
-        text.push_str(&newest.map(line).collect::<String>());
+        text.push_str(&lines);
     }
     section.with(text)
+}
+
+/// Lessons that block something; in the last attempt of a round they block nothing.
+fn lessons<'s>(subject: &PromptSubject<'s>) -> impl Iterator<Item = &'s Lesson> {
+    let asked = subject.world.fragment_request(subject.intent);
+    let is_heeded = !asked.is_last_attempt();
+    blocks::lessons(&subject.world.state).filter(move |_| is_heeded)
+}
+
+fn line_of_lesson(one: &Lesson) -> String {
+    let what = format!("{} {}", one.tool, one.target);
+    let what = in_a_line(&what.replace('`', "'"), LINE_BYTES_MAX);
+    format!("- {what}, lesson {}\n", one.id)
 }
 
 fn line(one: &BlockedRecord) -> String {
@@ -59,11 +75,15 @@ pub(super) fn file(subject: &PromptSubject<'_>) -> Option<PromptFile> {
     let (law, point) = blocks::in_force(&subject.world.state)?;
     subject.is_plan().then(|| PromptFile {
         name: DIRECTIVE_FILE.to_string(),
-        text: doc::write(&node(point, &law.blocked)) + "\n",
+        text: doc::write(&node(point, &law.blocked, lessons(subject))) + "\n",
     })
 }
 
-fn node(point: &LawPoint, blocked: &[BlockedRecord]) -> Node {
+fn node<'s>(
+    point: &LawPoint,
+    blocked: &[BlockedRecord],
+    lessons: impl Iterator<Item = &'s Lesson>,
+) -> Node {
     let mut to = Writer::default();
     to.text("directive", point.directive.word());
     let prev = point.prev_directive.map_or("init", |before| before.word());
@@ -78,7 +98,15 @@ fn node(point: &LawPoint, blocked: &[BlockedRecord]) -> Node {
         .text("p", &point.p.text())
         .text("omega", &point.omega.text())
         .text("l", &point.l.text());
-    let blocked: Vec<Node> = blocked.iter().map(FieldValue::node).collect();
+    let of_lesson = |one: &Lesson| {
+        let mut to = Writer::default();
+        to.text("tool", &one.tool)
+            .text("target", &one.target)
+            .text("lesson", one.id.as_str());
+        to.finish(&Default::default())
+    };
+    let blocked = blocked.iter().map(FieldValue::node);
+    let blocked: Vec<Node> = blocked.chain(lessons.map(of_lesson)).collect();
     to.put("blocked", Node::array(blocked));
     to.finish(&Default::default())
 }

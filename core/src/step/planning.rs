@@ -104,6 +104,7 @@ fn materialise(
         atoms,
         mut fragment,
         issues,
+        in_spite_of,
     } = taken;
     plan_report::begin(transaction, &mut fragment, issues.len());
     let ids = fragment.parts.clone();
@@ -127,6 +128,7 @@ fn materialise(
         ms: Some(outcome.duration_ms),
         parts,
         atoms: Some(count),
+        in_spite_of,
     });
     let issues = issues.iter().map(Issue::record).collect();
     let made = transaction

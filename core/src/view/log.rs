@@ -251,6 +251,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             ms: None,
             parts: texts(&plan.parts),
             atoms: None,
+            in_spite_of: Vec::new(),
         },
         EntryKind::Refine(refine) => Event::PlannedAgain {
             atom: refine.atom.clone(),

@@ -2,12 +2,38 @@
 
 use descent_core::{
     event::Event,
-    id::AtomId,
+    id::{AtomId, LessonId},
     state::{atom::AttentionCause, record::ReplanPlace, reflection},
 };
 
-use super::NAMES_MAX;
+use super::{NAMES_MAX, taken};
 use crate::render::{count, line, listed};
+
+/// A planner's output in the graph, and the lessons that spoke against it.
+pub(super) fn planned(event: &Event) -> String {
+    let Event::Planned {
+        atom,
+        ms,
+        parts,
+        atoms,
+        in_spite_of,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
+    let what = atoms.unwrap_or_default() + &parts.join(", ");
+    let lessons: Vec<&str> = in_spite_of.iter().map(LessonId::as_str).collect();
+    let lessons = match lessons.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; its last attempt, so taken in spite of {}",
+            listed(&lessons, NAMES_MAX)
+        ),
+    };
+    format!("{atom}{}: {what}{lessons}", taken("in", *ms))
+}
 
 /// A change of the plan, or one that was not admitted.
 pub(super) fn replanned(event: &Event) -> String {
