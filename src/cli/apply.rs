@@ -11,7 +11,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, quoted},
     git::{ApplyOutcome, BranchOutcome, FileLines},
-    ops::result::{self, ApplyReport, ApplyTarget, ResultSource},
+    ops::result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
     render,
 };
 
@@ -26,6 +26,9 @@ pub struct ApplyArgs {
     /// Write the difference as a patch for `git apply` (`-`: to standard output), and nothing else
     #[arg(long, value_name = "FILE")]
     patch: Option<PathBuf>,
+    /// Bring the tree of the last attempts, where the run delivered one that is nearer
+    #[arg(long)]
+    last: bool,
     /// Show what would happen, and write nothing; ends with 1 where it would be refused
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -111,7 +114,9 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
     };
     let mut store = context.store()?;
     let client = context.client(None);
-    let Some((result, report)) = result::apply(&client, &mut store, &to, flags.dry_run)? else {
+    let Some((result, report)) =
+        result::apply(&client, &mut store, tree(flags.last), &to, flags.dry_run)?
+    else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
         nothing(context, flags, words);
@@ -122,6 +127,10 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         context.out.say(&format!(
             "the run has not completed ({word}): this is a partial result"
         ));
+    }
+    if result.is_set_aside {
+        let words = "this is the tree of the last attempts; `descent apply` brings a nearer one";
+        context.out.say(words);
     }
     let text = match report {
         ApplyReport::Tree(ApplyOutcome::Refused(paths)) => {
@@ -305,11 +314,20 @@ fn shortest(path: &Path) -> PathBuf {
 
 /// After a dry run, the same command without `-n`.
 fn next(flags: &ApplyArgs, after: &str) -> String {
+    let last = if flags.last { " --last" } else { "" };
     match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, ..) => after.to_owned(),
-        (true, Some(name), _) => format!("descent apply --branch {}", quoted(name)),
-        (true, None, Some(file)) => format!("descent apply --patch {}", quoted(file)),
-        (true, None, None) => "descent apply".to_owned(),
+        (true, Some(name), _) => format!("descent apply{last} --branch {}", quoted(name)),
+        (true, None, Some(file)) => format!("descent apply{last} --patch {}", quoted(file)),
+        (true, None, None) => format!("descent apply{last}"),
+    }
+}
+
+/// The tree that the flag asks for.
+pub(super) fn tree(is_last: bool) -> ResultTree {
+    match is_last {
+        true => ResultTree::Last,
+        false => ResultTree::Delivered,
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     End,
-    apply::{ChangedFile, changed_file, listed},
+    apply::{ChangedFile, changed_file, listed, tree},
     context::Context,
 };
 use crate::{
@@ -26,6 +26,9 @@ pub struct DiffArgs {
     /// An atom, or an attempt as `run` names it; without one the result
     #[arg(value_name = "ATOM|ATTEMPT")]
     name: Option<String>,
+    /// The tree of the last attempts, where the run delivered one that is nearer
+    #[arg(long, conflicts_with = "name")]
+    last: bool,
     /// Only the files, with their added and removed lines
     #[arg(long, conflicts_with = "name_only")]
     stat: bool,
@@ -71,7 +74,7 @@ enum DiffSubject {
 
 pub(super) fn diff(context: &Context, flags: &DiffArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let report = diff::diff(&mut store, flags.name.as_deref())?;
+    let report = diff::diff(&mut store, flags.name.as_deref(), tree(flags.last))?;
     if context.out.json {
         let output = output(flags, &report)?;
         context.out.json(&output);
@@ -87,7 +90,7 @@ pub(super) fn diff(context: &Context, flags: &DiffArgs) -> Result<End, Failure> 
             context.out.data(&names.join("\n"));
         }
     } else if flags.stat {
-        let text = format!("{}next: {}", listed(&report.lines), next(&report));
+        let text = format!("{}next: {}", listed(&report.lines), next(flags, &report));
         context.out.data(&render::clean(&text));
     } else {
         patch(context, &report)?;
@@ -115,10 +118,11 @@ fn subject(report: &DiffReport) -> DiffSubject {
     }
 }
 
-fn next(report: &DiffReport) -> String {
+fn next(flags: &DiffArgs, report: &DiffReport) -> String {
     match &report.atom {
         Some(atom) => format!("descent why {atom}"),
         None if report.lines.is_empty() => "descent status".to_owned(),
+        None if flags.last => "descent apply --last -n".to_owned(),
         None => "descent apply -n".to_owned(),
     }
 }
@@ -142,7 +146,7 @@ fn output<'a>(flags: &DiffArgs, report: &'a DiffReport) -> Result<DiffOutput<'a>
         patch: patch.map(|text| beginning(&text)),
         cut,
         note: report.note.as_deref(),
-        next: next(report),
+        next: next(flags, report),
     })
 }
 

@@ -12,7 +12,7 @@ use descent_core::{
     view::named::{self, AttemptEnd, KnownAttempt},
 };
 
-use super::result;
+use super::result::{self, ResultTree};
 use crate::{
     driver,
     failure::{Failure, exit},
@@ -67,15 +67,19 @@ impl DiffReport {
     }
 }
 
-/// The change of what is named: an atom or an attempt, without a name the result.
-pub fn diff(store: &mut Store, name: Option<&str>) -> Result<DiffReport, Failure> {
+/// The change of what is named: an atom or an attempt, without a name a result.
+pub fn diff(
+    store: &mut Store,
+    name: Option<&str>,
+    tree: ResultTree,
+) -> Result<DiffReport, Failure> {
     let loaded = store.read()?;
     let state = &loaded.state;
     if state.objective.constraints.workspace() == Workspace::Shared {
         return Err(in_place());
     }
     let Some(name) = name else {
-        return of_result(state, store.place());
+        return of_result(state, store.place(), tree);
     };
     let events = events(store, state);
     let known = named::known_attempts(state, &events);
@@ -101,8 +105,8 @@ pub(super) fn events(store: &Store, state: &State) -> Vec<Event> {
     commits.flat_map(|commit| commit.events).collect()
 }
 
-fn of_result(state: &State, place: &StatePlace) -> Result<DiffReport, Failure> {
-    let Some(result) = result::open(state, place)? else {
+fn of_result(state: &State, place: &StatePlace, tree: ResultTree) -> Result<DiffReport, Failure> {
+    let Some(result) = result::open(state, place, tree)? else {
         let what = "there is no result yet: no run has made one apart from the working tree";
         let hint = "descent run";
         return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, hint));

@@ -24,10 +24,22 @@ pub struct ResultSource {
     pub(super) trees: Worktrees,
     pub kind: Workspace,
     pub status: RunStatus,
+    /// Whether the run delivered another tree.
+    pub is_set_aside: bool,
     /// Added and removed lines of each file.
     pub lines: Vec<FileLines>,
     /// Files among them that say what works next: configurations with other commands or settings.
     pub configures: Vec<String>,
+}
+
+/// The tree that is meant by a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResultTree {
+    /// The one that the run delivered: of a run without success the nearest.
+    #[default]
+    Delivered,
+    /// The head: what the last attempts made.
+    Last,
 }
 
 /// The target of an apply.
@@ -54,9 +66,17 @@ pub enum ApplyReport {
 }
 
 /// The result that a state names; `None` if no run has made one apart from the working tree.
-pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
+pub(super) fn open(
+    state: &State,
+    place: &StatePlace,
+    tree: ResultTree,
+) -> Result<Option<ResultSource>, Failure> {
     let run = &state.run;
-    let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
+    let head = match tree {
+        ResultTree::Delivered => run.result(),
+        ResultTree::Last => run.head.as_ref(),
+    };
+    let (Some(start), Some(head)) = (&run.started_from, head) else {
         return Ok(None);
     };
     let constraints = &state.objective.constraints;
@@ -70,7 +90,7 @@ pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSou
             return Err(commit_missing(commit, kind));
         }
     }
-    let base = base(run, &trees)?.unwrap_or_else(|| start.commit.clone());
+    let base = base(run, head, &trees)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
         configures: Vec::new(),
@@ -80,13 +100,14 @@ pub(super) fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSou
         trees,
         kind,
         status: run.status,
+        is_set_aside: run.result() != Some(head),
     }))
 }
 
 /// If an earlier result of this run was applied and the person's HEAD is at it, only later commits are left.
-fn base(run: &Run, trees: &Worktrees) -> Result<Option<CommitId>, Failure> {
+fn base(run: &Run, result: &CommitId, trees: &Worktrees) -> Result<Option<CommitId>, Failure> {
     // A tree other than the head's is not based on it.
-    if run.delivered.is_some() {
+    if run.head.as_ref() != Some(result) {
         return Ok(None);
     }
     let home = trees.person_head()?;
@@ -133,12 +154,13 @@ impl ResultSource {
     }
 }
 
-/// Applies the result of the last run; a dry run only checks. `None` if there is none.
+/// Applies a result of the last run; a dry run only checks. `None` if there is none.
 ///
 /// A configuration that attempts wrote is remembered before: it starts nothing unasked.
 pub fn apply(
     client: &dyn Client,
     store: &mut Store,
+    tree: ResultTree,
     to: &ApplyTarget<'_>,
     is_dry: bool,
 ) -> Result<Option<(ResultSource, ApplyReport)>, Failure> {
@@ -151,7 +173,7 @@ pub fn apply(
     }
     let _lease = writes.then(|| store.lease("apply")).transpose()?;
     let loaded = store.read()?;
-    let Some(mut result) = open(&loaded.state, store.place())? else {
+    let Some(mut result) = open(&loaded.state, store.place(), tree)? else {
         return Ok(None);
     };
     let attempted = Attempted {

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod clean;
+pub(crate) mod last;
 pub(crate) mod lineage;
 pub(crate) mod memory;
 pub(crate) mod repositories;

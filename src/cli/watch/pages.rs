@@ -11,6 +11,7 @@ use crate::{
     failure::Failure,
     ops::{
         diff,
+        result::ResultTree,
         watch::{Lookout, WatchReport, newest_attempt, output_tail},
     },
     render::{self, Line},
@@ -65,7 +66,7 @@ impl OpenPage {
 
     /// The change of that atom's result, or of its newest attempt as it is now.
     pub(super) fn difference(store: &mut Store, atom: &AtomId) -> Result<Self, Failure> {
-        let report = diff::diff(store, Some(atom.as_str()))?;
+        let report = diff::diff(store, Some(atom.as_str()), ResultTree::Delivered)?;
         let text = report.readable_patch()?;
         let note = report
             .note

@@ -16,7 +16,7 @@ const NUMBERS: [(&str, u32); 7] = [
 ];
 
 /// A plan that takes one of these numbers.
-pub(super) fn takes(name: &str) -> Value {
+pub(crate) fn takes(name: &str) -> Value {
     of(json!({"w": task(&format!("cp {name} n"))}))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn of(atoms: Value) -> Value {
 }
 
 /// A world whose base case wants the number in the file `n` to be 0, and whose planner prints these plans in turn.
-pub(super) fn world(plans: &[Value], constraints: Value) -> World {
+pub(crate) fn world(plans: &[Value], constraints: Value) -> World {
     let world = World::new();
     world.write("n", "12\n");
     for (name, number) in NUMBERS {
@@ -68,7 +68,7 @@ fn points(ran: &crate::world::Ran) -> Vec<(String, String)> {
         .collect()
 }
 
-pub(super) fn run(world: &World, code: i32) -> Vec<(String, String)> {
+pub(crate) fn run(world: &World, code: i32) -> Vec<(String, String)> {
     points(&world.descent(&["run", "--json"]).expect(code))
 }
 
