@@ -4,6 +4,7 @@ use descent_core::{
     doc::{self, Node},
     event::{ConsultAnswer, Event, Input},
     fragment::delta::{self, AcceptedDelta, DeltaRequest},
+    graph::{Ix, NodeKind},
     id::{AgentName, AtomId, ConsultId},
     state::{Atom, AtomStatus, Body, Consult, Role, TryEnd},
     world::{AgentTable, Session},
@@ -95,6 +96,9 @@ impl Sim<'_> {
     /// The answer of a refiner.
     pub(crate) fn refinement(&mut self, consult: &Consult) -> Input {
         let refiner = self.refiner.expect("a refiner");
+        if consult.role == Role::Refine {
+            self.check_what_may_change();
+        }
         let said = match consult.role {
             Role::Assess => self.opinion_of_pass(),
             _ => self.delta(refiner),
@@ -105,6 +109,30 @@ impl Sim<'_> {
             None => ConsultAnswer::Silent("nobody is there".to_owned()),
         };
         consulted(consult, answer)
+    }
+
+    /// In force, a refiner may change blocked tasks and what waits for something open alone: all else is solved or failed.
+    fn check_what_may_change(&self) {
+        let (graph, state) = (&self.world.graph, &self.world.state);
+        let is_open = |y: &Ix| {
+            let mut inside = graph.subtree(*y).into_iter();
+            inside.any(|y| {
+                graph.vertex(y).kind == NodeKind::Task && !state.bindings.contains_key(graph.id(y))
+            })
+        };
+        let live = graph.tasks().filter(|x| self.world.active.is_live(*x));
+        for x in live.filter(|x| delta::may_change(state, graph, *x).is_ok()) {
+            let task = state.atom(graph.id(x)).and_then(|atom| atom.task());
+            let is_blocked = task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)));
+            let mut around = std::iter::once(x).chain(graph.above(x));
+            let waits = around.any(|y| graph.vertex(y).deps.iter().any(is_open));
+            assert!(
+                is_blocked || waits,
+                "{} is ready\n{}",
+                graph.id(x),
+                self.story
+            );
+        }
     }
 
     fn opinion_of_pass(&mut self) -> Option<String> {
