@@ -7,6 +7,7 @@
 
 mod atom;
 mod parts;
+mod plans;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 pub use parts::{of_atoms, of_objective, of_result};
+pub use plans::of_plans;
 
 use crate::{
     doc::{self, Node},

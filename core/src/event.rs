@@ -168,6 +168,9 @@ pub enum Event {
         /// Includes groups and what is inside them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atoms: Option<usize>,
+        /// How it differs from the plan before it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        differs: String,
         /// Lessons of earlier runs that speak against it: it was the last attempt of its round.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         in_spite_of: Vec<LessonId>,
@@ -221,6 +224,12 @@ pub enum Event {
         reason: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempts_left: Option<u32>,
+        /// Its checks that held, where it was judged by some.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<u64>,
+        /// All of its checks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<u64>,
     },
     Transient {
         attempt: AttemptId,

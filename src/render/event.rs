@@ -405,19 +405,25 @@ fn failed(event: &Event) -> String {
         class,
         reason,
         attempts_left,
+        held,
+        of,
         ..
     } = event
     else {
         return String::new();
     };
+    // With one check the reason tells it.
+    let held = held.zip(of.filter(|of| *of > 1));
+    let held = held.map(|(held, of)| format!("; {held} of {of} checks hold"));
     let left = attempts_left.map(|left| match left {
         0 => "; no attempt left".to_owned(),
         left => format!("; {left} left"),
     });
     format!(
-        "{atom}{} ({}{}): {}",
+        "{atom}{} ({}{}{}): {}",
         taken("after", *ms),
         class.word(),
+        held.unwrap_or_default(),
         left.unwrap_or_default(),
         line(reason)
     )

@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     doc::{Member, Value},
     state::{
+        Action, Atom,
         decode::decode,
         encode::{ChangeSet, StateText},
         patch::Patch,
@@ -195,4 +196,26 @@ fn atoms_of_which_the_same_is_said_are_told_together() {
         },
         "polite, short removed",
     );
+}
+
+#[test]
+fn two_plans_differ_by_their_tasks_whatever_their_ids() {
+    let state = rich();
+    let mut tasks = state.atoms.values().filter(|atom| atom.task().is_some());
+    let one: &Atom = tasks.next().expect("a task");
+    let mut other = one.clone();
+    let task = other.task_mut().expect("a task");
+    Arc::make_mut(&mut task.spec).action = Some(Action {
+        run: "make other".into(),
+        extra: Extra::default(),
+    });
+    let mut third = other.clone();
+    third.description = "a third".into();
+    assert_eq!(of_plans(&[one], &[one]), "");
+    assert_eq!(of_plans(&[one, &third], &[&third, one]), "");
+    assert_eq!(of_plans(&[one], &[one, &third]), "new: a third");
+    assert_eq!(of_plans(&[one, &third], &[one]), "gone: a third");
+    let told = of_plans(&[one, &third], &[&other, &third]);
+    assert!(told.starts_with("changed: "), "{told}");
+    assert!(told.ends_with("→ make other)"), "{told}");
 }

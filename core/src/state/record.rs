@@ -121,6 +121,16 @@ record! {
     }
 }
 
+impl FailureEntry {
+    /// How many of its checks held, and how many there are; none where it was not judged by any.
+    pub fn confidence(&self) -> Option<(u64, u64)> {
+        let verdicts = self.criteria.iter().map(|one| one.get("verdict"));
+        let held = verdicts.filter(|one| one.and_then(Node::as_str) == Some("pass"));
+        let of = self.criteria.len() as u64;
+        (of > 0).then(|| (held.count() as u64, of))
+    }
+}
+
 record! {
     part
     /// The base case did not hold under a whole selection, with every step done
@@ -171,6 +181,8 @@ record! {
         always attempt: AttemptId,
         optional fragment: Digest,
         always parts: Vec<AtomId>,
+        /// How it differs from the one before it
+        filled differs: String,
     }
 }
 

@@ -260,7 +260,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
     let fingerprint = failure::record(transaction, &intent, &failure, has_ended);
-    let shown = failure.reason.clone();
+    let (shown, confidence) = (failure.reason.clone(), failure.confidence());
     transaction.announce(Event::AttemptFailed {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
@@ -268,6 +268,8 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         class: failure.class,
         reason: shown,
         attempts_left: Some(if has_ended { 0 } else { left }),
+        held: confidence.map(|(held, _)| held),
+        of: confidence.map(|(_, of)| of),
     });
     patterns::tell(transaction);
     if let Some(fingerprint) = fingerprint.as_ref().filter(|_| !is_repair) {

@@ -67,6 +67,14 @@ impl Failure {
         }
     }
 
+    /// How many of its checks held, and how many there are; none where it was not judged by any.
+    pub(super) fn confidence(&self) -> Option<(u64, u64)> {
+        let held = self.criteria.iter();
+        let held = held.filter(|(_, verdict)| *verdict == Verdict::Pass.word());
+        let of = self.criteria.len() as u64;
+        (of > 0).then(|| (held.count() as u64, of))
+    }
+
     /// A failure that no attempt made.
     pub(super) fn without_attempt(class: FailureClass, reason: String) -> Self {
         Self {

@@ -4,6 +4,7 @@
 
 use alloc::{
     boxed::Box,
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     sync::Arc,
@@ -12,6 +13,7 @@ use alloc::{
 
 use super::{counts, failure::Failure, plan_report, transaction::Transaction};
 use crate::{
+    difference,
     doc::Fault,
     event::{Event, Outcome},
     fragment::{self, AcceptedFragment, FragmentRequest},
@@ -27,11 +29,13 @@ use crate::{
         rounds::{self, Round},
     },
     state::{
-        EntryKind, FailureClass, Intent, PlanningStep,
+        Atom, EntryKind, FailureClass, Intent, PlanningStep,
         record::{PlanEntry, RefineEntry},
     },
 };
 
+/// Characters at most of the difference between two plans.
+const DIFFERENCE_CHARS_MAX: usize = 600;
 /// Characters at most of the faults in a failure.
 const FAULTS_CHARS_MAX: usize = 4_000;
 
@@ -113,6 +117,7 @@ fn materialise(
     let x = transaction.ix(&intent.atom);
     let is_in_force = x.and_then(|x| transaction.active.context(x)) == Some(&intent.context);
     let digest = fragment.digest.clone();
+    let differs = difference_from_last(transaction, &intent.atom, &atoms);
     transaction.add_atoms(atoms);
     transaction.change_plan(&intent.atom, |plan| plan.add(fragment, is_in_force));
     transaction.rebuild();
@@ -121,6 +126,7 @@ fn materialise(
         attempt: intent.id.clone(),
         fragment: Some(digest),
         parts: ids,
+        differs: differs.clone(),
     }));
     transaction.announce(Event::Planned {
         attempt: intent.id.clone(),
@@ -128,6 +134,7 @@ fn materialise(
         ms: Some(outcome.duration_ms),
         parts,
         atoms: Some(count),
+        differs,
         in_spite_of,
     });
     let issues = issues.iter().map(Issue::record).collect();
@@ -138,6 +145,28 @@ fn materialise(
     if let Some(subject) = subject {
         plan_report::note(transaction, &intent.atom, subject, issues);
     }
+}
+
+/// How a new plan of a step differs from its last one, in words.
+fn difference_from_last(
+    transaction: &Transaction,
+    step: &AtomId,
+    atoms: &BTreeMap<AtomId, Atom>,
+) -> String {
+    let state = &transaction.state;
+    let last = transaction
+        .plan_of(step)
+        .and_then(|plan| plan.fragments().last());
+    let Some(last) = last else {
+        return String::new();
+    };
+    let inside = last.parts.iter().filter_map(|id| transaction.ix(id));
+    let inside = inside.flat_map(|x| transaction.graph.subtree(x));
+    let before = inside.filter_map(|x| state.atom(transaction.graph.id(x)).map(|atom| &**atom));
+    let before: Vec<&Atom> = before.collect();
+    let now: Vec<&Atom> = atoms.values().collect();
+    let words = difference::of_plans(&before, &now);
+    words.chars().take(DIFFERENCE_CHARS_MAX).collect()
 }
 
 /// Begins another round of a step whose plan was found wrong before anything of it was tried.

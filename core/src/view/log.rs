@@ -244,6 +244,8 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             class: failure.class,
             reason: failure.reason.clone(),
             attempts_left: None,
+            held: failure.confidence().map(|(held, _)| held),
+            of: failure.confidence().map(|(_, of)| of),
         },
         EntryKind::Plan(plan) => Event::Planned {
             attempt: plan.attempt.clone(),
@@ -251,6 +253,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             ms: None,
             parts: texts(&plan.parts),
             atoms: None,
+            differs: plan.differs.clone(),
             in_spite_of: Vec::new(),
         },
         EntryKind::Refine(refine) => Event::PlannedAgain {

@@ -6,6 +6,7 @@
     reason = "a failure tells its seed and its story"
 )]
 
+mod account;
 mod adversary;
 mod agreed;
 mod answers;

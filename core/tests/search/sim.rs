@@ -12,20 +12,17 @@ use descent_core::{
     id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
     plan,
     state::{
-        Lesson, Request, RunStatus, Workspace,
-        account::{Accountable, LastDirective},
-        decode,
-        encode::StateText,
-        fields::Extra,
-        objective::RequestKind,
-        run::DecimalText,
+        Lesson, Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
+        objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
     verdict::CommandEnd,
     world::{Session, World, trail_limits::TrailLimits},
 };
 
-use super::{chance::Chance, model::Model, planners::Planner, refiners::Refiner, rng::Rng};
+use super::{
+    account, chance::Chance, model::Model, planners::Planner, refiners::Refiner, rng::Rng,
+};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -145,24 +142,6 @@ impl<'m> Sim<'m> {
     }
 
     /// Runs from the start to the end of a run; gives the word of its ending.
-    /// Every ending has its account, and only one with the base case holding is at no distance.
-    fn assert_account(&self) {
-        let state = &self.world.state;
-        let Some(last) = state.run.last_result.as_ref().map(|last| &last.data) else {
-            return;
-        };
-        let is_completed = last.result == Some(RunStatus::Completed);
-        let accepts = last.directive == Some(LastDirective::Accept);
-        assert_eq!(accepts, is_completed, "{}", self.story);
-        let role = last.accountable.expect("a role");
-        assert_eq!(role == Accountable::Nobody, is_completed, "{}", self.story);
-        let distance = last.loss.as_ref().map(|loss| loss.d.0);
-        if state.objective.base_case.is_some() {
-            assert_eq!(distance == Some(0), is_completed, "{}", self.story);
-        }
-        assert!(last.metrics.is_some() && last.grad_l.is_some() == distance.is_some());
-    }
-
     pub(crate) fn run(&mut self) -> &'static str {
         self.begin();
         for _ in 0..EVENTS_MAX {
@@ -175,7 +154,7 @@ impl<'m> Sim<'m> {
                     self.begin();
                     continue;
                 }
-                self.assert_account();
+                account::assert_account(self);
                 return self.world.state.run.status.word();
             }
         }

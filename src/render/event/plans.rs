@@ -16,6 +16,7 @@ pub(super) fn planned(event: &Event) -> String {
         ms,
         parts,
         atoms,
+        differs,
         in_spite_of,
         ..
     } = event
@@ -32,7 +33,11 @@ pub(super) fn planned(event: &Event) -> String {
             listed(&lessons, NAMES_MAX)
         ),
     };
-    format!("{atom}{}: {what}{lessons}", taken("in", *ms))
+    let differs = match differs.is_empty() {
+        true => String::new(),
+        false => format!("; {}", line(differs)),
+    };
+    format!("{atom}{}: {what}{differs}{lessons}", taken("in", *ms))
 }
 
 /// A change of the plan, or one that was not admitted.

@@ -97,7 +97,11 @@ fn a_distance_that_falls_refines_and_ends_completed() {
     ];
     assert_eq!(run(&world, 0), told(&wanted));
     let log = world.descent(&["log"]).expect(0);
-    log.shows("D 0.2 ↓").shows("refine: keep the tools");
+    log.shows("D 0.2 ↓")
+        .shows("refine: keep the tools")
+        .shows("new: run cp five n; gone: run cp ten n");
+    let report = world.descent(&["report"]).expect(0);
+    report.shows("new: run cp two n; gone: run cp five n");
     let status = world.descent(&["status", "--json"]).expect(0).json();
     assert!(status.get("law").is_none(), "the goal is reached");
     let prompt = world.left("prompt.3");

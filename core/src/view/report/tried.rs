@@ -81,6 +81,12 @@ pub struct FailedAttempt {
     pub n: Option<u32>,
     pub started: String,
     pub at: String,
+    /// Its checks that held, where it was judged by some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// All of its checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
     /// The choices that the failure is due to.
     pub choices: Choices,
 }
@@ -109,6 +115,9 @@ pub struct ReplanReport {
     pub atom: AtomId,
     pub round: u32,
     pub reason: String,
+    /// How the plan that came of it differs from the one before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub differs: String,
 }
 
 /// A change of the plan by a planner, or one that was not admitted.
@@ -180,7 +189,14 @@ fn add(tried: &mut TriedReport, entry: &Entry) {
             atom: one.atom.clone(),
             round: one.round,
             reason: one.reason.clone(),
+            differs: String::new(),
         }),
+        EntryKind::Plan(one) => {
+            let mut again = tried.replans.iter_mut().rev();
+            if let Some(again) = again.find(|again| again.atom == one.atom) {
+                again.differs.clone_from(&one.differs);
+            }
+        }
         EntryKind::Replan(one) => tried.changes.push(PlanChangeReport {
             at,
             atom: one.atom.clone(),
@@ -206,7 +222,6 @@ fn add(tried: &mut TriedReport, entry: &Entry) {
         }),
         EntryKind::Choice(_)
         | EntryKind::Failure(_)
-        | EntryKind::Plan(_)
         | EntryKind::InDoubt(_)
         | EntryKind::RequestRetired(_)
         | EntryKind::UserCorrection(_)
@@ -261,6 +276,8 @@ fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
         n: failure.n,
         started: failure.started.clone(),
         at: entry.at.clone(),
+        held: failure.confidence().map(|(held, _)| held),
+        of: failure.confidence().map(|(_, of)| of),
         choices: failure.conflict.clone().unwrap_or_default(),
     }
 }

@@ -47,7 +47,14 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
         let item = Item::at(0)
             .code(one.atom.as_str())
             .text(" was planned again: ");
-        items.push((&one.at, item.text(&one.reason)));
+        let item = item.text(&one.reason);
+        items.push((
+            &one.at,
+            match one.differs.is_empty() {
+                true => item,
+                false => item.text("; ").text(&one.differs),
+            },
+        ));
     }
     for one in &tried.changes {
         let item = Item::at(0).text("The plan was changed");
@@ -144,6 +151,9 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
     let shown = group.attempts.iter().rev().take(ATTEMPTS_MAX);
     items.extend(shown.map(|one| {
         let n = one.n.map(|n| format!(", attempt {n}")).unwrap_or_default();
+        let held = one.held.zip(one.of);
+        let held = held.map(|(held, of)| format!(", {held} of {of} checks hold"));
+        let n = n + &held.unwrap_or_default();
         let item = Item::at(1)
             .code(one.atom.as_str())
             .text(format!("{n}, at {}", one.at));
