@@ -231,6 +231,50 @@ fn where_nobody_has_to_obey_nothing_is_refused_and_all_is_told() {
     assert!(!world.out("directive.2").exists());
 }
 
+/// A world whose planner goes by the directive alone: its plans come in the same order, however often it is asked.
+fn by_directive() -> World {
+    let world = world(&[], json!({}));
+    let script = "#!/bin/sh\nd=\n[ -z \"$DESCENT_DIRECTIVE\" ] || \
+        d=$(sed -n 's/.*\"d\": *\"\\([0-9.]*\\)\".*/\\1/p' \"$DESCENT_DIRECTIVE\" | head -n 1)\n\
+        case $d in '') n=ten;; 1) n=five;; 0.5) n=nine;; *) n=none;; esac\n\
+        echo '{\"atoms\": {\"w\": {\"kind\": \"task\", \"description\": \"take\", \"action\": {\"run\": \"cp '$n' n\"}}}}'\n";
+    world.program("planner", script);
+    world
+}
+
+/// The numbers of all points and what followed them, without times and ids.
+fn standing(world: &World) -> Value {
+    let law = &world.state()["run"]["law"];
+    json!([
+        law["curve"],
+        law["outcomes"],
+        law["best"]["d"],
+        law["point"]["directive"]
+    ])
+}
+
+#[test]
+fn killed_at_any_commit_around_a_point_a_run_comes_to_the_same_points() {
+    let whole = by_directive();
+    let ran = whole.descent(&["run", "--json"]).expect(0);
+    let points = ran.lines().into_iter().filter(|one| one["event"] == "law");
+    let serials: Vec<u64> = points.filter_map(|one| one["serial"].as_u64()).collect();
+    assert_eq!(serials.len(), 3, "{serials:?}");
+    let wanted = standing(&whole);
+    for point in &serials[1..] {
+        for serial in point - 2..=point + 2 {
+            let world = by_directive();
+            let mut running = world.start(&["run"]);
+            wait_for("that commit", || {
+                running.has_ended() || world.state()["serial"].as_u64() >= Some(serial)
+            });
+            running.kill();
+            world.descent(&["run"]).expect(0);
+            assert_eq!(standing(&world), wanted, "killed at commit {serial}");
+        }
+    }
+}
+
 #[test]
 fn killed_after_a_point_a_run_goes_on_with_what_it_blocked() {
     let first = of(json!({"w": slow("sleep 60")}));
