@@ -109,8 +109,8 @@ fn overstepped(world: &World) -> Option<AuditFinding> {
     (count >= OVERSTEPS_MIN).then(|| AuditFinding {
         code: AuditCode::Boundary,
         count: count.into(),
-        what: format!("{count} proposals were refused for what is not their role's to propose"),
-        hint: "descent log shows them; another agent in that role",
+        what: format!("{count} proposals were refused: for keys or atoms of others, or for what is blocked"),
+        hint: "descent log shows them; another agent in that role, or descent redirect --unblock TEXT",
     })
 }
 

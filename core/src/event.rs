@@ -122,6 +122,9 @@ pub enum Event {
         l: String,
         #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Gradient::WORDS.map(|(word, _)| word))))]
         gradient: Gradient,
+        /// The change of the distance since the point before; absent at the first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grad_d: Option<String>,
         #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Directive::WORDS.map(|(word, _)| word))))]
         directive: Directive,
         because: String,

@@ -171,15 +171,20 @@ fn directive(rules: &GradientRules, d: u32, p: u32, omega: u32, gradient: Gradie
 pub fn meaning(directive: Directive) -> &'static str {
     match directive {
         Directive::Refine => "keep the tools, mend what fails",
-        Directive::ChangePath => "the same approach, another target",
-        Directive::ChangeApproach => "another class of tool",
-        Directive::BreakSymmetry => "nothing of what was tried",
+        Directive::ChangePath => "take the same approach to another target",
+        Directive::ChangeApproach => "use another class of tool",
+        Directive::BreakSymmetry => "use nothing of what was tried",
         Directive::Abandon => "no more planning: what the plan holds is tried to its end",
     }
 }
 
 /// Why a directive was given.
-pub fn rationale(rules: &GradientRules, numbers: &LawNumbers, failed: &str) -> String {
+pub fn rationale(
+    rules: &GradientRules,
+    numbers: &LawNumbers,
+    is_first: bool,
+    failed: &str,
+) -> String {
     let LawNumbers { d, omega, .. } = numbers;
     let why = match numbers.directive {
         Directive::Abandon => {
@@ -201,6 +206,7 @@ pub fn rationale(rules: &GradientRules, numbers: &LawNumbers, failed: &str) -> S
             let gradient = match numbers.gradient {
                 Gradient::Improving => "the result came nearer",
                 Gradient::Worsening => "the result is farther off than before",
+                Gradient::Plateau | Gradient::Stable if is_first => "nothing to compare with yet",
                 Gradient::Plateau | Gradient::Stable => "the result came no nearer",
             };
             format!("{gradient}, and {failures}")

@@ -21,6 +21,10 @@ use crate::{
     doc::{self, Node},
     graph::Graph,
     id::Digest,
+    law::{
+        approach::{self, Approach},
+        blocks,
+    },
     state::{Lesson, LessonBook, LessonKind, MemoryUsed, RunStatus, State},
     world::World,
 };
@@ -85,14 +89,25 @@ pub fn used(lessons: Vec<Lesson>) -> Option<MemoryUsed> {
     })
 }
 
-/// Given lessons that spoke against a choice which is solved.
+/// Given lessons that spoke against a choice which is solved; of a completed run also those whose approach is in the result.
 pub fn refuted<'s>(state: &'s State, graph: &'s Graph) -> impl Iterator<Item = &'s Lesson> {
+    let is_completed = state.run.status == RunStatus::Completed;
     let against = state.lessons().iter();
     let against = against.filter(|one| one.kind == LessonKind::MustNot);
     against.filter(move |one| {
         let choice = one.choice.as_ref();
-        choice.is_some_and(|digest| is_solved(state, graph, digest))
+        let is_in_result = || is_completed && is_an_approach_of_result(state, one);
+        choice.is_some_and(|digest| is_solved(state, graph, digest)) || is_in_result()
     })
+}
+
+/// Whether a result in force was made with what a lesson blocks.
+fn is_an_approach_of_result(state: &State, lesson: &Lesson) -> bool {
+    let mut blocking = blocks::lessons(state);
+    let is_it = |one: &Approach| one.tool == lesson.tool && one.target == lesson.target;
+    let mut results = state.bindings.values();
+    blocking.any(|one| one.id == lesson.id)
+        && results.any(|one| approach::of_atom(&one.of).iter().any(is_it))
 }
 
 /// Whether a lesson spoke against a choice that is solved.

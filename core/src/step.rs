@@ -26,6 +26,7 @@ mod guidance;
 pub mod judgement;
 mod landing;
 mod law_point;
+mod law_record;
 mod lost_commits;
 mod measurements;
 mod patterns;

@@ -37,6 +37,8 @@ pub(super) struct AuditOutput<'a> {
     serial: Serial,
     /// The first commit that the journal keeps; null if it keeps none, and the state alone was looked at.
     seen_from: Option<Serial>,
+    /// The last one; the state may be ahead of it.
+    seen_to: Option<Serial>,
     findings: &'a [AuditFinding],
     /// The role that did not bring the last run farther; null before an ending.
     accountable: Option<Accountable>,
@@ -66,6 +68,7 @@ fn tell(context: &Context, world: &World, report: &AuditReport) {
             lineage: &state.lineage,
             serial: state.serial,
             seen_from: report.seen_from,
+            seen_to: report.seen_to,
             findings: &report.findings,
             accountable,
         });
@@ -75,10 +78,18 @@ fn tell(context: &Context, world: &World, report: &AuditReport) {
         page.push(Line::of("nothing was found"));
     }
     render::findings(&mut page, &report.findings);
-    page.push(Line::new().dim(match report.seen_from {
-        Some(first) => format!(
-            "looked at the state, and at commits {} to {}",
-            first.0, state.serial.0
+    if let Some(role) = accountable {
+        let words = format!(
+            "accountable for the last ending: {}: {}",
+            role.word(),
+            role.meaning()
+        );
+        page.push(Line::of(words));
+    }
+    page.push(Line::new().dim(match report.seen_from.zip(report.seen_to) {
+        Some((first, last)) => format!(
+            "looked at the state at commit {}, and at what the journal keeps: commits {} to {}",
+            state.serial.0, first.0, last.0
         ),
         None => "looked at the state alone: the journal keeps nothing of this run".to_owned(),
     }));

@@ -150,6 +150,7 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
         MemoryAction::Edit => return edit(context, &project),
         MemoryAction::Forget { id } => {
             let id = LessonId::new(id);
+            listed(context, memory::list(&project)?);
             memory::forget(&project, &id)?;
             let known = memory::list(&project)?;
             let words = format!("{id} is forgotten");
@@ -163,7 +164,7 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
 }
 
 fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End, Failure> {
-    let known = memory::list(project)?;
+    let known = listed(context, memory::list(project)?);
     let lessons = render::count(known.lessons.len(), "lesson");
     let question = format!("forget {lessons} of {}?", project.display());
     let is_asked = !yes && !known.lessons.is_empty();
@@ -185,6 +186,7 @@ fn consents(context: &Context, question: &str) -> Result<bool, Failure> {
 }
 
 fn edit(context: &Context, project: &std::path::Path) -> Result<End, Failure> {
+    listed(context, memory::list(project)?);
     let copy = LessonsCopy::make(project)?;
     let command = editor_here();
     let (status, signal) = in_editor(context, &command, &copy.path)?;

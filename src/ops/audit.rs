@@ -16,6 +16,8 @@ pub struct AuditReport {
     pub findings: Vec<AuditFinding>,
     /// The first commit that the journal keeps; none where it keeps none.
     pub seen_from: Option<Serial>,
+    /// The last one.
+    pub seen_to: Option<Serial>,
 }
 
 /// Looks at a run. Without a journal the state alone is looked at.
@@ -37,6 +39,7 @@ pub fn audit(store: &Store, world: &World) -> AuditReport {
     AuditReport {
         findings: audit::audit(world, &audited),
         seen_from: audited.first().map(|first| first.serial),
+        seen_to: audited.last().map(|last| last.serial),
     }
 }
 

@@ -53,16 +53,12 @@ pub fn bars(curve: &[CurveView]) -> String {
 
 /// The standing of a run, in four lines at most.
 pub(super) fn law(page: &mut Page, law: &LawView) {
-    let arrow = arrow(law.gradient);
-    let LawView {
-        d,
-        grad_d,
-        p,
-        omega,
-        l,
-        ..
-    } = law;
-    let numbers = format!("D {d} {arrow} {grad_d}  P {p}  Ω {omega}  L {l}  ");
+    // The first point has none before it.
+    let before = law.prev_directive;
+    let change = before.map(|_| format!(" {} {}", arrow(law.gradient), law.grad_d));
+    let change = change.unwrap_or_default();
+    let LawView { d, p, omega, l, .. } = law;
+    let numbers = format!("D {d}{change}  P {p}  Ω {omega}  L {l}  ");
     let directive = format!("{}: {}", law.directive.word(), law.meaning);
     let numbers = Line::label("law").plain(numbers);
     page.push(match law.directive {
@@ -70,6 +66,9 @@ pub(super) fn law(page: &mut Page, law: &LawView) {
         _ => numbers.plain(directive),
     });
     page.push(Line::label("").dim(line(&law.rationale)));
+    if let Some(d) = &law.delivered {
+        page.push(Line::label("").plain(format!("the delivered tree is at D {d}")));
+    }
     if law.curve.len() > 1 {
         page.push(Line::label("").dim(format!("D so far  {}", bars(&law.curve))));
     }

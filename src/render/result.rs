@@ -1,7 +1,7 @@
 //! Verdicts on checks, and the final result of a run.
 
 use descent_core::{
-    doc::{Member, Node},
+    doc::{self, Member, Node},
     state::{SideFile, account::Accountable, final_result::BASE_CASE, side::LiesAt},
     view::{self, VerdictView},
 };
@@ -155,7 +155,12 @@ fn evidence(page: &mut Page, proof: &Node) {
         return page.push(row);
     }
     let ended = field(proof, "ended");
-    let ended = match (verdict, ended) {
+    let number = proof.get("number").map(doc::write_compact);
+    let ended = match number {
+        Some(number) => format!("number {number}, {ended}"),
+        None => ended.to_owned(),
+    };
+    let ended = match (verdict, ended.as_str()) {
         (_, "") => String::new(),
         // A person decides it: nothing was measured.
         ("unknown", ended) if proof.get("duration_ms").is_none() => format!("  ({ended})"),

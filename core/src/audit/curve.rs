@@ -33,7 +33,12 @@ pub(super) fn findings(state: &State) -> Vec<AuditFinding> {
     let least = i64::from(state.objective.constraints.gradient().epsilon().0);
     let since = (!is_over).then(|| since_progress(&law.curve, least));
     let since = since.unwrap_or_default();
-    let moving = [thrashing(since), no_progress(since)].into_iter().flatten();
+    // The directive at an end was given to nobody.
+    let given = match state.run.status.is_active() {
+        true => since,
+        false => since.split_last().map_or(since, |(_, given)| given),
+    };
+    let moving = [thrashing(given), no_progress(since)].into_iter().flatten();
     let drift = budget_drift(law).filter(|_| !is_over);
     moving.chain(drift).chain(idle).collect()
 }
@@ -65,8 +70,10 @@ fn thrashing(since: &[CurvePoint]) -> Option<AuditFinding> {
 }
 
 fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
-    let (first, last) = (since.first()?, since.last()?);
-    let count = last.pass.saturating_sub(first.pass);
+    let first = since.first()?;
+    let mut passes: Vec<u64> = since.iter().map(|one| one.pass).collect();
+    passes.dedup();
+    let count = (passes.len() as u64).saturating_sub(1);
     (count >= IDLE_PASSES_MIN).then(|| AuditFinding {
         code: AuditCode::NoProgress,
         count,
@@ -80,15 +87,20 @@ fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
 
 fn budget_drift(law: &LawRecord) -> Option<AuditFinding> {
     let point = law.point.as_ref()?;
-    let reached = i64::from(law::ONE) - i64::from(point.d.0);
+    // The nearest tree is the one that is delivered.
+    let nearest = law
+        .best
+        .as_ref()
+        .map_or(point.d, |best| best.d.min(point.d));
+    let reached = i64::from(law::ONE) - i64::from(nearest.0);
     let drift = i64::from(point.omega.0) - reached;
     (point.omega.0 >= USED_MIN && drift > DRIFT_MIN).then(|| AuditFinding {
         code: AuditCode::BudgetDrift,
         count: 1,
         what: format!(
-            "{} of changes and budgets is used up, and {} of the base case lacks",
+            "{} of changes and budgets is used up, and the nearest result lacks {} of the base case",
             point.omega.text(),
-            point.d.text()
+            nearest.text()
         ),
         hint: "raise the budget that is used up most, or ask for less: descent redirect",
     })

@@ -21,14 +21,45 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "git", "cargo", "npm", "pnpm", "yarn", "go", "make", "docker", "kubectl", "pip", "uv",
     "dotnet", "mvn", "gradle",
 ];
-/// Programs that start another one.
-const WRAPPERS: &[&str] = &[
-    "env", "time", "timeout", "nice", "nohup", "sudo", "xargs", "exec",
+/// Options before a subcommand that take a value.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "-f",
+    "-H",
+    "-j",
+    "-n",
+    "--context",
+    "--git-dir",
+    "--manifest-path",
+    "--namespace",
+    "--prefix",
+    "--work-tree",
 ];
+/// Programs that start another one, each with its options that take a value.
+const WRAPPERS: &[(&str, &[&str])] = &[
+    ("env", &["-u", "-C"]),
+    ("time", &["-f", "-o"]),
+    ("timeout", &["-s", "-k"]),
+    ("nice", &["-n"]),
+    ("nohup", &[]),
+    ("sudo", &["-u", "-g"]),
+    ("xargs", &["-n", "-I", "-P", "-L", "-d"]),
+    ("exec", &["-a"]),
+    ("command", &[]),
+    ("eval", &[]),
+    ("setsid", &[]),
+];
+/// Words of a shell before a command.
+const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!"];
 /// Words that start nothing by themselves.
 const NOTHING: &[&str] = &[
-    "cd", "set", "export", "true", ":", "exit", "wait", "then", "do",
+    "cd", "set", "export", "true", ":", "exit", "wait", "fi", "done", "esac", "for", "case",
+    "break", "continue", "return", "shift", "read", "unset",
 ];
+/// Shells, and how deep one is looked for in another.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+const SHELL_DEPTH_MAX: usize = 3;
 /// Programs that say nothing of the approach: they are blocked with a target alone.
 const PLAIN: &[&str] = &[
     "sh", "bash", "echo", "printf", "cat", "cp", "mv", "rm", "mkdir", "touch", "test", "[", "ls",
@@ -101,7 +132,7 @@ pub fn of_action(text: &str) -> Vec<Approach> {
     match commands(text) {
         Some(commands) => {
             for words in commands {
-                of_command(&words).into_iter().for_each(&mut add);
+                of_command(&words, 0).into_iter().for_each(&mut add);
             }
         }
         None => add(Approach::of(SHELL, &digest(text))),
@@ -115,39 +146,46 @@ fn digest(text: &str) -> String {
     digest.chars().take(19).collect()
 }
 
-fn of_command(words: &[String]) -> Vec<Approach> {
+fn of_command(words: &[String], depth: usize) -> Vec<Approach> {
     let words = unwrapped(words);
     let Some((program, rest)) = words.split_first() else {
         return Vec::new();
     };
-    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = name_of(program);
     if NOTHING.contains(&program) {
         return Vec::new();
     }
-    let is_shell = matches!(program, "sh" | "bash");
-    if let (true, Some(at)) = (is_shell, rest.iter().position(|word| word == "-c")) {
-        let inner = rest.get(at + 1).map(String::as_str).unwrap_or_default();
-        return match commands(inner) {
-            Some(inner) => inner.iter().flat_map(|words| of_plain(words)).collect(),
-            None => Vec::from([Approach::of(SHELL, &digest(inner))]),
-        };
+    let is_script = |word: &String| word.starts_with('-') && word.ends_with('c');
+    let at = rest.iter().position(is_script);
+    let at = at.filter(|_| SHELLS.contains(&program) && depth < SHELL_DEPTH_MAX);
+    let Some(at) = at else {
+        return of_plain(program, rest);
+    };
+    let inner = rest.get(at + 1).map(String::as_str).unwrap_or_default();
+    match commands(inner) {
+        Some(inner) => {
+            let each = inner.iter().map(|words| of_command(words, depth + 1));
+            each.flatten().collect()
+        }
+        None => Vec::from([Approach::of(SHELL, &digest(inner))]),
     }
-    of_plain(words)
+}
+
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// The same without looking into another shell.
-fn of_plain(words: &[String]) -> Vec<Approach> {
-    let Some((program, rest)) = words.split_first() else {
-        return Vec::new();
-    };
-    let program = program.rsplit('/').next().unwrap_or(program);
-    let mut targets = rest.iter().filter(|word| !word.starts_with('-'));
-    let mut tool = program.to_string();
-    if WITH_SUBCOMMANDS.contains(&program)
-        && let Some(subcommand) = targets.next()
-    {
-        tool = format!("{program} {subcommand}");
+fn of_plain(program: &str, rest: &[String]) -> Vec<Approach> {
+    let (mut tool, mut rest) = (program.to_string(), rest);
+    if WITH_SUBCOMMANDS.contains(&program) {
+        rest = after_options(rest, VALUED);
+        if let Some((subcommand, after)) = rest.split_first() {
+            tool = format!("{program} {subcommand}");
+            rest = after;
+        }
     }
+    let targets = rest.iter().filter(|word| !word.starts_with('-'));
     let targets: BTreeSet<String> = targets.map(|word| target(word)).collect();
     match targets.is_empty() {
         true => Vec::from([Approach::of(&tool, "")]),
@@ -156,6 +194,19 @@ fn of_plain(words: &[String]) -> Vec<Approach> {
             .map(|target| Approach::of(&tool, target))
             .collect(),
     }
+}
+
+/// The words after a program's own options, with the values of those that take one.
+fn after_options<'w>(words: &'w [String], valued: &[&str]) -> &'w [String] {
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        rest = match word.starts_with(['-', '+']) {
+            true if valued.contains(&word.as_str()) => after.get(1..).unwrap_or_default(),
+            true => after,
+            false => break,
+        };
+    }
+    rest
 }
 
 /// A target without what differs from one attempt to the next: an absolute path is its last part, an address has no query,
@@ -180,42 +231,37 @@ fn target(word: &str) -> String {
     }
 }
 
-/// The words after assignments and programs that start another.
+/// The words after assignments, words of the shell, and programs that start another.
 fn unwrapped(words: &[String]) -> &[String] {
     let mut rest = words;
     while let Some((first, after)) = rest.split_first() {
         let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         });
-        if is_assignment {
-            rest = after;
-        } else if WRAPPERS.contains(&first.as_str()) {
-            let is_of_it = |word: &String| {
-                word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
-            };
-            let own = after.iter().take_while(|word| is_of_it(word)).count();
-            rest = after.get(own..).unwrap_or_default();
-        } else {
-            break;
-        }
+        let wrapper = WRAPPERS.iter().find(|(name, _)| *name == name_of(first));
+        rest = match wrapper {
+            _ if is_assignment || KEYWORDS.contains(&first.as_str()) => after,
+            Some((name, valued)) => {
+                let after = after_options(after, valued);
+                // The time that it gives.
+                after
+                    .get(usize::from(*name == "timeout")..)
+                    .unwrap_or_default()
+            }
+            None => break,
+        };
     }
     rest
 }
 
 /// The simple commands of a text, each in its words; none where a shell would expand something.
 fn commands(text: &str) -> Option<Vec<Vec<String>>> {
-    let mut all: Vec<Vec<String>> = Vec::from([Vec::new()]);
-    let mut word: Option<String> = None;
+    let mut split = SplitCommands::default();
     let mut chars = text.chars().peekable();
-    let end_word = |all: &mut Vec<Vec<String>>, word: &mut Option<String>| {
-        if let (Some(word), Some(command)) = (word.take(), all.last_mut()) {
-            command.push(word);
-        }
-    };
     while let Some(c) = chars.next() {
         match c {
             '\'' | '"' => {
-                let inside = word.get_or_insert_default();
+                let inside = split.word.get_or_insert_default();
                 loop {
                     match chars.next()? {
                         end if end == c => break,
@@ -224,36 +270,67 @@ fn commands(text: &str) -> Option<Vec<Vec<String>>> {
                     }
                 }
             }
-            '$' | '`' | '(' | ')' | '{' | '}' | '*' | '?' | '\\' | '#' | '~' => return None,
-            ';' | '\n' | '|' => {
-                end_word(&mut all, &mut word);
-                all.push(Vec::new());
-            }
-            '&' if chars.peek() == Some(&'>') => end_word(&mut all, &mut word),
-            '&' => {
-                end_word(&mut all, &mut word);
-                all.push(Vec::new());
-            }
-            // The number of a stream is none of the words; its file is.
+            '\\' if chars.next_if_eq(&'\n').is_some() => {}
+            '#' if split.word.is_none() => while chars.next_if(|c| *c != '\n').is_some() {},
+            '$' | '`' | '(' | ')' | '{' | '}' | '*' | '?' | '\\' | '~' => return None,
+            // The lines that follow are no commands.
+            '<' if chars.peek() == Some(&'<') => return None,
+            '&' if chars.peek() == Some(&'>') => split.end_word(),
+            ';' | '\n' | '|' | '&' => split.end_command(),
             '>' | '<' => {
-                if word
-                    .as_ref()
-                    .is_some_and(|word| word.parse::<u8>().is_err())
-                {
-                    end_word(&mut all, &mut word);
-                }
-                word = None;
+                split.begin_file();
+                chars.next_if_eq(&'>');
                 if chars.next_if_eq(&'&').is_some() {
+                    split.is_file = false;
                     while chars.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
                 }
             }
-            c if c.is_whitespace() => end_word(&mut all, &mut word),
-            c => word.get_or_insert_default().push(c),
+            c if c.is_whitespace() => split.end_word(),
+            c => split.word.get_or_insert_default().push(c),
         }
     }
-    end_word(&mut all, &mut word);
-    all.retain(|words| !words.is_empty());
-    Some(all)
+    split.end_command();
+    Some(split.all)
+}
+
+/// Commands as far as a text was read.
+#[derive(Default)]
+struct SplitCommands {
+    all: Vec<Vec<String>>,
+    words: Vec<String>,
+    /// The files that streams of the command lead to, after its words.
+    files: Vec<String>,
+    word: Option<String>,
+    is_file: bool,
+}
+
+impl SplitCommands {
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        match core::mem::take(&mut self.is_file) {
+            true if word == "/dev/null" => {}
+            true => self.files.push(word),
+            false => self.words.push(word),
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.words.append(&mut self.files);
+        if !self.words.is_empty() {
+            self.all.push(core::mem::take(&mut self.words));
+        }
+    }
+
+    /// The number of a stream is no word; its file is.
+    fn begin_file(&mut self) {
+        let is_stream = |word: &String| word.parse::<u8>().is_ok();
+        if self.word.as_ref().is_some_and(is_stream) {
+            self.word = None;
+        }
+        self.end_word();
+        self.is_file = true;
+    }
 }
 
 /// How much two sets of approaches have in common, in thousandths: 1,000 where they are the same.
@@ -298,6 +375,23 @@ mod tests {
             ),
             ("true", &[]),
             ("", &[]),
+            ("/usr/bin/env -u A git cat-file x", &["git cat-file x"]),
+            ("timeout -s KILL 5 git cat-file x", &["git cat-file x"]),
+            ("git -C sub -c a=b cat-file x", &["git cat-file x"]),
+            ("git >/dev/null 2>&1 cat-file x", &["git cat-file x"]),
+            ("git cat-file x # again", &["git cat-file x"]),
+            ("git \\\ncat-file x", &["git cat-file x"]),
+            ("sh -ec \"bash -c 'git cat-file x'\"", &["git cat-file x"]),
+            ("command git cat-file x", &["git cat-file x"]),
+            ("cargo +nightly test calc", &["cargo test calc"]),
+            (
+                "if test -e a; then make all; else ! make b; fi",
+                &["test a", "make all", "make b"],
+            ),
+            (
+                "while false; do true; done; cp a n",
+                &["false", "cp a", "cp n"],
+            ),
         ] {
             assert_eq!(told(text), wanted, "{text}");
         }
@@ -310,6 +404,8 @@ mod tests {
         assert_eq!(one, of_action("for  f in *.c; do cc $f;  done"));
         assert_ne!(one, of_action("for f in *.d; do cc $f; done"));
         assert_eq!(of_action("echo 'never closed").len(), 1);
+        let here = of_action("cat > n <<EOF\nmake all\nEOF");
+        assert_eq!((here.len(), here[0].tool.as_str()), (1, "sh"));
     }
 
     #[test]

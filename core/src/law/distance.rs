@@ -113,7 +113,8 @@ pub fn wrong_number<'c>(
 /// The part of the way from the first number to the limit that is still to go; none where the limit is of the other side.
 fn how_far(rule: &NumberRule, value: f64, first: f64) -> Option<u32> {
     let limit = rule.limit_broken_by(value)?;
-    let (left, whole) = (limit - value, limit - first);
+    // Halves, so that two numbers of different signs do not overflow.
+    let (left, whole) = (limit / 2.0 - value / 2.0, limit / 2.0 - first / 2.0);
     // The first number was on the other side: there is no way to compare with.
     if whole == 0.0 || (left > 0.0) != (whole > 0.0) {
         return Some(ONE);

@@ -79,13 +79,18 @@ pub fn read(bytes: &[u8]) -> Result<LessonBook, BookFault> {
     Ok(book)
 }
 
+/// The number of an id, unless it is larger than any that is given.
 fn number(id: &LessonId) -> Option<u64> {
-    id.as_str().strip_prefix('m')?.parse().ok()
+    let number = id.as_str().strip_prefix('m')?.parse().ok();
+    number.filter(|number| *number < NUMBER_MAX)
 }
 
 pub fn write(book: &LessonBook) -> String {
     doc::write(&book.node())
 }
+
+/// Ids are numbered up to here.
+const NUMBER_MAX: u64 = 1_000_000_000_000;
 
 /// Takes in what an ending left; false where it did already.
 pub fn learn(

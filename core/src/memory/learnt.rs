@@ -11,10 +11,11 @@ use super::text::{LESSON_CHARS_MAX, NAME_CHARS_MAX, clean};
 use crate::{
     graph::{Ix, NodeKind, PlannedPhase},
     id::{AtomId, Digest},
-    law::approach,
+    law::{self, approach},
     search,
     state::{
-        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
+        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd, VerdictRecord,
+        check::Thousandths,
         record::{Choices, RefutedEntry},
     },
     world::World,
@@ -95,11 +96,27 @@ impl RunOutcome<'_> {
     }
 
     fn failed(&self) -> impl Iterator<Item = Learnt> {
-        let refuted = self.world.refuted.iter().filter_map(|conflict| {
+        let refuted = self.world.refuted.iter();
+        let refuted = refuted.filter(|conflict| !self.came_nearer(conflict));
+        let refuted = refuted.filter_map(|conflict| {
             let pair = self.blamed(conflict, None)?;
             self.lesson(LessonKind::MustNot, pair, &self.why_refuted(conflict))
         });
         self.failed_tasks().chain(refuted)
+    }
+
+    /// Whether the tree of such a selection was nearer to the base case than the one that the run started from: then it
+    /// was not wrong, but not enough.
+    fn came_nearer(&self, conflict: &Choices) -> bool {
+        let run = &self.world.state.run;
+        let start = run.started_from.as_ref().map(|from| &from.commit);
+        let mut verdicts = run.verdicts.iter();
+        let at_start = verdicts.clone().find(|one| Some(&one.commit) == start);
+        let at_start = at_start.map_or(Thousandths(law::ONE), VerdictRecord::distance);
+        verdicts.any(|one| {
+            let is_its = one.choices == *conflict && Some(&one.commit) != start;
+            is_its && one.distance() < at_start
+        })
     }
 
     fn failed_tasks(&self) -> impl Iterator<Item = Learnt> {

@@ -4,6 +4,7 @@
 
 use super::{delivery, law_point, transaction::Transaction};
 use crate::{
+    id::AtomId,
     law::{self, LawInputs},
     memory, search,
     state::{
@@ -92,7 +93,11 @@ fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit>
     });
     let seen = run.law.as_ref().and_then(|law| law.best.clone());
     match (delivered, seen) {
-        (Some(delivered), Some(seen)) if seen.d < delivered.d => Some(seen),
+        (Some(delivered), Some(seen))
+            if seen.d < delivered.d || seen.commit == delivered.commit =>
+        {
+            Some(seen)
+        }
         (delivered, seen) => delivered.or(seen),
     }
 }
@@ -150,7 +155,7 @@ struct AccountFacts {
     /// Everything was done, and the base case did not hold.
     is_refuted: bool,
     has_planner: bool,
-    /// A step has failed for good without a plan.
+    /// A step that plans has failed for good: it came to no plan, or to no further one.
     has_no_plan: bool,
     has_failed: bool,
 }
@@ -168,13 +173,9 @@ impl AccountFacts {
         let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
         let least = i64::from(rules(transaction).epsilon().0);
         let mut plans = transaction.graph.plans().map(|x| transaction.graph.id(x));
-        let has_no_plan = |id: &crate::id::AtomId| {
-            let plan = transaction.plan_of(id);
-            let is_bare = plan.is_some_and(|plan| plan.fragments().next().is_none());
-            is_bare
-                && search::tries(state, id)
-                    .iter()
-                    .any(|tried| tried.has_failed())
+        let has_no_plan = |id: &AtomId| {
+            let mut tries = search::tries(state, id).iter();
+            tries.any(|tried| tried.has_failed())
         };
         Self {
             judge_errs: judging.is_some_and(JudgingRecord::assessor_errs),
@@ -192,7 +193,7 @@ impl AccountFacts {
     }
 }
 
-/// Counts of tasks and attempts, over all runs of the state.
+/// Counts of tasks and attempts, as far as the state tells them: a new start forgets failures of the environment.
 fn metrics(transaction: &Transaction) -> RunMetrics {
     let state = &transaction.state;
     let mut metrics = RunMetrics {

@@ -6,7 +6,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{backoff::backoff_ms, transaction::Transaction, unrated};
+use super::{backoff::backoff_ms, law_record, transaction::Transaction, unrated};
 use crate::{
     event::Event,
     graph::Ix,
@@ -216,6 +216,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(commit) = commit_of(transaction, &tree) else {
         return;
     };
+    law_record::note_first_numbers(transaction, check, basis);
     let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
     let is_head = transaction.state.run.head.as_ref() == Some(&commit);
     let known = verdicts_of(transaction).find(|one| one.tree == tree);

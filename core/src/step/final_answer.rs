@@ -8,7 +8,7 @@ use super::transaction::Transaction;
 use crate::{
     id::AtomId,
     state::{
-        AtomStatus, Extra, JudgedBy, State, Task,
+        AtomStatus, Extra, JudgedBy, RunStatus, State, Task,
         atom::TaskQuestion,
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord},
@@ -84,7 +84,11 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
         let binding = transaction.state.bindings.get(id)?;
         Some(format!("{id}: {}", binding.summary))
     });
-    parts.extend(list("Done", done));
+    match transaction.state.run.delivered.is_some() {
+        // That tree has none of what is done now.
+        true => parts.push("An earlier tree is delivered: it is nearer.".into()),
+        false => parts.extend(list("Done", done)),
+    }
     let open = result.open.iter().map(|step| {
         let why = step.reason.as_deref().map(|why| format!(" ({why})"));
         format!(
@@ -94,7 +98,9 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
             why.unwrap_or_default()
         )
     });
-    let failed = result.still_failed();
+    let is_completed = result.result == Some(RunStatus::Completed);
+    // A choice that failed is not open where another one led to the goal.
+    let failed = result.still_failed().filter(|_| !is_completed);
     let failed = failed.map(|one| format!("{}: {}", one.atom, one.reason));
     let state = &transaction.state;
     let is_told = |id: &AtomId| {

@@ -5,21 +5,18 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{delivery, question, transaction::Transaction};
+use super::{delivery, law_record, question, transaction::Transaction};
 use crate::{
     event::Event,
-    id::Digest,
     law::{
         self, LawInputs, LawNumbers,
         approach::{self, Approach},
-        blocks, distance,
+        blocks,
     },
     state::{
         Check, FailureClass, UsageLimit, atom,
-        check::number_node,
         law::{
-            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, FIRSTS_MAX, FirstNumber, LawPoint,
-            LawRecord, NearestCommit,
+            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, LawPoint, LawRecord, NearestCommit,
         },
         record::FailureEntry,
     },
@@ -63,20 +60,20 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
         !matches!(evaluator.judge(&check), CheckProgress::Measure(_))
     });
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    empty_if_other(transaction, &check);
+    law_record::empty_if_other(transaction, &check);
     let known = transaction.state.run.law.as_ref();
     let known = known.and_then(|law| law.point.as_ref());
     if !is_judged || known.is_some_and(|point| point.subject == subject) {
         return false;
     }
-    note_first_numbers(transaction, &check, &basis);
+    law_record::note_first_numbers(transaction, &check, &basis);
     let before = known_point(transaction);
     let failing = failing(transaction, &check, &basis);
     let inputs = inputs(transaction, &check, &basis, &failing);
     let rules = transaction.state.objective.constraints.gradient();
     let numbers = law::numbers(&rules, &inputs, before.as_ref());
     let criterion = failing.titles.first().cloned().unwrap_or_default();
-    let rationale = law::rationale(&rules, &numbers, &criterion);
+    let rationale = law::rationale(&rules, &numbers, before.is_none(), &criterion);
     let point = LawPoint {
         subject,
         pass: transaction.state.run.pass,
@@ -96,12 +93,12 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
         extra: Default::default(),
     };
     if let Some(before) = &before {
-        let outcomes = &mut law_mut(transaction).outcomes;
+        let outcomes = &mut law_record::law_mut(transaction).outcomes;
         law::count_outcome(&rules, outcomes, before.directive, numbers.grad_d);
     }
     keep(transaction, &point, &numbers);
     tell(transaction, &point);
-    let law = law_mut(transaction);
+    let law = law_record::law_mut(transaction);
     blocks::block(law, &point);
     law.point = Some(point);
     true
@@ -115,57 +112,6 @@ pub(super) fn is_for_somebody(transaction: &Transaction) -> bool {
 
 fn known_point(transaction: &Transaction) -> Option<LawPoint> {
     transaction.state.run.law.as_ref()?.point.clone()
-}
-
-fn law_mut(transaction: &mut Transaction) -> &mut LawRecord {
-    transaction.run().law.get_or_insert_default()
-}
-
-/// Another base case is another way: only the curve stays.
-fn empty_if_other(transaction: &mut Transaction, check: &Check) {
-    let of = check.key();
-    let known = transaction.state.run.law.as_ref();
-    if known.is_some_and(|law| law.of.as_ref() == Some(&of)) {
-        return;
-    }
-    let is_first = known.is_none_or(|law| law.of.is_none());
-    let law = law_mut(transaction);
-    let kept = core::mem::take(law);
-    *law = match is_first {
-        true => LawRecord {
-            of: Some(of),
-            ..kept
-        },
-        false => LawRecord {
-            of: Some(of),
-            curve: kept.curve,
-            extra: kept.extra,
-            ..LawRecord::default()
-        },
-    };
-}
-
-/// Keeps the first number of each leaf on the wrong side of its limit.
-fn note_first_numbers(transaction: &mut Transaction, check: &Check, basis: &Basis) {
-    let wrong: Vec<(Digest, f64)> = transaction.evaluate(basis, |evaluator| {
-        let leaves = check.leaves().into_iter();
-        let wrong = leaves.filter_map(|one| {
-            let (_, value) = distance::wrong_number(evaluator, one, one.leaf()?)?;
-            Some((one.key(), value))
-        });
-        wrong.collect()
-    });
-    let firsts = &mut law_mut(transaction).firsts;
-    for (leaf, value) in wrong {
-        let is_new = !firsts.iter().any(|one| one.leaf == leaf);
-        if is_new && firsts.len() < FIRSTS_MAX {
-            firsts.push(FirstNumber {
-                leaf,
-                value: number_node(value),
-                extra: Default::default(),
-            });
-        }
-    }
 }
 
 /// The leaves of the base case that do not hold.
@@ -233,8 +179,13 @@ pub(super) fn inputs(
 /// The used share of the changes of the plan.
 fn changes(transaction: &Transaction) -> u32 {
     let most = u64::from(transaction.state.objective.constraints.max_replans());
-    let left = atom::replans_left(&transaction.state);
-    share(most.saturating_sub(left), most)
+    share(changes_made(transaction), most)
+}
+
+/// The changes of the plan that were made.
+pub(super) fn changes_made(transaction: &Transaction) -> u64 {
+    let most = u64::from(transaction.state.objective.constraints.max_replans());
+    most.saturating_sub(atom::replans_left(&transaction.state))
 }
 
 /// The used share of the budget that is used up most.
@@ -269,7 +220,7 @@ fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
         transaction.state.run.head.clone(),
         transaction.state.serial.0,
     );
-    let law = law_mut(transaction);
+    let law = law_record::law_mut(transaction);
     if law.curve.len() >= CURVE_MAX {
         let mut place = 0;
         law.curve.retain(|_| {
@@ -305,6 +256,7 @@ fn tell(transaction: &mut Transaction, point: &LawPoint) {
         omega: point.omega.text(),
         l: point.l.text(),
         gradient: point.gradient,
+        grad_d: point.prev_directive.map(|_| point.grad_d.text()),
         directive: point.directive,
         because: point.rationale.clone(),
     });
@@ -317,14 +269,14 @@ pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
     }
     let (logical, environmental) = counts_of(failed);
     let pass = transaction.state.run.pass;
-    let law = law_mut(transaction);
+    let law = law_record::law_mut(transaction);
     if law.counted != pass {
         (law.counted, law.logical, law.environmental) = (pass, 0, 0);
     }
     law.logical = law.logical.saturating_add(logical);
     law.environmental = law.environmental.saturating_add(environmental);
     let tried = tried(transaction, failed, pass);
-    let law = law_mut(transaction);
+    let law = law_record::law_mut(transaction);
     law.failed.retain(|one| one.pass == pass);
     law.failed.extend(tried);
     let old = law.failed.len().saturating_sub(BLOCKED_MAX);
@@ -373,13 +325,13 @@ pub(super) fn reached(transaction: &mut Transaction) {
     };
     let rules = transaction.state.objective.constraints.gradient();
     let change = law::to_nothing(&point);
-    let outcomes = &mut law_mut(transaction).outcomes;
+    let outcomes = &mut law_record::law_mut(transaction).outcomes;
     law::count_outcome(&rules, outcomes, point.directive, change);
 }
 
 /// A run that a person starts anew may plan again.
 pub(super) fn forget_end(transaction: &mut Transaction) {
     if transaction.state.has_abandoned() {
-        law_mut(transaction).point = None;
+        law_record::law_mut(transaction).point = None;
     }
 }

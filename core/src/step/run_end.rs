@@ -153,7 +153,7 @@ fn result(
         loss: None,
         grad_l: None,
         directive: None,
-        changes: run.pass.saturating_sub(1),
+        changes: law_point::changes_made(transaction),
         best: None,
         accountable: None,
         metrics: None,

@@ -36,6 +36,9 @@ pub struct LawView {
     pub rationale: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<BlockedView>,
+    /// The distance of the delivered tree, where the run has ended and it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<String>,
     /// The points so far, the oldest first: 64 at most, of older ones every second.
     pub curve: Vec<CurveView>,
     /// How often each directive was given, and followed by progress.
@@ -96,7 +99,19 @@ pub(super) fn law(state: &State) -> Option<LawView> {
 /// The newest point of a run, whatever came of it.
 pub fn of_run(state: &State) -> Option<LawView> {
     let law = state.run.law.as_ref()?;
-    Some(view(law.point.as_ref()?, law))
+    let view = view(law.point.as_ref()?, law);
+    Some(LawView {
+        delivered: delivered(state),
+        ..view
+    })
+}
+
+fn delivered(state: &State) -> Option<String> {
+    state.run.delivered.as_ref()?;
+    let last = state.run.last_result.as_ref()?;
+    let is_its = last.data.result == Some(state.run.status);
+    let loss = last.data.loss.as_ref().filter(|_| is_its)?;
+    Some(loss.d.text())
 }
 
 /// The tools and targets that planners may not propose.
@@ -132,6 +147,7 @@ fn view(point: &LawPoint, law: &LawRecord) -> LawView {
         meaning: control_law::meaning(point.directive),
         rationale: point.rationale.clone(),
         blocked: law.blocked.iter().map(blocked).collect(),
+        delivered: None,
         curve: law.curve.iter().map(curve).collect(),
         outcomes: law.outcomes.iter().map(DirectiveView::from).collect(),
     }

@@ -80,7 +80,9 @@ pub fn sort(entries: &mut [LogEntry]) {
         Some(Event::Solved { .. } | Event::AttemptFailed { .. }) => 1,
         Some(Event::Refuted { .. } | Event::NeedsGuidance { .. } | Event::Pattern { .. }) => 2,
         Some(Event::Rested { .. } | Event::Woken { .. }) => 2,
-        Some(Event::Backtracked { .. } | Event::Chosen { .. }) => 3,
+        Some(Event::Law { .. }) => 3,
+        Some(Event::PlannedAgain { .. } | Event::Replanned { .. }) => 4,
+        Some(Event::Backtracked { .. } | Event::Chosen { .. }) => 4,
         Some(Event::Ended { .. }) => 9,
         _ => 0,
     };

@@ -162,6 +162,7 @@ pub(super) fn law_point(event: &Event) -> String {
         omega,
         l,
         gradient,
+        grad_d,
         directive,
         because,
         ..
@@ -169,9 +170,11 @@ pub(super) fn law_point(event: &Event) -> String {
     else {
         return String::new();
     };
-    let arrow = arrow(*gradient);
+    let change = grad_d.as_ref();
+    let change = change.map(|change| format!(" {} {change}", arrow(*gradient)));
+    let change = change.unwrap_or_default();
     format!(
-        "D {d} {arrow}  P {p}  Ω {omega}  L {l}  {}: {}; {}",
+        "D {d}{change}  P {p}  Ω {omega}  L {l}  {}: {}; {}",
         directive.word(),
         control_law::meaning(*directive),
         line(because)

@@ -75,6 +75,8 @@ fn measured(result: &Value) -> Value {
         "spent",
         "serial",
         "done",
+        "best",
+        "findings",
     ];
     without(&mut rest, &own);
     without(&mut rest["output"], &["text", "notes", "by"]);
@@ -247,7 +249,11 @@ fn at_the_level_full_the_wish_is_compared_with_the_difference_and_that_is_advice
         "advice, not proof: a file `more` that nobody asked for"
     ]);
     assert_eq!(result["output"]["notes"], notes);
-    assert_eq!(measured(&result), measured(&by_code()));
+    assert_eq!(result["accountable"], "judge", "it is doubted");
+    let mut rest = measured(&result);
+    rest["accountable"] = json!("none");
+    rest["output"].as_object_mut().unwrap().remove("doubted");
+    assert_eq!(rest, measured(&by_code()));
     let prompt = worded.agent.prompt("answer", 1);
     for words in ["make done, and nothing else", "+++ b/done", "`drift`"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");

@@ -91,13 +91,13 @@ fn a_distance_that_falls_refines_and_ends_completed() {
     let plans = ["ten", "five", "two", "none"].map(takes);
     let world = world(&plans, json!({}));
     let wanted = [
-        ("1", "break_symmetry"),
-        ("0.5", "refine"),
-        ("0.2", "refine"),
+        ("0.834", "break_symmetry"),
+        ("0.417", "refine"),
+        ("0.167", "refine"),
     ];
     assert_eq!(run(&world, 0), told(&wanted));
     let log = world.descent(&["log"]).expect(0);
-    log.shows("D 0.2 ↓")
+    log.shows("D 0.167 ↓")
         .shows("refine: keep the tools")
         .shows("new: run cp five n; gone: run cp ten n");
     let report = world.descent(&["report"]).expect(0);
@@ -124,7 +124,7 @@ fn a_flat_distance_by_wrong_work_wants_nothing_of_what_was_tried() {
     let alike = parts(&["nine", "five", "four", "two"]);
     let plans = [five.clone(), five, alike, takes("none")];
     let world = world(&plans, json!({"max_attempts": 3}));
-    assert_eq!(run(&world, 0), told(&[("1", "break_symmetry")]));
+    assert_eq!(run(&world, 0), told(&[("0.834", "break_symmetry")]));
     let refused = refused(&world);
     assert_eq!(refused.len(), 2, "{refused:?}");
     assert!(refused[0].contains("it is the plan of P.1"), "{refused:?}");
@@ -155,9 +155,9 @@ fn a_distance_that_rises_by_wrong_work_wants_another_class_of_tool() {
     let plans = [takes("ten"), takes("four"), third, fourth, takes("none")];
     let world = world(&plans, json!({"max_attempts": 2}));
     let wanted = [
-        ("1", "break_symmetry"),
-        ("0.4", "refine"),
-        ("0.9", "change_approach"),
+        ("0.834", "break_symmetry"),
+        ("0.334", "refine"),
+        ("0.75", "change_approach"),
     ];
     assert_eq!(run(&world, 0), told(&wanted));
     let refused = refused(&world);
@@ -174,9 +174,9 @@ fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
     let plans = [takes("ten"), takes("four"), third, fourth, takes("none")];
     let world = world(&plans, json!({"max_attempts": 2}));
     let wanted = [
-        ("1", "break_symmetry"),
-        ("0.4", "refine"),
-        ("0.9", "refine"),
+        ("0.834", "break_symmetry"),
+        ("0.334", "refine"),
+        ("0.75", "refine"),
     ];
     assert_eq!(run(&world, 0), told(&wanted));
     let refused = refused(&world);
@@ -191,7 +191,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     let plans = ["ten", "nine", "five", "four"].map(takes);
     let limits = json!({"max_replans": 3, "gradient": {"abandon_omega": "0.3"}});
     let world = world(&plans, limits);
-    let wanted = [("1", "break_symmetry"), ("0.9", "abandon")];
+    let wanted = [("0.834", "break_symmetry"), ("0.75", "abandon")];
     assert_eq!(run(&world, 5), told(&wanted));
     let state = world.state();
     assert_eq!(state["run"]["last_result"]["reason"], "abandoned");
@@ -209,8 +209,8 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
 fn a_result_that_is_near_completes_nothing() {
     let world = world(&["ten", "two"].map(takes), json!({}));
     let wanted = [
-        ("1", "break_symmetry"),
-        ("0.2", "refine"),
+        ("0.834", "break_symmetry"),
+        ("0.167", "refine"),
         ("1", "change_approach"),
     ];
     assert_eq!(run(&world, 5), told(&wanted));
@@ -236,7 +236,7 @@ fn by_directive() -> World {
     let world = world(&[], json!({}));
     let script = "#!/bin/sh\nd=\n[ -z \"$DESCENT_DIRECTIVE\" ] || \
         d=$(sed -n 's/.*\"d\": *\"\\([0-9.]*\\)\".*/\\1/p' \"$DESCENT_DIRECTIVE\" | head -n 1)\n\
-        case $d in '') n=ten;; 1) n=five;; 0.5) n=nine;; *) n=none;; esac\n\
+        case $d in '') n=ten;; 0.834) n=five;; 0.417) n=nine;; *) n=none;; esac\n\
         echo '{\"atoms\": {\"w\": {\"kind\": \"task\", \"description\": \"take\", \"action\": {\"run\": \"cp '$n' n\"}}}}'\n";
     world.program("planner", script);
     world

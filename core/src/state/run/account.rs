@@ -82,10 +82,10 @@ impl Accountable {
             Self::Person => "a person asked for the end, is asked, or set the limit",
             Self::Perceiver => "the base case cannot be measured",
             Self::Planner => {
-                "the base case does not hold with the plan carried out, or there is no plan"
+                "its plan was carried out and the base case does not hold, or it came to none"
             }
             Self::Worker => "the work was wrong",
-            Self::Environment => "the work was hindered",
+            Self::Environment => "something around the work hindered it",
             Self::Judge => "it took for done what is not, or doubts what holds",
             Self::ControlLaw => "planning ended while the result came nearer",
             Self::Memory => "a lesson spoke against what succeeded",
@@ -111,7 +111,7 @@ record! {
     /// Counts of the tasks of a state, and of their attempts
     #[derive(PartialEq, Default)]
     pub struct RunMetrics {
-        /// Tasks that were solved by their first attempt, in all runs of the state
+        /// Tasks that were solved by their first attempt
         always solved_at_first: u64,
         always solved_later: u64,
         /// Tasks that were tried and are not solved

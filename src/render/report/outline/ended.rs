@@ -102,7 +102,8 @@ fn account(account: &AccountReport) -> Vec<Item> {
         if account.changes > 0 {
             words.push(count(account.changes, "change") + " of the plan");
         }
-        items.push(Item::at(0).text(format!("Tasks: {}", words.join(", "))));
+        let words = words.join(", ");
+        items.push(Item::at(0).text(format!("Tasks, those of earlier plans too: {words}")));
     }
     items
 }
