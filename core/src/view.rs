@@ -149,6 +149,9 @@ pub struct CheckView {
     /// How it ended then, such as `exit 1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// The number of a `number` check then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<FreeValue>,
 }
 
 #[derive(Debug, Serialize)]
@@ -339,6 +342,7 @@ fn base_case(world: &World) -> Vec<CheckView> {
         verdict: stand.verdict.map(ToOwned::to_owned),
         at: stand.at.cloned(),
         ended: stand.evidence.and_then(|one| one.ended.clone()),
+        number: stand.evidence.and_then(|one| one.number.clone()),
     };
     leaves(&world.state).into_iter().map(view).collect()
 }

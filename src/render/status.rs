@@ -3,7 +3,7 @@
 mod judged;
 
 use descent_core::{
-    doc::Node,
+    doc::{self, Node},
     id::{AtomId, UnixMillis},
     view::{CheckView, ChoiceView, FailedView, FlightView, QuestionView, StatusView},
 };
@@ -122,7 +122,9 @@ fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
             (Some(at), _) => {
                 let ended = check.ended.as_deref().filter(|_| verdict != "pass");
                 let ended = ended.map(|ended| format!("{ended}, ")).unwrap_or_default();
-                format!("{ended}{}", ago(at, now))
+                let number = check.number.as_ref().map(doc::write_compact);
+                let number = number.map(|number| format!("number {number}, "));
+                format!("{}{ended}{}", number.unwrap_or_default(), ago(at, now))
             }
             (None, Some(_)) => String::new(),
             (None, None) => "not evaluated yet".to_owned(),

@@ -80,13 +80,10 @@ fn fill<'l>(
 /// Curves one above the other, each with its newest value: the distance where there is a control law.
 pub(super) fn curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
     let inner = framed(frame, place, "left to do", theme);
-    let of_law = match scene.distance.last() {
-        Some(newest) => Some((
-            newest,
-            Layout::vertical([Constraint::Ratio(1, 3); 3]).areas(inner),
-        )),
-        None => None,
-    };
+    let of_law = scene.distance.last().map(|newest| {
+        let thirds = [Constraint::Ratio(1, 3); 3];
+        (newest, Layout::vertical(thirds).areas(inner))
+    });
     let [above, below] = match of_law {
         Some((newest, [above, middle, below])) => {
             let newest = Thousandths(u32::try_from(*newest).unwrap_or(1_000)).text();

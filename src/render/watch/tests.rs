@@ -29,9 +29,13 @@ fn scene() -> WatchScene {
 }
 
 fn drawn(columns: u16, rows: u16) -> String {
+    drawn_of(&scene(), columns, rows)
+}
+
+fn drawn_of(scene: &WatchScene, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let theme = Theme { is_coloured: false };
-    terminal.draw(|frame| draw(frame, &scene(), theme)).unwrap();
+    terminal.draw(|frame| draw(frame, scene, theme)).unwrap();
     terminal.backend().to_string()
 }
 
@@ -48,6 +52,20 @@ fn the_selected_atom_and_the_newest_lines_are_in_sight_at_80_by_24() {
         assert!(screen.contains(words), "no `{words}` in\n{screen}");
     }
     assert!(!screen.contains("solved  A1 "), "{screen}");
+}
+
+#[test]
+fn where_there_is_a_control_law_the_distance_so_far_is_in_sight() {
+    let with_law = WatchScene {
+        distance: vec![1_000, 500, 417],
+        ..scene()
+    };
+    let screen = drawn_of(&with_law, 80, 24);
+    for words in ["attempts 0", "failing checks 1", "distance 0.417"] {
+        assert!(screen.contains(words), "no `{words}` in\n{screen}");
+    }
+    assert!(!drawn(80, 24).contains("distance"));
+    drawn_of(&with_law, 60, 16);
 }
 
 #[test]
