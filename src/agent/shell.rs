@@ -61,6 +61,12 @@ pub(super) fn missing(
 ) -> Option<Outcome> {
     let program = missing_program_in(&attempt.cwd, command, &env.path())?;
     let words = match is_relative(&program) {
+        // A run keeps its start: what is changed in the project comes into it by a redirect alone.
+        true if attempt.cwd.join(&program).exists() => {
+            format!(
+                "`{program}` is not executable in its workspace: chmod +x, then descent redirect --from ."
+            )
+        }
         true => format!("`{program}` is no program in its workspace"),
         false if program.contains('/') => format!("`{program}` is not there"),
         false => format!("`{program}` is not on the PATH"),

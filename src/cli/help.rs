@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "look",
         &[
-            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "audit", "report",
+            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "report",
         ],
     ),
     (
@@ -33,7 +33,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "more",
-        &["verify", "memory", "doctor", "clean", "completions"],
+        &[
+            "verify",
+            "audit",
+            "memory",
+            "doctor",
+            "clean",
+            "completions",
+        ],
     ),
 ];
 

@@ -84,6 +84,25 @@ fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_atte
 }
 
 #[test]
+fn a_worker_that_cannot_be_executed_is_told_with_the_way_into_the_run() {
+    let world = World::new();
+    world.write("worker.sh", "#!/bin/sh\ntouch done\n");
+    world.write("descent.toml", "worker = {run = \"./worker.sh\"}\n");
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker()}),
+    ));
+    let ran = world.descent(&["run"]).expect(69);
+    ran.shows("`./worker.sh` is not executable in its workspace")
+        .shows("descent redirect --from .");
+    let path = world.repo().join("worker.sh");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    world.descent(&["redirect", "--from", ".", "-y"]).expect(0);
+    world.run().expect(0);
+}
+
+#[test]
 fn a_worker_that_an_earlier_step_makes_is_found() {
     let world = World::new();
     world.write("descent.toml", "worker = {run = \"./made.sh\"}\n");

@@ -234,3 +234,31 @@ fn without_an_answer_across_the_phases_all_goes_on_and_says_so() {
         report.shows("pass 1, across its phases: not judged by a model: ");
     }
 }
+
+#[test]
+fn an_assessor_that_takes_passes_for_converged_is_found_by_the_auditor_and_accountable() {
+    let assessed = Assessed::new("model");
+    let more_again = json!({"actions": [{"type": "step_add", "atoms":
+        {"new": {"description": "make another", "action": {"run": "echo 2 > other"}}}}]});
+    assessed.agent.says("refine", &more_again.to_string());
+    assessed.says(&opinion(1.0, &json!({})));
+    assessed.world.run().expect(5);
+    assert_eq!(
+        assessed.world.state()["run"]["judging"]["mistaken"],
+        2,
+        "two passes"
+    );
+    let told = assessed
+        .world
+        .descent(&["audit", "--json"])
+        .expect(0)
+        .json();
+    let found = told["findings"].as_array().unwrap();
+    assert!(
+        found
+            .iter()
+            .any(|one| one["code"] == "convergence_failure" && one["count"] == 2),
+        "{told}"
+    );
+    assert_eq!(told["accountable"], "judge");
+}
