@@ -1,7 +1,7 @@
 //! Counts of failing tests: the check that reads one, in the place of a check that tells only yes or no.
 //!
 //! Invariant: the new check holds only where the old one does. Its exit code counts as before, and a line that says 0
-//! comes last, so a tool that prints no count fails by its exit code alone.
+//! comes first, so a tool that prints no count fails by its exit code alone.
 
 use std::path::Path;
 
