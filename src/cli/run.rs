@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use descent_core::{
-    audit::{AuditCode, AuditFinding},
+    audit::{self, AuditCode, AuditFinding},
     doc::Node,
     event::Reason,
     id::{RunId, Serial},
@@ -179,8 +179,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
     judged_where(&mut page, &report.workspaces, Checkout::Pristine);
-    let audited = ops::audit::at(&report.place, &ending.world);
-    if let Some(findings) = render::findings_in_short(&audited.findings) {
+    let audited = audit::audit(&ending.world, &[]);
+    if let Some(findings) = render::findings_in_short(&audited) {
         let head = Line::indent(2).then(Line::new().dim("audit").pad(8));
         page.push(head.plain(format!("{findings} (descent audit)")));
     }
@@ -288,13 +288,14 @@ struct FoundOutput {
     count: u64,
 }
 
+/// Findings in the state alone: the journal may be long.
 fn found(report: &RunReport) -> Vec<FoundOutput> {
-    let audited = ops::audit::at(&report.place, &report.ending.world);
+    let audited = audit::audit(&report.ending.world, &[]);
     let one = |one: AuditFinding| FoundOutput {
         code: one.code,
         count: one.count,
     };
-    audited.findings.into_iter().map(one).collect()
+    audited.into_iter().map(one).collect()
 }
 
 fn result_json(report: &RunReport) -> serde_json::Value {

@@ -87,7 +87,7 @@ fn follow(
         }
         told.clone_from(&look.trouble);
         if !context.out.json
-            && let Some(words) = findings.news(&lookout, &look)
+            && let Some(words) = findings.news(&look)
         {
             context.out.say(&format!("audit     {words}"));
         }

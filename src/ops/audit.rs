@@ -1,6 +1,6 @@
 //! The auditor: what the state and the journal beside it tell of a run.
 //!
-//! Not here: what a finding is (`audit` of the core).
+//! Not here: what a finding is (`audit` of the core), and findings of the state alone, as an ending tells them.
 
 use descent_core::{
     audit::{self, AuditFinding, AuditedCommit},
@@ -8,7 +8,7 @@ use descent_core::{
     world::World,
 };
 
-use crate::store::{StatePlace, Store};
+use crate::store::Store;
 
 /// The findings of a run, and the commits that the journal keeps of it.
 #[derive(Debug)]
@@ -41,9 +41,4 @@ pub fn audit(store: &Store, world: &World) -> AuditReport {
         seen_from: audited.first().map(|first| first.serial),
         seen_to: audited.last().map(|last| last.serial),
     }
-}
-
-/// The same for whoever holds no store.
-pub fn at(place: &StatePlace, world: &World) -> AuditReport {
-    audit(&Store::open(place.clone()), world)
 }

@@ -37,19 +37,18 @@ pub fn of_plans(before: &[&Atom], after: &[&Atom]) -> String {
 struct PlannedPart {
     title: String,
     action: String,
+    /// A digest.
     checks: String,
 }
 
 impl PlannedPart {
     fn changed_to(&self, other: &Self) -> String {
-        let title = &self.title;
-        let key = |key: &str, was: &str, is: &str| {
-            between(key, Some(&Node::string(was)), Some(&Node::string(is)))
+        let action = |part: &Self| Node::string(part.action.as_str());
+        let how = match self.action == other.action {
+            true => "other checks".to_string(),
+            false => between("action", Some(&action(self)), Some(&action(other))),
         };
-        match self.action == other.action {
-            true => format!("{title} ({})", key("checks", &self.checks, &other.checks)),
-            false => format!("{title} ({})", key("action", &self.action, &other.action)),
-        }
+        format!("{} ({how})", self.title)
     }
 }
 

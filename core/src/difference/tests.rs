@@ -218,4 +218,9 @@ fn two_plans_differ_by_their_tasks_whatever_their_ids() {
     let told = of_plans(&[one, &third], &[&other, &third]);
     assert!(told.starts_with("changed: "), "{told}");
     assert!(told.ends_with("→ make other)"), "{told}");
+    let mut checked = one.clone();
+    let task = checked.task_mut().expect("a task");
+    Arc::make_mut(&mut task.spec).checks = Some(Check::command("test -e other"));
+    let told = of_plans(&[one], &[&checked]);
+    assert!(told.ends_with(" (other checks)"), "{told}");
 }

@@ -16,6 +16,8 @@ use crate::{
     state::{Extra, LearntRun, Lesson, LessonBook, LessonKind, LessonSource, fields::Findings},
 };
 
+/// Ids are numbered up to here.
+const NUMBER_MAX: u64 = 1_000_000_000_000;
 /// Lessons that a project has at most.
 pub const LESSONS_MAX: usize = 200;
 /// Lineages that a lesson names at most: the newest.
@@ -88,9 +90,6 @@ fn number(id: &LessonId) -> Option<u64> {
 pub fn write(book: &LessonBook) -> String {
     doc::write(&book.node())
 }
-
-/// Ids are numbered up to here.
-const NUMBER_MAX: u64 = 1_000_000_000_000;
 
 /// Takes in what an ending left; false where it did already.
 pub fn learn(

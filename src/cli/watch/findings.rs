@@ -1,15 +1,13 @@
 //! The auditor's findings while a run is watched: looked for at the beginning and every five minutes, told when they change.
+//!
+//! Not here: findings of the journal, which may be long (`descent audit`).
 
-use descent_core::{audit::AuditFinding, world::World};
-
-use crate::{
-    clock,
-    ops::{
-        audit,
-        watch::{Lookout, WatchReport},
-    },
-    render,
+use descent_core::{
+    audit::{self, AuditFinding},
+    world::World,
 };
+
+use crate::{clock, ops::watch::WatchReport, render};
 
 const AUDIT_EVERY_MS: u64 = 5 * 60_000;
 
@@ -21,14 +19,14 @@ pub(super) struct FindingsWatch {
 
 impl FindingsWatch {
     /// The findings in short, where they are others than before.
-    pub(super) fn news(&mut self, lookout: &Lookout, look: &WatchReport) -> Option<String> {
+    pub(super) fn news(&mut self, look: &WatchReport) -> Option<String> {
         let now_ms = clock::since_boot().awake_ms;
         let is_due = |before: u64| now_ms.saturating_sub(before) >= AUDIT_EVERY_MS;
         if !self.looked_ms.is_none_or(is_due) {
             return None;
         }
         self.looked_ms = Some(now_ms);
-        let found = audit::at(lookout.place(), &World::new(look.state().clone())).findings;
+        let found = audit::audit(&World::new(look.state().clone()), &[]);
         let is_news = found != self.told;
         self.told = found;
         let words = render::findings_in_short(&self.told).filter(|_| is_news)?;

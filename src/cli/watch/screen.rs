@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
     }
 
     fn audit(&mut self) {
-        if let Some(words) = self.findings.news(&self.lookout, &self.look) {
+        if let Some(words) = self.findings.news(&self.look) {
             let at = clock::now().rfc3339();
             let line = Line::new().dim("audit").pad(10).plain(words);
             self.seen.add(&at, line);

@@ -64,7 +64,7 @@ words! {
         Worker = "worker",
         /// The work was hindered
         Environment = "environment",
-        /// A judge contradicts the base case, or itself
+        /// An agent took for done what is not, or doubts what holds
         Judge = "judge",
         /// Planning ended while the result came nearer
         ControlLaw = "control_law",
@@ -86,7 +86,7 @@ impl Accountable {
             }
             Self::Worker => "the work was wrong",
             Self::Environment => "something around the work hindered it",
-            Self::Judge => "it took for done what is not, or doubts what holds",
+            Self::Judge => "an agent took for done what is not, or doubts what holds",
             Self::ControlLaw => "planning ended while the result came nearer",
             Self::Memory => "a lesson spoke against what succeeded",
             Self::Program => "descent has a fault",

@@ -41,7 +41,7 @@ pub struct AccountReport {
     pub metrics: Option<MetricsReport>,
 }
 
-/// Counts of the tasks and attempts of all runs of the state.
+/// Counts of the tasks of the state, and of their attempts.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricsReport {
