@@ -15,7 +15,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
     ops::audit::{self, AuditReport},
-    render::{self, Line, Page},
+    render::{self, Line, Meaning, Page},
 };
 
 #[derive(Debug, Args)]
@@ -79,12 +79,9 @@ fn tell(context: &Context, world: &World, report: &AuditReport) {
     }
     render::findings(&mut page, &report.findings);
     if let Some(role) = accountable {
-        let words = format!(
-            "accountable for the last ending: {}: {}",
-            role.word(),
-            role.meaning()
-        );
-        page.push(Line::of(words));
+        let words = format!("{}: {}", role.word(), role.meaning());
+        let head = Line::of("accountable for the last ending: ");
+        page.wrapped(head, Meaning::Plain, &words, 3);
     }
     page.push(Line::new().dim(match report.seen_from.zip(report.seen_to) {
         Some((first, last)) => format!(
