@@ -294,8 +294,7 @@ pub(super) fn signals() -> Result<Signals, Failure> {
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let what = "the runtime cannot start";
     let built = unheard(|| {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
     });
