@@ -114,6 +114,13 @@ pub struct Stopwatch {
     at: Duration,
 }
 
+/// Milliseconds from now to the next whole multiple of an interval. Whoever waits for it wakes with all others that do.
+#[must_use]
+pub fn to_next(clock: &dyn Clock, interval_ms: u64) -> u64 {
+    let active_ms = u64::try_from(clock.active().as_millis()).unwrap_or(0);
+    interval_ms - active_ms % interval_ms.max(1)
+}
+
 impl Stopwatch {
     pub fn start(clock: Arc<dyn Clock>) -> Self {
         Self {

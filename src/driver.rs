@@ -6,6 +6,8 @@
 
 pub mod adopt;
 mod agents;
+mod blocking;
+mod chores;
 mod disk_wait;
 mod ending;
 mod executor;
@@ -31,7 +33,6 @@ use std::{
 };
 
 use descent_core::{
-    change,
     desired::{self, DesiredWork, WorkKey},
     event::{Input, Observation},
     id::{AttemptId, RunId, Serial},
@@ -44,8 +45,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, Stopwatch},
+    clock::{Clock, Stopwatch, to_next},
     failure::Failure,
+    files::FileStamp,
     signal::{Signal, Signals},
     store::{CommitContent, CommitError, LoadedState, Store},
 };
@@ -127,7 +129,9 @@ struct Loop<'t> {
     /// The faults of the file, while the loop waits for a correction.
     waits_for_file: Option<Vec<String>>,
     disk_wait: disk_wait::DiskWait,
-    watch_stamp: watch::Stamp,
+    watch_stamp: Option<FileStamp>,
+    /// The file when its bytes were compared last because of the time that had passed.
+    compared: watch::Compared,
     stopwatch: Stopwatch,
     /// The failure of a state file that is gone, once its last bytes are saved.
     vanished: Option<Failure>,
@@ -142,6 +146,8 @@ struct Loop<'t> {
     followed: follow::Follower,
     /// The serial that the journal holds.
     remembered: Serial,
+    /// The serial after which nothing is left to sweep.
+    tended: Option<Serial>,
     rest: stall::StallDetector,
 }
 
@@ -155,7 +161,8 @@ pub async fn run(
     let world = World::new(loaded.state.clone());
     let (done, inbox) = mpsc::unbounded_channel();
     let mut this = Loop {
-        watch_stamp: watch::stamp(&host.store.place().state),
+        watch_stamp: FileStamp::at(&host.store.place().state),
+        compared: watch::Compared::default(),
         stopwatch: Stopwatch::start(Arc::clone(&host.clock)),
         host,
         world,
@@ -178,6 +185,7 @@ pub async fn run(
         is_cut_off: false,
         followed: follow::Follower::default(),
         remembered: Serial(0),
+        tended: None,
         rest: stall::StallDetector::default(),
     };
     this.session.agents = Arc::clone(&this.host.agents);
@@ -252,9 +260,7 @@ impl Loop<'_> {
                     self.endure(looked)?;
                 }
                 () = self.host.clock.sleep(sleep) => {
-                    // A write through a memory map may change neither time nor length, so the bytes
-                    // are compared.
-                    self.watch_stamp = None;
+                    self.distrust_stamp();
                     let looked = self.look_around().await;
                     self.endure(looked)?;
                     self.pending.push_back(Input::Tick);
@@ -285,43 +291,6 @@ impl Loop<'_> {
         let run = self.host.run.clone();
         self.observe(Input::Started { run, from, left }).await?;
         Ok(())
-    }
-
-    async fn look_around(&mut self) -> Result<(), Failure> {
-        self.look_at_file().await?;
-        self.look_for_asker();
-        self.tend()
-    }
-
-    /// Retires a redirect whose process died before it made its change.
-    fn look_for_asker(&mut self) {
-        if change::is_redirect_open(&self.world.state) && !self.host.store.is_redirect_asked() {
-            self.pending.push_back(Input::AskerGone);
-        }
-    }
-
-    /// Runs the store's small chores while nothing happens.
-    fn tend(&mut self) -> Result<(), Failure> {
-        if self.waits_for_file.is_some() || self.disk_wait.is_lacking() {
-            return Ok(());
-        }
-        self.host.store.tend(self.host.clock.now())?;
-        if self.remembered != self.world.state.serial {
-            self.remembered = self.world.state.serial;
-            self.host.store.write_journal();
-        }
-        self.tell_rescued();
-        Ok(())
-    }
-
-    /// Reports edits that came too late to be read, or whose commit was lost.
-    fn tell_rescued(&mut self) {
-        for path in self.host.store.newly_rescued() {
-            (self.observer.on_note)(&format!(
-                "an edit that is in no commit was kept as {}",
-                path.display()
-            ));
-        }
     }
 
     /// The reason if no new work is started.
@@ -356,7 +325,9 @@ impl Loop<'_> {
     fn sleep_ms(&self, desired: &DesiredWork) -> u64 {
         let left_ms = self.disk_wait.left_ms().filter(|left_ms| *left_ms > 0);
         let wake_in_ms = left_ms.or(desired.wake_in_ms);
-        wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
+        // All that looks once a second looks in the same instant: one wake-up is enough.
+        let poll_ms = to_next(&*self.host.clock, POLL_MS);
+        wake_in_ms.unwrap_or(poll_ms).clamp(1, poll_ms)
     }
 
     fn take(&mut self, done: Option<FinishedWork>) -> Result<(), Failure> {
@@ -422,8 +393,8 @@ impl Loop<'_> {
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
                     self.loaded = loaded;
-                    // A stamp taken now might be of another's file: the next look reads the file.
-                    self.watch_stamp = None;
+                    // A stamp taken now might be of another's file; this one is of ours.
+                    self.watch_stamp = self.host.store.published();
                     self.there_is_room();
                     self.arrive(next);
                     return Ok(true);
@@ -489,12 +460,3 @@ enum CommitOutcome {
 /// The file is no longer the one that the step was made from.
 #[derive(Debug)]
 struct Stale;
-
-/// Runs blocking work without stopping the loop.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Failure::bug(format!("a worker thread broke: {error}")))
-}

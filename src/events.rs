@@ -9,22 +9,29 @@ use std::{
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use descent_core::{
     event::Event,
-    id::{RunId, Serial},
+    id::{RunId, Serial, UnixMillis},
     world::World,
 };
 use serde::Serialize;
 
-use crate::{files, space, store::StatePlace};
+use crate::{
+    clock::{Clock, Stopwatch},
+    files, space,
+    store::StatePlace,
+};
 
 /// A run has two files of this size at most.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 const RUNS_MAX: usize = 20;
 /// The space that the disk must have left.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
+/// How often the room and the names of the files are looked at.
+const LOOK_EVERY_MS: u64 = 1_000;
 /// Bytes that one look at the end of a file takes in.
 const LOOK_BYTES: u64 = 1024 * 1024;
 
@@ -55,13 +62,15 @@ impl<'a> EventLine<'a> {
         }
     }
 
-    /// With the bound of the state that the event led to.
+    /// The events of a commit, with the bound of the state that they led to.
     #[must_use]
-    pub fn of_world(event: &'a Event, at: String, world: &World) -> Self {
-        Self {
-            left: Some(world.measure().attempts.to_string()),
-            ..Self::new(event, at, world.state.serial)
-        }
+    pub fn of_world(events: &'a [Event], at: UnixMillis, world: &World) -> Vec<Self> {
+        let (at, left) = (at.rfc3339(), world.measure().attempts.to_string());
+        let one = |event| Self {
+            left: Some(left.clone()),
+            ..Self::new(event, at.clone(), world.state.serial)
+        };
+        events.iter().map(one).collect()
     }
 }
 
@@ -99,11 +108,14 @@ pub struct EventLog {
     run: String,
     file: Option<File>,
     bytes: u64,
+    clock: Arc<dyn Clock>,
+    /// Since the last look at the room and at the names.
+    looked: Option<Stopwatch>,
 }
 
 impl EventLog {
     /// The caller holds the lease.
-    pub fn start(place: &StatePlace, run: &RunId) -> Self {
+    pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let dir = dir_in(place);
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir);
@@ -113,25 +125,27 @@ impl EventLog {
             run: run.to_string(),
             file: None,
             bytes: 0,
+            clock,
+            looked: None,
         }
     }
 
-    pub fn append(&mut self, line: &EventLine<'_>) {
-        if let Err(error) = self.try_append(line) {
+    /// Appends the events of one commit.
+    pub fn append(&mut self, lines: &[EventLine<'_>]) {
+        if let Err(error) = self.try_append(lines) {
             tracing::debug!(%error, "an event is not kept");
-            self.file = None;
+            (self.file, self.looked) = (None, None);
         }
     }
 
-    fn try_append(&mut self, line: &EventLine<'_>) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        let free = space::free_space(&self.dir);
-        if free.is_some_and(|space| space.free_bytes < SPARE_BYTES) {
-            return Err(io::ErrorKind::StorageFull.into());
+    fn try_append(&mut self, lines: &[EventLine<'_>]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
         }
         let newest = newest(&self.dir, &self.run);
-        self.let_go_unless_there(&newest)?;
+        self.look(&newest)?;
         if self.bytes + text.len() as u64 > BYTES_MAX {
             self.file = None;
             let before = older(&self.dir, &self.run);
@@ -151,14 +165,24 @@ impl EventLog {
         Ok(())
     }
 
-    /// A directory or a file that was deleted is made anew; a link in the place of the directory is not followed.
-    fn let_go_unless_there(&mut self, newest: &Path) -> io::Result<()> {
+    /// Looks once in a while whether there is room. A directory or a file that was deleted is made anew; a link in the
+    /// place of the directory is not followed.
+    fn look(&mut self, newest: &Path) -> io::Result<()> {
+        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
+        if self.looked.as_ref().is_some_and(is_recent) {
+            return Ok(());
+        }
+        let free = space::free_space(&self.dir);
+        if free.is_some_and(|space| space.free_bytes < SPARE_BYTES) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         files::make_dir(&self.dir)?;
         let there = newest.symlink_metadata().ok().map(|meta| meta.ino());
         let open = self.file.as_ref().map(File::metadata).transpose()?;
         if open.is_some_and(|meta| Some(meta.ino()) != there) {
             (self.file, self.bytes) = (None, 0);
         }
+        self.looked = Some(Stopwatch::start(Arc::clone(&self.clock)));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
 
 pub mod private;
+mod stamp;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,8 @@ use rustix::{
     io::Errno,
 };
 use tempfile::NamedTempFile;
+
+pub use stamp::{CloseStamp, FileStamp};
 
 /// The beginning of the name of a file that is not whole yet.
 pub const HALF: &str = ".new-";
@@ -263,7 +266,12 @@ pub fn move_to(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Makes a directory for its owner alone; an existing one stays as it is. Returns whether it is new, and so empty.
 pub fn make_dir(dir: &Path) -> io::Result<bool> {
+    match plain_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        there => return there.map(|()| false),
+    }
     match DirBuilder::new().mode(0o700).create(dir) {
+        // Another process may have been first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             plain_dir(dir).map(|()| false)
         }

@@ -17,6 +17,7 @@ mod patch;
 mod report;
 mod result;
 mod status;
+mod stream;
 mod style;
 mod text;
 mod usage;
@@ -51,6 +52,8 @@ use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 
 use crate::failure::Failure;
 
+use stream::Stream;
+
 /// Characters at most of a text from elsewhere: a goal, a command, a reason.
 const TEXT_WIDTH_MAX: usize = 160;
 /// Columns of a view that goes to no terminal.
@@ -71,7 +74,7 @@ pub struct Out {
 impl Out {
     /// Prints the data, byte for byte.
     pub fn raw(self, text: &str) {
-        write(std::io::stdout(), text);
+        write(Stream::Output, text);
     }
 
     /// Prints the data, in lines.
@@ -80,14 +83,13 @@ impl Out {
     }
 
     pub fn page(self, page: &Page) {
-        let stdout = std::io::stdout();
-        let is_coloured = style::is_coloured(&stdout);
+        let is_coloured = is_coloured();
         let text = match self.quiet {
             true => page.without_advice().text(is_coloured),
             false => page.text(is_coloured),
         };
         if !text.is_empty() {
-            write(stdout, &text);
+            write(Stream::Output, &text);
         }
     }
 
@@ -108,7 +110,7 @@ impl Out {
     }
 
     pub fn json(self, value: &impl serde::Serialize) {
-        write(std::io::stdout(), &json_text(value));
+        write(Stream::Output, &json_text(value));
     }
 
     /// Prints a message beside the data.
@@ -146,19 +148,18 @@ impl Out {
 }
 
 fn print_aside(page: &Page) {
-    let stderr = std::io::stderr();
-    let text = page.text(style::is_coloured(&stderr));
-    write(stderr, &text);
+    let text = page.text(Stream::Errors.is_coloured());
+    write(Stream::Errors, &text);
 }
 
 /// Whether standard output is coloured.
 pub fn is_coloured() -> bool {
-    style::is_coloured(&std::io::stdout())
+    Stream::Output.is_coloured()
 }
 
 /// Whether standard output is read by a person: it goes to a terminal, or is to be coloured as for one.
 pub fn is_for_eyes() -> bool {
-    std::io::stdout().is_terminal() || is_coloured()
+    Stream::Output.is_terminal() || is_coloured()
 }
 
 /// The output of tracing: above the live area, like everything else.
@@ -190,15 +191,12 @@ pub fn data_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-fn write(mut to: impl Write + IsTerminal, text: &str) {
+fn write(to: Stream, text: &str) {
     let mut area = area::lock();
     if to.is_terminal() {
         area.erase();
     }
-    let written = to
-        .write_all(text.as_bytes())
-        .and_then(|()| to.write_all(b"\n"))
-        .and_then(|()| to.flush());
+    let written = to.write(text);
     area.draw();
     note_loss(written);
 }

@@ -28,17 +28,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use descent_core::event::Event;
-use descent_core::id::{Lineage, UnixMillis};
+use descent_core::id::Lineage;
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
 
+use crate::files::FileStamp;
 use disk::{Disk, RealDisk};
 use journal::Journal;
+use locks::RepeatedLock;
 use names::{Names, Taker};
 use recent::RecentStates;
 use state_file::StateFile;
-use swap::{OldFile, Swap};
+use swap::{OldFile, Replaced, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
@@ -62,6 +64,7 @@ pub struct Store {
     place: StatePlace,
     names: Names,
     disk: Box<dyn Disk>,
+    commit_lock: RepeatedLock,
     /// The file as it was last read or written.
     cached: Option<Arc<LoadedState>>,
     /// The records of `cached` as text; dropped when a commit fails.
@@ -69,6 +72,8 @@ pub struct Store {
     known: RecentStates,
     /// The newest sealed state, with its bytes.
     committed: Option<Arc<LoadedState>>,
+    /// The file of the newest commit, as it was before it got the name.
+    published: Option<FileStamp>,
     /// Owner and mode of the file when it was last read.
     hand: Option<Hand>,
     /// Commits of this process.
@@ -104,12 +109,14 @@ impl Store {
         Self {
             names: Names::of(&place, BYTES_MAX as u64),
             journal: Journal::new(place.journal()),
+            commit_lock: RepeatedLock::on(place.commit_lock()),
             place,
             disk,
             cached: None,
             rendered: None,
             known: RecentStates::default(),
             committed: None,
+            published: None,
             hand: None,
             commits: 0,
             may_be_loose: false,
@@ -287,44 +294,16 @@ impl Store {
         self.journal.history()
     }
 
-    /// Sweeps what earlier commits swapped out, and adopts a save that came late; for idle times.
-    pub fn tend(&mut self, now: UnixMillis) -> Result<(), StoreError> {
-        let _held = self.lock()?;
-        // The file that a person's edit replaced may be newer than the edit's base: it stays until
-        // the edit is adopted.
-        if !self.read()?.is_foreign {
-            self.sweep(now.0);
-        }
-        Ok(())
-    }
-
-    fn sweep(&mut self, now_ms: u64) {
-        let journal = self.place.journal();
-        let rescued = sweep::sweep(&*self.disk, &self.names, &journal, now_ms);
-        self.newly_rescued.extend(rescued);
-    }
-
-    /// Saves of a person that were rescued since the last call, to be reported.
-    pub fn newly_rescued(&mut self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.newly_rescued)
-    }
-
-    /// Saves of a person that could not be adopted, kept beside the state file.
-    #[must_use]
-    pub fn rescued(&self) -> Vec<PathBuf> {
-        let prefix = format!("{}.rescued-", self.place.file_name());
-        self.disk
-            .list(self.names.dir(), &prefix)
-            .unwrap_or_default()
-    }
-
     fn lock(&self) -> Result<FileLock, StoreError> {
+        if let Some(lock) = self.commit_lock.again() {
+            return Ok(lock);
+        }
         if !self.place.dir.is_dir() {
             // Only beside an existing file: a question creates nothing.
             self.read_bytes()?;
             self.place.make_dir()?;
         }
-        exclusive(&self.place.commit_lock())
+        self.commit_lock.take()
     }
 
     fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<LoadedState>, StoreError> {
@@ -386,8 +365,12 @@ impl Store {
             taker: taker.as_ref(),
         };
         let swap = swap::replace(&*self.disk, &self.names, old, &new.bytes, seen.writer);
+        self.published = None;
         let (swap, was_shown) = match swap {
-            Ok(swap) => (Ok(swap == Swap::Done), swap == Swap::GivenBack),
+            Ok(Replaced { swap, stamp }) => {
+                self.published = stamp.filter(|_| swap == Swap::Done);
+                (Ok(swap == Swap::Done), swap == Swap::GivenBack)
+            }
             Err(failed) => (Err(failed.error), failed.was_shown),
         };
         if was_shown {
@@ -424,13 +407,6 @@ impl Store {
         let rendered = StateText::of(&state);
         let loaded = written(state, &rendered)?;
         load::read(&self.place.state, loaded.bytes)
-    }
-
-    /// The new file's own time tells the age of the others: no clock is asked.
-    fn sweep_if_due(&mut self) {
-        if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
-            self.sweep(now_ms);
-        }
     }
 
     /// Notes a commit in the journal. That may fail: the commit stays.

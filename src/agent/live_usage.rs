@@ -9,8 +9,8 @@ use std::{
 
 use descent_core::state::{Micros, Usage};
 
-use super::{heard::Heard, report};
-use crate::config::price::Price;
+use super::{heard::Heard, inputs::RESULT, report};
+use crate::{config::price::Price, files::FileStamp};
 
 /// The usage of one attempt. Clones show the same.
 #[derive(Debug, Clone, Default)]
@@ -45,11 +45,18 @@ impl LiveUsage {
         before
     }
 
-    /// All usage so far; `None` if nothing is known. A command tells it in the result file of its directory.
-    pub fn so_far(&self, dir: &Path) -> Option<Usage> {
+    /// All usage so far; `None` if nothing new is known. A command tells it in the result file of its directory, which
+    /// is read again only if it is not as it was `seen`.
+    pub fn so_far(&self, dir: &Path, seen: &mut Option<FileStamp>) -> Option<Usage> {
         let usage = match self.heard.get() {
             Some(heard) => heard.with(|heard| heard.usage()),
-            None => report::usage_so_far(dir)?,
+            None => {
+                let now = FileStamp::at(&dir.join(RESULT))?;
+                if seen.replace(now) == Some(now) {
+                    return None;
+                }
+                report::usage_so_far(dir)?
+            }
         };
         Some(self.priced(usage))
     }

@@ -6,8 +6,8 @@ use super::Loop;
 
 /// The callbacks of a person's view of the run.
 pub struct Observer<'e> {
-    /// Gets every event, with the state that it led to.
-    pub on_event: &'e mut dyn FnMut(&Event, &World),
+    /// Gets the events of a commit in their order, with the state that they led to.
+    pub on_events: &'e mut dyn FnMut(&[Event], &World),
     /// Gets other messages for a person.
     pub on_note: &'e mut dyn FnMut(&str),
     /// Gets the desired work at every turn of the loop.
@@ -17,8 +17,8 @@ pub struct Observer<'e> {
 impl Loop<'_> {
     /// Tells the events of the commit that the loop has arrived at.
     pub(super) fn announce(&mut self, events: &[Event]) {
-        for event in events {
-            (self.observer.on_event)(event, &self.world);
+        if !events.is_empty() {
+            (self.observer.on_events)(events, &self.world);
         }
     }
 }

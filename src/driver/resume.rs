@@ -18,7 +18,7 @@ use descent_core::{
 use super::{
     Loop,
     agents::Agents,
-    blocking,
+    blocking::blocking,
     executor::{BoxedFuture, RealExecutor, RunLeftovers},
     leftovers,
 };

@@ -90,7 +90,7 @@ impl Project {
             remembered: None,
         };
         let observer = Observer {
-            on_event: &mut |_, _| (),
+            on_events: &mut |_, _| (),
             on_note: &mut |_| (),
             on_turn: &mut |_, _, _| (),
         };

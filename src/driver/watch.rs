@@ -1,20 +1,47 @@
-//! Notices changes of the state file: events of its directory as hints, and a stamp that recognises
-//! own writes.
+//! Notices changes of the state file: events of its directory as hints.
 
-use std::{
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-/// Distinguishes contents of a file without reading it: only a hint.
-pub(super) type Stamp = Option<(u64, u64, i64, i64)>;
+use super::Loop;
+use crate::files::CloseStamp;
 
-pub(super) fn stamp(path: &Path) -> Stamp {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+/// How many idle looks go by before the bytes are compared, although no time of the file tells of a change.
+const LOOKS_MAX: u32 = 60;
+
+/// The file when its bytes were compared last.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    stamp: Option<CloseStamp>,
+    looks: u32,
+}
+
+impl Compared {
+    /// Whether the bytes are to be compared now. A write through a memory map changes neither length nor time of a file
+    /// in memory.
+    fn is_due(&mut self, now: Option<CloseStamp>) -> bool {
+        self.looks += 1;
+        let is_same = now.is_some() && now == self.stamp && self.looks < LOOKS_MAX;
+        if !is_same {
+            *self = Self {
+                stamp: now,
+                looks: 0,
+            };
+        }
+        !is_same
+    }
+}
+
+impl Loop<'_> {
+    /// Times of a file can be put back: once in a while only the bytes tell.
+    pub(super) fn distrust_stamp(&mut self) {
+        let now = CloseStamp::at(&self.host.store.place().state);
+        if self.compared.is_due(now) {
+            self.watch_stamp = None;
+        }
+    }
 }
 
 /// Events of the directory: a watch on the file itself would miss everything after the file is

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agents::Agents,
-    blocking,
+    blocking::{blocking, with_trees},
     executor::{BoxedFuture, RealExecutor},
     leftovers::{mark_of, note_of},
     pending_outcomes::PendingOutcomes,
@@ -237,7 +237,7 @@ async fn make(
     let maker = a.maker()?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
-    let dir = blocking(move || match goes_on {
+    let dir = with_trees(&a.workspaces, move || match goes_on {
         true => workspaces.as_left(slot),
         false => workspaces.for_attempt(slot, base.as_ref()),
     });
@@ -306,7 +306,7 @@ async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
         return Ok(TreeStart::Clean);
     };
     let (workspaces, slot) = (a.workspaces.clone(), a.slot);
-    let start = blocking(move || match workspaces.trees() {
+    let start = with_trees(&a.workspaces, move || match workspaces.trees() {
         Some(trees) => trees.begin_with(&earlier, slot, &base),
         None => Ok(TreeStart::Clean),
     });
@@ -321,7 +321,7 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
     };
     let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
-    let told = blocking(move || {
+    let tell = move || {
         ToldPrompt::of(&PromptRequest {
             place: &place,
             workspaces: Some(&workspaces),
@@ -332,15 +332,20 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
             ending,
             tree: &tree,
         })
-    });
-    told.await
+    };
+    match ending {
+        // The words of a project are read from its files.
+        Ending::Answer => blocking(tell).await,
+        _ => with_trees(&a.workspaces, tell).await,
+    }
 }
 
 /// Makes an outcome survive the loop. If space is lacking, the failure says so, and the held
 /// outcome is tried again.
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Failure> {
     let message = message(&a.world, &a.intent);
-    blocking(move || {
+    let (workspaces, is_synced) = (a.workspaces.clone(), a.is_paid);
+    let keep = move || {
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
             outcome.facts = thinking::facts(&a, &outcome);
@@ -361,8 +366,11 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             epoch: a.intent.epoch,
             outcome: Box::new(outcome),
         }))
-    })
-    .await?
+    };
+    match is_synced {
+        true => blocking(keep).await?,
+        false => with_trees(&workspaces, keep).await?,
+    }
 }
 
 /// The content of the workspace, as a commit that outlives it.
@@ -392,7 +400,8 @@ async fn merge(
 ) -> Result<Option<Input>, Failure> {
     let attempt = intent.id.clone();
     let target = onto.clone();
-    let merge = blocking(move || {
+    let theirs = workspaces.clone();
+    let merge = with_trees(&theirs, move || {
         let (Some(base), Some(onto), Some(made), Some(trees)) =
             (&intent.base, &target, &made, workspaces.trees())
         else {
@@ -447,7 +456,8 @@ async fn built(
     from: CommitId,
     keep: Vec<ResultCommit>,
 ) -> Result<workspace::RebuildResult, Failure> {
-    let built = blocking(move || {
+    let theirs = workspaces.clone();
+    let built = with_trees(&theirs, move || {
         let Some(trees) = workspaces.trees() else {
             return Ok((from, keep, Vec::new()));
         };
@@ -480,7 +490,7 @@ async fn stage(
 }
 
 async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Input>, Failure> {
-    let wanted = commit.clone();
-    let tree = blocking(move || workspaces.tree_of(&wanted)).await??;
+    let (theirs, wanted) = (workspaces.clone(), commit.clone());
+    let tree = with_trees(&theirs, move || workspaces.tree_of(&wanted)).await??;
     Ok(tree.map(|tree| Input::Learned { commit, tree }))
 }

@@ -53,6 +53,8 @@ struct Board {
     serial: u64,
     /// Counts the changes.
     version: u64,
+    /// The writer has written everything, and waits for a change.
+    is_waited_for: bool,
     is_over: bool,
 }
 
@@ -86,20 +88,19 @@ impl WorkBoard {
         let now = self.shared.clock.now().rfc3339();
         let mut board = self.shared.lock();
         let work = WorkView::next(world, desired, &now, &board.work);
-        if board.work != work {
-            board.work = work;
-            board.version += 1;
-        }
+        let is_news = board.work != work;
         board.serial = world.state.serial.0;
-        drop(board);
-        self.shared.changed.notify_all();
+        if is_news {
+            board.work = work;
+            self.shared.tell(board);
+        }
     }
 }
 
 impl Drop for WorkBoard {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        self.shared.changed.notify_all();
+        self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -120,9 +121,17 @@ impl WorkShared {
         let now = self.clock.now().rfc3339();
         let mut board = self.lock();
         board.work.measure(scope, title, &now);
+        self.tell(board);
+    }
+
+    /// Counts a change. The writer is woken only if it waits for one.
+    fn tell(&self, mut board: MutexGuard<'_, Board>) {
         board.version += 1;
+        let is_waited_for = board.is_waited_for;
         drop(board);
-        self.changed.notify_all();
+        if is_waited_for {
+            self.changed.notify_one();
+        }
     }
 
     pub fn view(&self) -> WorkView {
@@ -135,9 +144,11 @@ fn keep_writing(shared: &WorkShared, path: &Path, run: &str) {
     let mut board = shared.lock();
     loop {
         while !board.is_over && board.version == written {
+            board.is_waited_for = true;
             let waited = shared.changed.wait(board);
             board = waited.unwrap_or_else(PoisonError::into_inner);
         }
+        board.is_waited_for = false;
         if board.is_over {
             return;
         }

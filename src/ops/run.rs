@@ -176,7 +176,7 @@ pub fn run<'a>(
     // Removed before the lease is released.
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
-    let mut events = EventLog::start(&place, &run);
+    let mut events = EventLog::start(&place, &run, Arc::clone(&options.clock));
     let mut view = view(board.shared())?;
     let agents = Arc::new(config.table());
     let usage = driver::UsageReports::default();
@@ -211,10 +211,10 @@ pub fn run<'a>(
             remembered: memory.as_ref().map(|memory| memory.lessons.clone()),
         };
         let observer = Observer {
-            on_event: &mut |event, world| {
-                let line = EventLine::of_world(event, options.clock.now().rfc3339(), world);
-                events.append(&line);
-                client.event(&line);
+            on_events: &mut |happened, world| {
+                let lines = EventLine::of_world(happened, options.clock.now(), world);
+                events.append(&lines);
+                lines.iter().for_each(|line| client.event(line));
             },
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {

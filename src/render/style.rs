@@ -2,8 +2,6 @@
 //!
 //! Invariant: a word or a mark says the same as the colour.
 
-use std::io::IsTerminal;
-
 use anstyle::{AnsiColor, Style};
 
 /// The role of a piece of text.
@@ -92,9 +90,4 @@ pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
         _ => anstream::ColorChoice::Auto,
     };
     choice.write_global();
-}
-
-/// Whether that stream is coloured: as chosen, else by NO_COLOR, CLICOLOR_FORCE, and the terminal's ability.
-pub(super) fn is_coloured(stream: &(impl IsTerminal + anstream::stream::RawStream)) -> bool {
-    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }

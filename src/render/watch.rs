@@ -65,7 +65,7 @@ impl Theme {
     /// As `--color` and the environment choose for standard output.
     pub fn chosen() -> Self {
         Self {
-            is_coloured: super::style::is_coloured(&std::io::stdout()),
+            is_coloured: super::is_coloured(),
         }
     }
 

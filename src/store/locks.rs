@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -30,7 +31,7 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 /// An exclusive lock on a file, held until it is dropped.
 #[derive(Debug)]
 pub struct FileLock {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
 }
 
@@ -38,6 +39,46 @@ impl FileLock {
     /// Whether others still meet this lock: the file may have been removed.
     pub(super) fn is_whole(&self) -> bool {
         is_at(&self.file, &self.path).unwrap_or(false)
+    }
+}
+
+impl Drop for FileLock {
+    /// The file may stay open, so that it need not be opened for the next lock.
+    fn drop(&mut self) {
+        let _ = fs2::FileExt::unlock(&*self.file);
+    }
+}
+
+/// A lock that one process takes again and again. Its file stays open between.
+#[derive(Debug)]
+pub(super) struct RepeatedLock {
+    path: PathBuf,
+    kept: Mutex<Option<Arc<File>>>,
+}
+
+impl RepeatedLock {
+    pub(super) fn on(path: PathBuf) -> Self {
+        let kept = Mutex::new(None);
+        Self { path, kept }
+    }
+
+    /// Takes the lock if its file is still open, still has the name, and nobody else holds it.
+    pub(super) fn again(&self) -> Option<FileLock> {
+        let file = self.kept().clone()?;
+        fs2::FileExt::try_lock_exclusive(&*file).ok()?;
+        let path = self.path.clone();
+        Some(FileLock { file, path }).filter(FileLock::is_whole)
+    }
+
+    /// Opens the file and waits for the lock.
+    pub(super) fn take(&self) -> Result<FileLock, StoreError> {
+        let lock = exclusive(&self.path)?;
+        *self.kept() = Some(Arc::clone(&lock.file));
+        Ok(lock)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Arc<File>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,7 +112,10 @@ pub(super) fn lock_within(path: &Path, wait_ms: u64) -> Result<FileLock, StoreEr
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
     let path = path.to_owned();
     match held {
-        Some(file) => Ok(FileLock { file, path }),
+        Some(file) => Ok(FileLock {
+            file: Arc::new(file),
+            path,
+        }),
         None => Err(StoreError::LockTimeout { path }),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::disk::{self, DirectoryCheck, FileBytes, OpenFile};
 use super::swap::{self, Writer};
 use super::{LoadedState, Store, StoreError};
+use crate::files::FileStamp;
 
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
 const SETTLE_MS: u64 = 10;
@@ -78,6 +79,11 @@ impl Store {
             opened: found.opened,
             writer,
         })
+    }
+
+    /// The stamp of the file as long as nobody saves over it or into it, if the last commit published one.
+    pub fn published(&self) -> Option<FileStamp> {
+        self.published
     }
 
     /// The content if nobody saved since. The file is not read, because a commit compares it anyway

@@ -12,6 +12,7 @@ use super::StoreError;
 use super::disk::{Disk, FileId, OpenFile, is_unsupported};
 use super::lease::ReadLease;
 use super::names::{Names, Taker};
+use crate::files::FileStamp;
 
 /// The result of replacing the old bytes by new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,19 @@ pub(super) enum Swap {
     GivenBack,
     /// Somebody has the file open for writing.
     Busy,
+}
+
+/// How replacing ended, with the stamp that the new file had before anybody else knew of it.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub(super) swap: Swap,
+    pub(super) stamp: Option<FileStamp>,
+}
+
+/// The new bytes under a name that nobody knows, durable.
+struct FreshFile {
+    path: PathBuf,
+    stamp: Option<FileStamp>,
 }
 
 #[derive(Debug)]
@@ -81,17 +95,31 @@ pub(super) fn replace(
     old: OldFile<'_>,
     new: &[u8],
     writer: Writer,
-) -> Result<Swap, SwapError> {
-    let ready = old.kept_as(names);
+) -> Result<Replaced, SwapError> {
     // Content before name: a crash after the exchange must not leave the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
+    Ok(Replaced {
+        swap: replace_by(disk, names, &fresh.path, old, new, writer)?,
+        stamp: fresh.stamp,
+    })
+}
+
+fn replace_by(
+    disk: &dyn Disk,
+    names: &Names,
+    fresh: &Path,
+    old: OldFile<'_>,
+    new: &[u8],
+    writer: Writer,
+) -> Result<Swap, SwapError> {
+    let ready = old.kept_as(names);
     // The name now tells what the file will hold after the exchange. If we are killed before the
     // exchange, the unpublished state is recognised by its seal.
-    match disk.rename(&fresh, &ready) {
+    match disk.rename(fresh, &ready) {
         Ok(()) => {}
         // Another commit removed it: our lock file was deleted, and that commit took a new one.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Overtaken),
-        Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error).into()),
+        Err(error) => return Err(abandon(disk, fresh, "rename", fresh, error).into()),
     }
     let swap = match look_before(disk, names, old, writer) {
         Ok(FileCondition::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
@@ -115,7 +143,7 @@ pub(super) fn replace(
 
 /// Publishes the first state under a name that no file has.
 pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), StoreError> {
-    let fresh = write_durably(disk, names, 0o600, new)?;
+    let fresh = write_durably(disk, names, 0o600, new)?.path;
     // Never over a file that appeared meanwhile, whatever is in it.
     if let Err(error) = disk.rename_new(&fresh, &names.state) {
         let _ = disk.unlink(&fresh);
@@ -142,15 +170,16 @@ fn write_durably(
     names: &Names,
     mode: u32,
     new: &[u8],
-) -> Result<PathBuf, StoreError> {
-    let fresh = names.fresh();
-    let file = disk.create(&fresh, mode);
-    let file = file.map_err(|error| StoreError::io("make", &fresh, error))?;
+) -> Result<FreshFile, StoreError> {
+    let path = names.fresh();
+    let file = disk.create(&path, mode);
+    let file = file.map_err(|error| StoreError::io("make", &path, error))?;
     // A failed fsync is never repeated on the same file: the kernel may have dropped the pages and
     // report success. The next commit writes a new file.
     let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
-    written.map_err(|error| abandon(disk, &fresh, "write", &names.state, error))?;
-    Ok(fresh)
+    written.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
+    let stamp = file.metadata().ok().map(|meta| FileStamp::of(&meta));
+    Ok(FreshFile { path, stamp })
 }
 
 /// A step failed before anything was published: `ours` is removed, and everything is as before.

@@ -8,14 +8,14 @@
 
 use std::path::{Path, PathBuf};
 
-use descent_core::id::Lineage;
+use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
 use super::lease::ReadLease;
 use super::load::LoadedState;
 use super::names::{Names, Taker};
-use super::{History, journal, load, swap};
+use super::{History, Store, StoreError, journal, load, swap};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
@@ -42,22 +42,74 @@ enum Age {
     Young,
 }
 
-/// Returns the rescued files; `now_ms` is by the clock of the file system.
-pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) -> Vec<PathBuf> {
+impl Store {
+    /// Sweeps what earlier commits swapped out, and adopts a save that came late; for idle times. Returns whether
+    /// nothing is left that must be looked at again.
+    pub fn tend(&mut self, now: UnixMillis) -> Result<bool, StoreError> {
+        let _held = self.lock()?;
+        // The file that a person's edit replaced may be newer than the edit's base: it stays until
+        // the edit is adopted.
+        Ok(!self.read()?.is_foreign && self.sweep(now.0))
+    }
+
+    fn sweep(&mut self, now_ms: u64) -> bool {
+        let journal = self.place.journal();
+        let swept = sweep(&*self.disk, &self.names, &journal, now_ms);
+        self.newly_rescued.extend(swept.rescued);
+        swept.is_done
+    }
+
+    /// Saves of a person that were rescued since the last call, to be reported.
+    pub fn newly_rescued(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.newly_rescued)
+    }
+
+    /// Saves of a person that could not be adopted, kept beside the state file.
+    #[must_use]
+    pub fn rescued(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}.rescued-", self.place.file_name());
+        self.disk
+            .list(self.names.dir(), &prefix)
+            .unwrap_or_default()
+    }
+
+    /// The new file's own time tells the age of the others: no clock is asked.
+    pub(super) fn sweep_if_due(&mut self) {
+        if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
+            self.sweep(now_ms);
+        }
+    }
+}
+
+/// The result for all files.
+struct Swept {
+    rescued: Vec<PathBuf>,
+    /// No file is left that must be looked at again.
+    is_done: bool,
+}
+
+/// `now_ms` is by the clock of the file system.
+fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) -> Swept {
     let mut rescued = Vec::new();
     let (fresh, swapped) = leftovers(disk, names);
     // The commit lock is held: the process that wrote one of these is dead.
     for path in fresh {
         let _ = disk.unlink(&path);
     }
+    let mut left = swapped.len();
     for (age, path) in due(disk, swapped, now_ms) {
         match judge(disk, names, journal, &path, age) {
             SweepOutcome::GivenBack => break,
-            SweepOutcome::Rescued(kept) => rescued.push(kept),
-            SweepOutcome::Settled | SweepOutcome::Waits => {}
+            SweepOutcome::Rescued(kept) => {
+                rescued.push(kept);
+                left -= 1;
+            }
+            SweepOutcome::Settled => left -= 1,
+            SweepOutcome::Waits => {}
         }
     }
-    rescued
+    let is_done = left == 0;
+    Swept { rescued, is_done }
 }
 
 /// The states among the files beside, the newest first: one may be newer than an edit's base.

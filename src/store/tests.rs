@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use descent_core::id::Serial;
+use descent_core::id::{Serial, UnixMillis};
 use descent_core::state::Atom;
 
 /// Canonical but for the seal, as a person would leave it.

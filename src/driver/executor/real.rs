@@ -12,13 +12,13 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{blocking, leftovers, resume, work},
+    super::{blocking::with_trees, leftovers, resume, work},
     BoxedFuture, Executor, NeededCommits, RealExecutor, RunLeftovers, StartSnapshot,
 };
 use crate::{
     failure::Failure,
     process::{self, ended},
-    workspace::WorkspaceError,
+    workspace::{WorkspaceError, Workspaces},
 };
 
 impl Executor for RealExecutor {
@@ -46,8 +46,7 @@ impl Executor for RealExecutor {
     }
 
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
-        let workspaces = self.workspaces.clone();
-        on_a_thread(move || {
+        on_trees(&self.workspaces, |workspaces| {
             let Some(trees) = workspaces.trees() else {
                 return Ok(StartSnapshot::default());
             };
@@ -67,17 +66,14 @@ impl Executor for RealExecutor {
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
-        let workspaces = self.workspaces.clone();
-        on_a_thread(move || {
-            workspaces
-                .trees()
-                .map_or(Ok(()), |trees| trees.follow(&head))
+        on_trees(&self.workspaces, move |workspaces| {
+            let trees = workspaces.trees();
+            trees.map_or(Ok(()), |trees| trees.follow(&head))
         })
     }
 
     fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()> {
-        let workspaces = self.workspaces.clone();
-        on_a_thread(move || {
+        on_trees(&self.workspaces, move |workspaces| {
             let Some(trees) = workspaces.trees() else {
                 return Ok(());
             };
@@ -92,8 +88,13 @@ impl Executor for RealExecutor {
     }
 }
 
-fn on_a_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, WorkspaceError> + Send + 'static,
+fn on_trees<T: Send + 'static>(
+    workspaces: &Workspaces,
+    work: impl FnOnce(&Workspaces) -> Result<T, WorkspaceError> + Send + 'static,
 ) -> BoxedFuture<T> {
-    Box::pin(async move { Ok(blocking(work).await??) })
+    let workspaces = workspaces.clone();
+    Box::pin(async move {
+        let theirs = workspaces.clone();
+        Ok(with_trees(&workspaces, move || work(&theirs)).await??)
+    })
 }

@@ -29,7 +29,7 @@ use crate::{
     clock::Clock,
     driver::{
         agents::Agents,
-        blocking,
+        blocking::blocking,
         executor::RealExecutor,
         leftovers::{mark_of, note_of_consult},
     },

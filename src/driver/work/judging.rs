@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::has_room;
 use crate::{
-    driver::{Measuring, blocking},
+    driver::{Measuring, blocking::with_trees},
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
@@ -53,11 +53,12 @@ pub(super) struct Judging {
 pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
     let (scope, onto) = (j.scope.clone(), j.onto.clone());
     let (workspaces, head) = (j.workspaces.clone(), onto.clone());
+    let theirs = workspaces.clone();
     let judged = judge_in_checkout(j, cancel).await;
     match (judged, scope) {
         (Err(failure), Scope::Atom(attempt)) => {
             // If the repository is in order, the candidate itself cannot be checked out.
-            let is_sound = blocking(move || match head {
+            let is_sound = with_trees(&theirs, move || match head {
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
             });
@@ -134,7 +135,7 @@ impl Judging {
             let trees = workspaces.trees();
             trees.map(|trees| trees.remove_checks(kind)).transpose()
         };
-        Ok(blocking(remove).await??)
+        Ok(with_trees(&self.workspaces, remove).await??)
     }
 
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
@@ -359,7 +360,7 @@ pub async fn prepare_checkout(
     cancel: &CancellationToken,
 ) -> Result<CheckoutOutcome, Failure> {
     let inner = workspaces.clone();
-    let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
+    let made = with_trees(workspaces, move || inner.for_checks(kind, commit.as_ref())).await??;
     let (true, Some(setup)) = (made.is_new, workspaces.setup()) else {
         return Ok(CheckoutOutcome::Ready(ReadyCheckout::without_setup(made)));
     };

@@ -41,9 +41,10 @@ pub(super) fn keep_failed(
 /// A failure on a full disk proves nothing about the atom: it is retried like any transient
 /// failure.
 pub(super) fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
-    let is_bad = outcome.how != CommandEnd::Exit(0);
-    let full = places.into_iter().find(|place| space::is_used_up(place));
-    match full.filter(|_| is_bad) {
+    if outcome.how == CommandEnd::Exit(0) {
+        return outcome;
+    }
+    match places.into_iter().find(|place| space::is_used_up(place)) {
         None => outcome,
         Some(place) => Outcome {
             how: CommandEnd::Exit(TRANSIENT),

@@ -5,10 +5,13 @@ use std::{convert::Infallible, time::Duration};
 use descent_core::state::Usage;
 
 use super::Attempting;
-use crate::agent::{self, LiveUsage, Maker};
+use crate::{
+    agent::{self, LiveUsage, Maker},
+    clock,
+};
 
 /// How often the usage of an attempt under way is looked for.
-const USAGE_POLL: Duration = Duration::from_secs(1);
+const USAGE_POLL_MS: u64 = 1_000;
 
 /// The usage of an attempt that begins, or that goes on after a kill of the loop.
 pub(super) fn live_usage(a: &Attempting, maker: &Maker) -> LiveUsage {
@@ -18,10 +21,11 @@ pub(super) fn live_usage(a: &Attempting, maker: &Maker) -> LiveUsage {
 
 /// Hands on the usage of an attempt under way: a limit may be set at any time.
 pub(super) async fn follow(a: &Attempting, usage: &LiveUsage) -> Infallible {
-    let mut last = Usage::default();
+    let (mut last, mut seen) = (Usage::default(), None);
     loop {
-        a.clock.sleep(USAGE_POLL).await;
-        let so_far = usage.so_far(&a.dir);
+        let pause_ms = clock::to_next(&*a.clock, USAGE_POLL_MS);
+        a.clock.sleep(Duration::from_millis(pause_ms)).await;
+        let so_far = usage.so_far(&a.dir, &mut seen);
         let Some(usage) = so_far.filter(|usage| !usage.is_none() && *usage != last) else {
             continue;
         };

@@ -350,8 +350,10 @@ async fn loop_of(
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let observer = Observer {
-        on_event: &mut |event, _| {
-            told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()))
+        on_events: &mut |events, _| {
+            for event in events {
+                told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()));
+            }
         },
         on_note: &mut |text| {
             said.tell(format_args!(
