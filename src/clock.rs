@@ -114,11 +114,16 @@ pub struct Stopwatch {
     at: Duration,
 }
 
-/// Milliseconds from now to the next whole multiple of an interval. Whoever waits for it wakes with all others that do.
+/// The interval of all that looks about once a second. It is a multiple of the coarse step of the runtime's timers
+/// (64 ms), and the clock is older than the runtime by less than a millisecond. So such a wait ends with one wake-up.
+pub const POLL_MS: u64 = 1_024;
+
+/// The time from now to the next multiple of [`POLL_MS`]: all that wait for it wake together.
 #[must_use]
-pub fn to_next(clock: &dyn Clock, interval_ms: u64) -> u64 {
-    let active_ms = u64::try_from(clock.active().as_millis()).unwrap_or(0);
-    interval_ms - active_ms % interval_ms.max(1)
+pub fn to_next_poll(clock: &dyn Clock) -> Duration {
+    let poll = Duration::from_millis(POLL_MS);
+    let since = clock.active().as_nanos() % poll.as_nanos();
+    poll - Duration::from_nanos(u64::try_from(since).unwrap_or(0))
 }
 
 impl Stopwatch {

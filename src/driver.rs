@@ -45,7 +45,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, Stopwatch, to_next},
+    clock::{Clock, Stopwatch, to_next_poll},
     failure::Failure,
     files::FileStamp,
     signal::{Signal, Signals},
@@ -56,8 +56,6 @@ use crate::{
 const SLOTS_MAX: u32 = 64;
 /// How many inputs may wait while the state file cannot be written.
 const PENDING_MAX: usize = 10_000;
-/// The interval of the slow poll that supplements file events.
-const POLL_MS: u64 = 1_000;
 
 pub use agents::{Agents, no_worker};
 use executor::RunLeftovers;
@@ -245,7 +243,7 @@ impl Loop<'_> {
             }
             self.reconcile(&desired)?;
             self.is_going_somewhere(&desired, waits_for)?;
-            let sleep = Duration::from_millis(self.sleep_ms(&desired));
+            let sleep = self.sleep(&desired);
             tokio::select! {
                 // The order is fixed: the result depends on the inputs, never on chance.
                 biased;
@@ -322,12 +320,12 @@ impl Loop<'_> {
         })
     }
 
-    fn sleep_ms(&self, desired: &DesiredWork) -> u64 {
+    fn sleep(&self, desired: &DesiredWork) -> Duration {
         let left_ms = self.disk_wait.left_ms().filter(|left_ms| *left_ms > 0);
         let wake_in_ms = left_ms.or(desired.wake_in_ms);
-        // All that looks once a second looks in the same instant: one wake-up is enough.
-        let poll_ms = to_next(&*self.host.clock, POLL_MS);
-        wake_in_ms.unwrap_or(poll_ms).clamp(1, poll_ms)
+        let wake_in = wake_in_ms.map(|wake_in_ms| Duration::from_millis(wake_in_ms.max(1)));
+        let poll = to_next_poll(&*self.host.clock);
+        wake_in.map_or(poll, |wake_in| wake_in.min(poll))
     }
 
     fn take(&mut self, done: Option<FinishedWork>) -> Result<(), Failure> {

@@ -92,7 +92,8 @@ impl Heartbeat {
     pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
         let heartbeat = first(run, clock.now());
-        disk::write(&path, &heartbeat);
+        let mut file = disk::HeartbeatFile::default();
+        file.write(&path, &heartbeat);
         let shared = Arc::new(HeartbeatShared {
             activity: Mutex::new(LoopActivity {
                 turned_ms: heartbeat.awake_ms,
@@ -104,7 +105,7 @@ impl Heartbeat {
         let (inner, to) = (Arc::clone(&shared), path.clone());
         let thread = std::thread::Builder::new()
             .name("heartbeat".to_owned())
-            .spawn(move || keep_beating(&inner, &to, &*clock));
+            .spawn(move || keep_beating(&inner, file, &to, &*clock));
         // Without a thread there are no heartbeats, which proves nothing.
         Self {
             shared,
@@ -158,7 +159,12 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
+fn keep_beating(
+    shared: &HeartbeatShared,
+    mut file: disk::HeartbeatFile,
+    path: &Path,
+    clock: &dyn Clock,
+) {
     let mut activity = shared.lock();
     while !activity.is_over {
         let now = clock::since_boot();
@@ -169,7 +175,7 @@ fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
             heartbeat.at = clock.now().rfc3339();
             (heartbeat.awake_ms, heartbeat.total_ms) = (now.awake_ms, now.total_ms);
             // The lock is not held meanwhile: a slow disk must not delay the loop.
-            disk::write(path, &heartbeat);
+            file.write(path, &heartbeat);
             activity = shared.lock();
         }
         if activity.is_over {

@@ -26,7 +26,7 @@ mod why;
 mod work;
 
 use std::{
-    io::{IsTerminal, Write},
+    io::Write,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -95,10 +95,9 @@ impl Out {
 
     /// The columns of a page.
     pub fn width(self) -> usize {
-        let stdout = std::io::stdout();
-        let of_terminal = stdout
-            .is_terminal()
-            .then(|| area::size_of(&stdout))
+        let is_terminal = Stream::Output.is_terminal();
+        let of_terminal = is_terminal
+            .then(|| area::size_of(std::io::stdout()))
             .flatten();
         of_terminal.map_or(PIPE_WIDTH, |(columns, _)| columns.max(WIDTH_MIN))
     }

@@ -99,6 +99,8 @@ fn here(
     ops::newer::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
     let config = configured(&store.place().project, flags)?;
+    // The clock is made first: its whole seconds are the runtime's.
+    let clock = clock::real();
     let runtime = runtime()?;
     let options = RunOptions {
         changes: &changes,
@@ -107,7 +109,7 @@ fn here(
         notify: notify_command(flags, &config)?,
         from: flags.from.as_deref(),
         memory: !flags.no_memory,
-        clock: clock::real(),
+        clock,
         programs: programs::real(),
         runtime: &runtime,
     };

@@ -2,11 +2,12 @@
 //!
 //! Invariant: whatever comes of it, the run has ended as it did. It is waited for no longer than [`PATIENCE_MS`].
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use descent_core::{desired, event::Input, wording};
 
-use super::{Loop, POLL_MS};
+use super::Loop;
+use crate::clock::to_next_poll;
 use crate::{clock::Stopwatch, failure::Failure};
 
 /// The time of the agent, with a checkout before and the end of its processes after.
@@ -54,7 +55,7 @@ impl Loop<'_> {
                 }
                 done = self.inbox.recv() => self.take(done)?,
                 () = self.host.watch.changed() => self.look_at_file().await?,
-                () = self.host.clock.sleep(Duration::from_millis(POLL_MS)) => {
+                () = self.host.clock.sleep(to_next_poll(&*self.host.clock)) => {
                     self.watch_stamp = None;
                     self.look_at_file().await?;
                 }

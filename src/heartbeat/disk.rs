@@ -3,7 +3,13 @@
 //! Invariant: it has one size, so that a heartbeat needs no new space on a full disk. Reading ends
 //! whatever is at its name, and an invalid heartbeat counts as missing. Errors here are ignored.
 
-use std::{io, os::unix::fs::FileExt, path::Path, time::Duration};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+    time::Duration,
+};
 
 use super::HeartbeatRecord;
 use crate::files;
@@ -14,12 +20,37 @@ const BYTES: usize = 4_096;
 const READ_TIMES: u32 = 3;
 const READ_AGAIN_MS: u64 = 2;
 
-pub(super) fn write(path: &Path, heartbeat: &HeartbeatRecord) {
-    let Some(block) = block(heartbeat) else {
-        return;
-    };
-    if let Err(error) = write_block(path, &block) {
-        tracing::debug!(%error, "no heartbeat");
+/// The file as it was opened for the last heartbeat.
+#[derive(Debug, Default)]
+pub(super) struct HeartbeatFile {
+    open: Option<File>,
+}
+
+impl HeartbeatFile {
+    pub(super) fn write(&mut self, path: &Path, heartbeat: &HeartbeatRecord) {
+        let Some(block) = block(heartbeat) else {
+            return;
+        };
+        if let Err(error) = self.write_block(path, &block) {
+            self.open = None;
+            tracing::debug!(%error, "no heartbeat");
+        }
+    }
+
+    fn write_block(&mut self, path: &Path, block: &[u8]) -> io::Result<()> {
+        let there = path.symlink_metadata().map(|meta| meta.ino()).ok();
+        let is_there = |file: &File| file.metadata().is_ok_and(|meta| Some(meta.ino()) == there);
+        let open = self.open.take().filter(is_there);
+        let file = match open {
+            Some(file) => file,
+            None => files::open_or_make(path)?,
+        };
+        if file.metadata()?.len() > BYTES as u64 {
+            file.set_len(0)?;
+        }
+        file.write_all_at(block, 0)?;
+        self.open = Some(file);
+        Ok(())
     }
 }
 
@@ -32,14 +63,6 @@ fn block(heartbeat: &HeartbeatRecord) -> Option<Vec<u8>> {
     text.resize(BYTES - 1, b' ');
     text.push(b'\n');
     Some(text)
-}
-
-fn write_block(path: &Path, block: &[u8]) -> io::Result<()> {
-    let file = files::open_or_make(path)?;
-    if file.metadata()?.len() > BYTES as u64 {
-        file.set_len(0)?;
-    }
-    file.write_all_at(block, 0)
 }
 
 pub(super) fn read(path: &Path) -> Option<HeartbeatRecord> {

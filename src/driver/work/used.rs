@@ -1,17 +1,14 @@
 //! The usage of an attempt while it goes on: handed on to the loop, and kept for other processes and the next run.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
 use descent_core::state::Usage;
 
 use super::Attempting;
 use crate::{
     agent::{self, LiveUsage, Maker},
-    clock,
+    clock::to_next_poll,
 };
-
-/// How often the usage of an attempt under way is looked for.
-const USAGE_POLL_MS: u64 = 1_000;
 
 /// The usage of an attempt that begins, or that goes on after a kill of the loop.
 pub(super) fn live_usage(a: &Attempting, maker: &Maker) -> LiveUsage {
@@ -23,8 +20,7 @@ pub(super) fn live_usage(a: &Attempting, maker: &Maker) -> LiveUsage {
 pub(super) async fn follow(a: &Attempting, usage: &LiveUsage) -> Infallible {
     let (mut last, mut seen) = (Usage::default(), None);
     loop {
-        let pause_ms = clock::to_next(&*a.clock, USAGE_POLL_MS);
-        a.clock.sleep(Duration::from_millis(pause_ms)).await;
+        a.clock.sleep(to_next_poll(&*a.clock)).await;
         let so_far = usage.so_far(&a.dir, &mut seen);
         let Some(usage) = so_far.filter(|usage| !usage.is_none() && *usage != last) else {
             continue;
