@@ -252,29 +252,39 @@ const READ_AGAIN: Duration = Duration::from_millis(500);
 
 /// How many attempts keep their own files.
 const KEPT_MAX: usize = 200;
+/// The attempts whose files are not needed: those are for people to read. Attempts in flight keep theirs, even if a
+/// changed clock makes them look old: their outcome may not be committed yet.
+#[derive(Debug)]
+pub struct OldAttempts(Vec<PathBuf>);
 
-/// Removes the files of all but the newest attempts; they are for people to read. Attempts in
-/// flight keep theirs, even if a changed clock makes them look old: their outcome may not be
-/// committed yet.
-pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
-    let spared: BTreeSet<PathBuf> = in_flight
-        .iter()
-        .map(|intent| attempts.join(intent.id.as_str()))
-        .collect();
-    let changed = |path: &PathBuf| {
-        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
-        meta.modified().ok()
-    };
-    let mut by_age: Vec<(SystemTime, PathBuf)> = files::entries(attempts)
-        .into_iter()
-        .filter(|path| !spared.contains(path))
-        .filter_map(|path| Some((changed(&path)?, path)))
-        .collect();
-    by_age.sort_unstable();
-    let old = by_age.len().saturating_sub(KEPT_MAX);
-    for (_, path) in by_age.into_iter().take(old) {
-        // The next run tries again what cannot be removed now.
-        let _ = files::remove(&path);
+impl OldAttempts {
+    /// The attempts that are there now. One that begins later is never removed.
+    pub fn listed(attempts: &Path, in_flight: &[Intent]) -> Self {
+        let spared: BTreeSet<PathBuf> = in_flight
+            .iter()
+            .map(|intent| attempts.join(intent.id.as_str()))
+            .collect();
+        let mut there = files::entries(attempts);
+        there.retain(|path| !spared.contains(path));
+        Self(there)
+    }
+
+    /// Removes the files of all but the newest.
+    pub fn remove(self) {
+        let changed = |path: &PathBuf| {
+            let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
+            meta.modified().ok()
+        };
+        let there = self.0.into_iter();
+        let mut by_age: Vec<(SystemTime, PathBuf)> = there
+            .filter_map(|path| Some((changed(&path)?, path)))
+            .collect();
+        by_age.sort_unstable();
+        let old = by_age.len().saturating_sub(KEPT_MAX);
+        for (_, path) in by_age.into_iter().take(old) {
+            // The next run tries again what cannot be removed now.
+            let _ = files::remove(&path);
+        }
     }
 }
 

@@ -352,7 +352,7 @@ fn what_is_in_flight_is_kept_however_old_it_looks() {
             .unwrap();
     }
     (0..KEPT_MAX).for_each(|n| fs::create_dir(of(&format!("B.{n}"))).unwrap());
-    tidy(&attempts, std::slice::from_ref(&world.intent));
+    OldAttempts::listed(&attempts, std::slice::from_ref(&world.intent)).remove();
     assert!(of("A1.7").is_dir() && !of("old").exists());
     assert_eq!(fs::read_dir(&attempts).unwrap().count(), KEPT_MAX + 1);
 }

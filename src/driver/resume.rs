@@ -23,7 +23,7 @@ use super::{
     leftovers,
 };
 use crate::{
-    agent::{self, SessionRecord},
+    agent::{self, OldAttempts, SessionRecord},
     failure::Failure,
     store::StatePlace,
     workspace::Workspaces,
@@ -39,7 +39,9 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let recorded: Vec<(&Intent, Outcome)> = in_flight
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
-        agent::tidy(&attempts, &state.run.in_flight);
+        let old = OldAttempts::listed(&attempts, &state.run.in_flight);
+        // Nothing waits for this: it goes on beside the first steps.
+        tokio::task::spawn_blocking(move || old.remove());
         let mut named = named_files::named_by(&state);
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));

@@ -101,7 +101,24 @@ impl History {
     #[must_use]
     pub fn newest_lineage(&self) -> Option<Lineage> {
         let mut newest = self.newest_first().filter_map(|mut lines| lines.pop());
-        newest.next().map(|line| line.commit.lineage)
+        let newest = self.last_line().or_else(|| newest.next());
+        newest.map(|line| line.commit.lineage)
+    }
+
+    /// Whether the newest line is the commit of that state. No other line is looked at.
+    pub(in super::super) fn ends_with(&self, state: &State) -> bool {
+        self.last_line().is_some_and(|line| {
+            let commit = &line.commit;
+            !commit.is_edit() && (&commit.lineage, commit.serial) == (&state.lineage, state.serial)
+        })
+    }
+
+    fn last_line(&self) -> Option<JournalLine> {
+        let newest = files::segments(&self.dir).pop()?;
+        let lines = files::read(&newest, &mut Allowance::new());
+        let whole = lines.strip_suffix(b"\n")?;
+        let start = whole.iter().rposition(|byte| *byte == b'\n');
+        line::decode(&whole[start.map_or(0, |end| end + 1)..]).pop()
     }
 
     /// The serial of the newest commit of a lineage.
