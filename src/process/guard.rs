@@ -11,12 +11,11 @@
 //! Not here: which method is used (`ending`).
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,13 +25,15 @@ use serde::{Deserialize, Serialize};
 
 use super::cgroup::Leaf;
 use super::tag::Tag;
-use super::{SHELL, guard_report::GuardReport, orphans, timeouts};
+use super::{guard_report::GuardReport, orphans, timeouts};
 
 pub(crate) mod fork_server;
 pub(crate) mod forked;
 pub(crate) mod input;
 pub(super) mod kernel;
+mod launch;
 mod namespace;
+mod texts;
 
 use namespace::Namespace;
 
@@ -155,7 +156,7 @@ impl JobGuard {
             true => Some(input::receive(rustix::stdio::stdin())?),
             false => None,
         };
-        let leader = start_command(job, input, group)?;
+        let leader = launch::start_command(job, input, group)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard {
@@ -246,57 +247,6 @@ impl JobGuard {
 struct Reaped {
     of_leader: Option<WaitStatus>,
     is_none_left: bool,
-}
-
-/// Starts the command, in the group if there is one. It returns when the shell runs, or with the
-/// error if it doesn't.
-fn start_command(
-    job: GuardedJob,
-    input: Option<OwnedFd>,
-    group: Option<BorrowedFd<'_>>,
-) -> io::Result<Pid> {
-    let mut shell = Command::new(SHELL);
-    match job.env {
-        Some(env) => shell.env_clear().envs(env),
-        None => shell.env_remove(COMMAND),
-    };
-    shell
-        .arg("-c")
-        .arg(job.command)
-        .stdin(input.map_or_else(Stdio::null, Stdio::from))
-        .process_group(0);
-    match group {
-        // This start does not copy our memory; the copy would cost more than all else here.
-        None => Ok(Pid::from_child(&shell.spawn()?)),
-        Some(group) => start_command_in(shell, group),
-    }
-}
-
-fn start_command_in(mut shell: Command, group: BorrowedFd<'_>) -> io::Result<Pid> {
-    let (mut failed, mut fails) = io::pipe()?;
-    match kernel::fork_into(group)? {
-        Some(leader) => {
-            drop(fails);
-            match start_error(&mut failed) {
-                None => Ok(leader),
-                Some(error) => Err(error),
-            }
-        }
-        None => {
-            let error = shell.exec();
-            let raw = error.raw_os_error().unwrap_or_default();
-            // The parent reads this, or is gone.
-            let _ = fails.write_all(&raw.to_le_bytes());
-            std::process::exit(127)
-        }
-    }
-}
-
-/// The error that a child reported before its `execve`; `None` if the `execve` succeeded.
-fn start_error(failed: &mut PipeReader) -> Option<io::Error> {
-    let mut raw = [0; 4];
-    failed.read_exact(&mut raw).ok()?;
-    Some(io::Error::from_raw_os_error(i32::from_le_bytes(raw)))
 }
 
 /// The guard's argument.
