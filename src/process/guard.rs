@@ -33,8 +33,10 @@ pub(crate) mod input;
 pub(super) mod kernel;
 mod launch;
 mod namespace;
+mod plain;
 mod texts;
 
+use launch::RunningCommand;
 use namespace::Namespace;
 
 /// The guard's process name, as lists of processes show it.
@@ -117,7 +119,7 @@ fn send_report(report: GuardReport) {
 }
 
 struct JobGuard {
-    leader: Pid,
+    command: RunningCommand,
     /// Readable when a child has ended.
     children: UnixStream,
     leaf: Option<Leaf>,
@@ -156,11 +158,11 @@ impl JobGuard {
             true => Some(input::receive(rustix::stdio::stdin())?),
             false => None,
         };
-        let leader = launch::start_command(job, input, group)?;
+        let command = launch::start_command(job, input, group)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard {
-            leader,
+            command,
             children,
             leaf,
             namespace,
@@ -179,7 +181,7 @@ impl JobGuard {
             }
             let is_alone = !fds[0].revents().is_empty();
             if let Some(status) = self.reap().of_leader {
-                send_report(GuardReport::Ended(status.as_raw()));
+                send_report(GuardReport::Ended(self.command.status(status)));
                 return;
             }
             if is_alone {
@@ -199,7 +201,7 @@ impl JobGuard {
         let mut of_leader = None;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.leader => of_leader = Some(status),
+                Ok(Some((pid, status))) if pid == self.command.leader => of_leader = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => {
                     return Reaped {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
+mod plain;
 mod sweeps;
 mod talks;
 

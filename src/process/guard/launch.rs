@@ -1,33 +1,59 @@
 //! The command of a job as its process starts it: prepared by the guard, carried out by a child that
 //! shares the guard's memory until its `execve`.
 //!
+//! A plain command is started without a shell. If none of its files can be, the shell is started
+//! after all, which finds the same fault and tells it in its own words.
+//!
 //! Invariant: the child allocates nothing, takes no lock and frees nothing. All that it needs lies
-//! here as the kernel reads it.
+//! here as the kernel reads it. Not here: which commands are plain (`plain`).
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitStatus};
 
 use super::super::SHELL;
-use super::{COMMAND, GuardedJob, kernel, texts::Texts};
+use super::{COMMAND, GuardedJob, kernel, plain, texts::Texts};
 
 /// The exit code of a child that starts nothing. Nobody is told of it.
 const NOTHING_STARTED: i32 = 127;
 
-/// One program with its arguments.
-struct Program {
-    file: CString,
+/// A shell adds this to the number of the signal that ended its child.
+const BY_SIGNAL: i32 = 128;
+
+/// A command that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunningCommand {
+    pub(super) leader: Pid,
+    has_no_shell: bool,
+}
+
+impl RunningCommand {
+    /// The status as the kernel gave it. A program that a signal ended is told as the shell tells
+    /// it, which would have been its parent.
+    pub(super) fn status(self, status: WaitStatus) -> i32 {
+        match status.terminating_signal().filter(|_| self.has_no_shell) {
+            Some(signal) => (BY_SIGNAL + signal) << 8,
+            None => status.as_raw(),
+        }
+    }
+}
+
+/// A plain command: the files that may be its program, and its words.
+struct Direct {
+    files: Vec<CString>,
     args: Texts,
 }
 
 struct Launch {
-    shell: Program,
+    direct: Option<Direct>,
+    shell: CString,
+    shell_args: Texts,
     env: Texts,
     input: OwnedFd,
 }
@@ -38,13 +64,16 @@ pub(super) fn start_command(
     job: GuardedJob,
     input: Option<OwnedFd>,
     group: Option<BorrowedFd<'_>>,
-) -> io::Result<Pid> {
+) -> io::Result<RunningCommand> {
     let launch = Launch::of(job, input)?;
     let (mut failed, fails) = io::pipe()?;
     let leader = kernel::start(group, &|| launch.carry_out(fails.as_fd()))?;
     drop(fails);
     match start_error(&mut failed) {
-        None => Ok(leader),
+        None => Ok(RunningCommand {
+            leader,
+            has_no_shell: launch.direct.is_some(),
+        }),
         Some(error) => Err(error),
     }
 }
@@ -58,7 +87,7 @@ fn start_error(failed: &mut PipeReader) -> Option<io::Error> {
 
 impl Launch {
     fn of(job: GuardedJob, input: Option<OwnedFd>) -> io::Result<Launch> {
-        let env: BTreeMap<OsString, OsString> = match job.env {
+        let mut env: BTreeMap<OsString, OsString> = match job.env {
             Some(env) => env.into_iter().collect(),
             None => std::env::vars_os()
                 .filter(|(name, _)| name != COMMAND)
@@ -68,11 +97,14 @@ impl Launch {
             Some(input) => input,
             None => File::open("/dev/null")?.into(),
         };
+        let direct = job
+            .command
+            .to_str()
+            .and_then(|command| Direct::of(command, &mut env));
         Ok(Launch {
-            shell: Program {
-                file: text(SHELL)?,
-                args: Texts::new(vec![text(SHELL)?, text("-c")?, text(job.command)?]),
-            },
+            direct,
+            shell: text(SHELL)?,
+            shell_args: Texts::new(vec![text(SHELL)?, text("-c")?, text(job.command)?]),
             env: Texts::new(
                 env.iter()
                     .map(|(name, value)| variable(name, value))
@@ -97,12 +129,35 @@ impl Launch {
             return error;
         }
         kernel::default_signals();
-        self.execute(&self.shell)
+        if let Some(Direct { files, args }) = &self.direct {
+            for file in files {
+                // A script that names no interpreter is the shell's, and no later file is meant.
+                if kernel::execute(file, args, &self.env) == Errno::NOEXEC {
+                    break;
+                }
+            }
+        }
+        kernel::execute(&self.shell, &self.shell_args, &self.env)
     }
+}
 
-    fn execute(&self, program: &Program) -> Errno {
-        let file: &CStr = &program.file;
-        kernel::execute(file, &program.args, &self.env)
+impl Direct {
+    /// Adds what a shell adds to the environment: its working directory.
+    fn of(command: &str, env: &mut BTreeMap<OsString, OsString>) -> Option<Direct> {
+        let words = plain::words(command)?;
+        let is_passed_on = env.keys().all(|name| plain::is_passed_on(name));
+        let path = env.get(OsStr::new("PATH")).filter(|_| is_passed_on)?;
+        let files = plain::files(words.first()?, path)?;
+        let cwd = std::env::current_dir().ok()?;
+        let direct = Direct {
+            files: files.iter().map(text).collect::<io::Result<_>>().ok()?,
+            args: Texts::new(words.iter().map(text).collect::<io::Result<_>>().ok()?),
+        };
+        if !cwd.is_absolute() {
+            return None;
+        }
+        env.insert("PWD".into(), cwd.into());
+        Some(direct)
     }
 }
 
