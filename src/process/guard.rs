@@ -11,9 +11,8 @@
 //! Not here: which method is used (`ending`).
 
 use std::ffi::OsString;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -46,6 +45,8 @@ pub(crate) const PROGRAM: &str = "/proc/self/exe";
 /// The variable that hands over the command. Among the arguments, a search for its words would find
 /// the guard.
 pub(crate) const COMMAND: &str = "DESCENT_COMMAND";
+/// The size of what the kernel tells of one signal.
+const SIGNAL_BYTES: usize = size_of::<libc::signalfd_siginfo>();
 const LOOK_MIN: Duration = Duration::from_micros(200);
 const LOOK_MAX: Duration = Duration::from_millis(5);
 
@@ -121,7 +122,7 @@ fn send_report(report: GuardReport) {
 struct JobGuard {
     command: RunningCommand,
     /// Readable when a child has ended.
-    children: UnixStream,
+    children: OwnedFd,
     leaf: Option<Leaf>,
     namespace: Option<Namespace>,
 }
@@ -134,9 +135,7 @@ impl JobGuard {
         // The tag is never taken off. Setting it fails if the hard limit is lower: then the next
         // start, after both of us died, has less to identify the job by.
         std::mem::forget(task.tag.set());
-        let (children, signals) = UnixStream::pair()?;
-        children.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, signals)?;
+        let children = kernel::child_ends()?;
         let leaf = task
             .cgroup
             .as_ref()
@@ -192,12 +191,8 @@ impl JobGuard {
 
     /// Reaps all children that have ended, so that no zombie stays while the job runs.
     fn reap(&mut self) -> Reaped {
-        let mut drained = [0; 64];
-        while self
-            .children
-            .read(&mut drained)
-            .is_ok_and(|count| count > 0)
-        {}
+        // However many have ended, there is one signal.
+        let _ = rustix::io::read(&self.children, &mut [0; SIGNAL_BYTES]);
         let mut of_leader = None;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -221,14 +216,18 @@ impl JobGuard {
 
     fn finish(&mut self) {
         let (until, mut pause) = (Instant::now() + timeouts::ENDING_MAX, LOOK_MIN);
-        // The first process of a namespace lives until it is ended here.
+        // The first process of a namespace lives until it is ended here. The kernel ends all others
+        // with it, so there is a moment before more is done.
+        let mut is_over = false;
         if let Some(namespace) = &self.namespace {
             namespace.end();
+            (is_over, pause) = (true, LOOK_MAX);
         }
         while !self.reap().is_none_left && Instant::now() < until {
-            if let Some(leaf) = &self.leaf {
+            if let Some(leaf) = self.leaf.as_ref().filter(|_| !is_over) {
                 leaf.kill();
             }
+            is_over = false;
             if self.namespace.is_none() {
                 orphans::kill_descendants();
             }

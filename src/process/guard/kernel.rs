@@ -1,14 +1,14 @@
-//! System calls that no safe function offers: forks into a control group, children that share our
-//! memory until their `execve`, entries into namespaces, and the end of all inherited files.
+//! System calls that no safe function offers: children in a control group that share our memory,
+//! siblings, entries into namespaces, signals, and the end of all inherited files.
 //!
 //! Invariant: only the guard, the fork server and a detached run before its first act call this,
 //! and they have one thread. So a fork copies the whole process, and no other thread holds a lock
 //! or a descriptor that the copy would miss. `end_with_thread` alone is for any process.
-#![allow(unsafe_code)] // door: fork, clone3, execve, unshare, signal, close_range, a call before exec
+#![allow(unsafe_code)] // door: clone3, execve, signalfd, unshare, signal, close_range, a call before exec
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -20,13 +20,14 @@ use super::texts::Texts;
 /// The first flag beyond 32 bits, which `libc` names in a type too small for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// `None` in the child.
-pub(super) fn fork(group: Option<BorrowedFd<'_>>) -> io::Result<Option<Pid>> {
-    match group {
-        // SAFETY: there is one thread, so the child has everything that it may use.
-        None => child_pid(unsafe { libc::fork() }.into()),
-        Some(group) => fork_into(group),
-    }
+/// A child that is born in the group, and is never outside it.
+fn clone_args(group: BorrowedFd<'_>) -> libc::clone_args {
+    // SAFETY: all zeros are a valid value of this structure of numbers.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = CLONE_INTO_CGROUP;
+    args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
+    args.cgroup = group.as_raw_fd().cast_unsigned().into();
+    args
 }
 
 fn child_pid(pid: i64) -> io::Result<Option<Pid>> {
@@ -37,55 +38,65 @@ fn child_pid(pid: i64) -> io::Result<Option<Pid>> {
     }
 }
 
-/// The child is born in the group, and is never outside it.
-pub(super) fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
-    // SAFETY: all zeros are a valid value of this structure of numbers.
-    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-    args.flags = CLONE_INTO_CGROUP;
-    args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
-    args.cgroup = group.as_raw_fd().cast_unsigned().into();
-    // SAFETY: as `fork`; no stack and no memory is shared, and the structure lives until it returns.
-    child_pid(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
-}
-
 /// Starts a child that acts, and exits with the code of that if it comes back from it. It returns
 /// when the child runs another program or has ended.
 ///
 /// The child shares our memory, because a copy of it costs more than all else of a start. Meanwhile
 /// we stand still. The act must allocate nothing and take no lock.
 pub(super) fn start<A: Fn() -> i32>(group: Option<BorrowedFd<'_>>, act: &A) -> io::Result<Pid> {
-    let child = clone_sharing(libc::CLONE_VFORK, group, act)?;
-    child.ok_or_else(|| Errno::SRCH.into())
+    let mut stack = vec![0; STACK_WORDS];
+    clone_sharing(libc::CLONE_VFORK, group, &mut stack, act)
 }
+
+/// Like [`start`], but the child acts beside us. It shares our memory to its end.
+///
+/// Only calls of the kernel may be made in the act, once we go on ourselves.
+pub(super) fn start_beside<A: Fn() -> i32 + 'static>(
+    group: Option<BorrowedFd<'_>>,
+    act: A,
+) -> io::Result<Pid> {
+    // They are never freed, for nobody tells when the child uses them no more.
+    let (stack, act) = (vec![0; STACK_WORDS].leak(), Box::leak(Box::new(act)));
+    clone_sharing(0, group, stack, act)
+}
+
+/// 64 KiB for the few calls of such a child, with all checks of a build for tests.
+const STACK_WORDS: usize = 4096;
 
 /// The machines for which a child with a stack of its own is written down here.
 #[cfg(target_arch = "x86_64")]
 fn clone_sharing<A: Fn() -> i32>(
     flags: i32,
     group: Option<BorrowedFd<'_>>,
+    stack: &mut [u128],
     act: &A,
-) -> io::Result<Option<Pid>> {
+) -> io::Result<Pid> {
     /// The first function on the new stack.
     extern "C" fn begin<A: Fn() -> i32>(act: &A) -> ! {
         let code = act();
         // SAFETY: it ends this process alone, and runs nothing of the memory that it shares.
         unsafe { libc::_exit(code) }
     }
-    // The kernel takes the lowest address, and the size.
-    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
-    // SAFETY: all zeros are a valid value of this structure of numbers.
-    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-    args.flags = (libc::CLONE_VM | flags).cast_unsigned().into();
-    args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
-    args.stack = stack.as_mut_ptr() as u64;
-    args.stack_size = STACK_BYTES as u64;
-    if let Some(group) = group {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = group.as_raw_fd().cast_unsigned().into();
-    }
+    let flags = libc::CLONE_VM | flags;
+    let mut args = group.map(clone_args);
+    // Without a group the older call is enough. It takes the end of the stack.
+    let (call, first, second) = match &mut args {
+        Some(args) => {
+            args.flags |= u64::from(flags.cast_unsigned());
+            args.stack = stack.as_mut_ptr() as u64;
+            args.stack_size = size_of_val(stack) as u64;
+            let first = std::ptr::from_mut(args) as u64;
+            (libc::SYS_clone3, first, size_of_val(args) as u64)
+        }
+        None => {
+            let flags = u64::from((flags | libc::SIGCHLD).cast_unsigned());
+            let end = stack.as_mut_ptr_range().end as u64;
+            (libc::SYS_clone, flags, end)
+        }
+    };
     let answer: i64;
-    // SAFETY: the child goes on with `begin` on its own stack, and never comes back here. We go on
-    // when it has left our memory, so stack and act live as long as it uses them.
+    // SAFETY: the child goes on with `begin` on its own stack, and never comes back here. Stack and
+    // act live until it is done: we wait for that, or they live for ever.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -96,35 +107,40 @@ fn clone_sharing<A: Fn() -> i32>(
             "call r12",
             "ud2",
             "2:",
-            inlateout("rax") libc::SYS_clone3 => answer,
-            in("rdi") &raw mut args,
-            in("rsi") size_of_val(&args),
+            inlateout("rax") call => answer,
+            in("rdi") first,
+            in("rsi") second,
+            // The older call has three more, which tell nothing.
+            in("rdx") 0_u64,
+            in("r10") 0_u64,
+            in("r8") 0_u64,
             in("r12") begin::<A> as extern "C" fn(&A) -> !,
             in("r13") std::ptr::from_ref(act),
             lateout("rcx") _,
             lateout("r11") _,
         );
     }
-    match i32::try_from(answer) {
-        Ok(pid @ 1..) => Ok(Pid::from_raw(pid)),
-        Ok(error) => Err(io::Error::from_raw_os_error(-error)),
-        Err(_) => Err(Errno::SRCH.into()),
-    }
+    let answer = i32::try_from(answer).unwrap_or(-libc::ESRCH);
+    Pid::from_raw(answer.max(0)).ok_or_else(|| io::Error::from_raw_os_error(-answer))
 }
-
-/// Room for the few calls of such a child, with all checks of a build for tests.
-#[cfg(target_arch = "x86_64")]
-const STACK_BYTES: usize = 64 * 1024;
 
 /// Elsewhere the child gets a copy of our memory.
 #[cfg(not(target_arch = "x86_64"))]
 fn clone_sharing<A: Fn() -> i32>(
     _flags: i32,
     group: Option<BorrowedFd<'_>>,
+    _stack: &mut [u128],
     act: &A,
-) -> io::Result<Option<Pid>> {
-    match fork(group)? {
-        Some(child) => Ok(Some(child)),
+) -> io::Result<Pid> {
+    // SAFETY: no stack and no memory is shared, and the structure lives until it returns.
+    let answer = match group.map(clone_args) {
+        Some(mut args) => unsafe {
+            libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args))
+        },
+        None => unsafe { libc::fork() }.into(),
+    };
+    match child_pid(answer)? {
+        Some(child) => Ok(child),
         // SAFETY: it ends this process alone.
         None => unsafe { libc::_exit(act()) },
     }
@@ -149,12 +165,14 @@ pub(super) fn default_signals() {
     }
 }
 
-/// The child becomes a child of our parent: a sibling.
+/// The child becomes a child of our parent: a sibling. `None` in the child.
 pub(super) fn fork_sibling() -> io::Result<Option<Pid>> {
     // SAFETY: all zeros are a valid value of this structure of numbers.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = libc::CLONE_PARENT.cast_unsigned().into();
-    // SAFETY: as `fork_into`; its parent gets the same signal at its end as at ours.
+    // SAFETY: no stack and no memory is shared, and the structure lives until it returns. There is
+    // one thread, so the child has everything that it may use. Its parent gets the same signal at
+    // its end as at ours.
     child_pid(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
 }
 
@@ -179,6 +197,35 @@ pub(super) fn unshare(flags: i32) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// A descriptor that can be read when a child has ended. From here on nothing else tells of it.
+pub(super) fn child_ends() -> io::Result<OwnedFd> {
+    // SAFETY: no function of ours is set as a handler, the set is a value of its own, and the
+    // descriptor is new.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut ends = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(ends.as_mut_ptr());
+        libc::sigaddset(ends.as_mut_ptr(), libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, ends.as_ptr(), std::ptr::null_mut());
+        match libc::signalfd(-1, ends.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            ..0 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+/// A descriptor of a child that shares our memory, in that child: its number alone is known there.
+pub(super) fn lent(fd: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: the child has copies of all our descriptors, and closes this one at its end.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// Closes a descriptor in such a child. Our own of that number stays.
+pub(super) fn close_copy(fd: RawFd) {
+    // SAFETY: no value in the child owns it.
+    unsafe { libc::close(fd) };
 }
 
 /// From here on children that end leave no zombie.

@@ -1,18 +1,22 @@
 //! A PID namespace for one job: when its first process ends, the kernel ends all others.
 //!
-//! The first process is a fork of the guard that only waits. The command is a child of the guard,
+//! The first process is a child of the guard that shares its memory and only waits. The command is a child of the guard,
 //! not of the first process. So its status arrives unchanged, and its parent is not 1, which
 //! programs would take for being orphaned. Ids begin at a different number in every job. Counted
 //! from 1, a stale pid file would nearly always name a living process.
 //!
 //! Invariant: the first process never outlives the guard. The kernel sends it a signal, and the
-//! pipe that it reads comes to its end.
+//! socket that it reads comes to its end.
 #![allow(clippy::disallowed_methods)] // door: the kernel's files that map users and set the next id
 
+use std::ffi::CStr;
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::fd::BorrowedFd;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
@@ -23,11 +27,13 @@ use super::kernel;
 /// The smallest first id of a job.
 const FIRST_ID: u64 = 300;
 const IDS: u64 = 20_000;
+/// The file of the id that was given last.
+const LAST_ID: &CStr = c"/proc/sys/kernel/ns_last_pid";
 
 pub(super) struct Namespace {
     first: Pid,
     /// The first process lives while this is open.
-    _open: io::PipeWriter,
+    _open: UnixStream,
 }
 
 impl Namespace {
@@ -37,8 +43,8 @@ impl Namespace {
         tag: Tag,
         group: Option<BorrowedFd<'_>>,
     ) -> io::Result<Namespace> {
-        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
         let users = if with_users { libc::CLONE_NEWUSER } else { 0 };
+        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
         kernel::unshare(users | libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
         if with_users {
             fs::write("/proc/self/setgroups", "deny")?;
@@ -48,21 +54,19 @@ impl Namespace {
         // Outside mounts show inside, but not the other way round.
         let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         mount_change("/", flags)?;
-        let (mut reader, writer) = io::pipe()?;
-        let (closed, open) = io::pipe()?;
-        let Some(first) = kernel::fork(group)? else {
-            drop((reader, open));
-            run_init(writer, closed, tag);
+        let (mut ours, its) = UnixStream::pair()?;
+        let process = FirstProcess {
+            guards: ours.as_raw_fd(),
+            own: its.as_raw_fd(),
+            next_id: (FIRST_ID + tag.raw() % IDS).to_string(),
         };
-        drop((writer, closed));
+        let first = kernel::start_beside(group, move || process.live())?;
+        drop(its);
         let mut raw = [0; 4];
-        match reader
-            .read_exact(&mut raw)
-            .map(|()| i32::from_le_bytes(raw))
-        {
-            Ok(0) => Ok(Namespace { first, _open: open }),
-            Ok(code) => Err(io::Error::from_raw_os_error(code)),
-            Err(error) => Err(error),
+        ours.read_exact(&mut raw)?;
+        match i32::from_le_bytes(raw) {
+            0 => Ok(Namespace { first, _open: ours }),
+            code => Err(io::Error::from_raw_os_error(code)),
         }
     }
 
@@ -71,29 +75,42 @@ impl Namespace {
     }
 }
 
-/// Runs the first process of the namespace.
-fn run_init(mut writer: io::PipeWriter, mut closed: io::PipeReader, tag: Tag) -> ! {
-    let is_ready = prepare(tag);
-    let code = is_ready
-        .err()
-        .map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-    let is_told = writer.write_all(&code.to_le_bytes()).is_ok();
-    drop(writer);
-    if code == 0 && is_told {
-        // Nothing is ever written: the read returns when the guard is gone.
-        let _ = closed.read(&mut [0]);
-    }
-    std::process::exit(0)
+/// The knowledge of the first process of a namespace. It shares the guard's memory, so that it makes calls
+/// of the kernel alone.
+struct FirstProcess {
+    /// The guard's end of the pair, and its own.
+    guards: RawFd,
+    own: RawFd,
+    next_id: String,
 }
 
-fn prepare(tag: Tag) -> io::Result<()> {
-    let _ = rustix::thread::set_name(FIRST);
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    kernel::forget_children();
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None)?;
-    let next = FIRST_ID + tag.raw() % IDS;
-    // A kernel without it counts from 1.
-    let _ = fs::write("/proc/sys/kernel/ns_last_pid", next.to_string());
-    Ok(())
+impl FirstProcess {
+    /// Tells whether the namespace is ready, and waits for the end of the guard.
+    fn live(&self) -> i32 {
+        // Otherwise it would keep both ends open itself.
+        kernel::close_copy(self.guards);
+        let own = kernel::lent(self.own);
+        let error = self.prepare().err();
+        let code = error.map_or(0, Errno::raw_os_error);
+        let is_told = rustix::io::write(own, &code.to_le_bytes()).is_ok();
+        if error.is_none() && is_told {
+            // Nothing is ever written: the read returns when the guard is gone.
+            let _ = rustix::io::read(own, &mut [0]);
+        }
+        0
+    }
+
+    fn prepare(&self) -> Result<(), Errno> {
+        let _ = rustix::thread::set_name(FIRST);
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        kernel::forget_children();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("proc", "/proc", "proc", flags, None)?;
+        // A kernel without it counts from 1.
+        let file = rustix::fs::open(LAST_ID, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        if let Ok(file) = file {
+            let _ = rustix::io::write(file, self.next_id.as_bytes());
+        }
+        Ok(())
+    }
 }
