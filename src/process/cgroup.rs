@@ -129,8 +129,14 @@ impl Leaf {
 
     /// Fails as long as something is left in the group.
     pub(crate) fn remove(&self) -> bool {
-        remove_below(&self.0, DEPTH_MAX);
-        !self.0.exists()
+        match fs::remove_dir(&self.0) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(_) => {
+                remove_below(&self.0, DEPTH_MAX);
+                !self.0.exists()
+            }
+        }
     }
 
     /// Blocks until the whole group is gone, for at most [`REMOVE_MAX`].

@@ -176,11 +176,15 @@ impl ForkServer {
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut room);
         ancillary.push(SendAncillaryMessage::ScmRights(streams));
-        let length = [IoSlice::new(&length)];
-        sendmsg(&self.socket, &length, &mut ancillary, SendFlags::NOSIGNAL)
+        // In one message as far as there is room for it.
+        let parts = [IoSlice::new(&length), IoSlice::new(encoded)];
+        let sent = sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL)
             .map_err(|_| ForkServerError::Gone)?;
         let mut answer = [0; 4];
-        let sent = self.socket.write_all(encoded);
+        let rest = sent
+            .checked_sub(length.len())
+            .and_then(|at| encoded.get(at..));
+        let sent = self.socket.write_all(rest.ok_or(ForkServerError::Silent)?);
         sent.and_then(|()| self.socket.read_exact(&mut answer))
             .map_err(|_| ForkServerError::Silent)?;
         Ok(match i32::from_le_bytes(answer) {

@@ -10,9 +10,9 @@ use std::process::ExitStatus;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::timeouts::REAP_MAX;
+use super::kernel;
 
 /// A child of ours that another process forked.
 #[derive(Debug)]
@@ -38,14 +38,15 @@ impl ForkedGuard {
     }
 
     pub(in super::super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        // The signal is subscribed to before the first look, so that no end between the two is
-        // missed.
-        let mut ends = signal(SignalKind::child())?;
         loop {
+            if let Some(handle) = &self.handle {
+                // A pidfd can be read from the end of its process on.
+                let end = kernel::watch_reads(handle)?;
+                let _ = end.readable().await?;
+            }
             if let Some(status) = self.try_wait()? {
                 return Ok(status);
             }
-            ends.recv().await;
         }
     }
 

@@ -3,17 +3,18 @@
 //!
 //! Invariant: only the guard, the fork server and a detached run before its first act call this,
 //! and they have one thread. So a fork copies the whole process, and no other thread holds a lock
-//! or a descriptor that the copy would miss. `end_with_thread` alone is for any process.
+//! or a descriptor that the copy would miss. `end_with_thread` and `watch_reads` are for any process.
 #![allow(unsafe_code)] // door: clone3, execve, signalfd, unshare, signal, close_range, a call before exec
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use tokio::io::{Interest, unix::AsyncFd};
 
 use super::texts::Texts;
 
@@ -214,6 +215,13 @@ pub(super) fn child_ends() -> io::Result<OwnedFd> {
             fd => Ok(OwnedFd::from_raw_fd(fd)),
         }
     }
+}
+
+/// Tells in the runtime when the descriptor can be read.
+pub(super) fn watch_reads(fd: &OwnedFd) -> io::Result<AsyncFd<BorrowedFd<'_>>> {
+    // SAFETY: the descriptor is open, and the same, for as long as it is borrowed.
+    let watched = unsafe { AsyncFd::register_with_interest(fd.as_fd(), Interest::READABLE) };
+    Ok(watched?)
 }
 
 /// A descriptor of a child that shares our memory, in that child: its number alone is known there.
