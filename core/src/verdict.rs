@@ -104,6 +104,15 @@ impl CommandEnd {
         }
     }
 
+    /// Whether it did not end by itself, as far as anybody knows. A shell tells a signal of its
+    /// child as an exit code.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(
+            self,
+            CommandEnd::TimedOut | CommandEnd::Signal(_) | CommandEnd::Exit(129..=159)
+        )
+    }
+
     pub fn text(&self) -> String {
         match self {
             CommandEnd::Exit(126) => "exit 126 (not executable)".to_owned(),

@@ -255,6 +255,18 @@ fn an_effect_that_may_have_happened_once_is_in_doubt_when_its_agent_falls_silent
 }
 
 #[test]
+fn an_effect_that_may_have_happened_once_is_in_doubt_when_a_shell_tells_of_a_signal() {
+    for (code, is_in_doubt) in [(128, false), (137, true), (160, false)] {
+        let atoms = json!({"A": task(json!({"effect": "external"}))});
+        let mut run = Loop::new(&json!({}), &atoms);
+        let flying = run.flying();
+        run.end(&flying[0], Outcome::ended(CommandEnd::Exit(code), 20_000));
+        let reason = run.reason();
+        assert_eq!(reason == Some(Reason::InDoubt), is_in_doubt, "{code}");
+    }
+}
+
+#[test]
 fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
     let mut run = alone();
     let until = UnixMillis(run.now_ms + 7_200_000);

@@ -59,7 +59,7 @@ impl Outcome {
             self.agent_end,
             Some(AgentEnd::Silent { .. } | AgentEnd::Protocol(_))
         );
-        is_broken || matches!(self.how, CommandEnd::TimedOut | CommandEnd::Signal(_))
+        is_broken || self.how.is_cut_off()
     }
 
     /// An outcome with nothing but the end.

@@ -46,9 +46,7 @@ fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
     let id = &intent.id;
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
-        CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
-            lost(transaction, id)
-        }
+        _ if outcome.how.is_cut_off() && intent.effect.is_once_only() => lost(transaction, id),
         CommandEnd::Exit(75) => passing(transaction, id, outcome),
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
