@@ -102,6 +102,7 @@ pub struct Graph {
     tasks: Vec<Ix>,
     groups: Vec<Ix>,
     plans: Vec<Ix>,
+    unjudged: Vec<Ix>,
     /// For each atom, the atoms that name it in `depends_on`.
     needed_by: AtomVec<Vec<Ix>>,
     selections: BigUint,
@@ -131,7 +132,7 @@ impl Graph {
                 .filter(|x| kinds.contains(&vertices[*x].kind))
                 .collect()
         };
-        let tasks = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
+        let tasks: Vec<Ix> = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
         let (groups, plans) = (of_kinds(&[NodeKind::Any]), of_kinds(&[NodeKind::Plan]));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
         let mut needed_by: AtomVec<Vec<Ix>> = ids.iter().map(|_| Vec::new()).collect();
@@ -139,6 +140,7 @@ impl Graph {
             vertex.deps.iter().for_each(|dep| needed_by[*dep].push(x));
         }
         let mut graph = Self {
+            unjudged: unjudged::tasks(&vertices, &tasks),
             ids,
             index,
             vertices,

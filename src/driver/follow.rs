@@ -85,7 +85,7 @@ impl Loop<'_> {
             Err(error) => return Err(error.into()),
         };
         self.watch_stamp = stamp;
-        if loaded.bytes == self.loaded.bytes {
+        if loaded.is(&self.loaded) {
             self.file_is_whole();
             return Ok(true);
         }

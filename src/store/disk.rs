@@ -154,7 +154,9 @@ pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
 fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = &opened.file;
     file.rewind()?;
-    let mut chunk = vec![0; CHUNK_BYTES];
+    // A small file needs no more room than itself, and a byte to see its end.
+    let size = usize::try_from(opened.len).unwrap_or(CHUNK_BYTES);
+    let mut chunk = vec![0; size.saturating_add(1).min(CHUNK_BYTES)];
     loop {
         let count = match file.read(&mut chunk) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -50,6 +50,12 @@ impl LoadedState {
         }
     }
 
+    /// Whether it is the same content as another.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.bytes == other.bytes
+    }
+
     /// Unknown keys and similar faults, which do not make the state unusable.
     #[must_use]
     pub fn warnings(&self) -> &[Fault] {

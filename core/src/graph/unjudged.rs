@@ -4,7 +4,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Graph, Ix};
+use super::{AtomVec, Graph, Ix, Vertex};
 use crate::{
     id::{AtomId, Digest},
     state::State,
@@ -60,9 +60,15 @@ fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
     })
 }
 
+/// The tasks that a refiner added or changed, and nobody looked at.
+pub(super) fn tasks(vertices: &AtomVec<Vertex>, tasks: &[Ix]) -> Vec<Ix> {
+    let all = tasks.iter().copied();
+    all.filter(|x| vertices[*x].is_unjudged).collect()
+}
+
 /// The tasks of changes: those of a choice that is not in force may be of an earlier one.
 fn change(graph: &Graph) -> Option<UnjudgedPlan> {
-    let tasks = graph.tasks().filter(|x| graph.vertex(*x).is_unjudged);
+    let tasks = graph.unjudged.iter().copied();
     let mut text = String::new();
     let atoms = tasks.map(|x| {
         text.push_str(graph.id(x).as_str());

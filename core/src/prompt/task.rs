@@ -93,8 +93,13 @@ fn step(subject: &PromptSubject<'_>) -> Option<String> {
     let steps = order.filter(|x| active.is_live(**x) && active.is_leaf(graph, **x));
     let steps: Vec<_> = steps.collect();
     let place = steps.iter().position(|x| Some(**x) == subject.x)?;
-    let done = steps.iter().filter(|x| subject.result(***x).is_some());
-    let (n, of, done) = (place + 1, steps.len(), done.count());
+    // Nothing is parked where there is nothing to choose: then each binding is the result of a step.
+    let may_be_parked = graph.groups().chain(graph.plans()).next().is_some();
+    let done = match may_be_parked || !subject.world.is_settled || steps.len() < graph.len() {
+        true => steps.iter().filter(|x| subject.result(***x).is_some()).count(),
+        false => subject.world.state.bindings.len(),
+    };
+    let (n, of) = (place + 1, steps.len());
     let done = match done {
         0 => "none is done yet".to_string(),
         1 => "1 is done".to_string(),
