@@ -15,6 +15,7 @@ mod files;
 mod line;
 mod read;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -308,9 +309,9 @@ impl OpenSegment {
         self.lines >= LINES_MAX || self.patches_len >= PATCHES_BYTES_MAX.max(self.whole_len)
     }
 
-    fn append(&mut self, line: &JournalLine) -> io::Result<()> {
+    fn append(&mut self, line: &JournalLine<'_>) -> io::Result<()> {
         let text = line.encode();
-        files::append(&self.segment, self.len, text.as_bytes())?;
+        files::append(&self.segment, self.len, &text)?;
         self.len += text.len() as u64;
         self.lines += 1;
         if matches!(line.body, Body::Patch(_)) {
@@ -331,8 +332,8 @@ impl OpenSegment {
 }
 
 /// A state file that was read is UTF-8; nothing else is committed.
-fn text_of(loaded: &LoadedState) -> String {
-    String::from_utf8_lossy(&loaded.bytes).into_owned()
+fn text_of(loaded: &LoadedState) -> Cow<'_, str> {
+    String::from_utf8_lossy(&loaded.bytes)
 }
 
 /// Keeps a state that is about to lose its name, for callers without a journal.

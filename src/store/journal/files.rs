@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods)] // door: writes, compresses and prunes the journal
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -155,10 +155,11 @@ pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
     for one in older {
         let unfinished = dir.join(format!(".{}.{}.tmp", one.number, std::process::id()));
         // A file that is not ours stays as it is.
-        let Ok(lines) = files::read(&one.path, SEGMENT_BYTES_MAX) else {
+        let is_ours = len(&one.path).is_some_and(|len| len <= SEGMENT_BYTES_MAX);
+        let Some(lines) = is_ours.then(|| files::open(&one.path).ok()).flatten() else {
             continue;
         };
-        let done = compress(&lines, &unfinished)
+        let done = compress(lines, &unfinished)
             .and_then(|()| fs::rename(&unfinished, one.path.with_extension("log.gz")));
         if let Err(error) = done {
             let _ = fs::remove_file(&unfinished);
@@ -184,13 +185,17 @@ fn remove_leftovers(dir: &Path) {
     }
 }
 
-fn compress(lines: &[u8], to: &Path) -> io::Result<()> {
+/// Holds one line at a time: a segment may hold many whole states.
+fn compress(lines: fs::File, to: &Path) -> io::Result<()> {
     files::remove(to)?;
     let mut file = io::BufWriter::new(files::make_new(to)?);
-    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+    let mut lines = io::BufReader::new(lines.take(SEGMENT_BYTES_MAX));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
         let mut member = GzEncoder::new(&mut file, Compression::fast());
-        member.write_all(line)?;
+        member.write_all(&line)?;
         member.finish()?;
+        line.clear();
     }
     file.flush()
 }

@@ -36,35 +36,54 @@ pub struct Commit {
     pub changes: Vec<Difference>,
 }
 
+/// A line borrows the text of a state that is written, since that may be large.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JournalLine {
+pub(super) struct JournalLine<'t> {
     #[serde(flatten)]
     pub(super) commit: Commit,
     /// The patch to the state before this one; the line before holds it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Patch>,
-    pub(super) body: Body,
+    pub(super) body: Body<'t>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Body {
+pub(super) enum Body<'t> {
     /// The text of the state.
-    Whole(String),
+    Whole(Cow<'t, str>),
     Patch(Box<Patch>),
     /// The text of a person's edit.
-    Edit(String),
+    Edit(Cow<'t, str>),
 }
 
-impl JournalLine {
-    pub(super) fn encode(&self) -> String {
-        let json = serde_json::to_string(self).unwrap_or_default();
-        format!("{} {json}\n", check(json.as_bytes()))
+/// A line as it was read.
+pub(super) type ReadLine = JournalLine<'static>;
+
+/// The rough size of a line without the text of a state, whose quotes and ends of line take a byte more each.
+const AROUND_BYTES: usize = 4 << 10;
+
+impl JournalLine<'_> {
+    /// The line in one buffer: the digest is put in front of its JSON last.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let text = match &self.body {
+            Body::Whole(text) | Body::Edit(text) => text.len() + text.len() / 4,
+            Body::Patch(_) => 0,
+        };
+        let mut line = Vec::with_capacity(text + AROUND_BYTES);
+        line.resize(DIGITS, b'0');
+        line.push(b' ');
+        // Nothing fails here: the keys are texts, and a buffer takes all.
+        let _ = serde_json::to_writer(&mut line, self);
+        let digits = check(line.get(DIGITS + 1..).unwrap_or_default());
+        line.splice(..DIGITS, digits.bytes());
+        line.push(b'\n');
+        line
     }
 }
 
 /// Every intact line, in order.
-pub(super) fn decode(bytes: &[u8]) -> Vec<JournalLine> {
+pub(super) fn decode(bytes: &[u8]) -> Vec<ReadLine> {
     let mut lines = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -83,10 +102,10 @@ pub(super) fn decode(bytes: &[u8]) -> Vec<JournalLine> {
 }
 
 /// The first line, and how many bytes it takes.
-fn first(bytes: &[u8]) -> Option<(JournalLine, usize)> {
+fn first(bytes: &[u8]) -> Option<(ReadLine, usize)> {
     let (digits, rest) = bytes.split_at_checked(DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
-    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<JournalLine>();
+    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<ReadLine>();
     let line = values.next()?.ok()?;
     let used = values.byte_offset();
     let is_whole = check(json.get(..used)?).as_bytes() == digits;

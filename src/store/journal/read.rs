@@ -13,7 +13,7 @@ use descent_core::state::patch::Patch;
 
 use super::super::load;
 use super::files::{self, Allowance};
-use super::line::{self, Body, Commit, JournalLine};
+use super::line::{self, Body, Commit, ReadLine};
 
 impl Commit {
     /// Whether this is a person's save, and not the commit made of it.
@@ -130,13 +130,13 @@ impl History {
 
     /// The lines of each segment, the newest segment first, as far as the allowance reaches. A segment is read when it
     /// is asked for.
-    fn newest_first(&self) -> impl Iterator<Item = Vec<JournalLine>> {
+    fn newest_first(&self) -> impl Iterator<Item = Vec<ReadLine>> {
         let mut allowance = Allowance::new();
         let segments = files::segments(&self.dir).into_iter().rev();
         segments.map(move |segment| line::decode(&files::read(&segment, &mut allowance)))
     }
 
-    fn lines_of(&self, lineage: &Lineage) -> impl Iterator<Item = Vec<JournalLine>> {
+    fn lines_of(&self, lineage: &Lineage) -> impl Iterator<Item = Vec<ReadLine>> {
         self.newest_first().map(|mut lines| {
             lines.retain(|line| line.commit.lineage == *lineage);
             lines
@@ -145,7 +145,7 @@ impl History {
 
     /// The wanted part of each commit, the oldest first.
     fn all<T>(&self, wanted: impl Fn(Commit) -> Option<T>) -> Vec<T> {
-        let of_segment = |lines: Vec<JournalLine>| -> Vec<T> {
+        let of_segment = |lines: Vec<ReadLine>| -> Vec<T> {
             let commits = lines.into_iter().map(|line| line.commit);
             commits.filter_map(&wanted).collect()
         };
@@ -156,7 +156,7 @@ impl History {
     /// The state of a serial, byte for byte as it was committed.
     #[must_use]
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<PastState> {
-        let mut lines: Vec<JournalLine> = Vec::new();
+        let mut lines: Vec<ReadLine> = Vec::new();
         // Most questions are about new states: older files are read only if needed.
         for mut older in self.lines_of(lineage) {
             older.append(&mut lines);
@@ -176,8 +176,10 @@ impl History {
     /// The edit of a person that the commit of this serial adopted.
     #[must_use]
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
-        let text = |line: JournalLine| match line.body {
-            Body::Edit(text) if line.commit.serial == serial => Some(text.into_bytes()),
+        let text = |line: ReadLine| match line.body {
+            Body::Edit(text) if line.commit.serial == serial => {
+                Some(text.into_owned().into_bytes())
+            }
             Body::Edit(_) | Body::Whole(_) | Body::Patch(_) => None,
         };
         self.lines_of(lineage)
@@ -186,7 +188,7 @@ impl History {
 }
 
 /// Replays the lines, from whole states over patches; the newest state of that serial counts.
-fn replayed(lines: &[JournalLine], serial: Serial) -> Option<PastState> {
+fn replayed(lines: &[ReadLine], serial: Serial) -> Option<PastState> {
     let mut way = Way {
         serial,
         now: None,
