@@ -21,6 +21,7 @@ mod sessions;
 mod stall;
 #[cfg(test)]
 mod tests;
+mod together;
 mod usage_reports;
 mod watch;
 mod wording;
@@ -34,10 +35,10 @@ use std::{
 
 use descent_core::{
     desired::{self, DesiredWork, WorkKey},
-    event::{Input, Observation},
+    event::Input,
     id::{AttemptId, RunId, Serial},
     state::{Intent, Lesson, RunStatus, StartedFrom},
-    step::{self, Refusal, Transition},
+    step::Transition,
     view::liveness::WaitsFor,
     world::{AgentTable, Session, World},
 };
@@ -264,7 +265,9 @@ impl Loop<'_> {
                     self.pending.push_back(Input::Tick);
                 }
             }
-            // All results that arrived together are processed together.
+            // All results that arrived together are processed together. Work that is ready to tell
+            // its result gets its turn before.
+            tokio::task::yield_now().await;
             while let Ok(done) = self.inbox.try_recv() {
                 let taken = self.take(Some(done));
                 self.endure(taken)?;
@@ -349,13 +352,14 @@ impl Loop<'_> {
     /// Processes all pending inputs, unless the file cannot be written now.
     async fn work_off(&mut self) -> Result<(), Failure> {
         while self.waits_for_file.is_none() && !self.disk_wait.is_lacking() {
-            let Some(event) = self.pending.pop_front() else {
+            let mut inputs = std::mem::take(&mut self.pending);
+            if inputs.is_empty() {
                 return Ok(());
-            };
-            let observed = self.observe(event.clone()).await;
-            if !matches!(observed, Ok(true)) {
-                self.pending.push_front(event);
             }
+            let observed = self.observe_all(&mut inputs).await;
+            // The inputs that were not taken in come before those that came meanwhile.
+            inputs.append(&mut self.pending);
+            self.pending = inputs;
             observed?;
         }
         if self.pending.len() > PENDING_MAX {
@@ -366,27 +370,16 @@ impl Loop<'_> {
 
     /// Steps and commits; `false` if the file must be corrected first.
     async fn observe(&mut self, event: Input) -> Result<bool, Failure> {
-        let active_ms = self.stopwatch.lap_ms();
-        let seen = Observation {
-            now: self.host.clock.now(),
-            active_ms,
-            event,
-        };
+        self.observe_all(&mut VecDeque::from([event])).await
+    }
+
+    /// Makes one commit of the first inputs, and takes them out of the list once it is made.
+    async fn observe_all(&mut self, inputs: &mut VecDeque<Input>) -> Result<bool, Failure> {
+        let mut lap = self.lap();
         loop {
-            let next = match step::step(&self.world, &self.session, seen.clone()) {
-                Ok(next) => next,
-                Err(Refusal::MeasureRose { before, after }) => {
-                    return Err(Failure::bug(Refusal::MeasureRose { before, after }));
-                }
-                Err(refusal @ (Refusal::NothingRuns | Refusal::AlreadyAsked)) => {
-                    tracing::debug!(%refusal, "a request was not taken");
-                    return Ok(true);
-                }
-            };
-            if next.is_quiet {
-                self.arrive(next);
+            let Some(together::Together { next, taken }) = self.step_all(inputs, &mut lap)? else {
                 return Ok(true);
-            }
+            };
             self.obey(&next);
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
@@ -395,6 +388,7 @@ impl Loop<'_> {
                     self.watch_stamp = self.host.store.published();
                     self.there_is_room();
                     self.arrive(next);
+                    inputs.drain(..taken);
                     return Ok(true);
                 }
                 CommitOutcome::Changed => {
@@ -428,7 +422,7 @@ impl Loop<'_> {
     fn commit(&mut self, next: &Transition) -> Result<CommitOutcome, Failure> {
         let known = Arc::clone(&self.loaded);
         let decide = |fresh: &LoadedState| -> Result<Option<CommitContent>, Stale> {
-            if fresh.bytes != known.bytes {
+            if !fresh.is(&known) {
                 return Err(Stale);
             }
             Ok(Some(CommitContent {

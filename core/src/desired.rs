@@ -8,7 +8,7 @@ use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
     state::{Check, Consult, Intent, ResultCommit, RunStatus},
-    verdict::{Basis, CheckProgress as Verdicts, Evaluator},
+    verdict::{Basis, Evaluator},
     wording,
     world::{AttemptProgress, Session, World, candidate},
 };
@@ -125,35 +125,21 @@ fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
 }
 
 fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
-    let run = &world.state.run;
-    // Results land in the order in which they finish, one at a time: the next candidate is made on
-    // the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
-    // results land last.
     let landing_context = world.landing_context(session);
-    let mut lands = true;
-    let (in_force, speculative): (Vec<&Intent>, Vec<&Intent>) = run
-        .in_flight
-        .iter()
-        .partition(|intent| landing_context.is_in_force(intent));
-    let mut repairs = in_force.iter().filter(|intent| is_repair(world, intent));
-    let first = repairs.next().map(|intent| &intent.id);
+    let serial = world.state.serial.0;
+    let next = candidate::next_to_land(&landing_context, serial).map(|intent| &intent.id);
+    let (in_force, speculative) = candidate::by_force(&landing_context);
     for intent in in_force.into_iter().chain(speculative) {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
             desired.effects.push((key, Work::Attempt(intent.clone())));
             continue;
         };
-        let seen = candidate::of_candidate(&landing_context, intent, world.state.serial.0);
-        if matches!(seen, Some((_, Verdicts::Confirm(_))))
-            || !lands
-            || first.is_some_and(|id| *id != intent.id) && landing_context.is_in_force(intent)
-        {
-            continue;
-        }
-        let Some(head) = landing_context.landing(intent) else {
+        let head = landing_context.landing(intent);
+        let Some(head) = head.filter(|_| next == Some(&intent.id)) else {
             continue;
         };
-        lands = false;
+        let seen = candidate::of_candidate(&landing_context, intent, serial);
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, .. }, Some((basis, _))) => {
                 let until_ms = session.checks_wait_until_ms.get(&intent.id);
@@ -167,16 +153,6 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
             }
         }
     }
-}
-
-fn is_repair(world: &World, intent: &Intent) -> bool {
-    let task = world
-        .state
-        .atoms
-        .get(&intent.atom)
-        .and_then(|atom| atom.task());
-    let tried = task.and_then(|task| task.tried(&intent.context));
-    tried.is_some_and(|tried| tried.repairs > 0)
 }
 
 fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &mut DesiredWork) {

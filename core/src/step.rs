@@ -70,8 +70,31 @@ use crate::{
 
 /// Takes one observation.
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
-    let mut transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
-    match seen.event {
+    let transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
+    take(transaction, world, seen.event)
+}
+
+/// Takes one more observation before the last one is committed: both are one commit then. It decides as it would after
+/// a commit of its own.
+pub fn go_on(open: &Transition, seen: Observation) -> Result<Transition, Refusal> {
+    let (world, session) = (&open.world, &open.session);
+    if open.is_quiet {
+        return step(world, session, seen);
+    }
+    let transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
+    let mut next = take(transaction.go_on(world), world, seen.event)?;
+    next.touched.add(&open.touched);
+    next.events.splice(..0, open.events.iter().cloned());
+    next.is_quiet = false;
+    Ok(next)
+}
+
+fn take(
+    mut transaction: transaction::Transaction,
+    world: &World,
+    event: Input,
+) -> Result<Transition, Refusal> {
+    match event {
         Input::Started { run, from, left } => run_start::started(&mut transaction, run, from, left),
         Input::Tick => {}
         Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,

@@ -8,6 +8,7 @@ mod played;
 mod race;
 mod sim;
 mod simulated;
+mod together;
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -43,6 +44,11 @@ impl Project {
               "b": {{"kind": "task", "action": {{"run": "touch b"}}, "depends_on": ["a"]}},
               "c": {{"kind": "task", "action": {{"run": "touch c"}}, "depends_on": ["b"]}}}}}}}}"#
         );
+        Self::of(&text)
+    }
+
+    /// A run of this plan.
+    fn of(text: &str) -> Self {
         let plan = plan::read(text.as_bytes());
         assert!(plan.faults.is_empty(), "{:?}", plan.faults);
         let dir = tempfile::tempdir().unwrap();

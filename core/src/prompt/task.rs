@@ -96,7 +96,10 @@ fn step(subject: &PromptSubject<'_>) -> Option<String> {
     // Nothing is parked where there is nothing to choose: then each binding is the result of a step.
     let may_be_parked = graph.groups().chain(graph.plans()).next().is_some();
     let done = match may_be_parked || !subject.world.is_settled || steps.len() < graph.len() {
-        true => steps.iter().filter(|x| subject.result(***x).is_some()).count(),
+        true => steps
+            .iter()
+            .filter(|x| subject.result(***x).is_some())
+            .count(),
         false => subject.world.state.bindings.len(),
     };
     let (n, of) = (place + 1, steps.len());

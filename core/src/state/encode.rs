@@ -41,6 +41,17 @@ impl ChangeSet {
         }
     }
 
+    /// Adds the records that an earlier transition of the same commit changed.
+    pub fn add(&mut self, earlier: &Self) {
+        self.objective |= earlier.objective;
+        self.control |= earlier.control;
+        self.run |= earlier.run;
+        self.plan |= earlier.plan;
+        self.atoms.extend(earlier.atoms.iter().cloned());
+        self.bindings.extend(earlier.bindings.iter().cloned());
+        self.lists_replaced |= earlier.lists_replaced;
+    }
+
     /// The records of `after` that are not the very ones of `before`. Records that went are among them.
     pub fn between(before: &State, after: &State) -> Self {
         Self {

@@ -125,6 +125,27 @@ pub(super) fn decide_all(transaction: &mut Transaction) {
         .all_in_flight()
         .iter()
         .for_each(|id| decide(transaction, id));
+    while let Some((id, outcome)) = next_without_tree(transaction) {
+        let merge = Merge::Unchanged { tree: None };
+        integrate(transaction, &id, &outcome, &merge, Vec::new());
+    }
+}
+
+/// The result that lands next, if it has no tree of its own and no checks: there is nothing to merge and to measure.
+fn next_without_tree(transaction: &Transaction) -> Option<(AttemptId, Arc<Outcome>)> {
+    if !transaction.is_shared() || transaction.session.progress.is_empty() {
+        return None;
+    }
+    let speculations = transaction.speculations();
+    let landing_context = transaction.landing_context(&speculations);
+    let intent = candidate::next_to_land(&landing_context, transaction.serial_before())?;
+    let has_checks = transaction.task_of(&intent.atom)?.spec.checks.is_some();
+    match transaction.session.progress.get(&intent.id)? {
+        AttemptProgress::Finished(outcome) if intent.base.is_none() && !has_checks => {
+            Some((intent.id.clone(), Arc::clone(outcome)))
+        }
+        AttemptProgress::Finished(_) | AttemptProgress::Merged { .. } => None,
+    }
 }
 
 /// Integrates a candidate if its own checks hold; fails it if they do not.
@@ -149,7 +170,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
     let Some(check) = check else {
         return integrate(transaction, id, &outcome, &merge, Vec::new());
     };
-    let basis = candidate::basis_of(&merge, transaction.state.serial.0.saturating_sub(1));
+    let basis = candidate::basis_of(&merge, transaction.serial_before());
     let decided = transaction.evaluate(&basis, |evaluator| match evaluator.judge(&check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)

@@ -66,6 +66,8 @@ pub(super) struct Transaction {
     events: Vec<Event>,
     /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
     is_loop: bool,
+    /// Whether it goes on from a step that no commit holds yet, and shares the serial of that step.
+    goes_on: bool,
     /// Whether the measure counts anew from here: a correction, or a new run.
     counts_anew: bool,
     /// Whether atoms were added, so that the graph's derived values are computed anew.
@@ -121,6 +123,7 @@ impl Transaction {
             touched: ChangeSet::default(),
             events: Vec::new(),
             is_loop: true,
+            goes_on: false,
             counts_anew: false,
             is_rebuilt: false,
             is_settled: world.is_settled,
@@ -132,6 +135,13 @@ impl Transaction {
             at: now.rfc3339(),
             now,
         }
+    }
+
+    /// Makes it one commit with the step before it.
+    pub(super) fn go_on(mut self, before: &World) -> Self {
+        self.facts.state.serial = before.state.serial;
+        self.goes_on = true;
+        self
     }
 
     /// Whether the loop itself takes the step.

@@ -1,9 +1,11 @@
 //! The progress of a candidate's checks.
 
+use alloc::vec::Vec;
+
 use super::{AttemptProgress, speculation::LandingContext};
 use crate::{
     event::Merge,
-    state::Intent,
+    state::{Intent, State},
     verdict::{Basis, CheckProgress, Evaluator},
 };
 
@@ -36,6 +38,44 @@ pub(crate) fn of_candidate<'c>(
     };
     let progress = evaluator.judge(check);
     Some((basis, progress))
+}
+
+/// The attempt whose result lands next, if one may. Results land in the order in which they finish, one at a time: the
+/// next candidate is made on the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
+/// results land last.
+pub(crate) fn next_to_land<'c>(
+    landing_context: &LandingContext<'c>,
+    serial: u64,
+) -> Option<&'c Intent> {
+    let LandingContext { state, session, .. } = *landing_context;
+    let (in_force, speculative) = by_force(landing_context);
+    let mut repairs = in_force.iter().filter(|intent| is_repair(state, intent));
+    let first = repairs.next().map(|intent| &intent.id);
+    let gives_way = |intent: &Intent| {
+        first.is_some_and(|id| *id != intent.id) && landing_context.is_in_force(intent)
+    };
+    let may_land = |intent: &&Intent| {
+        let seen = of_candidate(landing_context, intent, serial);
+        session.progress.contains_key(&intent.id)
+            && !matches!(seen, Some((_, CheckProgress::Confirm(_))))
+            && !gives_way(intent)
+            && landing_context.landing(intent).is_some()
+    };
+    in_force.into_iter().chain(speculative).find(may_land)
+}
+
+/// The attempts in flight: those in the context in force, and speculative ones.
+pub(crate) fn by_force<'c>(
+    landing_context: &LandingContext<'c>,
+) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
+    let in_flight = landing_context.state.run.in_flight.iter();
+    in_flight.partition(|intent| landing_context.is_in_force(intent))
+}
+
+fn is_repair(state: &State, intent: &Intent) -> bool {
+    let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+    let tried = task.and_then(|task| task.tried(&intent.context));
+    tried.is_some_and(|tried| tried.repairs > 0)
 }
 
 /// The basis on which an attempt's own checks are measured.

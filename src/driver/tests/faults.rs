@@ -40,6 +40,7 @@ fn executor(
         trees: trees.clone(),
         attempt: ATTEMPT,
         codes: codes.to_vec(),
+        at_end: |_, _| (),
     })
 }
 

@@ -12,7 +12,7 @@ use descent_core::{
     desired::{self, Work},
     event::{Input, Merge, Outcome, Scope},
     id::{CommitId, Digest, TreeId},
-    state::{Check, Intent, StartedFrom, State, fields::Extra},
+    state::{Check, Intent, StartedFrom, State, Workspace, fields::Extra},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::{Session, World},
 };
@@ -48,6 +48,8 @@ pub(super) struct PlayedHands {
     pub(super) attempt: Duration,
     /// The exit codes of attempts by number, from the first; all later ones succeed.
     pub(super) codes: Vec<i32>,
+    /// Called as an attempt ends, before the loop hears of it.
+    pub(super) at_end: fn(&StatePlace, &Intent),
 }
 
 impl Trees {
@@ -95,6 +97,10 @@ impl Executor for PlayedHands {
     }
 
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
+        let loaded = Store::open(self.place.clone()).read().unwrap();
+        if loaded.state.objective.constraints.workspace() == Workspace::Shared {
+            return Box::pin(async { Ok((None, Vec::new())) });
+        }
         let start = StartedFrom {
             commit: CommitId::new(START),
             tree: tree_id(&BTreeSet::new()),
@@ -170,11 +176,13 @@ impl PlayedHands {
         begun.push(intent.atom.to_string());
         let code = self.codes.get(begun.len() - 1).copied().unwrap_or(0);
         let sleep = self.clock.sleep(self.attempt);
+        let (at_end, place) = (self.at_end, self.place.clone());
         Box::pin(async move {
             tokio::select! {
                 () = sleep => {}
                 () = cancel.cancelled() => return Ok(None),
             }
+            at_end(&place, &intent);
             let outcome = Outcome::ended(CommandEnd::Exit(code), 1);
             Ok(Some(Input::Ended {
                 attempt: intent.id,

@@ -173,10 +173,9 @@ impl Transaction {
         if self.is_shared() {
             // A commit of this step gets the next serial; without one, the last serial counts.
             let serial = self.state.serial.0;
-            return Some(Basis::Serial(if self.is_dirty() {
-                serial
-            } else {
-                serial.saturating_sub(1)
+            return Some(Basis::Serial(match self.is_dirty() {
+                true => serial,
+                false => self.serial_before(),
             }));
         }
         let head = self.state.run.head.as_ref()?;
@@ -209,6 +208,16 @@ impl Transaction {
             || !touched.bindings.is_empty()
     }
 
+    /// The serial that the tree had before this step. A measurement from before a step that no commit holds yet says
+    /// nothing of the tree after it.
+    pub(crate) fn serial_before(&self) -> u64 {
+        let serial = self.state.serial.0;
+        match self.goes_on {
+            true => serial,
+            false => serial.saturating_sub(1),
+        }
+    }
+
     /// Whether it is live and has fragments for its context, but none is in force.
     pub(crate) fn is_undecided(&self, x: Ix) -> bool {
         let graph = &self.graph;
@@ -234,7 +243,7 @@ impl Transaction {
 
     /// Whether all machine checks of a candidate hold and a person must decide the rest.
     pub(crate) fn awaits_person(&self, intent: &Intent) -> bool {
-        let serial = self.state.serial.0.saturating_sub(1);
+        let serial = self.serial_before();
         let speculations = self.speculations();
         let landing_context = self.landing_context(&speculations);
         let seen = candidate::of_candidate(&landing_context, intent, serial);

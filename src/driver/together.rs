@@ -1,0 +1,96 @@
+//! Inputs that arrived together: they are stepped one after another in memory, and are one commit.
+//!
+//! Invariant: each is decided as if those before it had been committed. An input that asks for the
+//! end of the run, or of work, is the last of its commit. Not here: the commit.
+
+use std::collections::VecDeque;
+
+use descent_core::{
+    event::{Input, Observation},
+    id::UnixMillis,
+    state::RunStatus,
+    step::{self, Refusal, Transition},
+};
+
+use super::Loop;
+use crate::failure::Failure;
+
+/// Inputs in one commit at most: the history keeps the events of each.
+const INPUTS_MAX: usize = 16;
+
+/// The time of inputs that arrived together, and the active time before it.
+pub(super) struct Lap {
+    now: UnixMillis,
+    active_ms: u64,
+}
+
+/// The step of the first inputs of a list.
+pub(super) struct Together {
+    pub(super) next: Transition,
+    pub(super) taken: usize,
+}
+
+impl Loop<'_> {
+    /// Ends a lap of active time.
+    pub(super) fn lap(&mut self) -> Lap {
+        let active_ms = self.stopwatch.lap_ms();
+        Lap {
+            now: self.host.clock.now(),
+            active_ms,
+        }
+    }
+
+    /// Steps the first inputs, as many as are one commit; `None` if there is nothing to commit. Inputs
+    /// before them that change nothing are taken out of the list at once.
+    pub(super) fn step_all(
+        &mut self,
+        inputs: &mut VecDeque<Input>,
+        lap: &mut Lap,
+    ) -> Result<Option<Together>, Failure> {
+        let (mut open, mut taken): (Option<Transition>, usize) = (None, 0);
+        while let Some(event) = inputs.get(taken) {
+            let seen = Observation {
+                now: lap.now,
+                active_ms: if taken == 0 { lap.active_ms } else { 0 },
+                event: event.clone(),
+            };
+            let next = match &open {
+                Some(open) => step::go_on(open, seen),
+                None => step::step(&self.world, &self.session, seen),
+            };
+            let next = match next {
+                Ok(next) => Some(next),
+                Err(Refusal::MeasureRose { before, after }) => {
+                    return Err(Failure::bug(Refusal::MeasureRose { before, after }));
+                }
+                Err(refusal @ (Refusal::NothingRuns | Refusal::AlreadyAsked)) => {
+                    tracing::debug!(%refusal, "a request was not taken");
+                    None
+                }
+            };
+            match (next, &open) {
+                (None, None) => drop(inputs.pop_front()),
+                (Some(next), None) if next.is_quiet => {
+                    inputs.pop_front();
+                    lap.active_ms = 0;
+                    self.arrive(next);
+                }
+                (next, _) => {
+                    taken += 1;
+                    open = next.or(open);
+                }
+            }
+            if taken >= INPUTS_MAX || open.as_ref().is_some_and(is_last) {
+                break;
+            }
+        }
+        Ok(open.map(|next| Together { next, taken }))
+    }
+}
+
+/// Whether something must follow from a commit before the next input is looked at.
+fn is_last(next: &Transition) -> bool {
+    let state = &next.world.state;
+    let (control, status) = (&state.control, state.run.status);
+    control.stop_requested || control.redirect_requested || status != RunStatus::Running
+}
