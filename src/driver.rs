@@ -381,6 +381,7 @@ impl Loop<'_> {
                 return Ok(true);
             };
             self.obey(&next);
+            self.wait_for_lock().await?;
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
                     self.loaded = loaded;

@@ -45,7 +45,7 @@ use swap::{OldFile, Replaced, Swap};
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
 pub use load::{BAD_SCHEMA, LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
-pub use locks::{FileLock, Lease, exclusive};
+pub use locks::{COMMIT_WAIT_MS, FileLock, Lease, exclusive};
 pub use mode::Mode;
 pub use place::StatePlace;
 pub use placed_fault::PlacedFault;

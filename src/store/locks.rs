@@ -18,7 +18,7 @@ use super::StoreError;
 use crate::files;
 
 /// How long a commit waits for others.
-pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
+pub const COMMIT_WAIT_MS: u64 = 10_000;
 /// Testing whether the lease is held takes it for an instant, which must not make a loop's start
 /// fail.
 const LEASE_WAIT_MS: u64 = 50;
@@ -68,6 +68,23 @@ impl RepeatedLock {
         fs2::FileExt::try_lock_exclusive(&*file).ok()?;
         let path = self.path.clone();
         Some(FileLock { file, path }).filter(FileLock::is_whole)
+    }
+
+    /// Whether another process holds the lock now, as far as that is known without opening the file.
+    pub(super) fn is_taken(&self) -> bool {
+        self.kept().as_ref().is_some_and(|file| {
+            let taken = fs2::FileExt::try_lock_exclusive(&**file);
+            let is_taken = taken.is_err_and(|error| is_contended(&error));
+            if !is_taken {
+                let _ = fs2::FileExt::unlock(&**file);
+            }
+            is_taken
+        })
+    }
+
+    pub(super) fn timeout(&self) -> StoreError {
+        let path = self.path.clone();
+        StoreError::LockTimeout { path }
     }
 
     /// Opens the file and waits for the lock.

@@ -81,6 +81,16 @@ impl Store {
         })
     }
 
+    /// Whether another process holds the commit lock now.
+    pub fn is_lock_taken(&self) -> bool {
+        self.commit_lock.is_taken()
+    }
+
+    /// The failure if the commit lock does not become free.
+    pub fn lock_timeout(&self) -> StoreError {
+        self.commit_lock.timeout()
+    }
+
     /// The stamp of the file as long as nobody saves over it or into it, if the last commit published one.
     pub fn published(&self) -> Option<FileStamp> {
         self.published

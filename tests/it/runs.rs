@@ -1,6 +1,7 @@
 //! Runs from their start to each of their endings.
 
 pub(crate) mod agreed;
+pub(crate) mod calls;
 pub(crate) mod confirm;
 pub(crate) mod dead_ends;
 pub(crate) mod long_output;

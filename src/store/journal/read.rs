@@ -113,7 +113,7 @@ impl History {
         })
     }
 
-    fn last_line(&self) -> Option<JournalLine> {
+    fn last_line(&self) -> Option<ReadLine> {
         let newest = files::segments(&self.dir).pop()?;
         let lines = files::read(&newest, &mut Allowance::new());
         let whole = lines.strip_suffix(b"\n")?;

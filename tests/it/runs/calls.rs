@@ -1,0 +1,107 @@
+//! The system calls of one step. They are counted, since they are the same on every machine, and time is not.
+
+use std::{collections::BTreeMap, process::Stdio};
+
+use serde_json::{Map, json};
+
+use crate::{
+    passed_over::can_trace,
+    world::{World, plan, task},
+};
+
+/// A kind of call, the calls of that kind, and how many a step of a chain makes at most: those of the loop, of the
+/// guard, and of the command.
+const CEILINGS: [(&str, &[&str], f64); 9] = [
+    (
+        "processes and threads",
+        &["clone", "clone3", "fork", "vfork"],
+        4.0,
+    ),
+    ("programs", &["execve", "execveat"], 1.0),
+    ("fsyncs", &["fsync", "fdatasync", "syncfs"], 2.0),
+    ("renames", &["rename", "renameat", "renameat2"], 2.5),
+    ("directories", &["mkdir", "mkdirat", "rmdir"], 5.0),
+    ("opens", &["open", "openat", "openat2", "creat"], 20.0),
+    (
+        "writes",
+        &["write", "pwrite64", "writev", "sendto", "sendmsg"],
+        30.0,
+    ),
+    ("futexes", &["futex"], 8.0),
+    (
+        "waits",
+        &["epoll_wait", "epoll_pwait", "poll", "ppoll"],
+        20.0,
+    ),
+];
+
+/// The calls of a run of a chain of `/bin/true` in `shared`, by name.
+fn calls(steps: usize) -> BTreeMap<String, f64> {
+    let world = World::new();
+    let mut atoms = Map::new();
+    for n in 0..steps {
+        let mut atom = task("/bin/true");
+        if n > 0 {
+            atom["depends_on"] = json!([format!("A{:03}", n - 1)]);
+        }
+        atoms.insert(format!("A{n:03}"), atom);
+    }
+    let check = json!({"file": "never"});
+    let mut agreed = plan(&[], json!({"workspace": "shared"}), atoms.into());
+    agreed["objective"]["base_case"] = json!({"all": [check]});
+    world.align(&agreed);
+    let trace = world.out("trace");
+    let kinds: Vec<&str> = CEILINGS
+        .iter()
+        .flat_map(|(_, calls, _)| *calls)
+        .copied()
+        .collect();
+    let mut command = world.bare_command("strace");
+    command.args([
+        "-f",
+        "-qq",
+        "-e",
+        &format!("trace={}", kinds.join(",")),
+        "-o",
+    ]);
+    command
+        .arg(&trace)
+        .args([env!("CARGO_BIN_EXE_descent"), "run"]);
+    let ran = command
+        .stdin(Stdio::null())
+        .output()
+        .expect("strace was there just now");
+    // No atom can bring the file.
+    assert_eq!(ran.status.code(), Some(5), "{ran:?}");
+    let mut counted = BTreeMap::new();
+    for line in std::fs::read_to_string(&trace).unwrap().lines() {
+        // A call that was interrupted by another's line goes on with `<... name resumed>`.
+        let call = line.split_whitespace().nth(1).unwrap_or_default();
+        if let Some((name, _)) = call.split_once('(') {
+            *counted.entry(name.to_owned()).or_default() += 1.0;
+        }
+    }
+    counted
+}
+
+#[test]
+fn a_step_makes_no_more_calls_than_it_needs() {
+    if !can_trace() {
+        return;
+    }
+    const FEW: usize = 10;
+    const MANY: usize = 30;
+    let (few, many) = (calls(FEW), calls(MANY));
+    let of = |counted: &BTreeMap<String, f64>, names: &[&str]| -> f64 {
+        names.iter().filter_map(|name| counted.get(*name)).sum()
+    };
+    let mut over = Vec::new();
+    for (kind, names, ceiling) in CEILINGS {
+        let a_step = (of(&many, names) - of(&few, names)) / (MANY - FEW) as f64;
+        eprintln!("{kind:<24}{a_step:6.2}  (at most {ceiling})");
+        if a_step > ceiling {
+            over.push(kind);
+        }
+    }
+    assert!(over.is_empty(), "a step makes more than it may: {over:?}");
+}
