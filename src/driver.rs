@@ -48,7 +48,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, Stopwatch, to_next_poll},
     failure::Failure,
-    files::FileStamp,
+    files::ContentStamp,
     signal::{Signal, Signals},
     store::{CommitContent, CommitError, LoadedState, Store},
 };
@@ -128,7 +128,7 @@ struct Loop<'t> {
     /// The faults of the file, while the loop waits for a correction.
     waits_for_file: Option<Vec<String>>,
     disk_wait: disk_wait::DiskWait,
-    watch_stamp: Option<FileStamp>,
+    watch_stamp: Option<ContentStamp>,
     /// The file when its bytes were compared last because of the time that had passed.
     compared: watch::Compared,
     stopwatch: Stopwatch,
@@ -160,7 +160,7 @@ pub async fn run(
     let world = World::new(loaded.state.clone());
     let (done, inbox) = mpsc::unbounded_channel();
     let mut this = Loop {
-        watch_stamp: FileStamp::at(&host.store.place().state),
+        watch_stamp: ContentStamp::at(&host.store.place().state),
         compared: watch::Compared::default(),
         stopwatch: Stopwatch::start(Arc::clone(&host.clock)),
         host,

@@ -32,7 +32,7 @@ use rustix::{
 };
 use tempfile::NamedTempFile;
 
-pub use stamp::{CloseStamp, FileStamp};
+pub use stamp::{CloseStamp, ContentStamp};
 
 /// The beginning of the name of a file that is not whole yet.
 pub const HALF: &str = ".new-";

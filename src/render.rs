@@ -52,7 +52,7 @@ use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 
 use crate::failure::Failure;
 
-use stream::Stream;
+use stream::StandardStream;
 
 /// Characters at most of a text from elsewhere: a goal, a command, a reason.
 const TEXT_WIDTH_MAX: usize = 160;
@@ -74,7 +74,7 @@ pub struct Out {
 impl Out {
     /// Prints the data, byte for byte.
     pub fn raw(self, text: &str) {
-        write(Stream::Output, text);
+        write(StandardStream::Output, text);
     }
 
     /// Prints the data, in lines.
@@ -89,13 +89,13 @@ impl Out {
             false => page.text(is_coloured),
         };
         if !text.is_empty() {
-            write(Stream::Output, &text);
+            write(StandardStream::Output, &text);
         }
     }
 
     /// The columns of a page.
     pub fn width(self) -> usize {
-        let is_terminal = Stream::Output.is_terminal();
+        let is_terminal = StandardStream::Output.is_terminal();
         let of_terminal = is_terminal
             .then(|| area::size_of(std::io::stdout()))
             .flatten();
@@ -109,7 +109,7 @@ impl Out {
     }
 
     pub fn json(self, value: &impl serde::Serialize) {
-        write(Stream::Output, &json_text(value));
+        write(StandardStream::Output, &json_text(value));
     }
 
     /// Prints a message beside the data.
@@ -147,18 +147,18 @@ impl Out {
 }
 
 fn print_aside(page: &Page) {
-    let text = page.text(Stream::Errors.is_coloured());
-    write(Stream::Errors, &text);
+    let text = page.text(StandardStream::Errors.is_coloured());
+    write(StandardStream::Errors, &text);
 }
 
 /// Whether standard output is coloured.
 pub fn is_coloured() -> bool {
-    Stream::Output.is_coloured()
+    StandardStream::Output.is_coloured()
 }
 
 /// Whether standard output is read by a person: it goes to a terminal, or is to be coloured as for one.
 pub fn is_for_eyes() -> bool {
-    Stream::Output.is_terminal() || is_coloured()
+    StandardStream::Output.is_terminal() || is_coloured()
 }
 
 /// The output of tracing: above the live area, like everything else.
@@ -190,7 +190,7 @@ pub fn data_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-fn write(to: Stream, text: &str) {
+fn write(to: StandardStream, text: &str) {
     let mut area = area::lock();
     if to.is_terminal() {
         area.erase();

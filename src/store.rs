@@ -33,7 +33,7 @@ use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
 
-use crate::files::FileStamp;
+use crate::files::ContentStamp;
 use disk::{Disk, RealDisk};
 use journal::Journal;
 use locks::RepeatedLock;
@@ -73,7 +73,7 @@ pub struct Store {
     /// The newest sealed state, with its bytes.
     committed: Option<Arc<LoadedState>>,
     /// The file of the newest commit, as it was before it got the name.
-    published: Option<FileStamp>,
+    published: Option<ContentStamp>,
     /// Owner and mode of the file when it was last read.
     hand: Option<Hand>,
     /// Commits of this process.

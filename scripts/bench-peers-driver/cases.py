@@ -16,6 +16,8 @@ from meter import RUN_S_MAX, Failed, Metered
 FAN, CHAIN, CHAIN_LONG, LARGE, GIT_STEPS = 300, 300, 1000, 10_000, 60
 # Killed again soon after each resumption: one long run gives several resumptions.
 KILLS_A_ROUND = 3
+# After this a run has started; it is watched for so long.
+IDLE_AFTER_S, IDLE_S = 6.0, 30.0
 
 # What the goal asks never holds: so a run ends when, and only when, every atom was tried. It is asked after every step;
 # a file asks no process, as no peer starts one to know that it goes on.
@@ -41,6 +43,7 @@ CASES = {
     "chain-long": f"the same at {CHAIN_LONG:,}",
     "large": f"the fan at 1,000 and at {LARGE:,}: CPU a step, peak memory",
     "resume": "a chain of 1,000 killed with -9: the start of `descent run` to the first new effect",
+    "idle": "three agents that sleep: CPU and wake-ups of the loop and its guards",
     "git": f"a chain of {GIT_STEPS} in workspace git, beside git worktree add, commit, merge, worktree remove",
 }
 
@@ -209,6 +212,25 @@ class Bench:
             "load": round(load, 2),
         }
 
+    def idle(self) -> dict:
+        path = self.fresh("project")
+        self.project(path, 3, False, "shared", "sleep 600", FILE_CHECK)
+        run = self.start(path)
+        try:
+            time.sleep(IDLE_AFTER_S)
+            before = run.activity()
+            time.sleep(IDLE_S)
+            after = run.activity()
+        finally:
+            run.kill()
+            run.end()
+        # What began or ended meanwhile is not idle.
+        both = [(after[task], before[task]) for task in after if task in before]
+        return {
+            "cpu_percent": sum(now[0] - then[0] for now, then in both) / 1e7 / IDLE_S,
+            "wakeups_s": sum(now[1] - then[1] for now, then in both) / IDLE_S,
+        }
+
     def wait_for(self, log: str, count: int, run: Metered) -> list[tuple[int, str]]:
         until = time.monotonic() + 600
         while time.monotonic() < until and os.path.exists(f"/proc/{run.process.pid}/exe"):
@@ -237,6 +259,8 @@ class Bench:
             return engines | ({"descent-10000": lambda: self.descent(LARGE, False, "shared")} if is_large else {})
         if case == "resume":
             return {"descent": self.resume}
+        if case == "idle":
+            return {"descent": self.idle}
         return {
             "descent": lambda: self.descent(GIT_STEPS, True, "git", 'echo "$DESCENT_ATOM" >>file'),
             "bare-git": lambda: self.bare_git([]),

@@ -45,12 +45,20 @@ class Report:
             )
         )
 
-    def figure(self, what: str, values: list[float], unit: str, goal: float | None = None, is_wall: bool = True) -> None:
+    def figure(
+        self,
+        what: str,
+        values: list[float],
+        unit: str,
+        goal: float | None = None,
+        is_wall: bool = True,
+        digits: int = 1,
+    ) -> None:
         judged = goal is not None and values
         # The median of a time; of a peak the greatest, for that is what has to fit.
         value = (statistics.median(values) if is_wall else max(values)) if values else 0.0
         verdict = self.verdict(value, goal, is_wall) if judged else ""
-        self.rows.append((what, spread(values, unit, 1), "", "", f"≤ {goal} {unit}" if goal is not None else "", verdict))
+        self.rows.append((what, spread(values, unit, digits), "", "", f"≤ {goal} {unit}".strip() if goal is not None else "", verdict))
 
     def memory(self, what: str, case: str, own: str, peer: str) -> None:
         mine = self.by_round(case, own, "pss_kib", 1024)
@@ -58,18 +66,20 @@ class Report:
 
     def case(self, case: str) -> None:
         if case == "fan":
-            self.beside("fan", FAN, f"fan of {FAN}, three at a time, beside `ninja -j3`, a step", "ninja", "wall_ms", 1.5)
+            self.beside("fan", FAN, f"fan of {FAN}, three at a time, beside `ninja -j3`, a step", "ninja", "wall_ms", 2.0)
         elif case == "chain":
-            self.in_a_row(case, CHAIN, 1.0)
+            self.in_a_row(case, CHAIN, 1.2)
             commanded = self.by_round(case, "descent-command", "wall_ms", CHAIN)
             inside = self.by_round(case, "langgraph", "inside_ms", CHAIN)
             self.ratio("… where a command checks the goal after each step", commanded, inside, "ms")
         elif case == "chain-long":
-            self.in_a_row(case, CHAIN_LONG, None)
+            self.in_a_row(case, CHAIN_LONG, 1.2)
         elif case == "large":
             self.large()
         elif case == "resume":
             self.resumed()
+        elif case == "idle":
+            self.idle()
         else:
             self.isolated()
 
@@ -88,6 +98,8 @@ class Report:
             self.by_round(case, peer, "cpu_ms", steps),
             "ms",
         )
+        own = self.by_round(case, "descent", "cpu_ms", steps)
+        self.figure("… CPU a step, beside its goal", list(own.values()), "ms", 3.5)
         self.memory("… peak memory, its own processes", case, "descent", peer)
 
     def large(self) -> None:
@@ -96,14 +108,14 @@ class Report:
         if not large:
             self.rows.append((f"{LARGE:,} atoms", "not run", "", "", "", ""))
             return
-        self.ratio(f"CPU a step at {LARGE:,} atoms, beside 1,000", large, small, "ms", 5.0, is_wall=False)
+        self.ratio(f"CPU a step at {LARGE:,} atoms, beside 1,000", large, small, "ms", 1.25, is_wall=False)
         both = [number for number in large if number in small]
         marginal = {number: (large[number] * LARGE - small[number] * 1000) / (LARGE - 1000) for number in both}
         self.ratio(f"… a step more, from 1,000 to {LARGE:,}", marginal, small, "ms", is_wall=False)
         wall = self.by_round("large", "descent-10000", "wall_ms", LARGE)
         self.ratio("… wall a step", wall, self.by_round("large", "descent-1000", "wall_ms", 1000), "ms")
         pss = list(self.by_round("large", "descent-10000", "pss_kib", 1024).values())
-        self.figure(f"peak memory at {LARGE:,} atoms, proportional (PSS)", pss, "MiB", 64, is_wall=False)
+        self.figure(f"peak memory at {LARGE:,} atoms, proportional (PSS)", pss, "MiB", 80, is_wall=False)
         rss = list(self.by_round("large", "descent-10000", "rss_kib", 1024).values())
         self.figure("… resident (RSS) of the loop", rss, "MiB", is_wall=False)
         pss = list(self.by_round("large", "descent-1000", "pss_kib", 1024).values())
@@ -114,14 +126,22 @@ class Report:
         resumed_ms = [took for run in runs for took in run["resumed_ms"]]
         twice, kills = sum(run["made_twice"] for run in runs), len(runs) * KILLS_A_ROUND
         self.figure(f"resumed at 1,000 atoms, {len(resumed_ms)} times, to the first new effect", resumed_ms, "ms", 100)
-        self.figure("… a fresh start, to the first effect", [run["fresh_ms"] for run in runs], "ms")
+        self.figure("… a fresh start, to the first effect", [run["fresh_ms"] for run in runs], "ms", 100)
+        resumed = {run["round"]: statistics.median(run["resumed_ms"]) for run in runs}
+        self.ratio("… resumed, beside a fresh start", resumed, {run["round"]: run["fresh_ms"] for run in runs}, "ms", 1.3)
         self.rows.append(("… effects made twice", f"{twice} at {kills} kills", "", "", "", ""))
+
+    def idle(self) -> None:
+        runs = [run for run in self.runs if run["case"] == "idle"]
+        cpu = [run["cpu_percent"] for run in runs]
+        self.figure("three idle agents, CPU of the loop and its guards", cpu, "%", 0.1, is_wall=False, digits=3)
+        self.figure("… wake-ups a second", [run["wakeups_s"] for run in runs], "", 2, is_wall=False)
 
     def isolated(self) -> None:
         own = self.by_round("git", "descent", "wall_ms", GIT_STEPS)
         bare = self.by_round("git", "bare-git", "wall_ms", GIT_STEPS)
         synced = self.by_round("git", "bare-git-synced", "wall_ms", GIT_STEPS)
-        self.ratio(f"a step in `git`, chain of {GIT_STEPS}, beside bare git", own, bare, "ms", 1.3)
+        self.ratio(f"a step in `git`, chain of {GIT_STEPS}, beside bare git", own, bare, "ms", 1.15)
         self.ratio("… beside bare git that syncs as descent asks", own, synced, "ms")
         own = self.by_round("git", "descent", "cpu_ms", GIT_STEPS)
         self.ratio("… CPU a step, beside bare git", own, self.by_round("git", "bare-git", "cpu_ms", GIT_STEPS), "ms")

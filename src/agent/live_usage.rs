@@ -10,7 +10,7 @@ use std::{
 use descent_core::state::{Micros, Usage};
 
 use super::{heard::Heard, inputs::RESULT, report};
-use crate::{config::price::Price, files::FileStamp};
+use crate::{config::price::Price, files::ContentStamp};
 
 /// The usage of one attempt. Clones show the same.
 #[derive(Debug, Clone, Default)]
@@ -47,11 +47,11 @@ impl LiveUsage {
 
     /// All usage so far; `None` if nothing new is known. A command tells it in the result file of its directory, which
     /// is read again only if it is not as it was `seen`.
-    pub fn so_far(&self, dir: &Path, seen: &mut Option<FileStamp>) -> Option<Usage> {
+    pub fn so_far(&self, dir: &Path, seen: &mut Option<ContentStamp>) -> Option<Usage> {
         let usage = match self.heard.get() {
             Some(heard) => heard.with(|heard| heard.usage()),
             None => {
-                let now = FileStamp::at(&dir.join(RESULT))?;
+                let now = ContentStamp::at(&dir.join(RESULT))?;
                 if seen.replace(now) == Some(now) {
                     return None;
                 }

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit, quoted},
-    files::FileStamp,
+    files::ContentStamp,
     store::{self, LoadedState, StoreError},
     trust,
 };
@@ -48,7 +48,7 @@ impl Follower {
 
 impl Loop<'_> {
     pub(super) async fn look_at_file(&mut self) -> Result<(), Failure> {
-        let stamp = FileStamp::at(&self.host.store.place().state);
+        let stamp = ContentStamp::at(&self.host.store.place().state);
         if stamp == self.watch_stamp && stamp.is_some() && self.waits_for_file.is_none() {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Loop<'_> {
         let (mut waits, mut absent_ms) = (Stopwatch::start(Arc::clone(&self.host.clock)), 0);
         let (stamp, read) = loop {
             // Taken before the bytes: a save between the two is then seen at the next look.
-            let stamp = FileStamp::at(&self.host.store.place().state);
+            let stamp = ContentStamp::at(&self.host.store.place().state);
             match self.host.store.read() {
                 Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
                     self.host.clock.sleep(Duration::from_millis(10)).await;

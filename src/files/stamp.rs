@@ -8,14 +8,14 @@ use std::{
 
 /// A renamed file keeps it. A write through a memory map, or one whose times are put back, may change none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
+pub struct ContentStamp {
     ino: u64,
     len: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
 }
 
-impl FileStamp {
+impl ContentStamp {
     /// The stamp of the file that has the name now.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
@@ -35,7 +35,7 @@ impl FileStamp {
 /// A stamp with the time that nobody can put back. A new name changes it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseStamp {
-    file: FileStamp,
+    file: ContentStamp,
     changed: (i64, i64),
 }
 
@@ -44,7 +44,7 @@ impl CloseStamp {
     pub fn at(path: &Path) -> Option<Self> {
         let meta = fs::metadata(path).ok()?;
         Some(Self {
-            file: FileStamp::of(&meta),
+            file: ContentStamp::of(&meta),
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
     }

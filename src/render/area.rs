@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, Once, PoisonError},
 };
 
-use super::{Line, stream::Stream};
+use super::{Line, stream::StandardStream};
 
 /// Columns if the terminal does not report them.
 const COLUMNS: usize = 80;
@@ -101,7 +101,7 @@ impl Area {
     /// The new lines over the old ones in one piece. Each is cleared to its end, so that nothing flickers.
     fn over(&mut self) -> String {
         let (columns, rows) = size();
-        let is_coloured = Stream::Errors.is_coloured();
+        let is_coloured = StandardStream::Errors.is_coloured();
         let mut text = self.up();
         self.drawn.clear();
         // A line in the last column would wrap on some terminals.

@@ -8,14 +8,14 @@ use std::{
     sync::OnceLock,
 };
 
-/// A stream of text to a person or a program. What it leads to is asked once.
+/// A stream of text to a person or a program.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stream {
+pub(super) enum StandardStream {
     Output,
     Errors,
 }
 
-impl Stream {
+impl StandardStream {
     pub(super) fn is_terminal(self) -> bool {
         static OUTPUT: OnceLock<bool> = OnceLock::new();
         static ERRORS: OnceLock<bool> = OnceLock::new();

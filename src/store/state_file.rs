@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::disk::{self, DirectoryCheck, FileBytes, OpenFile};
 use super::swap::{self, Writer};
 use super::{LoadedState, Store, StoreError};
-use crate::files::FileStamp;
+use crate::files::ContentStamp;
 
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
 const SETTLE_MS: u64 = 10;
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// The stamp of the file as long as nobody saves over it or into it, if the last commit published one.
-    pub fn published(&self) -> Option<FileStamp> {
+    pub fn published(&self) -> Option<ContentStamp> {
         self.published
     }
 

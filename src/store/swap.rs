@@ -12,7 +12,7 @@ use super::StoreError;
 use super::disk::{Disk, FileId, OpenFile, is_unsupported};
 use super::lease::ReadLease;
 use super::names::{Names, Taker};
-use crate::files::FileStamp;
+use crate::files::ContentStamp;
 
 /// The result of replacing the old bytes by new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub(super) enum Swap {
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) swap: Swap,
-    pub(super) stamp: Option<FileStamp>,
+    pub(super) stamp: Option<ContentStamp>,
 }
 
 /// The new bytes under a name that nobody knows, durable.
 struct FreshFile {
     path: PathBuf,
-    stamp: Option<FileStamp>,
+    stamp: Option<ContentStamp>,
 }
 
 #[derive(Debug)]
@@ -178,7 +178,7 @@ fn write_durably(
     // report success. The next commit writes a new file.
     let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
     written.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
-    let stamp = file.metadata().ok().map(|meta| FileStamp::of(&meta));
+    let stamp = file.metadata().ok().map(|meta| ContentStamp::of(&meta));
     Ok(FreshFile { path, stamp })
 }
 

@@ -9,29 +9,35 @@ use crate::{
     world::{World, plan, task},
 };
 
-/// A kind of call, the calls of that kind, and how many a step of a chain makes at most: those of the loop, of the
-/// guard, and of the command.
-const CEILINGS: [(&str, &[&str], f64); 9] = [
+type Ceiling = (&'static str, &'static [&'static str], f64);
+
+/// On a busy machine a step takes long enough for chores that go by time.
+const TRIES: usize = 3;
+
+/// A kind of call, the calls of that kind, and how many a step of a chain makes at most.
+///
+/// The loop, the guard and the command make them.
+const CEILINGS: [Ceiling; 9] = [
     (
         "processes and threads",
         &["clone", "clone3", "fork", "vfork"],
-        4.0,
+        3.2,
     ),
-    ("programs", &["execve", "execveat"], 1.0),
+    ("programs", &["execve", "execveat"], 1.1),
     ("fsyncs", &["fsync", "fdatasync", "syncfs"], 2.0),
     ("renames", &["rename", "renameat", "renameat2"], 2.5),
-    ("directories", &["mkdir", "mkdirat", "rmdir"], 5.0),
-    ("opens", &["open", "openat", "openat2", "creat"], 20.0),
+    ("directories", &["mkdir", "mkdirat", "rmdir"], 4.5),
+    ("opens", &["open", "openat", "openat2", "creat"], 16.0),
     (
         "writes",
         &["write", "pwrite64", "writev", "sendto", "sendmsg"],
-        30.0,
+        22.0,
     ),
-    ("futexes", &["futex"], 8.0),
+    ("futexes", &["futex"], 5.0),
     (
         "waits",
         &["epoll_wait", "epoll_pwait", "poll", "ppoll"],
-        20.0,
+        16.0,
     ),
 ];
 
@@ -91,17 +97,23 @@ fn a_step_makes_no_more_calls_than_it_needs() {
     }
     const FEW: usize = 10;
     const MANY: usize = 30;
-    let (few, many) = (calls(FEW), calls(MANY));
     let of = |counted: &BTreeMap<String, f64>, names: &[&str]| -> f64 {
         names.iter().filter_map(|name| counted.get(*name)).sum()
     };
-    let mut over = Vec::new();
-    for (kind, names, ceiling) in CEILINGS {
-        let a_step = (of(&many, names) - of(&few, names)) / (MANY - FEW) as f64;
-        eprintln!("{kind:<24}{a_step:6.2}  (at most {ceiling})");
-        if a_step > ceiling {
-            over.push(kind);
+    let mut least = [f64::MAX; CEILINGS.len()];
+    for _ in 0..TRIES {
+        let (few, many) = (calls(FEW), calls(MANY));
+        for (least, (_, names, _)) in least.iter_mut().zip(CEILINGS) {
+            let a_step = (of(&many, names) - of(&few, names)) / (MANY - FEW) as f64;
+            *least = least.min(a_step);
+        }
+        let is_within = |(least, (_, _, ceiling)): (&f64, &Ceiling)| least <= ceiling;
+        if least.iter().zip(&CEILINGS).all(is_within) {
+            break;
         }
     }
-    assert!(over.is_empty(), "a step makes more than it may: {over:?}");
+    for (least, (kind, _, ceiling)) in least.iter().zip(CEILINGS) {
+        eprintln!("{kind:<24}{least:6.2}  (at most {ceiling})");
+        assert!(*least <= ceiling, "a step makes more {kind} than it may");
+    }
 }
