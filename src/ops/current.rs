@@ -27,7 +27,7 @@ pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState
     let present = trust::gate(client, store)?;
     keep_superseded(client, store, &present)?;
     let current = adopted(client, store)?;
-    trust::gate_adopted(client, store, &current.state)?;
+    trust::gate_adopted(client, store, &current)?;
     Ok(current)
 }
 

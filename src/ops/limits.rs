@@ -63,8 +63,10 @@ pub fn adopt_under_lease(
     store: &mut Store,
     loaded: Arc<LoadedState>,
 ) -> Result<Arc<LoadedState>, Failure> {
-    trust::gate_adopted(client, store, &loaded.state)?;
-    let adopted = adopt_edit(client, store, loaded)?;
-    trust::gate_adopted(client, store, &adopted.state)?;
+    trust::gate_adopted(client, store, &loaded)?;
+    let adopted = adopt_edit(client, store, Arc::clone(&loaded))?;
+    if !Arc::ptr_eq(&loaded, &adopted) {
+        trust::gate_adopted(client, store, &adopted)?;
+    }
     Ok(adopted)
 }

@@ -16,7 +16,6 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::{
     id::Lineage,
-    state::State,
     trust::{Origin, TrustList},
 };
 
@@ -62,7 +61,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     let committed = origin::committed(store);
     let why = committed.state.as_deref();
     let records = Records::find();
-    let subject = TrustQuestion::of_state(store, &loaded.state, client.config(), why, &records);
+    let subject = TrustQuestion::of_state(store, &loaded, client.config(), why, &records);
     let doubts = subject.doubts(&records);
     if doubts.is_empty() {
         aside::came_with_commits(client, store, &committed.sidecars)?;
@@ -78,7 +77,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
         // Shown with the worker, as `descent trust` shows it: one state has one digest.
         None => {
             let config = config::load(&store.place().project)?;
-            TrustQuestion::of_state(store, &loaded.state, Some(&config), why, &records)
+            TrustQuestion::of_state(store, &loaded, Some(&config), why, &records)
         }
     };
     client.authorize(&subject, &doubts)?;
@@ -106,9 +105,13 @@ fn unrated(
 }
 
 /// Checks a state from the journal, a late save or an edit against what was allowed: it is what runs.
-pub fn gate_adopted(client: &dyn Client, store: &Store, state: &State) -> Result<(), Failure> {
+pub fn gate_adopted(
+    client: &dyn Client,
+    store: &Store,
+    loaded: &LoadedState,
+) -> Result<(), Failure> {
     let records = Records::find();
-    let subject = TrustQuestion::of_state(store, state, client.config(), None, &records);
+    let subject = TrustQuestion::of_state(store, loaded, client.config(), None, &records);
     let doubts = subject.doubts(&records);
     match doubts.is_empty() {
         true => Ok(()),
@@ -206,7 +209,7 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts),
             let config = config::load(&store.place().project)?;
             let committed = origin::committed(store).state;
             let why = committed.as_deref();
-            TrustQuestion::of_state(store, &loaded.state, Some(&config), why, &records)
+            TrustQuestion::of_state(store, &loaded, Some(&config), why, &records)
         }
         TrustTarget::Plan { dir, path, top } => {
             let carried = subject::read_plan(dir, path)?;

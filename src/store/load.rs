@@ -13,6 +13,7 @@ use descent_core::state::check::{Pattern, PatternKind};
 use descent_core::state::decode::{Decoding, deciding, decode};
 use descent_core::state::encode::StateText;
 use descent_core::state::{State, VERSION};
+use descent_core::trust::TrustList;
 
 use super::StoreError;
 use super::disk::dangling;
@@ -30,6 +31,7 @@ pub struct LoadedState {
     /// The seal does not match: a person edited the file.
     pub is_foreign: bool,
     remarks: OnceLock<Remarks>,
+    carried: OnceLock<TrustList>,
 }
 
 /// Remarks on a usable state, with places in its bytes.
@@ -47,7 +49,15 @@ impl LoadedState {
             bytes,
             is_foreign: false,
             remarks: OnceLock::new(),
+            carried: OnceLock::new(),
         }
+    }
+
+    /// Everything in it that can execute or decide, and what agents are told.
+    #[must_use]
+    pub fn carried(&self) -> &TrustList {
+        self.carried
+            .get_or_init(|| TrustList::of_state(&self.state))
     }
 
     /// Whether it is the same content as another.
@@ -150,6 +160,7 @@ pub(super) fn read_over(
     let loaded = LoadedState {
         is_foreign: state.seal.is_none() || !is_sealed,
         remarks: remarks.into(),
+        carried: OnceLock::new(),
         state,
         bytes,
     };

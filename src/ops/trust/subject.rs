@@ -4,7 +4,6 @@ use std::path::Path;
 
 use descent_core::{
     id::{Digest, Lineage},
-    state::State,
     trust::{Hand, Origin, TrustList, is_another_hand},
 };
 
@@ -13,7 +12,7 @@ use crate::{
     config::{self, Config},
     failure::{Failure, quoted},
     plan_file, render,
-    store::Store,
+    store::{LoadedState, Store},
     trust::{self, Fact, RecordState, Records},
 };
 
@@ -64,13 +63,14 @@ impl TrustQuestion {
     /// another's.
     pub(super) fn of_state(
         store: &Store,
-        state: &State,
+        loaded: &LoadedState,
         config: Option<&Config>,
         committed: Option<&str>,
         records: &Records,
     ) -> Self {
+        let state = &loaded.state;
         let (lineage, path) = (state.lineage.clone(), store.place().state.display());
-        let (carried, worker) = (TrustList::of_state(state), configured::of_project(config));
+        let (carried, worker) = (loaded.carried().clone(), configured::of_project(config));
         let here = Fact::Lineage(lineage.clone());
         let as_it_is = Fact::State(lineage.clone(), carried.digest());
         let mut facts = vec![here.clone(), as_it_is.clone()];

@@ -124,6 +124,10 @@ impl History {
     /// The serial of the newest commit of a lineage.
     #[must_use]
     pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
+        let last = self.last_line();
+        if let Some(line) = last.filter(|line| line.commit.lineage == *lineage) {
+            return Some(line.commit.serial);
+        }
         let mut newest = self.lines_of(lineage).filter_map(|mut lines| lines.pop());
         newest.next().map(|line| line.commit.serial)
     }
