@@ -4,7 +4,7 @@
 //! whatever is at its name, and an invalid heartbeat counts as missing. Errors here are ignored.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::Path,
@@ -39,7 +39,9 @@ impl HeartbeatFile {
 
     fn write_block(&mut self, path: &Path, block: &[u8]) -> io::Result<()> {
         let there = path.symlink_metadata().map(|meta| meta.ino()).ok();
-        let is_there = |file: &File| file.metadata().is_ok_and(|meta| Some(meta.ino()) == there);
+        // A write into a file with a second name would change another's file.
+        let is_ours = |meta: Metadata| Some(meta.ino()) == there && meta.nlink() == 1;
+        let is_there = |file: &File| file.metadata().is_ok_and(is_ours);
         let open = self.open.take().filter(is_there);
         let file = match open {
             Some(file) => file,

@@ -125,7 +125,7 @@ impl Journal {
             return;
         }
         // This process has the state in its memory: whether the lines before are whole is not asked.
-        if self.history().ends_with(&loaded.state) {
+        if self.history().ends_with(loaded) {
             return;
         }
         self.note(CommitNote {

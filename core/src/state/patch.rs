@@ -163,6 +163,12 @@ impl Patch {
         before.serial.0 == self.from && digits(before) == self.from_seal
     }
 
+    /// Whether it was made of this very state, as the result.
+    pub fn leads_to(&self, after: &State) -> bool {
+        let seal = after.seal.as_ref().map(Digest::as_str);
+        after.serial.0 == self.to && self.seal.as_deref() == seal
+    }
+
     /// The state that results from `before`; `None` if the patch was not made for it. Its seal must still be checked
     /// against its records.
     pub fn apply(&self, before: &State) -> Option<State> {

@@ -11,7 +11,7 @@ use descent_core::state::State;
 use descent_core::state::encode::StateText;
 use descent_core::state::patch::Patch;
 
-use super::super::load;
+use super::super::load::{self, LoadedState};
 use super::files::{self, Allowance};
 use super::line::{self, Body, Commit, ReadLine};
 
@@ -105,12 +105,17 @@ impl History {
         newest.map(|line| line.commit.lineage)
     }
 
-    /// Whether the newest line is the commit of that state. No other line is looked at.
-    pub(in super::super) fn ends_with(&self, state: &State) -> bool {
-        self.last_line().is_some_and(|line| {
-            let commit = &line.commit;
-            !commit.is_edit() && (&commit.lineage, commit.serial) == (&state.lineage, state.serial)
-        })
+    /// Whether the newest line is the commit of that very state. No other line is looked at.
+    pub(in super::super) fn ends_with(&self, loaded: &LoadedState) -> bool {
+        let is_it = |line: ReadLine| {
+            let is_same = match &line.body {
+                Body::Whole(text) => text.as_bytes() == loaded.bytes,
+                Body::Patch(patch) => patch.leads_to(&loaded.state),
+                Body::Edit(_) => false,
+            };
+            is_same && line.commit.lineage == loaded.state.lineage
+        };
+        self.last_line().is_some_and(is_it)
     }
 
     fn last_line(&self) -> Option<ReadLine> {

@@ -186,6 +186,18 @@ fn deleting_the_journal_between_two_commits_costs_what_was_in_it_alone() {
 }
 
 #[test]
+fn another_state_of_the_newest_serial_is_kept_too() {
+    let past = Past::of(3);
+    let mut state = past.store().read().unwrap().state.clone();
+    Arc::make_mut(&mut state.objective).goal = "another goal".to_owned();
+    let other = written(state.clone(), &StateText::of(&state)).unwrap();
+    let place = past.store().place().clone();
+    Journal::new(place.journal()).keep(&other, 0);
+    let kept = past.store().history().state(&state.lineage, state.serial);
+    assert_eq!(kept.unwrap().bytes, other.bytes);
+}
+
+#[test]
 fn a_journal_that_cannot_be_written_stops_no_commit() {
     let mut past = Past::of(1);
     fs::remove_dir_all(past.dir()).unwrap();
