@@ -13,7 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
 use super::super::lease::ReadLease;
+use super::super::swap::is_busy;
 use super::*;
+
+/// How long a process that was just started may keep what it inherited.
+const EXECVE_MS_MAX: u32 = 2_000;
 
 /// Takes part in the calls: may fail them, and hears of their effects.
 pub trait Fate: fmt::Debug + Send + Sync {
@@ -168,6 +172,20 @@ impl Lossy {
         }
     }
 
+    /// Nobody here keeps a file open for writing. A process that another test starts does so until its `execve`, and a
+    /// story would depend on it.
+    fn undisturbed_lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
+        let mut lease = self.real.lease(opened);
+        for _ in 0..EXECVE_MS_MAX {
+            if !lease.as_ref().is_err_and(is_busy) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            lease = self.real.lease(opened);
+        }
+        lease
+    }
+
     fn changed(&self, change: Change) {
         let is_state = change.iter().any(|(path, _)| *path == self.state);
         let mut drive = self.drive();
@@ -287,7 +305,7 @@ impl Disk for Lossy {
 
     fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
         self.call("lease")?;
-        self.real.lease(opened)
+        self.undisturbed_lease(opened)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
