@@ -63,6 +63,7 @@ use crate::{
 };
 
 pub use answer::last_object;
+pub use directory::UnneededDirs;
 pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
@@ -112,6 +113,8 @@ pub struct AttemptJob<'a> {
     pub cwd: PathBuf,
     /// The directory of the attempt's own files: inputs, result, logs. It is made if missing.
     pub dir: PathBuf,
+    /// A directory of an earlier attempt that may become its own ([`UnneededDirs`]).
+    pub reusable: Option<PathBuf>,
     /// The file that records its processes; it replaces the record of the slot's earlier attempt.
     pub started: PathBuf,
     /// The timeout of the command; `setup` has the same for itself.

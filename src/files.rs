@@ -181,6 +181,37 @@ pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Writes into the file that is there, which is cheaper than a new one. A file that others can read, or that has a second
+/// name, is replaced, as is whatever is no file. A kill in the middle leaves a part of the new bytes, and of the old.
+pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let Some((mut file, meta)) = own_file(path)? else {
+        return write_anew(path, bytes);
+    };
+    file.write_all(bytes)?;
+    // A file that is cut to nothing and written is brought to the disk at once by some file systems.
+    match meta.len() > bytes.len() as u64 {
+        true => file.set_len(bytes.len() as u64),
+        false => Ok(()),
+    }
+}
+
+/// Opens a file with one name that its owner alone can read, to be written.
+fn own_file(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+    let mut how = OpenOptions::new();
+    how.write(true);
+    match plain(how, path) {
+        Ok((file, meta)) => Ok((meta.nlink() == 1 && is_private(&meta)).then_some((file, meta))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if Odd::of(&error).is_some() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether nobody but its owner has any right to it.
+fn is_private(meta: &Metadata) -> bool {
+    meta.mode() & 0o077 == 0
+}
+
 /// Writes a whole file at once, in the place of whatever file is there; the directory exists.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     half(path, bytes)?.persist(path)?;
@@ -313,6 +344,15 @@ pub fn no_link(path: &Path) -> io::Result<()> {
 
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+/// Whether it is a directory for its owner alone, and holds nothing but files or directories with these names.
+pub fn holds_only(dir: &Path, wanted: &[&str]) -> bool {
+    let is_ours = dir
+        .symlink_metadata()
+        .is_ok_and(|meta| meta.is_dir() && is_private(&meta));
+    let is_wanted = |name: &OsString| wanted.iter().any(|wanted| name == wanted);
+    is_ours && names(dir).is_ok_and(|names| names.iter().all(is_wanted))
 }
 
 /// The paths in a directory, in no order; none if it is no directory, or a link to one.

@@ -1,4 +1,4 @@
-//! The input files of an attempt, made anew for each.
+//! The input files of an attempt, written for each.
 //!
 //! Invariant: nothing is written through a link that an earlier attempt left, and nobody but the
 //! person can read the files.
@@ -12,7 +12,10 @@ use descent_core::prompt;
 
 use crate::{files, process::JobRecord};
 
-use super::{AgentError, AttemptJob, InputFile, directory::make};
+use super::{
+    AgentError, AttemptJob, InputFile,
+    directory::{BINDINGS, MadeDir, OUTCOME, PROMPT, make, take_over},
+};
 
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -29,14 +32,16 @@ impl Inputs {
             path: dir.clone(),
             source,
         };
-        let is_new = make(dir).map_err(unwritable)?;
+        let made = attempt.reusable.as_deref();
+        let made = made.map_or_else(|| make(dir), |from| take_over(from, dir));
+        let made = made.map_err(unwritable)?;
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
             started: attempt.started.clone(),
         };
-        let cleared = match is_new {
-            true => Ok(()),
-            false => inputs.clear(attempt.session.is_some()),
+        let cleared = match made {
+            MadeDir::New | MadeDir::TakenOver => Ok(()),
+            MadeDir::Old => inputs.clear(attempt.session.is_some()),
         };
         cleared
             .and_then(|()| inputs.write_all(attempt))
@@ -46,7 +51,7 @@ impl Inputs {
 
     /// Removes what an earlier try of this attempt left.
     fn clear(&self, goes_on: bool) -> io::Result<()> {
-        let outcome = self.dir.join(super::outcome::NAME);
+        let outcome = self.dir.join(OUTCOME);
         let whole = self.dir.join(prompt::RESULTS_FOLDER);
         let left = [self.prompt(), self.bindings(), whole, outcome];
         left.iter().try_for_each(|path| files::remove(path))?;
@@ -60,7 +65,7 @@ impl Inputs {
     }
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
-        files::write_new(&self.prompt(), attempt.prompt.as_bytes())?;
+        files::write_over(&self.prompt(), attempt.prompt.as_bytes())?;
         for file in &attempt.files {
             self.write_beside(file)?;
         }
@@ -71,7 +76,7 @@ impl Inputs {
         if attempt.only_answers() {
             return Ok(());
         }
-        files::write_new(&self.bindings(), attempt.bindings.as_bytes())
+        files::write_over(&self.bindings(), attempt.bindings.as_bytes())
     }
 
     /// Writes a file beside the prompt. A name that would lead elsewhere is refused.
@@ -100,11 +105,11 @@ impl Inputs {
     }
 
     pub(super) fn prompt(&self) -> PathBuf {
-        self.dir.join("prompt.md")
+        self.dir.join(PROMPT)
     }
 
     pub(super) fn bindings(&self) -> PathBuf {
-        self.dir.join("bindings.json")
+        self.dir.join(BINDINGS)
     }
 
     pub(super) fn result(&self) -> PathBuf {

@@ -14,10 +14,12 @@ use descent_core::{
     state::Intent,
 };
 
-use super::AgentError;
+use super::{
+    AgentError,
+    directory::{OUTCOME, make},
+};
 use crate::files;
 
-pub(super) const NAME: &str = "outcome.json";
 const BYTES_MAX: u64 = 8 << 20;
 
 /// Records an outcome in the attempt's own directory. If the loop is killed afterwards, the next
@@ -47,13 +49,13 @@ pub fn record(
 /// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name
 /// is needed.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    super::directory::make(dir)?;
-    files::write_anew(&dir.join(NAME), bytes)
+    make(dir)?;
+    files::write_over(&dir.join(OUTCOME), bytes)
 }
 
 fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    super::directory::make(dir)?;
-    files::write_durably(&dir.join(NAME), bytes)?;
+    make(dir)?;
+    files::write_durably(&dir.join(OUTCOME), bytes)?;
     // The directory and its parent may be as new as the file.
     let mut above = dir.ancestors().skip(1).take(2);
     above.try_for_each(files::sync_dir)
@@ -63,7 +65,7 @@ fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
     let dir = attempts.join(intent.id.as_str());
     files::plain_dir(&dir).ok()?;
-    let path = dir.join(NAME);
+    let path = dir.join(OUTCOME);
     let bytes = files::read(&path, BYTES_MAX).ok()?;
     match record::read(intent, &bytes) {
         Ok(outcome) => Some(outcome),

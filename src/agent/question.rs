@@ -88,6 +88,7 @@ impl<'a> From<QuestionJob<'a>> for AttemptJob<'a> {
             maker: job.maker,
             cwd: job.cwd,
             dir: job.dir,
+            reusable: None,
             started: job.started,
             timeout: job.timeout,
             env: job.env,

@@ -28,6 +28,7 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
+    agent::UnneededDirs,
     clock::Clock,
     evidence::EvidenceStore,
     failure::Failure,
@@ -124,6 +125,7 @@ pub struct RealExecutor {
     pub measuring: Measuring,
     pub usage: UsageReports,
     pub held: PendingOutcomes,
+    pub unneeded: UnneededDirs,
     /// The sessions of attempts that go on after a kill of the loop.
     pub sessions: Sessions,
     pub evidence: Arc<EvidenceStore>,

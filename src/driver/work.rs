@@ -31,13 +31,13 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, Maker, SessionRecord},
+    agent::{self, AgentError, Maker, SessionRecord, UnneededDirs},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
     process::{Programs, environment::Environment},
     store::StatePlace,
-    workspace::{self, LandingSpec, MadeChange, Workspaces},
+    workspace::{self, LandingSpec, Workspaces},
 };
 
 pub use judging::{ReadyCheckout, prepare_checkout};
@@ -45,7 +45,7 @@ pub use told::{PromptRequest, ToldPrompt};
 
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
-use kept::{has_room, keep_failed, may_have_changed, without_room};
+use kept::{has_room, keep_failed, made, may_have_changed, without_room};
 use thinking::shell_faults;
 
 pub(super) fn perform(
@@ -127,6 +127,7 @@ struct Attempting {
     evidence: Arc<EvidenceStore>,
     place: StatePlace,
     held: PendingOutcomes,
+    unneeded: UnneededDirs,
     sessions: Sessions,
     dir: PathBuf,
     started: PathBuf,
@@ -163,6 +164,7 @@ impl Attempting {
             programs: Arc::clone(&executor.programs),
             clock: Arc::clone(&executor.clock),
             held: executor.held.clone(),
+            unneeded: executor.unneeded.clone(),
             sessions: executor.sessions.clone(),
             usage: executor.usage.clone(),
             evidence: Arc::clone(&executor.evidence),
@@ -270,6 +272,7 @@ async fn make(
         session,
         cwd: dir.path,
         dir: a.dir.clone(),
+        reusable: a.unneeded.take(&a.world.state.run.in_flight),
         started: a.started.clone(),
         timeout: Duration::from_millis(a.timeout_ms),
         env: a.environment.clone(),
@@ -361,6 +364,9 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         // From here on a loop after a crash uses this record and repeats nothing.
         agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
         a.held.drop(&a.intent);
+        if !a.is_paid && outcome.is_success() {
+            a.unneeded.offer(&a.intent.id, &a.dir);
+        }
         Ok(Some(Input::Ended {
             attempt: a.intent.id,
             epoch: a.intent.epoch,
@@ -371,24 +377,6 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         true => blocking(keep).await?,
         false => with_trees(&workspaces, keep).await?,
     }
-}
-
-/// The content of the workspace, as a commit that outlives it.
-fn made(
-    workspaces: &Workspaces,
-    slot: usize,
-    intent: &Intent,
-    message: &str,
-) -> Result<Option<MadeChange>, Failure> {
-    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
-        return Ok(None);
-    };
-    let at = workspace::time_of(&intent.at);
-    let made = trees.made(slot, base, message, at)?;
-    if let Product::Commit(commit) = &made.product {
-        trees.keep_made(&intent.id, commit, base)?;
-    }
-    Ok(Some(made))
 }
 
 async fn merge(

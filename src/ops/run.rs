@@ -22,6 +22,7 @@ use super::{
     start, trust, warnings,
 };
 use crate::{
+    agent::UnneededDirs,
     clock::Clock,
     config::{Config, transport::Transport},
     driver::{
@@ -192,6 +193,7 @@ pub fn run<'a>(
         measuring: measuring(board.shared()),
         usage: usage.clone(),
         held: PendingOutcomes::default(),
+        unneeded: UnneededDirs::default(),
         sessions: Sessions::default(),
     };
     let mut waits = WaitNotices::new(notifier.clone(), &place, &run, Arc::clone(&options.clock));

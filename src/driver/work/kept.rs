@@ -1,13 +1,17 @@
-//! The rest of a failed attempt: its change, and whether it failed for want of room.
+//! The rest of an attempt: its change, and whether it failed for want of room.
 
 use std::path::{Path, PathBuf};
 
-use descent_core::{event::Outcome, state::Intent, verdict::CommandEnd};
+use descent_core::{
+    event::{Outcome, Product},
+    state::Intent,
+    verdict::CommandEnd,
+};
 
 use crate::{
     failure::{Failure, Lack, exit},
     space,
-    workspace::{self, Workspaces},
+    workspace::{self, MadeChange, Workspaces},
 };
 
 /// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
@@ -18,6 +22,24 @@ pub(super) fn may_have_changed(how: &CommandEnd) -> bool {
         CommandEnd::Signal(_) | CommandEnd::TimedOut => true,
         CommandEnd::NotRun(_) => false,
     }
+}
+
+/// The content of the workspace, as a commit that outlives it.
+pub(super) fn made(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: &str,
+) -> Result<Option<MadeChange>, Failure> {
+    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
+        return Ok(None);
+    };
+    let at = workspace::time_of(&intent.at);
+    let made = trees.made(slot, base, message, at)?;
+    if let Product::Commit(commit) = &made.product {
+        trees.keep_made(&intent.id, commit, base)?;
+    }
+    Ok(Some(made))
 }
 
 /// The files that a failed attempt changed. It is only for a person to look at, so an obstacle is no error.
