@@ -8,6 +8,7 @@
 //! was opened. A child that this process started itself (`registry`) is never taken for an orphan,
 //! nor reaped here. This process and its ancestors are never touched.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +55,8 @@ pub(crate) fn become_subreaper() -> io::Result<()> {
 #[must_use]
 pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
     let records: Vec<&JobRecord> = records.iter().filter(|one| is_of_this_boot(one)).collect();
-    let watched = tags_with_live_parent();
+    // Nearly always nothing is left, and then nobody asks.
+    let watched = LazyCell::new(tags_with_live_parent);
     let is_ours = |tag: Tag| {
         (tag.is_owned_like(mark_prefix) || records.iter().any(|one| one.tag == Some(tag)))
             && !watched.contains(&tag)
@@ -206,7 +208,7 @@ fn is_elsewhere(one: &ProcessEntry) -> bool {
 fn live_processes(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
     pids.into_iter()
         .filter_map(table::entry)
-        .filter(|one| !one.is_zombie)
+        .filter(|one| !one.is_zombie && !one.is_of_kernel)
 }
 
 /// Stops, kills and reaps what `find` gives and its descendants, until two rounds find nothing.

@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
@@ -27,6 +27,8 @@ pub(crate) struct ProcessEntry {
     pub(crate) is_zombie: bool,
     /// Stopped by a signal: it does nothing until it is continued.
     pub(crate) is_stopped: bool,
+    /// A thread of the kernel, which nobody started and nobody can end.
+    pub(crate) is_of_kernel: bool,
     /// Since boot, in clock ticks (10 ms almost everywhere).
     pub(crate) start_ticks: u64,
 }
@@ -35,14 +37,29 @@ pub(crate) fn entry(pid: u32) -> Option<ProcessEntry> {
     parse(pid, &read_whole(&format!("/proc/{pid}/stat"))?)
 }
 
-/// Reads a file of the kernel, which does not report its size, in one call if it fits.
+/// Reads a file of the kernel, which does not report its size. Whole tables are read so: no call is made in vain.
 pub(super) fn read_whole(path: &str) -> Option<Vec<u8>> {
-    let mut text = Vec::with_capacity(READ_BYTES);
-    fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
+    let mut file = fs::File::open(path).ok()?;
+    let mut text = vec![0; READ_BYTES];
+    let mut length = 0;
+    loop {
+        match file.read(&mut text[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return None,
+        }
+        if length == text.len() {
+            text.resize(2 * length, 0);
+        }
+    }
+    text.truncate(length);
     Some(text)
 }
 
 const READ_BYTES: usize = 4096;
+/// `PF_KTHREAD` among the flags of a process (`include/linux/sched.h`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// The second field is the program's name in brackets, and may contain anything, brackets too.
 fn parse(pid: u32, stat: &[u8]) -> Option<ProcessEntry> {
@@ -60,6 +77,7 @@ fn parse(pid: u32, stat: &[u8]) -> Option<ProcessEntry> {
         // A process also looks like a zombie when its first thread has ended and others work on.
         is_zombie: matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1,
         is_stopped: *fields.first()? == "T",
+        is_of_kernel: number(6)? & KERNEL_THREAD != 0,
         start_ticks: number(19)?,
     })
 }
@@ -205,9 +223,16 @@ mod tests {
             session: 7,
             is_zombie: false,
             is_stopped: false,
+            is_of_kernel: false,
             start_ticks: 12345,
         };
         assert_eq!(parse(77, stat), Some(expected));
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_is_told_by_its_flags() {
+        let stat = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0\n";
+        assert!(parse(2, stat).unwrap().is_of_kernel);
     }
 
     #[test]
