@@ -63,11 +63,13 @@ pub use written::WrittenText;
 
 use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};
+use diff::KnownChanges;
 use host::{Env, GitHost};
 use kept::KeptFiles;
 use std::{
     collections::HashMap,
     ffi::OsStr,
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -91,6 +93,7 @@ struct Repository {
     theirs: Env,
     /// Trees of commits, which never change; cleared when there are too many.
     trees: Mutex<HashMap<CommitId, TreeId>>,
+    changes: KnownChanges,
 }
 
 impl Git {
@@ -111,6 +114,9 @@ impl Git {
         theirs: &Env,
     ) -> Result<Option<Self>, GitError> {
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
+        if is_surely_outside(&dir) {
+            return Ok(None);
+        }
         let host = GitHost::read(programs, &dir, theirs)?;
         let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
             return Ok(None);
@@ -127,6 +133,7 @@ impl Git {
             kept: None,
             theirs: theirs.clone(),
             trees: Mutex::default(),
+            changes: KnownChanges::default(),
         }))))
     }
 
@@ -145,6 +152,10 @@ impl Git {
         self.0.host.identity_is_default
     }
 
+    fn known_changes(&self) -> &KnownChanges {
+        &self.0.changes
+    }
+
     fn host(&self) -> &GitHost {
         &self.0.host
     }
@@ -159,6 +170,18 @@ impl Git {
 pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
     let theirs: Env = std::env::vars_os().collect();
     GitHost::read(programs::real(), dir, &theirs).map(|host| host.version)
+}
+
+/// Whether no directory from here up holds what git takes for a repository, so that git need not be asked. A bare one, or
+/// the inside of one, has a `HEAD` (gitrepository-layout(5)).
+fn is_surely_outside(dir: &Path) -> bool {
+    let is_missing = |path: PathBuf| {
+        let found = path.symlink_metadata();
+        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    let marks = [".git", "HEAD"];
+    dir.ancestors()
+        .all(|above| marks.iter().all(|mark| is_missing(above.join(mark))))
 }
 
 fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {

@@ -99,10 +99,7 @@ impl Git {
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
     /// is its base.
     pub fn land(&self, made: &CommitId, l: &LandingSpec<'_>) -> Result<Merge, GitError> {
-        let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
-        let call = call.id("", l.base.as_str(), "^{tree}");
-        let output = call.id("", made.as_str(), "^{tree}").arg("--").ok()?;
-        let changes = diff::parse("diff-tree", &output)?;
+        let change = self.change(l.base, made)?;
         let (commit, tree) = if l.onto == l.base {
             (made.clone(), self.tree_of(made)?)
         } else {
@@ -114,8 +111,8 @@ impl Git {
         Ok(Merge::Clean {
             commit,
             tree,
-            change: diff::digest(&changes),
-            files: diff::names(&changes),
+            change: diff::digest(&change.files),
+            files: diff::names(&change.files),
         })
     }
 

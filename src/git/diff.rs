@@ -2,10 +2,17 @@
 
 use super::{
     Git, GitError,
-    call::{Call, fields, shown},
+    call::{Call, as_id, fields, shown},
     status::GITLINK,
 };
-use descent_core::id::{Digest, TreeId};
+use descent_core::id::{CommitId, Digest, TreeId};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Arc, Mutex},
+};
+
+/// The mode of a directory.
+const TREE: &[u8] = b"040000";
 
 /// One path that differs. A mode of zeros means that the path does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +35,10 @@ impl Side {
 }
 
 impl PathChange {
+    fn is_of_directory(&self) -> bool {
+        self.old.mode == TREE || self.new.mode == TREE
+    }
+
     pub(super) fn has_gitlink(&self) -> bool {
         self.old.mode == GITLINK || self.new.mode == GITLINK
     }
@@ -92,6 +103,70 @@ impl Git {
         let call = raw(self.call("diff-tree"));
         let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
         Ok(names(&parse("diff-tree", &call.arg("--").ok()?)?))
+    }
+}
+
+/// The change from one commit to another.
+#[derive(Debug)]
+pub(super) struct CommitChange {
+    /// The paths of files, in order.
+    pub(super) files: Vec<PathChange>,
+    directories: Vec<PathChange>,
+}
+
+impl CommitChange {
+    /// The objects that only the new side has.
+    pub(super) fn objects(&self) -> Vec<String> {
+        let all = || self.files.iter().chain(&self.directories);
+        let old: HashSet<&[u8]> = all().map(|change| &*change.old.id).collect();
+        let new = all().map(|change| &change.new);
+        new.filter(|new| !new.is_absent() && new.mode != GITLINK && !old.contains(&*new.id))
+            .filter_map(|new| as_id(&new.id))
+            .collect()
+    }
+}
+
+/// Changes between commits, which never change. An attempt's is asked for when it is kept and when it is landed.
+#[derive(Debug, Default)]
+pub(super) struct KnownChanges(Mutex<VecDeque<(CommitId, CommitId, Arc<CommitChange>)>>);
+
+/// How many are known at most: those of attempts that are about to land.
+const KNOWN_MAX: usize = 16;
+
+impl KnownChanges {
+    fn get(&self, from: &CommitId, to: &CommitId) -> Option<Arc<CommitChange>> {
+        let known = self.0.lock().ok()?;
+        let found = known.iter().find(|(old, new, _)| (old, new) == (from, to));
+        found.map(|(_, _, change)| Arc::clone(change))
+    }
+
+    fn put(&self, from: &CommitId, to: &CommitId, change: &Arc<CommitChange>) {
+        if let Ok(mut known) = self.0.lock() {
+            known.truncate(KNOWN_MAX - 1);
+            known.push_front((from.clone(), to.clone(), Arc::clone(change)));
+        }
+    }
+}
+
+impl Git {
+    /// The change from the tree of one commit to that of another.
+    pub(super) fn change(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<Arc<CommitChange>, GitError> {
+        if let Some(known) = self.known_changes().get(from, to) {
+            return Ok(known);
+        }
+        let call = raw(self.call("diff-tree").args(["--no-commit-id", "-t"]));
+        let call = call.id("", from.as_str(), "^{tree}");
+        let output = call.id("", to.as_str(), "^{tree}").arg("--").ok()?;
+        let (directories, files) = parse("diff-tree", &output)?
+            .into_iter()
+            .partition(PathChange::is_of_directory);
+        let change = Arc::new(CommitChange { files, directories });
+        self.known_changes().put(from, to, &change);
+        Ok(change)
     }
 }
 

@@ -24,12 +24,35 @@ impl Git {
         known: &CommitId,
     ) -> Result<(), GitError> {
         let new = self.objects_of(commit, known)?;
-        self.own(&new)?;
+        self.sync_objects(name, &new)
+    }
+
+    /// Sets the reference `name` to a commit with the one parent `base`, and makes both durable.
+    pub fn set_ref_durably(
+        &self,
+        name: &str,
+        commit: &CommitId,
+        base: &CommitId,
+    ) -> Result<(), GitError> {
+        let (change, set) = std::thread::scope(|scope| {
+            let set = scope.spawn(|| self.set_ref(name, commit));
+            let change = self.change(base, commit);
+            (change, set.join().expect("BUG: no panic in git"))
+        });
+        set?;
+        let mut new = change?.objects();
+        new.extend([commit.to_string(), self.tree_of(commit)?.to_string()]);
+        self.sync_objects(name, &new)
+    }
+
+    /// Syncs these objects and the reference `name`; those that we only borrow are copied first.
+    fn sync_objects(&self, name: &str, new: &[String]) -> Result<(), GitError> {
+        self.own(new)?;
         if new.len() > EACH_MAX && cfg!(target_os = "linux") {
             return self.sync_all();
         }
         let mut dirs = BTreeSet::new();
-        for id in &new {
+        for id in new {
             let path = self.loose(id);
             match File::open(&path) {
                 Ok(file) => file.sync_all().map_err(GitError::io(&path))?,

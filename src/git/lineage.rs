@@ -9,6 +9,7 @@ use super::{
     Git, GitError, Repository,
     alternates::{borrowed, for_variable},
     call::{Call, as_id},
+    diff::KnownChanges,
     disk,
     durable::sync_all_at,
     kept::{BYTES_MAX, KeptFiles},
@@ -108,6 +109,7 @@ impl Git {
             person: Some(self.clone()),
             kept: Some(KeptFiles::read(repository)?),
             trees: Mutex::default(),
+            changes: KnownChanges::default(),
         })))
     }
 

@@ -9,6 +9,7 @@ use super::{
     Git, GitError, Repository,
     call::{as_path, fields, shown},
     checkout::as_pattern,
+    diff::KnownChanges,
     disk,
     host::{Env, GitHost, NOBODY},
     index::PrivateIndex,
@@ -84,6 +85,7 @@ impl Git {
             kept: Some(KeptFiles::read(repository)?),
             theirs: theirs.clone(),
             trees: Mutex::default(),
+            changes: KnownChanges::default(),
         })))
     }
 

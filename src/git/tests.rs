@@ -4,6 +4,7 @@
 mod apply;
 mod candidate;
 mod checkout;
+mod durable;
 mod history;
 mod ignored;
 mod open;

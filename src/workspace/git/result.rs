@@ -72,8 +72,7 @@ impl Worktrees {
     /// Keeps what an attempt made, before its outcome names it.
     pub fn keep_made(&self, attempt: &AttemptId, commit: &CommitId, base: &CommitId) -> Result<()> {
         let reference = self.made_ref(attempt);
-        self.git.set_ref(&reference, commit)?;
-        Ok(self.git.make_durable(&reference, commit, base)?)
+        Ok(self.git.set_ref_durably(&reference, commit, base)?)
     }
 
     /// The commit with the change of an attempt, as long as it is kept.
