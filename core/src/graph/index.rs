@@ -8,7 +8,7 @@ use core::ops::{Index, IndexMut};
 pub struct Ix(usize);
 
 /// A vector with an element for each atom of a graph.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct AtomVec<T>(Vec<T>);
 
 impl<T> AtomVec<T> {

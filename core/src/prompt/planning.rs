@@ -117,6 +117,9 @@ pub(super) fn missing<'w>(subject: &PromptSubject<'w>) -> Vec<Missing<'w>> {
         return Vec::new();
     };
     let (world, active) = (subject.world, subject.active);
+    if world.graph.plans().next().is_none() {
+        return Vec::new();
+    }
     let upstream = crate::graph::active::upstream(&world.graph, x, &active.selection);
     let partial = |x: Ix| {
         active.phase(&world.graph, x)?;

@@ -297,13 +297,15 @@ fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
         .map(|intent| &intent.atom)
         .collect();
     let graph = &transaction.graph;
+    let solved = transaction.solved();
+    // The order matters where thousands wait: most of them wait for others.
     let open = graph.paired(&transaction.state.atoms).filter(|(x, atom)| {
-        let is_pending = atom.task().is_some_and(|task| {
-            task.status == AtomStatus::Pending && !transaction.is_resting(*x, task)
-        });
-        is_pending
-            && transaction.active.is_live(*x)
-            && transaction.active.is_leaf(&transaction.graph, *x)
+        transaction.active.is_live(*x)
+            && graph.waits_for(*x).all(|dep| solved[dep])
+            && transaction.active.is_leaf(graph, *x)
+            && atom.task().is_some_and(|task| {
+                task.status == AtomStatus::Pending && !transaction.is_resting(*x, task)
+            })
     });
     open.map(|(x, _)| x).filter(move |x| {
         let context = transaction.active.context(*x);
@@ -311,7 +313,6 @@ fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
             && !transaction.is_undecided(*x)
             && !graph.is_behind_gate(*x)
             && !probing::awaits(transaction, *x)
-            && graph.waits_for(*x).all(|dep| transaction.solved()[dep])
             && context.is_some_and(|context| phase::may_start(transaction, *x, context))
     })
 }

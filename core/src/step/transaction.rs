@@ -1,6 +1,7 @@
 //! A state under change: every edit goes through here, so that the touched records are known. Its queries are in
 //! `reads`. It knows none of the transitions.
 
+mod bound;
 mod reads;
 mod settle;
 mod tries;
@@ -24,8 +25,8 @@ use crate::{
     measure::{Measure, MeasureInput},
     search::{self, ValidContexts},
     state::{
-        Atom, Binding, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task,
-        Try, TryEnd, VERSION, binding, encode::ChangeSet, record::Choices, run, verdicts,
+        Atom, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task, Try,
+        VERSION, encode::ChangeSet, record::Choices, run, verdicts,
     },
     world::{
         Session, World,
@@ -241,61 +242,9 @@ impl Transaction {
         Some(self.task(id)?.tried_mut(context, choices))
     }
 
-    /// Replaces an open atom by its result.
-    pub(super) fn bind(&mut self, id: &AtomId, make: impl FnOnce(Arc<Atom>) -> Binding) {
-        let Some(atom) = self.facts.state.atoms.remove(id) else {
-            return;
-        };
-        self.rebound.extend(self.graph.ix(id));
-        self.forget_solved();
-        self.facts
-            .state
-            .bindings
-            .insert(id.clone(), Arc::new(make(atom)));
-        self.touched.atoms.insert(id.clone());
-        self.touched.bindings.insert(id.clone());
-    }
-
     /// Notes a whole selection that the base case refuted.
     pub(super) fn refute(&mut self, choices: Choices) {
         Arc::make_mut(&mut self.facts.refuted).push(choices);
-    }
-
-    /// Opens a resolved atom again, and gives what it was bound to.
-    pub(super) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
-        let binding = self.facts.state.bindings.remove(id)?;
-        self.forget_solved();
-        self.facts
-            .state
-            .atoms
-            .insert(id.clone(), Arc::clone(&binding.of));
-        self.touched.atoms.insert(id.clone());
-        self.touched.bindings.insert(id.clone());
-        Some(binding)
-    }
-
-    /// Parks a result in the try of its context until that context is in force.
-    pub(super) fn park(&mut self, id: &AtomId, mut binding: Binding) {
-        let Some(context) = binding.context.clone() else {
-            return;
-        };
-        // The atom itself holds the parked result: a copy of it inside would only grow the file.
-        binding.of = Arc::new(binding::nothing());
-        if let Some(tried) = self
-            .task(id)
-            .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
-        {
-            tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
-        }
-    }
-
-    pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
-        self.is_line_settled.take();
-        let Some(binding) = self.facts.state.bindings.get_mut(id) else {
-            return;
-        };
-        change(Arc::make_mut(binding));
-        self.touched.bindings.insert(id.clone());
     }
 
     /// The choice of a group, or the fragment of a planning step by its first part.

@@ -25,19 +25,53 @@ pub(crate) fn solved_by(
 ) -> AtomVec<bool> {
     let mut solved = graph.filled(false);
     for x in graph.order().iter().copied().filter(|x| active.is_live(*x)) {
-        if !graph.waits_for(x).all(|dep| solved[dep]) {
-            continue;
-        }
-        let members = active.members(graph, x);
-        let by_members = || !members.is_empty() && members.iter().all(|y| solved[*y]);
-        solved[x] = match graph.vertex(x).kind {
-            NodeKind::Task => has_result(x),
-            // A person may resolve the step instead.
-            NodeKind::Plan => has_result(x) || by_members(),
-            NodeKind::All | NodeKind::Any => by_members(),
-        };
+        solved[x] = is_solved(graph, active, &solved, &has_result, x);
     }
     solved
+}
+
+/// Marks what is resolved now that `x` has a result: no atom is less resolved by one result more.
+pub(crate) fn solve_more(
+    solved: &mut AtomVec<bool>,
+    graph: &Graph,
+    active: &ActiveGraph,
+    has_result: impl Fn(Ix) -> bool,
+    x: Ix,
+) {
+    let mut todo = Vec::from([x]);
+    while let Some(y) = todo.pop() {
+        if solved[y] || !active.is_live(y) || !is_solved(graph, active, solved, &has_result, y) {
+            continue;
+        }
+        solved[y] = true;
+        todo.extend(graph.vertex(y).parent);
+        // What is inside an atom waits with it.
+        let waiting = graph.needed_by(y).iter();
+        todo.extend(waiting.flat_map(|z| graph.subtree(*z)));
+    }
+}
+
+/// Whether a live atom is resolved, as far as `solved` tells of the others.
+fn is_solved(
+    graph: &Graph,
+    active: &ActiveGraph,
+    solved: &AtomVec<bool>,
+    has_result: &impl Fn(Ix) -> bool,
+    x: Ix,
+) -> bool {
+    if !graph.waits_for(x).all(|dep| solved[dep]) {
+        return false;
+    }
+    let by_members = || {
+        let members = active.members(graph, x);
+        !members.is_empty() && members.iter().all(|y| solved[*y])
+    };
+    match graph.vertex(x).kind {
+        NodeKind::Task => has_result(x),
+        // A person may resolve the step instead.
+        NodeKind::Plan => has_result(x) || by_members(),
+        NodeKind::All | NodeKind::Any => by_members(),
+    }
 }
 
 /// The result of a task in its context under a selection: bound, or parked.
