@@ -45,7 +45,7 @@ pub(crate) fn solve_more(
         }
         solved[y] = true;
         todo.extend(graph.vertex(y).parent);
-        // What is inside an atom waits with it.
+        // The parts of an atom wait with it.
         let waiting = graph.needed_by(y).iter();
         todo.extend(waiting.flat_map(|z| graph.subtree(*z)));
     }
