@@ -18,6 +18,7 @@ mod place;
 mod placed_fault;
 mod probe;
 mod recent;
+mod spares;
 mod state_file;
 mod swap;
 mod sweep;
@@ -39,6 +40,7 @@ use journal::Journal;
 use locks::RepeatedLock;
 use names::{Names, Taker};
 use recent::RecentStates;
+use spares::Spares;
 use state_file::StateFile;
 use swap::{OldFile, Replaced, Swap};
 
@@ -83,6 +85,9 @@ pub struct Store {
     may_be_loose: bool,
     /// Rescued saves that were not reported yet.
     newly_rescued: Vec<PathBuf>,
+    spares: Spares,
+    /// How many swapped-out states may wait to come to rest.
+    waiting_max: usize,
     journal: Journal,
 }
 
@@ -121,6 +126,8 @@ impl Store {
             commits: 0,
             may_be_loose: false,
             newly_rescued: Vec::new(),
+            spares: Spares::default(),
+            waiting_max: sweep::WAITING_MAX,
         }
     }
 
@@ -364,7 +371,8 @@ impl Store {
             bytes: &seen.now.bytes,
             taker: taker.as_ref(),
         };
-        let swap = swap::replace(&*self.disk, &self.names, old, &new.bytes, seen.writer);
+        let (disk, names) = (&*self.disk, &self.names);
+        let swap = swap::replace(disk, names, &mut self.spares, old, &new.bytes, seen.writer);
         self.published = None;
         let (swap, was_shown) = match swap {
             Ok(Replaced { swap, stamp }) => {

@@ -21,7 +21,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use twox_hash::xxhash3_64::Hasher;
 
-use super::lease::{self, ReadLease};
+use super::lease::{self, Against, FileLease};
 use crate::files;
 
 /// The identity of a file, whatever its name.
@@ -40,6 +40,8 @@ pub(super) struct OpenFile {
     pub(super) uid: u32,
     /// The length when it was opened.
     pub(super) len: u64,
+    /// How many names it has.
+    pub(super) links: u64,
 }
 
 /// An open file with the bytes that it held when it was read.
@@ -69,14 +71,17 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool>;
     /// The xxHash3 of the content.
     fn digest(&self, opened: &OpenFile) -> io::Result<u64>;
-    /// Keeps others from opening the file for writing. `WouldBlock` if somebody has it open for
-    /// writing already.
-    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>>;
+    /// Opens a file of ours to be written over.
+    fn open_over(&self, path: &Path) -> io::Result<OpenFile>;
+    /// Keeps others from opening the file, or from opening it for writing. `WouldBlock` if somebody has it open so already.
+    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>>;
     /// The file that has the name now.
     fn identify(&self, path: &Path) -> io::Result<FileId>;
     /// Creates a file; fails if there is one.
     fn create(&self, path: &Path, mode: u32) -> io::Result<File>;
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts off what an older content was longer.
+    fn cut(&self, file: &File, len: u64) -> io::Result<()>;
     fn fsync(&self, file: &File) -> io::Result<()>;
     fn fsync_dir(&self, dir: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -203,6 +208,29 @@ impl RealDisk {
         }
     }
 
+    fn open_as(&self, path: &Path, flags: OFlags) -> io::Result<OpenFile> {
+        let (dir, name) = self.at(path)?;
+        let file = File::from(openat(dir, name, flags, Mode::empty())?);
+        let meta = file.metadata()?;
+        if meta.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !meta.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        Ok(OpenFile {
+            id: FileId {
+                dev: meta.dev(),
+                ino: meta.ino(),
+            },
+            mode: meta.mode(),
+            uid: meta.uid(),
+            len: meta.len(),
+            links: meta.nlink(),
+            file,
+        })
+    }
+
     fn stat(&self, path: &Path) -> io::Result<rustix::fs::Stat> {
         let (dir, name) = self.at(path)?;
         Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
@@ -244,25 +272,15 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenFile> {
-        let (dir, name) = self.at(path)?;
-        let file = File::from(openat(dir, name, REGULAR, Mode::empty())?);
-        let meta = file.metadata()?;
-        if meta.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+        self.open_as(path, REGULAR)
+    }
+
+    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
+        let opened = self.open_as(path, REGULAR.union(OFlags::WRONLY))?;
+        match opened.uid == rustix::process::geteuid().as_raw() {
+            true => Ok(opened),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
         }
-        if !meta.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        Ok(OpenFile {
-            id: FileId {
-                dev: meta.dev(),
-                ino: meta.ino(),
-            },
-            mode: meta.mode(),
-            uid: meta.uid(),
-            len: meta.len(),
-            file,
-        })
     }
 
     fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -295,8 +313,8 @@ impl Disk for RealDisk {
         Ok(hasher.finish())
     }
 
-    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
-        lease::take(&opened.file)
+    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
+        lease::take(&opened.file, against)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
@@ -314,6 +332,10 @@ impl Disk for RealDisk {
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)
+    }
+
+    fn cut(&self, file: &File, len: u64) -> io::Result<()> {
+        file.set_len(len)
     }
 
     fn fsync(&self, file: &File) -> io::Result<()> {

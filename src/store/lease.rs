@@ -1,4 +1,4 @@
-//! Read leases: while one is held, nobody begins to write to the file; a writer waits until it
+//! Leases: while one is held, nobody begins to write to the file, or nobody else opens it at all; they wait until it
 //! ends.
 //!
 //! Invariant: no signal of a lease ends this process. Not here: what is done under a lease.
@@ -9,28 +9,37 @@ use std::io;
 
 /// A lease, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct ReadLease<'f> {
+pub(super) struct FileLease<'f> {
     file: &'f File,
+    against: Against,
 }
 
-impl ReadLease<'_> {
-    /// Whether a writer waits; it goes on when the lease ends.
+/// Those who have to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    Writers,
+    /// All who open the file.
+    Others,
+}
+
+impl FileLease<'_> {
+    /// Whether somebody waits, and goes on when the lease ends.
     pub(super) fn is_wanted(&self) -> bool {
-        !kernel::is_whole(self.file)
+        !kernel::is_whole(self.file, self.against)
     }
 }
 
-impl Drop for ReadLease<'_> {
+impl Drop for FileLease<'_> {
     fn drop(&mut self) {
         kernel::release(self.file);
     }
 }
 
-/// `WouldBlock` if somebody has the file open for writing. Any other error means that there are no
-/// leases here.
-pub(super) fn take(file: &File) -> io::Result<ReadLease<'_>> {
-    kernel::take(file)?;
-    Ok(ReadLease { file })
+/// `WouldBlock` if one of those has the file open. Any other error means that there are no leases here. A file opened for
+/// writing can be leased against all others alone.
+pub(super) fn take(file: &File, against: Against) -> io::Result<FileLease<'_>> {
+    kernel::take(file, against)?;
+    Ok(FileLease { file, against })
 }
 
 #[cfg(target_os = "linux")]
@@ -40,11 +49,20 @@ mod kernel {
     use std::os::fd::AsRawFd;
     use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
-    pub(super) fn take(file: &File) -> io::Result<()> {
+    use super::Against;
+
+    pub(super) fn take(file: &File, against: Against) -> io::Result<()> {
         if !outlives_breaks() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        set(file, libc::F_RDLCK)
+        set(file, kind(against))
+    }
+
+    fn kind(against: Against) -> libc::c_int {
+        match against {
+            Against::Writers => libc::F_RDLCK,
+            Against::Others => libc::F_WRLCK,
+        }
     }
 
     pub(super) fn release(file: &File) {
@@ -52,9 +70,9 @@ mod kernel {
         let _ = set(file, libc::F_UNLCK);
     }
 
-    pub(super) fn is_whole(file: &File) -> bool {
+    pub(super) fn is_whole(file: &File, against: Against) -> bool {
         // SAFETY: the descriptor is open as long as the reference lives, and the call takes no memory.
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == libc::F_RDLCK }
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == kind(against) }
     }
 
     fn set(file: &File, kind: libc::c_int) -> io::Result<()> {
@@ -81,13 +99,13 @@ mod kernel {
     use std::fs::File;
     use std::io;
 
-    pub(super) fn take(_: &File) -> io::Result<()> {
+    pub(super) fn take(_: &File, _: super::Against) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(super) fn release(_: &File) {}
 
-    pub(super) fn is_whole(_: &File) -> bool {
+    pub(super) fn is_whole(_: &File, _: super::Against) -> bool {
         true
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::StoreError;
 use super::disk::{Disk, is_unsupported};
+use super::lease::Against;
 use super::names::Names;
 
 /// How well a commit and a save at the same instant get along here, the best first.
@@ -73,7 +74,7 @@ pub(super) fn try_in(disk: &dyn Disk, one: &Path, other: &Path) -> io::Result<Mo
     drop(disk.create(other, 0o600)?);
     let has_exchange = is_there(disk.exchange(one, other))?;
     let opened = disk.open(one)?;
-    let has_leases = disk.lease(&opened).is_ok();
+    let has_leases = disk.lease(&opened, Against::Writers).is_ok();
     Ok(match (has_exchange, has_links, has_leases) {
         (true, _, true) => Mode::Full,
         (true, _, false) => Mode::NoLease,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::disk::{self, DirectoryCheck, FileBytes, OpenFile};
+use super::lease::Against;
 use super::swap::{self, Writer};
 use super::{LoadedState, Store, StoreError};
 use crate::files::ContentStamp;
@@ -110,7 +111,7 @@ impl Store {
     }
 
     fn is_written(&self, opened: &OpenFile) -> bool {
-        let lease = self.disk.lease(opened).map(drop);
+        let lease = self.disk.lease(opened, Against::Writers).map(drop);
         lease.is_err_and(|error| swap::is_busy(&error))
     }
 

@@ -5,13 +5,15 @@
 //! the name is never removed here, since an editor may have it open. It stays beside the state
 //! until `sweep` finds it at rest. Not here: the calls themselves (`disk`), what the bytes mean.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::disk::{Disk, FileId, OpenFile, is_unsupported};
-use super::lease::ReadLease;
+use super::lease::{Against, FileLease};
 use super::names::{Names, Taker};
+use super::spares::Spares;
 use crate::files::ContentStamp;
 
 /// The result of replacing the old bytes by new ones.
@@ -92,14 +94,23 @@ pub(super) enum Writer {
 pub(super) fn replace(
     disk: &dyn Disk,
     names: &Names,
+    spares: &mut Spares,
     old: OldFile<'_>,
     new: &[u8],
     writer: Writer,
 ) -> Result<Replaced, SwapError> {
     // Content before name: a crash after the exchange must not leave the name on an empty file.
-    let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
+    let mode = 0o600 & old.opened.mode;
+    let fresh = match write_spare(disk, names, spares, mode, new)? {
+        Some(fresh) => fresh,
+        None => write_durably(disk, names, mode, new)?,
+    };
+    let swap = replace_by(disk, names, &fresh.path, old, new, writer)?;
+    if swap == Swap::Done {
+        spares.synced();
+    }
     Ok(Replaced {
-        swap: replace_by(disk, names, &fresh.path, old, new, writer)?,
+        swap,
         stamp: fresh.stamp,
     })
 }
@@ -178,9 +189,55 @@ fn write_durably(
     // report success. The next commit writes a new file.
     let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
     written.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
-    let stamp = file.metadata().ok().map(|meta| ContentStamp::of(&meta));
+    let stamp = stamp_of(&file);
     Ok(FreshFile { path, stamp })
 }
+
+fn stamp_of(file: &File) -> Option<ContentStamp> {
+    file.metadata().ok().map(|meta| ContentStamp::of(&meta))
+}
+
+/// Writes over a spare file, if there is one that nobody else can know of. A spare that is not fit for it is removed.
+fn write_spare(
+    disk: &dyn Disk,
+    names: &Names,
+    spares: &mut Spares,
+    mode: u32,
+    new: &[u8],
+) -> Result<Option<FreshFile>, StoreError> {
+    let Some(path) = spares.take() else {
+        return Ok(None);
+    };
+    let unfit = || {
+        let _ = disk.unlink(&path);
+        Ok(None)
+    };
+    let Ok(opened) = disk.open_over(&path) else {
+        return unfit();
+    };
+    // A second name is a person's copy. Nobody who has it open may see it change.
+    let lease = disk.lease(&opened, Against::Others);
+    let (true, Ok(lease)) = (opened.links == 1 && opened.mode & MODE == mode, lease) else {
+        return unfit();
+    };
+    let length = new.len() as u64;
+    let written = disk.write(&opened.file, new);
+    let cut = written.and_then(|()| match opened.len > length {
+        true => disk.cut(&opened.file, length),
+        false => Ok(()),
+    });
+    let synced = cut.and_then(|()| disk.fsync(&opened.file));
+    synced.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
+    if lease.is_wanted() {
+        return unfit();
+    }
+    let stamp = stamp_of(&opened.file);
+    drop(lease);
+    Ok(Some(FreshFile { path, stamp }))
+}
+
+/// The bits of a mode that are rights.
+const MODE: u32 = 0o7777;
 
 /// A step failed before anything was published: `ours` is removed, and everything is as before.
 fn abandon(
@@ -203,7 +260,7 @@ fn withdraw(disk: &dyn Disk, ours: &Path, swap: Swap) -> Swap {
 /// The condition of the file just before the exchange.
 enum FileCondition<'f> {
     /// As it was read; nobody can begin to write it while the lease is held.
-    Quiet(ReadLease<'f>),
+    Quiet(FileLease<'f>),
     /// As it was read; there are no leases here, or a writer is not waited for.
     Unguarded,
     Busy,
@@ -216,7 +273,7 @@ fn look_before<'f>(
     old: OldFile<'f>,
     writer: Writer,
 ) -> io::Result<FileCondition<'f>> {
-    let lease = match disk.lease(old.opened) {
+    let lease = match disk.lease(old.opened, Against::Writers) {
         Ok(lease) => Some(lease),
         Err(error) if is_busy(&error) && writer == Writer::GiveWay => {
             return Ok(FileCondition::Busy);
@@ -252,7 +309,7 @@ fn exchange(
     names: &Names,
     ready: &Path,
     old: OldFile<'_>,
-    lease: Option<ReadLease<'_>>,
+    lease: Option<FileLease<'_>>,
     new: &[u8],
 ) -> Result<Swap, SwapError> {
     match disk.exchange(ready, &names.state) {

@@ -12,15 +12,16 @@ use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
-use super::lease::ReadLease;
+use super::lease::{Against, FileLease};
 use super::load::LoadedState;
 use super::names::{Names, Taker};
+use super::spares::Spares;
 use super::{History, Store, StoreError, journal, load, swap};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
 /// Beyond this number the oldest are examined early, if it can be known that nobody writes to them.
-const WAITING_MAX: usize = 64;
+pub(super) const WAITING_MAX: usize = 64;
 /// Beyond this number the oldest are examined in any case.
 const KEPT_MAX: usize = 1_024;
 
@@ -54,7 +55,14 @@ impl Store {
 
     fn sweep(&mut self, now_ms: u64) -> bool {
         let journal = self.place.journal();
-        let swept = sweep(&*self.disk, &self.names, &journal, now_ms);
+        let sweeping = Sweeping {
+            disk: &*self.disk,
+            names: &self.names,
+            journal: &journal,
+            waiting_max: self.waiting_max,
+            now_ms,
+        };
+        let swept = sweep(sweeping, &mut self.spares);
         self.newly_rescued.extend(swept.rescued);
         swept.is_done
     }
@@ -88,17 +96,32 @@ struct Swept {
     is_done: bool,
 }
 
-/// `now_ms` is by the clock of the file system.
-fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) -> Swept {
+/// Everything that decides about the files beside a state.
+#[derive(Clone, Copy)]
+struct Sweeping<'s> {
+    disk: &'s dyn Disk,
+    names: &'s Names,
+    journal: &'s Path,
+    waiting_max: usize,
+    /// By the clock of the file system.
+    now_ms: u64,
+}
+
+fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     let mut rescued = Vec::new();
-    let (fresh, swapped) = leftovers(disk, names);
-    // The commit lock is held: the process that wrote one of these is dead.
-    for path in fresh {
-        let _ = disk.unlink(&path);
-    }
+    let (fresh, swapped) = leftovers(s.disk, s.names);
     let mut left = swapped.len();
-    for (age, path) in due(disk, swapped, now_ms) {
-        match judge(disk, names, journal, &path, age) {
+    let due = due(s, swapped);
+    if due.iter().all(|(age, _)| *age == Age::Rested) {
+        // Commits are rare: nothing is to lie here for long.
+        spares.clear();
+    }
+    // The commit lock is held: the process that wrote one of these is dead.
+    for path in fresh.iter().filter(|path| !spares.holds(path)) {
+        let _ = s.disk.unlink(path);
+    }
+    for (age, path) in due {
+        match judge(s, spares, &path, age) {
             SweepOutcome::GivenBack => break,
             SweepOutcome::Rescued(kept) => {
                 rescued.push(kept);
@@ -143,17 +166,17 @@ fn leftovers(disk: &dyn Disk, names: &Names) -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 /// The files that may be examined now, oldest first.
-fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf)> {
-    let aged = |path: PathBuf| Some((disk.changed_ms(&path).ok()?, path));
+fn due(s: Sweeping<'_>, swapped: Vec<PathBuf>) -> Vec<(Age, PathBuf)> {
+    let aged = |path: PathBuf| Some((s.disk.changed_ms(&path).ok()?, path));
     let mut waiting: Vec<(u64, PathBuf)> = swapped.into_iter().filter_map(aged).collect();
     waiting.sort();
     let (young, any) = (
-        waiting.len().saturating_sub(WAITING_MAX),
+        waiting.len().saturating_sub(s.waiting_max),
         waiting.len().saturating_sub(KEPT_MAX),
     );
     let all = waiting.into_iter().enumerate();
     let due = all.filter_map(|(n, (changed_ms, path))| {
-        let has_rested = now_ms.saturating_sub(changed_ms) >= GRACE_MS;
+        let has_rested = s.now_ms.saturating_sub(changed_ms) >= GRACE_MS;
         match has_rested || n < any {
             true => Some((Age::Rested, path)),
             false => (n < young).then_some((Age::Young, path)),
@@ -162,12 +185,18 @@ fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf
     due.collect()
 }
 
-fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) -> SweepOutcome {
+fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOutcome {
+    let Sweeping {
+        disk,
+        names,
+        journal,
+        ..
+    } = s;
     // A file that cannot be read now may be readable later.
     let Ok(opened) = disk.open(path) else {
         return SweepOutcome::Waits;
     };
-    let lease = disk.lease(&opened);
+    let lease = disk.lease(&opened, Against::Writers);
     match &lease {
         Err(error) if swap::is_busy(error) => return SweepOutcome::Waits,
         Err(_) if age == Age::Young => return SweepOutcome::Waits,
@@ -177,8 +206,14 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
         return SweepOutcome::Waits;
     };
     let (is_unchanged, taker) = (names.is_unchanged(path, digest), names.taker(path));
-    if is_second_name(disk, names, opened.id) || is_unchanged && taker.is_none() {
+    if is_second_name(disk, names, opened.id) {
         return remove(disk, path, lease.ok());
+    }
+    if is_unchanged && taker.is_none() {
+        return match age == Age::Young && spares.has_room() {
+            true => retire(s, spares, path, lease.ok()),
+            false => remove(disk, path, lease.ok()),
+        };
     }
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
         return SweepOutcome::Waits;
@@ -231,15 +266,31 @@ fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
     disk.identify(&names.state).is_ok_and(|named| named == file)
 }
 
-fn remove(disk: &dyn Disk, path: &Path, lease: Option<ReadLease<'_>>) -> SweepOutcome {
+fn remove(disk: &dyn Disk, path: &Path, lease: Option<FileLease<'_>>) -> SweepOutcome {
     // The lease is held until the name is gone: nobody opens the file for writing in between.
-    let is_wanted = lease.as_ref().is_some_and(ReadLease::is_wanted);
+    let is_wanted = lease.as_ref().is_some_and(FileLease::is_wanted);
     let judged = match is_wanted || disk.unlink(path).is_err() {
         true => SweepOutcome::Waits,
         false => SweepOutcome::Settled,
     };
     drop(lease);
     judged
+}
+
+/// Gives a state that was a commit the name of a file that is being written.
+fn retire(
+    s: Sweeping<'_>,
+    spares: &mut Spares,
+    path: &Path,
+    lease: Option<FileLease<'_>>,
+) -> SweepOutcome {
+    let spare = s.names.fresh();
+    let is_wanted = lease.as_ref().is_some_and(FileLease::is_wanted);
+    if is_wanted || s.disk.rename(path, &spare).is_err() {
+        return SweepOutcome::Waits;
+    }
+    spares.put(spare);
+    SweepOutcome::Settled
 }
 
 fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> SweepOutcome {

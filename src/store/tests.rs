@@ -12,6 +12,7 @@ pub mod lossy;
 mod power;
 mod races;
 mod sidecars;
+mod spares;
 
 use std::convert::Infallible;
 use std::fs;

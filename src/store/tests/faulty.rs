@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::ReadLease;
+use super::super::lease::{Against, FileLease};
 use super::*;
 
 /// Called before each call, with its name, and the number of earlier calls of that name.
@@ -130,9 +130,19 @@ impl Disk for Faulty {
         self.real().digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
         self.call("lease")?;
-        self.real().lease(opened)
+        self.real().lease(opened, against)
+    }
+
+    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
+        self.call("open_over")?;
+        self.real().open_over(path)
+    }
+
+    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
+        self.call("cut")?;
+        self.real().cut(file, len)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {

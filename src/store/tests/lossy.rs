@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::ReadLease;
+use super::super::lease::{Against, FileLease};
 use super::super::swap::is_busy;
 use super::*;
 
@@ -37,8 +37,19 @@ pub trait Fate: fmt::Debug + Send + Sync {
 #[derive(Debug, Default)]
 struct Content {
     live: Vec<u8>,
+    /// Bytes written since it was opened.
+    written: usize,
     synced: Option<Vec<u8>>,
     changed_ms: u64,
+}
+
+impl Content {
+    fn write(&mut self, bytes: &[u8]) {
+        let end = self.written + bytes.len();
+        let over = self.written..end.min(self.live.len());
+        self.live.splice(over, bytes.iter().copied());
+        self.written = end;
+    }
 }
 
 /// Names that change together, each with its new file.
@@ -78,7 +89,12 @@ impl Lossy {
     }
 
     pub fn store(&self, place: StatePlace) -> Store {
-        Store::new(place, Box::new(self.clone()))
+        let mut store = Store::new(place, Box::new(self.clone()));
+        // As after many commits in a moment: swapped-out states become spares, and are written over.
+        if self.fate.below(2) == 0 {
+            store.waiting_max = 1;
+        }
+        store
     }
 
     /// The same disk, on which every call succeeds.
@@ -155,7 +171,18 @@ impl Lossy {
             synced => match self.fate.below(3) {
                 0 => content.live.clone(),
                 1 => synced.clone().unwrap_or_default(),
-                _ => content.live[..self.fate.below(content.live.len() + 1)].to_vec(),
+                _ => {
+                    let reached = self.fate.below(content.live.len() + 1);
+                    let mut left = content.live[..reached].to_vec();
+                    let before = synced.as_deref().and_then(|synced| synced.get(reached..));
+                    // A file that was written over may be new in its first part alone.
+                    left.extend(
+                        before
+                            .filter(|_| self.fate.below(2) == 0)
+                            .unwrap_or_default(),
+                    );
+                    left
+                }
             },
         }
     }
@@ -174,14 +201,18 @@ impl Lossy {
 
     /// Nobody here keeps a file open for writing. A process that another test starts does so until its `execve`, and a
     /// story would depend on it.
-    fn undisturbed_lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
-        let mut lease = self.real.lease(opened);
+    fn undisturbed_lease<'f>(
+        &self,
+        opened: &'f OpenFile,
+        against: Against,
+    ) -> io::Result<FileLease<'f>> {
+        let mut lease = self.real.lease(opened, against);
         for _ in 0..EXECVE_MS_MAX {
             if !lease.as_ref().is_err_and(is_busy) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
-            lease = self.real.lease(opened);
+            lease = self.real.lease(opened, against);
         }
         lease
     }
@@ -303,9 +334,26 @@ impl Disk for Lossy {
         self.real.digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
         self.call("lease")?;
-        self.undisturbed_lease(opened)
+        self.undisturbed_lease(opened, against)
+    }
+
+    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
+        self.call("open_over")?;
+        let opened = self.real.open_over(path)?;
+        self.drive().of(&opened.file).written = 0;
+        Ok(opened)
+    }
+
+    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
+        self.call("cut")?;
+        self.real.cut(file, len)?;
+        self.drive()
+            .of(file)
+            .live
+            .truncate(usize::try_from(len).unwrap());
+        Ok(())
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
@@ -338,7 +386,7 @@ impl Disk for Lossy {
             &bytes[..bytes.len() / 2]
         };
         self.real.write(file, part)?;
-        self.drive().of(file).live.extend_from_slice(part);
+        self.drive().of(file).write(part);
         called
     }
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::ReadLease;
+use super::super::lease::{Against, FileLease};
 use super::faulty::Faulty;
 use super::lines::{merged, notes, with_line};
 use super::*;
@@ -305,9 +305,24 @@ impl Disk for Seam {
         self.0.real.digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
         self.0.begin("lease")?;
-        self.0.real.lease(opened)
+        self.0.real.lease(opened, against)
+    }
+
+    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
+        self.0.begin("open_over")?;
+        self.0.real.open_over(path)
+    }
+
+    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
+        self.0.begin("cut")?;
+        self.0.real.cut(file, len)?;
+        let number = self.0.of(file);
+        let mut model = self.0.model();
+        let live = &mut model.files.get_mut(&number).unwrap().live;
+        live.truncate(usize::try_from(len).unwrap());
+        Ok(())
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
@@ -326,7 +341,9 @@ impl Disk for Seam {
         self.0.real.write(file, bytes)?;
         let number = self.0.of(file);
         let mut model = self.0.model();
-        model.files.get_mut(&number).unwrap().live = bytes.to_vec();
+        let live = &mut model.files.get_mut(&number).unwrap().live;
+        let over = bytes.len().min(live.len());
+        live.splice(..over, bytes.iter().copied());
         model.written.push(bytes.to_vec());
         Ok(())
     }

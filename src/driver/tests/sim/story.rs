@@ -352,7 +352,8 @@ async fn loop_of(
     let observer = Observer {
         on_events: &mut |events, _| {
             for event in events {
-                told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()));
+                let text = serde_json::to_string(event).unwrap();
+                told.tell(format_args!("  {}", text.replace(&dir, "…")));
             }
         },
         on_note: &mut |text| {
