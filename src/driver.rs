@@ -198,6 +198,10 @@ impl Loop<'_> {
         // journal.
         self.host.store.write_journal();
         let mut result = self.go().await;
+        if result.is_err() {
+            // An attempt that has ended is not made again because of this failure.
+            let _ = self.take_arrived();
+        }
         let mut is_cut_off = self.is_cut_off;
         self.end_all().await;
         if result.is_ok() {
@@ -268,11 +272,17 @@ impl Loop<'_> {
             // All results that arrived together are processed together. Work that is ready to tell
             // its result gets its turn before.
             tokio::task::yield_now().await;
-            while let Ok(done) = self.inbox.try_recv() {
-                let taken = self.take(Some(done));
-                self.endure(taken)?;
-            }
+            self.take_arrived()?;
         }
+    }
+
+    /// Takes the results that arrived.
+    fn take_arrived(&mut self) -> Result<(), Failure> {
+        while let Ok(done) = self.inbox.try_recv() {
+            let taken = self.take(Some(done));
+            self.endure(taken)?;
+        }
+        Ok(())
     }
 
     /// Makes the first commit of a run: from here on nothing of an earlier run is in flight.
@@ -356,6 +366,9 @@ impl Loop<'_> {
             if inputs.is_empty() {
                 return Ok(());
             }
+            if self.world.state.control.stop_requested {
+                together::results_first(&mut inputs);
+            }
             let observed = self.observe_all(&mut inputs).await;
             // The inputs that were not taken in come before those that came meanwhile.
             inputs.append(&mut self.pending);
@@ -396,6 +409,7 @@ impl Loop<'_> {
                     if !self.sync().await? {
                         return Ok(false);
                     }
+                    lap.starts_anew(&*self.host.clock);
                 }
             }
         }

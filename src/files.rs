@@ -184,7 +184,7 @@ pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes into the file that is there, which is cheaper than a new one. A file that others can read, or that has a second
 /// name, is replaced, as is whatever is no file. A kill in the middle leaves a part of the new bytes, and of the old.
 pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let Some((mut file, meta)) = own_file(path)? else {
+    let Some((mut file, meta)) = own_file(path) else {
         return write_anew(path, bytes);
     };
     file.write_all(bytes)?;
@@ -196,15 +196,11 @@ pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Opens a file with one name that its owner alone can read, to be written.
-fn own_file(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+fn own_file(path: &Path) -> Option<(File, Metadata)> {
     let mut how = OpenOptions::new();
     how.write(true);
-    match plain(how, path) {
-        Ok((file, meta)) => Ok((meta.nlink() == 1 && is_private(&meta)).then_some((file, meta))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if Odd::of(&error).is_some() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let (file, meta) = plain(how, path).ok()?;
+    (meta.nlink() == 1 && is_private(&meta)).then_some((file, meta))
 }
 
 /// Whether nobody but its owner has any right to it.
@@ -346,12 +342,21 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Whether it is a directory for its owner alone, and holds nothing but files or directories with these names.
+/// Whether it is a directory of ours that holds nothing but files with these names, and all of it has the modes that we
+/// give.
 pub fn holds_only(dir: &Path, wanted: &[&str]) -> bool {
+    let has_mode = |meta: &Metadata, mode: u32| {
+        meta.mode() & 0o7777 == mode && meta.uid() == rustix::process::geteuid().as_raw()
+    };
     let is_ours = dir
         .symlink_metadata()
-        .is_ok_and(|meta| meta.is_dir() && is_private(&meta));
-    let is_wanted = |name: &OsString| wanted.iter().any(|wanted| name == wanted);
+        .is_ok_and(|meta| meta.is_dir() && has_mode(&meta, 0o700));
+    let is_wanted = |name: &OsString| {
+        let meta = dir.join(name).symlink_metadata();
+        let is_file =
+            meta.is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && has_mode(&meta, 0o600));
+        is_file && wanted.iter().any(|wanted| name == wanted)
+    };
     is_ours && names(dir).is_ok_and(|names| names.iter().all(is_wanted))
 }
 

@@ -11,6 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
+use immutable_chunkmap::set::Set;
 use ranking::RememberedChoices;
 
 use crate::{
@@ -25,8 +26,9 @@ use crate::{
     },
 };
 
-/// Contexts of tries that today's graph still has; counts of any other are history.
-pub type ValidContexts = BTreeSet<(Ix, Digest)>;
+/// Contexts of tries that today's graph still has; counts of any other are history. A changed copy shares nearly all of
+/// it.
+pub type ValidContexts = Set<(Ix, Digest), 64>;
 
 /// Collects the valid contexts of every task's tries.
 pub fn valid_contexts(graph: &Graph, active: &ActiveGraph, state: &State) -> ValidContexts {
@@ -34,7 +36,7 @@ pub fn valid_contexts(graph: &Graph, active: &ActiveGraph, state: &State) -> Val
     for x in graph.tasks() {
         for tried in tries(state, graph.id(x)) {
             if is_valid_now(graph, active, x, &tried.context, &tried.choices) {
-                valid_contexts.insert((x, tried.context.clone()));
+                valid_contexts.insert_cow((x, tried.context.clone()));
             }
         }
     }

@@ -45,40 +45,24 @@ impl UnneededDirs {
     }
 }
 
-/// The content of a directory that was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MadeDir {
-    /// Nothing.
-    New,
-    /// Files of an earlier attempt, to be written over.
-    TakenOver,
-    /// An earlier try of the attempt may have left anything.
-    Old,
-}
-
-/// Makes an attempt's own directory and its parent. It does not make the directory beside the state. If that is gone, so
+/// Makes an attempt's own directory and its parent; returns whether it is new, and so empty. It does not make the directory beside the state. If that is gone, so
 /// is the state, and a new directory would keep it from being put back.
-pub(super) fn make(dir: &Path) -> io::Result<MadeDir> {
+pub(super) fn make(dir: &Path) -> io::Result<bool> {
     // An attempt can write there, and may have put a link in its place.
     dir.parent().map_or(Ok(()), files::no_link)?;
-    let is_new = match files::make_dir(dir) {
+    match files::make_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             dir.parent().map_or(Ok(false), files::make_dir)?;
             files::make_dir(dir)
         }
         made => made,
-    }?;
-    Ok(match is_new {
-        true => MadeDir::New,
-        false => MadeDir::Old,
-    })
+    }
 }
 
-/// Gives `from` the name `dir` if it holds nothing but our own files; else makes `dir`.
-pub(super) fn take_over(from: &Path, dir: &Path) -> io::Result<MadeDir> {
-    dir.parent().map_or(Ok(()), files::no_link)?;
-    match files::holds_only(from, &PLAIN_FILES) && files::move_to(from, dir).is_ok() {
-        true => Ok(MadeDir::TakenOver),
-        false => make(dir),
-    }
+/// Gives `from` the name `dir` if it holds nothing but our own files, to be written over; returns whether it did.
+pub(super) fn take_over(from: &Path, dir: &Path) -> bool {
+    dir.parent()
+        .is_none_or(|above| files::no_link(above).is_ok())
+        && files::holds_only(from, &PLAIN_FILES)
+        && files::move_to(from, dir).is_ok()
 }

@@ -14,7 +14,7 @@ use crate::{files, process::JobRecord};
 
 use super::{
     AgentError, AttemptJob, InputFile,
-    directory::{BINDINGS, MadeDir, OUTCOME, PROMPT, make, take_over},
+    directory::{BINDINGS, OUTCOME, PROMPT, make, take_over},
 };
 
 #[derive(Debug)]
@@ -32,16 +32,22 @@ impl Inputs {
             path: dir.clone(),
             source,
         };
-        let made = attempt.reusable.as_deref();
-        let made = made.map_or_else(|| make(dir), |from| take_over(from, dir));
-        let made = made.map_err(unwritable)?;
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
             started: attempt.started.clone(),
         };
-        let cleared = match made {
-            MadeDir::New | MadeDir::TakenOver => Ok(()),
-            MadeDir::Old => inputs.clear(attempt.session.is_some()),
+        if let Some(from) = attempt.reusable.as_deref()
+            && take_over(from, dir)
+        {
+            if inputs.write_all(attempt).is_ok() {
+                return Ok(inputs);
+            }
+            // An earlier attempt may have made it so that nobody can write there.
+            let _ = files::move_to(dir, from);
+        }
+        let cleared = match make(dir).map_err(unwritable)? {
+            true => Ok(()),
+            false => inputs.clear(attempt.session.is_some()),
         };
         cleared
             .and_then(|()| inputs.write_all(attempt))

@@ -416,6 +416,10 @@ async fn whatever_an_attempt_did_in_its_directory_the_next_gets_its_own_files() 
         r#"rm "$DESCENT_PROMPT" "$DESCENT_BINDINGS""#,
         r#"chmod 666 "$DESCENT_PROMPT" "$DESCENT_BINDINGS""#,
         r#"chmod 777 "$(dirname "$DESCENT_PROMPT")""#,
+        r#"chmod 400 "$DESCENT_PROMPT""#,
+        r#"chmod 0 "$DESCENT_BINDINGS""#,
+        r#"chmod 1700 "$(dirname "$DESCENT_PROMPT")""#,
+        r#"rm "$DESCENT_BINDINGS"; mkdir -p "$DESCENT_BINDINGS/d"; chmod 500 "$DESCENT_BINDINGS""#,
         r#"cd "$(dirname "$DESCENT_PROMPT")"; ln -s "$V" outcome.json"#,
         r#"cd "$(dirname "$DESCENT_PROMPT")"; touch session.json"#,
     ] {

@@ -21,7 +21,11 @@ impl Loop<'_> {
 
     /// Runs the store's small chores while nothing happens.
     pub(super) fn tend(&mut self) -> Result<(), Failure> {
-        if self.waits_for_file.is_some() || self.disk_wait.is_lacking() {
+        // Nothing waits for this, and whoever holds the lock goes first.
+        if self.waits_for_file.is_some()
+            || self.disk_wait.is_lacking()
+            || self.host.store.is_lock_taken()
+        {
             return Ok(());
         }
         if self.tended != Some(self.world.state.serial)

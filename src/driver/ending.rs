@@ -11,7 +11,7 @@ use descent_core::{
     },
 };
 
-use super::{Loop, RunEnding, executor::BoxedFuture};
+use super::{Loop, RunEnding, executor::BoxedFuture, together};
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit},
@@ -57,10 +57,17 @@ impl Loop<'_> {
         }
         let request = self.stop_request(RequestKind::Stop);
         let reason = Some(failure.message.clone());
-        for event in [Input::Asked { request, reason }, Input::Tick] {
-            if let Err(error) = self.observe(event).await {
-                tracing::warn!(%error, "the stop could not be written");
-                return;
+        let mut inputs = std::mem::take(&mut self.pending);
+        inputs.extend([Input::Asked { request, reason }, Input::Tick]);
+        together::results_first(&mut inputs);
+        while !inputs.is_empty() {
+            match self.observe_all(&mut inputs).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the stop could not be written");
+                    return;
+                }
             }
         }
     }

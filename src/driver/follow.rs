@@ -102,6 +102,7 @@ impl Loop<'_> {
             let missing = loaded.missing(&self.host.store.place().state);
             if missing.is_empty() {
                 let odd = self.odd(&loaded);
+                self.wait_for_lock().await?;
                 let taken = self.adopt();
                 odd.iter().for_each(|line| (self.observer.on_note)(line));
                 return taken;

@@ -13,7 +13,7 @@ use descent_core::{
 };
 
 use super::Loop;
-use crate::failure::Failure;
+use crate::{clock::Clock, failure::Failure};
 
 /// Inputs in one commit at most: the history keeps the events of each.
 const INPUTS_MAX: usize = 16;
@@ -28,6 +28,19 @@ pub(super) struct Lap {
 pub(super) struct Together {
     pub(super) next: Transition,
     pub(super) taken: usize,
+}
+
+impl Lap {
+    /// A step that is made again after somebody else's commit has a later time than that.
+    pub(super) fn starts_anew(&mut self, clock: &dyn Clock) {
+        self.now = clock.now();
+    }
+}
+
+/// Puts what has ended before what ends all others: an attempt that came to its end is not made again.
+pub(super) fn results_first(inputs: &mut VecDeque<Input>) {
+    let is_later = |input: &Input| !matches!(input, Input::Ended { .. });
+    inputs.make_contiguous().sort_by_key(is_later);
 }
 
 impl Loop<'_> {
@@ -48,6 +61,11 @@ impl Loop<'_> {
         lap: &mut Lap,
     ) -> Result<Option<Together>, Failure> {
         let (mut open, mut taken): (Option<Transition>, usize) = (None, 0);
+        for input in inputs.iter() {
+            if let Input::Ended { attempt, .. } = input {
+                self.session.arrives(attempt);
+            }
+        }
         while let Some(event) = inputs.get(taken) {
             let seen = Observation {
                 now: lap.now,

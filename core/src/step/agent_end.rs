@@ -24,6 +24,7 @@ const WAIT_MAX_MS: u64 = 86_400_000;
 
 /// Takes the end of an attempt. Anything but an agent that is done, or a command, is judged here.
 pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
+    transaction.session.arrived.remove(id);
     let intent = transaction.in_flight(id);
     let intent = intent.filter(|intent| intent.epoch == epoch).cloned();
     let end = outcome.agent_end.clone();

@@ -237,7 +237,7 @@ impl Transaction {
             && !self.valid_contexts.contains(&(x, context.clone()))
             && search::is_valid_now(&self.graph, &self.active, x, context, choices)
         {
-            Arc::make_mut(&mut self.facts.valid_contexts).insert((x, context.clone()));
+            Arc::make_mut(&mut self.facts.valid_contexts).insert_cow((x, context.clone()));
         }
         Some(self.task(id)?.tried_mut(context, choices))
     }

@@ -31,6 +31,8 @@ pub struct Session {
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
+    /// Attempts whose outcomes have arrived and are not observed yet.
+    pub(crate) arrived: BTreeSet<AttemptId>,
     /// Usage that attempts in flight have reported so far, or at their end.
     pub(crate) reported: BTreeMap<AttemptId, ReportedUsage>,
     /// Trees by commit, as far as the host has reported them.
@@ -77,6 +79,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// Notes that an attempt has ended, before its outcome is observed: a stop in between does not take it back.
+    pub fn arrives(&mut self, attempt: &AttemptId) {
+        self.arrived.insert(attempt.clone());
+    }
+
     /// The session of a new loop that can run `slots` attempts side by side.
     pub fn new(slots: u32) -> Self {
         Self {

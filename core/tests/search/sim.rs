@@ -370,7 +370,13 @@ impl<'m> Sim<'m> {
             self.move_start();
             return true;
         }
-        if self.faults.stop > 0 && self.crashes < 6 && self.rng.percent(self.faults.stop) {
+        // A stop waits for an attempt that has ended and is about to land.
+        let is_asked = self.world.state.control.stop_requested;
+        if self.faults.stop > 0
+            && !is_asked
+            && self.crashes < 6
+            && self.rng.percent(self.faults.stop)
+        {
             self.crashes += 1;
             self.ask(RequestKind::Stop);
             self.observe(Input::Tick);

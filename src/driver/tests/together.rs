@@ -1,10 +1,13 @@
 //! Attempts that end at the same instant: what they did is one commit, whatever comes between.
 
-use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, fs, sync::Arc, time::Duration};
 
 use descent_core::{
-    event::Event,
-    state::{Intent, RunStatus, State},
+    event::{Event, Input, Observation},
+    id::{RequestId, UnixMillis},
+    state::{Extra, Intent, Request, RunStatus, State, objective::RequestKind},
+    step,
+    world::{Session, World},
 };
 
 use super::{
@@ -16,7 +19,7 @@ use super::{
 use crate::{
     driver::RunEnding,
     failure::Failure,
-    store::{Commit, StatePlace, Store, tests::faulty::Faulty},
+    store::{Commit, CommitContent, StatePlace, Store, tests::faulty::Faulty},
 };
 
 const EIO: i32 = 5;
@@ -125,4 +128,59 @@ async fn a_loop_that_dies_at_any_call_loses_no_outcome_that_was_committed() {
         }
     }
     panic!("no end of calls");
+}
+
+/// Asks for a stop as another process does.
+fn stop(place: &StatePlace) {
+    let mut store = Store::open(place.clone());
+    let asked = store.commit(|loaded| {
+        let request = Request {
+            id: RequestId::new("r"),
+            run: None,
+            by: "a person".to_owned(),
+            at: String::new(),
+            kind: RequestKind::Stop,
+            extra: Extra::default(),
+        };
+        let seen = Observation {
+            now: UnixMillis(1_700_000_000_000),
+            active_ms: 0,
+            event: Input::Asked {
+                request,
+                reason: None,
+            },
+        };
+        let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen);
+        Ok::<_, Infallible>(next.ok().map(|next| CommitContent {
+            state: next.world.state,
+            touched: next.touched,
+            at: next.at,
+            events: next.events,
+        }))
+    });
+    asked.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_takes_back_no_attempt_that_has_ended() {
+    for last in ["a", "b", "c"] {
+        let project = project();
+        let at_end: fn(&StatePlace, &Intent) = match last {
+            "a" => |place, intent| stop_at("a", place, intent),
+            "b" => |place, intent| stop_at("b", place, intent),
+            _ => |place, intent| stop_at("c", place, intent),
+        };
+        let store = Store::open(project.place());
+        let ending = run(&project, store, at_end, 1).await.unwrap();
+        let state = ending.world.state;
+        assert_eq!(state.run.status, RunStatus::Stopped, "{last}");
+        assert_eq!(solved(&state), ["a", "b", "c"], "{last}");
+        assert_eq!(state.run.attempts_started, 3, "{last}");
+    }
+}
+
+fn stop_at(atom: &str, place: &StatePlace, intent: &Intent) {
+    if intent.atom.as_str() == atom {
+        stop(place);
+    }
 }

@@ -38,6 +38,8 @@ pub(super) fn words(command: &str) -> Option<Vec<&str>> {
     let program = words.first()?;
     let is_program = !has(OF_THE_SHELL, program)
         && !program.contains(['=', '%'])
+        // A shell takes it for an option of its own.
+        && !program.starts_with(['-', '+'])
         && !words.iter().any(|word| word.ends_with(NEEDS_A_PARENT));
     is_program.then_some(words)
 }

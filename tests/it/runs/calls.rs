@@ -46,8 +46,10 @@ const CEILINGS: [Ceiling; 10] = [
     ),
 ];
 
-/// Files that are opened because time has passed: old states that are swept, and what tells others of the loop.
-const BY_TIME: [&str; 3] = ["\".state.json.old-", "work.json", "/heartbeat"];
+/// The files that tell others of the loop, by time.
+const TOLD: [&str; 2] = ["work.json", "/heartbeat"];
+/// Old states, which are opened to be swept by time, and renamed by each commit.
+const SWEPT: &str = "\".state.json.old-";
 
 /// The calls of a run of a chain of `/bin/true` in `shared`, by name.
 fn calls(steps: usize) -> BTreeMap<String, f64> {
@@ -95,14 +97,14 @@ fn calls(steps: usize) -> BTreeMap<String, f64> {
         let Some((name, _)) = call.split_once('(') else {
             continue;
         };
+        let is_swept = name.starts_with("open") && line.contains(SWEPT);
+        if is_swept || TOLD.iter().any(|file| line.contains(file)) {
+            continue;
+        }
         if line.contains(NEW_FILE) {
             *counted.entry(NEW_FILE.to_owned()).or_default() += 1.0;
         }
-        let goes_by_time =
-            name.starts_with("open") && BY_TIME.iter().any(|file| line.contains(file));
-        if !goes_by_time {
-            *counted.entry(name.to_owned()).or_default() += 1.0;
-        }
+        *counted.entry(name.to_owned()).or_default() += 1.0;
     }
     counted
 }

@@ -17,7 +17,7 @@ use crate::{
     },
     verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
     world::{
-        candidate, result_commits, results,
+        AttemptProgress, candidate, result_commits, results,
         speculation::{self, LandingContext, Speculation},
     },
 };
@@ -238,7 +238,18 @@ impl Transaction {
         let interruptible = self
             .task_of(&intent.atom)
             .is_none_or(|task| task.interruptible);
-        intent.effect.is_once_only() || !interruptible
+        intent.effect.is_once_only() || !interruptible || self.has_ended(intent)
+    }
+
+    /// Whether the attempt has ended, and nothing is left of it that takes long: its checks might.
+    fn has_ended(&self, intent: &Intent) -> bool {
+        let progress = self.session.progress.get(&intent.id);
+        let has_checks = || {
+            let task = self.task_of(&intent.atom);
+            task.is_none_or(|task| task.spec.checks.is_some())
+        };
+        self.session.arrived.contains(&intent.id)
+            || matches!(progress, Some(AttemptProgress::Finished(_))) && !has_checks()
     }
 
     /// Whether all machine checks of a candidate hold and a person must decide the rest.
