@@ -76,9 +76,11 @@ pub fn stamp(log: &Path) -> io::Result<()> {
             continue;
         };
         let text = |key: &str| value[key].as_str().unwrap_or("-").to_owned();
-        match value["serial"].as_u64() {
-            Some(serial) => println!("{at} serial {serial}"),
-            None => println!("{at} {}:{}", text("event"), text("atom")),
+        if let Some(serial) = value["serial"].as_u64() {
+            println!("{at} serial {serial}");
+        }
+        if value["event"].is_string() {
+            println!("{at} {}:{}", text("event"), text("atom"));
         }
     }
     Ok(())
