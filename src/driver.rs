@@ -366,9 +366,6 @@ impl Loop<'_> {
             if inputs.is_empty() {
                 return Ok(());
             }
-            if self.world.state.control.stop_requested {
-                together::results_first(&mut inputs);
-            }
             let observed = self.observe_all(&mut inputs).await;
             // The inputs that were not taken in come before those that came meanwhile.
             inputs.append(&mut self.pending);

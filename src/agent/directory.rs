@@ -18,11 +18,11 @@ pub(super) const OUTCOME: &str = "outcome.json";
 /// How many of the newest are left for people to look at.
 const LEFT_MAX: usize = 16;
 
-/// The files of an attempt that wrote and printed nothing for us.
+/// The files of an attempt that printed nothing and told no result.
 const PLAIN_FILES: [&str; 3] = [PROMPT, BINDINGS, OUTCOME];
 
 /// Directories of attempts of this loop that nobody needs any more: an action succeeded, which may be repeated for
-/// free. A new attempt takes one over, since making and removing five files costs more than all else that a step writes.
+/// free. A new attempt takes one over, since a new directory with new files costs more than writing into old ones.
 #[derive(Debug, Clone, Default)]
 pub struct UnneededDirs(Arc<Mutex<VecDeque<(AttemptId, PathBuf)>>>);
 

@@ -11,7 +11,7 @@ use descent_core::{
     },
 };
 
-use super::{Loop, RunEnding, executor::BoxedFuture, together};
+use super::{Loop, RunEnding, executor::BoxedFuture};
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit},
@@ -59,7 +59,6 @@ impl Loop<'_> {
         let reason = Some(failure.message.clone());
         let mut inputs = std::mem::take(&mut self.pending);
         inputs.extend([Input::Asked { request, reason }, Input::Tick]);
-        together::results_first(&mut inputs);
         while !inputs.is_empty() {
             match self.observe_all(&mut inputs).await {
                 Ok(true) => {}

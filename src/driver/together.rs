@@ -37,12 +37,6 @@ impl Lap {
     }
 }
 
-/// Puts what has ended before what ends all others: an attempt that came to its end is not made again.
-pub(super) fn results_first(inputs: &mut VecDeque<Input>) {
-    let is_later = |input: &Input| !matches!(input, Input::Ended { .. });
-    inputs.make_contiguous().sort_by_key(is_later);
-}
-
 impl Loop<'_> {
     /// Ends a lap of active time.
     pub(super) fn lap(&mut self) -> Lap {
@@ -61,6 +55,7 @@ impl Loop<'_> {
         lap: &mut Lap,
     ) -> Result<Option<Together>, Failure> {
         let (mut open, mut taken): (Option<Transition>, usize) = (None, 0);
+        // All of them, since a stop may be stepped before some.
         for input in inputs.iter() {
             if let Input::Ended { attempt, .. } = input {
                 self.session.arrives(attempt);

@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
@@ -37,23 +37,10 @@ pub(crate) fn entry(pid: u32) -> Option<ProcessEntry> {
     parse(pid, &read_whole(&format!("/proc/{pid}/stat"))?)
 }
 
-/// Reads a file of the kernel, which does not report its size. Whole tables are read so: no call is made in vain.
+/// Reads a file of the kernel, which does not report its size, in one call if it fits.
 pub(super) fn read_whole(path: &str) -> Option<Vec<u8>> {
-    let mut file = fs::File::open(path).ok()?;
-    let mut text = vec![0; READ_BYTES];
-    let mut length = 0;
-    loop {
-        match file.read(&mut text[length..]) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => return None,
-        }
-        if length == text.len() {
-            text.resize(2 * length, 0);
-        }
-    }
-    text.truncate(length);
+    let mut text = Vec::with_capacity(READ_BYTES);
+    fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
     Some(text)
 }
 
