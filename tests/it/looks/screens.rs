@@ -116,12 +116,11 @@ fn an_aligner_proposes_and_asks_and_nothing_runs_before_a_yes() {
     let terminal = Terminal::of(command(&world, &["align", "log the greetings"]), 80);
     for (question, answer) in [
         ("(--why)", "people ask who was greeted"),
-        ("leaves it open.\r\n>", "2"),
-        ("how things stand?", "y"),
-        ("agree? y: yes", "y"),
+        ("leaves it open.", "2"),
+        ("how things stand? y: yes, e: edit it first [y/e/N] ", "y"),
+        ("agree? y: yes, e: edit it first [y/e/N] ", "y"),
     ] {
-        terminal.wait_for(question);
-        terminal.types(answer);
+        terminal.answers(question, answer);
     }
     let asked = terminal.end().expect(0).text();
     assert_kept(&world, "align-aligned", &asked);
