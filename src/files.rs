@@ -145,8 +145,10 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 
 /// Reads all of it, or as much of its beginning.
 pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    let file = open(path)?;
+    let len = file.metadata()?.len().min(bytes_max);
+    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -191,7 +191,7 @@ impl Store {
     pub fn create(&mut self, state: State) -> Result<Arc<LoadedState>, StoreError> {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(state)?;
-        swap::first(&*self.disk, &self.names, &loaded.bytes)?;
+        swap::first(&*self.disk, &self.names, loaded.bytes())?;
         self.note_commit(None, &loaded, None);
         Ok(self.adopt(loaded, rendered))
     }
@@ -207,7 +207,7 @@ impl Store {
         for _ in 0..OVERTAKEN_MAX {
             let seen = self.see()?;
             let archived = archive
-                .then(|| self.archive(&seen.now.state, &seen.now.bytes))
+                .then(|| self.archive(&seen.now.state, seen.now.bytes()))
                 .transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
             if self.swap(&seen, &loaded)? {
@@ -315,7 +315,7 @@ impl Store {
 
     fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<LoadedState>, StoreError> {
         if let Some(cached) = &self.cached
-            && cached.bytes == bytes
+            && cached.bytes() == bytes
         {
             return Ok(Arc::clone(cached));
         }
@@ -350,8 +350,8 @@ impl Store {
         if to <= from && !now.is_foreign {
             return Err(StoreError::NotNext { from, to });
         }
-        let rendered = self.render(now, &next);
-        let loaded = written(next.state.clone(), &rendered)?;
+        let mut rendered = self.render(now, &next);
+        let loaded = written(next.state.clone(), &mut rendered)?;
         if !self.swap(seen, &loaded)? {
             return Ok(None);
         }
@@ -368,11 +368,11 @@ impl Store {
         let taker = seen.now.is_foreign.then(|| Taker::of(&new.state));
         let old = OldFile {
             opened: &seen.opened,
-            bytes: &seen.now.bytes,
+            bytes: seen.now.bytes(),
             taker: taker.as_ref(),
         };
         let (disk, names) = (&*self.disk, &self.names);
-        let swap = swap::replace(disk, names, &mut self.spares, old, &new.bytes, seen.writer);
+        let swap = swap::replace(disk, names, &mut self.spares, old, new.bytes(), seen.writer);
         self.published = None;
         let (swap, was_shown) = match swap {
             Ok(Replaced { swap, stamp }) => {
@@ -412,9 +412,8 @@ impl Store {
 
     /// Checks a whole state that did not come from a step like the content of a file.
     fn checked(&self, state: State) -> Result<(LoadedState, StateText), StoreError> {
-        let rendered = StateText::of(&state);
-        let loaded = written(state, &rendered)?;
-        load::read(&self.place.state, loaded.bytes)
+        let loaded = written(state.clone(), &mut StateText::of(&state))?;
+        load::read(&self.place.state, loaded.bytes().to_vec())
     }
 
     /// Notes a commit in the journal. That may fail: the commit stays.
@@ -468,16 +467,16 @@ impl Store {
 }
 
 /// The state as a reader will see it once it is written.
-fn written(mut state: State, rendered: &StateText) -> Result<LoadedState, StoreError> {
+fn written(mut state: State, rendered: &mut StateText) -> Result<LoadedState, StoreError> {
     let seal = rendered.seal(&state);
-    let bytes = rendered.sealed_text(&state, &seal).into_bytes();
+    let text = rendered.write(&state, &seal);
     state.seal = Some(seal);
-    if bytes.len() > BYTES_MAX {
-        let bytes = bytes.len();
+    if text.len() > BYTES_MAX {
+        let bytes = text.len();
         return Err(StoreError::TooLarge {
             bytes,
             bytes_max: BYTES_MAX,
         });
     }
-    Ok(LoadedState::written(state, bytes))
+    Ok(LoadedState::written(state, text))
 }

@@ -53,7 +53,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     // The journal shows the base of the edit to another process, and to this one when the loop has moved on.
     store.write_journal();
     let serial = begun.state.serial.0;
-    let made = Copy::create(&store.place().dir, serial, &begun.bytes);
+    let made = Copy::create(&store.place().dir, serial, begun.bytes());
     let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
     for _ in 0..EDITED_MAX {
         match typed(context, &copy, &begun, &command)? {
@@ -143,7 +143,7 @@ fn typed(
     let bytes = copy
         .read()
         .map_err(|error| Failure::io("the copy cannot be read", &error))?;
-    let is_changed = bytes != begun.bytes;
+    let is_changed = bytes != begun.bytes();
     if let Some(signal) = received {
         return Ok(EditorOutcome::Signal(signal, is_changed));
     }

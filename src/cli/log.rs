@@ -254,7 +254,7 @@ fn newest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
     if text.is_empty() {
         return Ok(Point {
             state: timeline.now.state.clone(),
-            bytes: timeline.now.bytes.clone(),
+            bytes: timeline.now.bytes().to_vec(),
         });
     }
     timeline.point(timeline.serial(text)?)

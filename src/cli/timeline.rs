@@ -78,7 +78,7 @@ impl Timeline {
         if !now.is_foreign && now.state.serial == serial && now.state.lineage == *lineage {
             return Some(Point {
                 state: now.state.clone(),
-                bytes: now.bytes.clone(),
+                bytes: now.bytes().to_vec(),
             });
         }
         let past = self.history.state(lineage, serial)?;

@@ -131,7 +131,7 @@ impl Loop<'_> {
             .filter(|new| !is_known(new))
             .cloned()
             .collect();
-        let lines = store::show_faults(&self.host.store.place().state, &edited.bytes, &new);
+        let lines = store::show_faults(&self.host.store.place().state, edited.bytes(), &new);
         lines
             .iter()
             .map(|line| format!("warning: {line}"))
@@ -216,7 +216,7 @@ impl Loop<'_> {
             return failure.clone();
         }
         let place = self.host.store.place();
-        let saved = self.host.executor.save_state(&self.loaded.bytes);
+        let saved = self.host.executor.save_state(self.loaded.bytes());
         let is_kept = if saved.is_ok() {
             "; its last bytes are kept"
         } else {

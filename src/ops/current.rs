@@ -117,7 +117,7 @@ pub(super) fn restless(store: &Store) -> Failure {
 /// The warnings about a state file, each with its place, and about edits that are in no commit.
 pub fn warnings(store: &Store, loaded: &LoadedState) -> Vec<String> {
     let path = &store.place().state;
-    let lines = show_faults(path, &loaded.bytes, loaded.warnings()).into_iter();
+    let lines = show_faults(path, loaded.bytes(), loaded.warnings()).into_iter();
     let rescued = store.rescued().into_iter().map(|path| {
         let path = path.display();
         format!(

@@ -72,7 +72,7 @@ pub fn read(
 /// The schemas that cannot be used, but for those that stood there before.
 fn new_bad_schemas(begun: &LoadedState, typed: &LoadedState) -> Vec<Fault> {
     let of = |loaded: &LoadedState| {
-        let root = decode(&loaded.bytes).root;
+        let root = decode(loaded.bytes()).root;
         root.map_or_else(Vec::new, |root| schemas(&root))
     };
     let before = of(begun);

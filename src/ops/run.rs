@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use descent_core::{
     change::ConstraintChange,
     id::RunId,
-    state::{Run, State},
+    state::{Run, RunStatus, State},
     world::World,
 };
 use tokio::runtime::Runtime;
@@ -115,9 +115,9 @@ pub fn run<'a>(
     options: &RunOptions<'_>,
     view: impl FnOnce(Arc<WorkShared>) -> Result<RunView<'a>, Failure>,
 ) -> Result<RunReport, Failure> {
-    let first = trust::gate(client, &mut store)?;
+    let status = trust::gate(client, &mut store)?.state.run.status;
     wait_for_words(client, &mut store)?;
-    let lease = lease(&store, &first.state)?;
+    let lease = lease(&store, status)?;
     check_mode(client, &store)?;
     let run = options.run.clone();
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
@@ -322,9 +322,9 @@ fn measuring(work: Arc<WorkShared>) -> Measuring {
 }
 
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.
-fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
+fn lease(store: &Store, status: RunStatus) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
-        let observed = liveness::observe(store, state.run.status);
+        let observed = liveness::observe(store, status);
         match error {
             StoreError::LeaseHeld { .. } if observed.is_hung() => {
                 observed.failure("E-LEASE-HELD", "another loop works on this state; ")

@@ -86,7 +86,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     }
     remember_or_warn(client, &records, &subject.facts);
     let anew = store.read()?;
-    match anew.bytes == loaded.bytes {
+    match anew.is(&loaded) {
         true if doubts.is_of_state => unrated(client, store, anew, &subject),
         true => Ok(anew),
         false => Err(changed_meanwhile(&subject)),

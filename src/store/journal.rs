@@ -15,7 +15,6 @@ mod files;
 mod line;
 mod read;
 
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -190,7 +189,7 @@ impl Journal {
             open.append(&JournalLine {
                 commit: self.commit(&made, "edit"),
                 before: None,
-                body: Body::Edit(text_of(edited)),
+                body: Body::Edit(edited.text().into()),
             })?;
         }
         let is_whole = patch.is_none() || open.wholes_due > 0;
@@ -199,7 +198,7 @@ impl Journal {
             before: open.last.take(),
             body: match &patch {
                 Some(patch) if !is_whole => Body::Patch(Box::new(patch.clone())),
-                _ => Body::Whole(text_of(made.after)),
+                _ => Body::Whole(made.after.text().into()),
             },
         };
         open.append(&line)?;
@@ -310,13 +309,12 @@ impl OpenSegment {
     }
 
     fn append(&mut self, line: &JournalLine<'_>) -> io::Result<()> {
-        let text = line.encode();
-        files::append(&self.segment, self.len, &text)?;
-        self.len += text.len() as u64;
-        self.lines += 1;
+        let len = files::append(&self.segment, self.len, line)?;
         if matches!(line.body, Body::Patch(_)) {
-            self.patches_len += text.len() as u64;
+            self.patches_len += len - self.len;
         }
+        self.len = len;
+        self.lines += 1;
         Ok(())
     }
 
@@ -326,14 +324,9 @@ impl OpenSegment {
         self.last = patch;
         if is_whole {
             self.wholes_due = self.wholes_due.saturating_sub(1);
-            self.whole_len = after.bytes.len() as u64;
+            self.whole_len = after.text().len() as u64;
         }
     }
-}
-
-/// A state file that was read is UTF-8; nothing else is committed.
-fn text_of(loaded: &LoadedState) -> Cow<'_, str> {
-    String::from_utf8_lossy(&loaded.bytes)
 }
 
 /// Keeps a state that is about to lose its name, for callers without a journal.

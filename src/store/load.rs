@@ -23,11 +23,11 @@ use crate::shape::Shape;
 /// The rule of a schema that cannot be used.
 pub const BAD_SCHEMA: &str = "bad-schema";
 
-/// A state with the bytes of its file.
+/// A state with the text of its file.
 #[derive(Debug)]
 pub struct LoadedState {
     pub state: State,
-    pub bytes: Vec<u8>,
+    text: Arc<String>,
     /// The seal does not match: a person edited the file.
     pub is_foreign: bool,
     remarks: OnceLock<Remarks>,
@@ -42,15 +42,25 @@ struct Remarks {
 }
 
 impl LoadedState {
-    /// A state with the bytes that it was just written as.
-    pub(super) fn written(state: State, bytes: Vec<u8>) -> Self {
+    /// A state with the text that it was just written as.
+    pub(super) fn written(state: State, text: Arc<String>) -> Self {
         Self {
             state,
-            bytes,
+            text,
             is_foreign: false,
             remarks: OnceLock::new(),
             carried: OnceLock::new(),
         }
+    }
+
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 
     /// Everything in it that can execute or decide, and what agents are told.
@@ -63,7 +73,7 @@ impl LoadedState {
     /// Whether it is the same content as another.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other) || self.bytes == other.bytes
+        std::ptr::eq(self, other) || self.text() == other.text()
     }
 
     /// Unknown keys and similar faults, which do not make the state unusable.
@@ -81,7 +91,7 @@ impl LoadedState {
     /// Places come from a reading, which a commit does not wait for.
     fn remarks(&self) -> &Remarks {
         self.remarks.get_or_init(|| {
-            let decoded = decode(&self.bytes);
+            let decoded = decode(self.bytes());
             let root = decoded.root.unwrap_or_else(Node::null);
             Remarks {
                 warnings: decoded.warnings,
@@ -97,7 +107,7 @@ impl LoadedState {
     #[must_use]
     pub fn not_understood(&self, path: &Path) -> Vec<String> {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
-        let values = show_faults(path, &self.bytes, &deciding);
+        let values = show_faults(path, self.bytes(), &deciding);
         let found = self.state.version;
         let newer = (found > VERSION).then(|| {
             format!(
@@ -115,7 +125,7 @@ impl LoadedState {
     /// The demands of the start gate, one line each.
     #[must_use]
     pub fn missing(&self, path: &Path) -> Vec<String> {
-        show_faults(path, &self.bytes, self.gate())
+        show_faults(path, self.bytes(), self.gate())
     }
 }
 
@@ -146,7 +156,10 @@ pub(super) fn read_over(
         check_rules(&mut decoded);
     }
     let refused = refusal(path, &bytes, &decoded);
-    let (Some(state), Some(root), None) = (decoded.state, decoded.root, &refused) else {
+    // A text that could be decoded is UTF-8.
+    let text = String::from_utf8(bytes).map(Arc::new);
+    let (Some(state), Some(root), Ok(text), None) = (decoded.state, decoded.root, text, &refused)
+    else {
         return Err(refused.unwrap_or_else(|| unreadable(path)));
     };
     let remarks = Remarks {
@@ -162,7 +175,7 @@ pub(super) fn read_over(
         remarks: remarks.into(),
         carried: OnceLock::new(),
         state,
-        bytes,
+        text,
     };
     Ok((loaded, rendered))
 }

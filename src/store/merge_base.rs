@@ -49,7 +49,7 @@ impl Store {
             return Ok(serial < seen.serial || is_other);
         }
         let kept = self.history().newest(lineage);
-        Ok(kept.is_some_and(|kept| kept > serial) && self.read_bytes()?.bytes == found.bytes)
+        Ok(kept.is_some_and(|kept| kept > serial) && self.read_bytes()?.bytes == found.bytes())
     }
 
     /// Reads what a person typed elsewhere as if it were the state file; `path` is where it is.

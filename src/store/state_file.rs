@@ -102,7 +102,7 @@ impl Store {
     pub(super) fn presumed(&self) -> Option<StateFile> {
         let now = Arc::clone(self.cached.as_ref()?);
         let opened = self.open_file().ok()?;
-        let is_likely = opened.len == now.bytes.len() as u64 && !self.is_written(&opened);
+        let is_likely = opened.len == now.bytes().len() as u64 && !self.is_written(&opened);
         is_likely.then_some(StateFile {
             opened,
             now,

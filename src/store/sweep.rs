@@ -256,9 +256,9 @@ fn stayed(
         .filter(|(other, _)| other != path);
     Some(
         is_it(&present.state)
-            || present.bytes == bytes
+            || present.bytes() == bytes
             || past().is_some_and(|past| is_it(&past.state))
-            || others.any(|(other, one)| is_it(&one.state) || is_same(&other, &one.bytes)),
+            || others.any(|(other, one)| is_it(&one.state) || is_same(&other, one.bytes())),
     )
 }
 
@@ -318,7 +318,7 @@ fn take_up(
         return rescue(disk, names, late);
     }
     // Without it another process merges the edit from the files beside.
-    let _ = journal::keep(journal, present.state.serial.0, &present.bytes);
+    let _ = journal::keep(journal, present.state.serial.0, present.bytes());
     match swap::give_back(disk, names, late) {
         Ok(()) => SweepOutcome::GivenBack,
         Err(error) if is_unsupported(&error) => rescue(disk, names, late),

@@ -199,7 +199,7 @@ fn sealed() -> &'static [u8] {
         let world = World::bare();
         let place = StatePlace::create(world.path(), None).unwrap();
         let loaded = Store::open(place).create(fixture()).unwrap();
-        loaded.bytes.clone()
+        loaded.bytes().to_vec()
     })
 }
 
@@ -275,7 +275,7 @@ fn a_commit_of_one_atom_changes_its_lines_the_serial_and_the_seal() {
     assert_eq!(changed, [r#""serial""#, r#""seal""#, r#""description""#]);
     let read_by_another = world.store().read().unwrap();
     assert!(!read_by_another.is_foreign);
-    assert_eq!(read_by_another.bytes, committed.bytes);
+    assert_eq!(read_by_another.bytes(), committed.bytes());
     assert_eq!(read_by_another.warnings(), committed.warnings());
     assert_eq!(read_by_another.state.seal, committed.state.seal);
 }
@@ -441,7 +441,7 @@ fn a_read_of_unchanged_bytes_is_the_same_value() {
     let mut store = world.store();
     let committed = bump(&mut store).unwrap();
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
-    world.write(committed.bytes.clone());
+    world.write(committed.bytes().to_vec());
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
 }
 

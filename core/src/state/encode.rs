@@ -6,8 +6,9 @@
 mod lines;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
+use core::ops::Range;
 
-use self::lines::{Lines, sealed_line};
+use self::lines::{Lines, Text, sealed_line};
 use super::{Atom, Binding, State, VERSION, records::Records};
 use crate::{
     doc::{self, Member, Node},
@@ -97,8 +98,7 @@ struct RenderedRecord {
 
 impl RenderedRecord {
     fn of(node: &Node, level: usize) -> Self {
-        let mut text = String::new();
-        doc::write_indented(node, level, &mut text);
+        let text = indented(node, level);
         let digest = Digest::text_of(text.as_bytes());
         Self { text, digest }
     }
@@ -126,7 +126,10 @@ impl RenderedRecord {
 
     fn of_plan(state: &State) -> Option<Self> {
         let plan = state.plan.as_ref();
-        plan.map(|plan| Self::of(plan, IN_TOP))
+        let mut record = Self::of(plan?, IN_TOP);
+        // It is large, and stays.
+        record.text.shrink_to_fit();
+        Some(record)
     }
 
     fn of_item(node: &Node) -> Self {
@@ -177,7 +180,7 @@ impl StateText {
         for member in bindings {
             let id = AtomId::new(member.key.as_str());
             let record = RenderedRecord::inner(Some(&id), &member.node, IN_LIST);
-            lines.put(id, &member.key, &record);
+            lines.put(id, &member.key, record);
         }
         Self {
             run: RenderedRecord::of(run, IN_TOP),
@@ -243,12 +246,12 @@ impl StateText {
     fn append(&mut self, state: &State) {
         for (index, entry) in state.trail.iter().enumerate().skip(self.trail.len()) {
             let record = RenderedRecord::of_item(&entry.node);
-            self.trail.put(index, "trail", &record);
+            self.trail.put(index, "trail", record);
         }
         let known = self.corrections.len();
         for (index, entry) in state.corrections.iter().enumerate().skip(known) {
             let record = RenderedRecord::of_item(&entry.node);
-            self.corrections.put(index, "correction", &record);
+            self.corrections.put(index, "correction", record);
         }
     }
 
@@ -291,11 +294,26 @@ impl StateText {
 
     /// The whole file.
     pub fn text(&self, state: &State) -> String {
-        self.sealed_text(state, &self.seal(state))
+        self.compose(state, &self.seal(state)).text
     }
 
-    /// The same with a seal that was taken already.
-    pub fn sealed_text(&self, state: &State, seal: &Digest) -> String {
+    /// The same with a seal that was taken already. From then on the file holds the text of the records.
+    pub fn write(&mut self, state: &State, seal: &Digest) -> Arc<String> {
+        let FileText { text, spans } = self.compose(state, seal);
+        let file = Arc::new(text);
+        let sections: [&mut dyn Text; 4] = [
+            &mut self.atoms,
+            &mut self.bindings,
+            &mut self.trail,
+            &mut self.corrections,
+        ];
+        for (section, span) in sections.into_iter().zip(spans) {
+            section.settle(&file, span);
+        }
+        file
+    }
+
+    fn compose(&self, state: &State, seal: &Digest) -> FileText {
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
         let version = format!("{}.{}", VERSION.major, state.version.minor);
         let mut pieces = Vec::from([
@@ -317,15 +335,12 @@ impl StateText {
             ),
             (
                 "bindings".to_owned(),
-                Piece::Lines(['{', '}'], self.bindings.text()),
+                Piece::Lines(['{', '}'], &self.bindings),
             ),
-            (
-                "trail".to_owned(),
-                Piece::Lines(['[', ']'], self.trail.text()),
-            ),
+            ("trail".to_owned(), Piece::Lines(['[', ']'], &self.trail)),
             (
                 "corrections".to_owned(),
-                Piece::Lines(['[', ']'], self.corrections.text()),
+                Piece::Lines(['[', ']'], &self.corrections),
             ),
             ("run".to_owned(), Piece::Record(&self.run)),
         ]);
@@ -336,17 +351,17 @@ impl StateText {
             .extra
             .weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
         // One buffer of the right size, so that a large state is copied once.
-        let mut text = String::with_capacity(self.size_about());
-        Piece::Members(pieces).write(0, &mut text);
-        text.push('\n');
-        text
+        let mut file = FileText {
+            text: String::with_capacity(rounded(self.size_about())),
+            spans: Vec::new(),
+        };
+        Piece::Members(pieces).write(0, &mut file);
+        file.text.push('\n');
+        file
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let mut pieces = Vec::from([(
-            "atoms".to_owned(),
-            Piece::Lines(['{', '}'], self.atoms.text()),
-        )]);
+        let mut pieces = Vec::from([("atoms".to_owned(), Piece::Lines(['{', '}'], &self.atoms))]);
         state
             .work_graph_extra
             .weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
@@ -355,21 +370,12 @@ impl StateText {
 
     /// The size of the text without unknown keys.
     fn size_about(&self) -> usize {
-        let many = [
-            self.atoms.text(),
-            self.bindings.text(),
-            self.trail.text(),
-            self.corrections.text(),
-        ];
-        let single = [&self.objective, &self.control, &self.run].map(|record| &*record.text);
-        let plan = self.plan.as_ref().map_or(0, |plan| plan.text.len());
+        let many: [&dyn Text; 4] = [&self.atoms, &self.bindings, &self.trail, &self.corrections];
+        let single = [&self.objective, &self.control, &self.run];
+        let single = single.into_iter().chain(&self.plan);
         TOP_BYTES
-            + plan
-            + many
-                .iter()
-                .chain(&single)
-                .map(|text| text.len())
-                .sum::<usize>()
+            + many.map(Text::size_max).iter().sum::<usize>()
+            + single.map(|record| record.text.len()).sum::<usize>()
     }
 }
 
@@ -378,36 +384,50 @@ const AROUND_BYTES: usize = 16;
 /// The rough size of the file's own keys, blanks and brackets.
 const TOP_BYTES: usize = 1024;
 
+/// The text of a file, with the places of the lines in it: those of the atoms, the bindings, the trail, the corrections.
+struct FileText {
+    text: String,
+    spans: Vec<Range<usize>>,
+}
+
 /// The text at a key.
 enum Piece<'r> {
     Text(String),
     Record(&'r RenderedRecord),
-    Lines([char; 2], &'r str),
+    Lines([char; 2], &'r dyn Text),
     Members(Vec<(String, Piece<'r>)>),
 }
 
 impl Piece<'_> {
-    fn write(&self, level: usize, text: &mut String) {
+    fn write(&self, level: usize, file: &mut FileText) {
+        let text = &mut file.text;
         match self {
             Piece::Text(own) => text.push_str(own),
             Piece::Record(record) => text.push_str(&record.text),
-            Piece::Lines([begin, end], "") => text.extend([begin, end]),
             Piece::Lines([begin, end], lines) => {
-                text.push(*begin);
-                text.push('\n');
-                text.push_str(lines);
-                close(*end, level, text);
+                text.extend([*begin, '\n']);
+                let start = text.len();
+                lines.write(text);
+                file.spans.push(start..text.len());
+                match text.len() > start {
+                    true => close(*end, level, text),
+                    false => {
+                        text.truncate(start - 1);
+                        text.push(*end);
+                    }
+                }
             }
             Piece::Members(pieces) => {
                 text.push('{');
                 for (index, (key, piece)) in pieces.iter().enumerate() {
+                    let text = &mut file.text;
                     text.push_str(if index == 0 { "\n" } else { ",\n" });
                     pad(text, level + 1);
                     doc::write_quoted(key, text);
                     text.push_str(": ");
-                    piece.write(level + 1, text);
+                    piece.write(level + 1, file);
                 }
-                close('}', level, text);
+                close('}', level, &mut file.text);
             }
         }
     }
@@ -415,9 +435,14 @@ impl Piece<'_> {
 
 fn put(lines: &mut Lines<AtomId>, id: &AtomId, record: Option<RenderedRecord>) {
     match record {
-        Some(record) => lines.put(id.clone(), id.as_str(), &record),
+        Some(record) => lines.put(id.clone(), id.as_str(), record),
         None => lines.take_out(id),
     }
+}
+
+/// Rounds up by an eighth at most: the text of the next state fits where that of the one before was.
+fn rounded(size: usize) -> usize {
+    size.next_multiple_of((size / 16).next_power_of_two())
 }
 
 fn indented(node: &Node, level: usize) -> String {

@@ -313,7 +313,9 @@ impl<'m> Sim<'m> {
             .any(|event| matches!(event, Event::Refuted { .. } | Event::Replanned { .. }));
         self.events.extend(next.events.iter().cloned());
         if !next.is_quiet {
-            self.rendered.update(&next.world.state, &next.touched);
+            let state = &next.world.state;
+            self.rendered.update(state, &next.touched);
+            self.rendered.write(state, &self.rendered.seal(state));
         }
         let is_quiet = next.is_quiet;
         self.world = next.world;

@@ -86,9 +86,9 @@ impl Committed {
         drop(files);
         // Last, because a person who sees the edit goes on from the file that holds it.
         if is_edit {
-            let whole = whole(&loaded.bytes).unwrap();
+            let whole = whole(loaded.bytes()).unwrap();
             assert!(!whole.is_foreign, "what was committed is not sealed");
-            let text = String::from_utf8_lossy(&loaded.bytes);
+            let text = loaded.text();
             self.seen.lock().unwrap().extend(tokens(&text));
         }
         self.commits.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl Committed {
 
     fn stale(&self) -> String {
         let files = self.files.lock().unwrap();
-        String::from_utf8(files.front().unwrap().bytes.clone()).unwrap()
+        String::from_utf8(files.front().unwrap().bytes().to_vec()).unwrap()
     }
 }
 
@@ -151,7 +151,7 @@ fn turn(
     known: &Arc<LoadedState>,
 ) -> Result<(Arc<LoadedState>, bool), AdoptionRefusal> {
     let done = store.commit(|fresh| {
-        if fresh.bytes != known.bytes {
+        if fresh.bytes() != known.bytes() {
             return Err(());
         }
         let mut state = fresh.state.clone();
@@ -260,7 +260,7 @@ impl Person<'_> {
     fn add(&mut self, token: &str) -> String {
         let id = format!("N{token}");
         let loaded = self.made.newest();
-        let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
+        let mut value: Value = serde_json::from_slice(loaded.bytes()).unwrap();
         value["work_graph"]["atoms"][&id] =
             json!({"kind": "task", "description": token, "depends_on": []});
         self.words.insert(id.clone(), token.to_owned());
@@ -283,7 +283,7 @@ impl Person<'_> {
         let id = self.added.pop_first().unwrap();
         self.words.remove(&id);
         let loaded = self.made.newest();
-        let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
+        let mut value: Value = serde_json::from_slice(loaded.bytes()).unwrap();
         value["work_graph"]["atoms"]
             .as_object_mut()
             .unwrap()

@@ -29,7 +29,7 @@ pub(super) fn drop_ratings(
     let Some(adoption) = change::unrated(&loaded.state, &client.by(), client.now()) else {
         return Ok(Some(loaded));
     };
-    let written = store.commit(|fresh| match fresh.bytes == loaded.bytes {
+    let written = store.commit(|fresh| match fresh.is(&loaded) {
         true => Ok(Some(content(&adoption))),
         false => Err(()),
     });

@@ -7,13 +7,14 @@
 #![allow(clippy::disallowed_methods)] // door: writes, compresses and prunes the journal
 
 use std::fs;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IntoInnerError, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
+use super::line::{JournalLine, PIECE_BYTES};
 use crate::files;
 
 const PREFIX: &str = "seg-";
@@ -81,12 +82,20 @@ pub(super) fn len(path: &Path) -> Option<u64> {
     meta.is_file().then_some(meta.len())
 }
 
-/// Appends to a file that is `len` long. A short write is taken back: a torn line would join the
-/// next one.
-pub(super) fn append(path: &Path, len: u64, bytes: &[u8]) -> io::Result<()> {
-    let mut file = files::append(path)?;
-    file.write_all(bytes)
-        .inspect_err(|_| drop(file.set_len(len)))
+/// Appends to a file that is `len` long, and returns its new length. A short write is taken back: a torn line would join
+/// the next one.
+pub(super) fn append(path: &Path, len: u64, line: &JournalLine<'_>) -> io::Result<u64> {
+    let file = files::append(path)?;
+    let mut out = BufWriter::with_capacity(PIECE_BYTES, &file);
+    let written = line.write_to(&mut out);
+    let flushed = out.into_inner().map_err(IntoInnerError::into_error);
+    match written.and_then(|written| flushed.map(|_| written)) {
+        Ok(written) => Ok(len + written),
+        Err(error) => {
+            let _ = file.set_len(len);
+            Err(error)
+        }
+    }
 }
 
 /// How many bytes the segments may unpack to in one pass, all together.
@@ -185,19 +194,30 @@ fn remove_leftovers(dir: &Path) {
     }
 }
 
-/// Holds one line at a time: a segment may hold many whole states.
+/// Holds a piece of a line at a time: a line may hold a whole state.
 fn compress(lines: fs::File, to: &Path) -> io::Result<()> {
     files::remove(to)?;
-    let mut file = io::BufWriter::new(files::make_new(to)?);
-    let mut lines = io::BufReader::new(lines.take(SEGMENT_BYTES_MAX));
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
+    let mut file = BufWriter::new(files::make_new(to)?);
+    let mut lines = BufReader::with_capacity(PIECE_BYTES, lines.take(SEGMENT_BYTES_MAX));
+    while !lines.fill_buf()?.is_empty() {
         let mut member = GzEncoder::new(&mut file, Compression::fast());
-        member.write_all(&line)?;
+        copy_line(&mut lines, &mut member)?;
         member.finish()?;
-        line.clear();
     }
     file.flush()
+}
+
+fn copy_line(lines: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
+    loop {
+        let held = lines.fill_buf()?;
+        let end = held.iter().position(|byte| *byte == b'\n');
+        let count = end.map_or(held.len(), |end| end + 1);
+        to.write_all(held.get(..count).unwrap_or_default())?;
+        lines.consume(count);
+        if end.is_some() || count == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Removes the oldest beyond these numbers of files and bytes.

@@ -4,12 +4,14 @@
 //! ends where its JSON ends, so that a lost newline joins no two. Not here: files, chains of lines.
 
 use std::borrow::Cow;
+use std::io::{self, BufWriter, IntoInnerError, Write};
 
 use descent_core::difference::Difference;
 use descent_core::event::Event;
-use descent_core::id::{Digest, Lineage, Serial};
+use descent_core::id::{Lineage, Serial};
 use descent_core::state::patch::Patch;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Hexadecimal digits of the digest.
 const DIGITS: usize = 16;
@@ -60,25 +62,39 @@ pub(super) enum Body<'t> {
 /// A line as it was read.
 pub(super) type ReadLine = JournalLine<'static>;
 
-/// The rough size of a line without the text of a state, whose quotes and ends of line take a byte more each.
-const AROUND_BYTES: usize = 4 << 10;
-
 impl JournalLine<'_> {
-    /// The line in one buffer: the digest is put in front of its JSON last.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let text = match &self.body {
-            Body::Whole(text) | Body::Edit(text) => text.len() + text.len() / 4,
-            Body::Patch(_) => 0,
-        };
-        let mut line = Vec::with_capacity(text + AROUND_BYTES);
-        line.resize(DIGITS, b'0');
-        line.push(b' ');
-        // Nothing fails here: the keys are texts, and a buffer takes all.
-        let _ = serde_json::to_writer(&mut line, self);
-        let digits = check(line.get(DIGITS + 1..).unwrap_or_default());
-        line.splice(..DIGITS, digits.bytes());
-        line.push(b'\n');
-        line
+    /// Writes the line and returns its length. The JSON is composed twice, for its digest comes first: a buffer for the
+    /// whole would be larger than the state.
+    pub(super) fn write_to(&self, out: &mut impl Write) -> io::Result<u64> {
+        let mut digested = BufWriter::with_capacity(PIECE_BYTES, JsonDigest::default());
+        serde_json::to_writer(&mut digested, self)?;
+        let JsonDigest { hash, len } = digested.into_inner().map_err(IntoInnerError::into_error)?;
+        write!(out, "{} ", digits(hash))?;
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")?;
+        Ok(len + DIGITS as u64 + 2)
+    }
+}
+
+/// Bytes that are digested or written at once.
+pub(super) const PIECE_BYTES: usize = 64 << 10;
+
+/// The digest and the length of what is written to it.
+#[derive(Default)]
+struct JsonDigest {
+    hash: Sha256,
+    len: u64,
+}
+
+impl Write for JsonDigest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hash.update(bytes);
+        self.len += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -108,13 +124,14 @@ fn first(bytes: &[u8]) -> Option<(ReadLine, usize)> {
     let mut values = serde_json::Deserializer::from_slice(json).into_iter::<ReadLine>();
     let line = values.next()?.ok()?;
     let used = values.byte_offset();
-    let is_whole = check(json.get(..used)?).as_bytes() == digits;
+    let found = self::digits(Sha256::new_with_prefix(json.get(..used)?));
+    let is_whole = found.as_bytes() == digits;
     // The newline is taken too, or the byte in its place.
     is_whole.then_some((line, (DIGITS + 1 + used + 1).min(bytes.len())))
 }
 
-fn check(json: &[u8]) -> Cow<'static, str> {
-    let digest = Digest::of(json);
-    let digits = digest.as_str().trim_start_matches("sha256:");
-    digits.chars().take(DIGITS).collect::<String>().into()
+/// The first digits of the digest.
+fn digits(hash: Sha256) -> String {
+    let first = hash.finalize().into_iter().take(DIGITS / 2);
+    first.map(|byte| format!("{byte:02x}")).collect()
 }

@@ -109,7 +109,7 @@ impl History {
     pub(in super::super) fn ends_with(&self, loaded: &LoadedState) -> bool {
         let is_it = |line: ReadLine| {
             let is_same = match &line.body {
-                Body::Whole(text) => text.as_bytes() == loaded.bytes,
+                Body::Whole(text) => text == loaded.text(),
                 Body::Patch(patch) => patch.leads_to(&loaded.state),
                 Body::Edit(_) => false,
             };

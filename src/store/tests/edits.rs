@@ -38,7 +38,7 @@ fn both_stand(world: &World) {
     assert!(!now.is_foreign);
     assert!(world.store().rescued().is_empty());
     world.store().tend(later()).unwrap();
-    assert_eq!(world.store().read().unwrap().bytes, now.bytes);
+    assert_eq!(world.store().read().unwrap().bytes(), now.bytes());
     assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
 }
 

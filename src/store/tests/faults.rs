@@ -50,7 +50,7 @@ fn old_or_new(
 ) {
     let now = fs::read(world.file()).ok();
     match written {
-        Ok(loaded) => assert_eq!(now.as_ref(), Some(&loaded.bytes), "{case}"),
+        Ok(loaded) => assert_eq!(now.as_ref(), Some(&loaded.bytes().to_vec()), "{case}"),
         Err(error) => {
             assert_eq!(error.exit_code(), 74, "{case}: {error}");
             let is_old = now == old;

@@ -84,7 +84,10 @@ fn a_directory_swapped_in_the_instant_of_the_exchange_gets_nothing_of_the_commit
     };
     let committed = bump(&mut world.store_on(Faulty::with(swap))).unwrap();
     assert_eq!(world.bytes(), sealed());
-    assert_eq!(fs::read(moved.join("state.json")).unwrap(), committed.bytes);
+    assert_eq!(
+        fs::read(moved.join("state.json")).unwrap(),
+        committed.bytes()
+    );
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn merged(
 ) -> (CommitContent, BTreeSet<String>) {
     let all: BTreeSet<String> = known.union(&notes(&now.state)).cloned().collect();
     let lines: String = all.iter().map(|line| format!("; {line}")).collect();
-    let text = String::from_utf8(now.bytes.clone()).unwrap();
+    let text = now.text();
     let (head, tail) = text.split_once("\"notes\": \"ask Ann").unwrap();
     let (_, tail) = tail.split_once('"').unwrap();
     let text = format!("{head}\"notes\": \"ask Ann{lines}\"{tail}");

@@ -114,7 +114,7 @@ fn a_replaced_state_is_kept_in_the_journal() {
     other.lineage = descent_core::id::Lineage::new("0298c0de-other");
     let mut store = world.store();
     let (loaded, archived) = store.replace(other, true).unwrap();
-    assert_eq!(loaded.bytes, world.bytes());
+    assert_eq!(loaded.bytes(), world.bytes());
     assert_ne!(old, world.bytes());
     let path = store.place().journal().join("archive-7-0198c0de.json");
     assert_eq!(archived, Some(path.clone()));

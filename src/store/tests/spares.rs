@@ -54,7 +54,7 @@ fn where_commits_are_many_few_files_are_made() {
     let mut store = busy(world.store_on(disk));
     bump_often(&mut store);
     assert!(made(&calls) < COMMITS / 3, "{} files made", made(&calls));
-    assert_eq!(world.store().read().unwrap().bytes, world.bytes());
+    assert_eq!(world.store().read().unwrap().bytes(), world.bytes());
     store.tend(later()).unwrap();
     assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
 }
@@ -66,7 +66,7 @@ fn a_spare_is_written_over_whole() {
     let disk = Faulty::default();
     let calls = disk.calls();
     let loaded = bump_over_spare(&mut world.store_on(disk)).unwrap();
-    assert_eq!(world.bytes(), loaded.bytes);
+    assert_eq!(world.bytes(), loaded.bytes());
     assert_eq!(fs::metadata(world.file()).unwrap().ino(), inode);
     // It is durable before it has the name.
     let calls = calls.lock().unwrap();
@@ -131,7 +131,7 @@ fn a_spare_that_is_not_ours_alone_is_not_written_over() {
         let old = fs::read(&spare).unwrap();
         spoil(&spare);
         let loaded = bump_over_spare(&mut world.store()).unwrap();
-        assert_eq!(world.bytes(), loaded.bytes, "{n}");
+        assert_eq!(world.bytes(), loaded.bytes(), "{n}");
         let mode = fs::symlink_metadata(world.file()).unwrap().permissions();
         assert_eq!(mode.mode() & 0o7777, 0o600, "{n}");
         for name in ["second", "victim"] {

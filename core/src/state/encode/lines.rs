@@ -1,9 +1,9 @@
 //! The lines of a map or a list of records, in the file and under the seal.
 //!
-//! Invariant: all lines are one text, in which a changed record is replaced in place. A commit of one record then moves
-//! two texts; copying thousands of records one by one costs more than writing them.
+//! Invariant: the text of a line lies in the text of the file that was written last, and nowhere else. Only a line that
+//! changed since has a text of its own.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
 
 use super::RenderedRecord;
@@ -11,17 +11,29 @@ use super::RenderedRecord;
 /// `K` orders the records: an id, or a place in a list.
 #[derive(Debug, Clone)]
 pub(super) struct Lines<K> {
-    /// Each line is preceded by the separator, the first one too.
-    text: String,
+    /// The lines as they were written last.
+    written: Passage,
+    /// The text of each line that `written` does not hold as it is now; `None` if it was taken out.
+    changed: BTreeMap<K, Option<String>>,
     /// Sealed lines: a name, a blank, and a digest.
     sealed: Vec<u8>,
     lengths: BTreeMap<K, Length>,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// A part of a file's text.
+#[derive(Debug, Clone, Default)]
+struct Passage {
+    file: Arc<String>,
+    span: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
 struct Length {
+    /// In `written`; a line that is not there has none.
     text: usize,
+    /// A line that was taken out has none.
     sealed: usize,
+    is_changed: bool,
 }
 
 const PARTED_BY: &str = ",\n";
@@ -29,21 +41,18 @@ const PARTED_BY: &str = ",\n";
 impl<K> Default for Lines<K> {
     fn default() -> Self {
         Self {
-            text: String::new(),
+            written: Passage::default(),
+            changed: BTreeMap::new(),
             sealed: Vec::new(),
             lengths: BTreeMap::new(),
         }
     }
 }
 
-impl<K: Ord> Lines<K> {
+impl<K: Ord + Clone> Lines<K> {
+    /// The number of lines, where none is taken out.
     pub(super) fn len(&self) -> usize {
         self.lengths.len()
-    }
-
-    /// The lines of the file, without the separator before the first.
-    pub(super) fn text(&self) -> &str {
-        self.text.get(PARTED_BY.len()..).unwrap_or_default()
     }
 
     pub(super) fn sealed(&self) -> &[u8] {
@@ -51,50 +60,109 @@ impl<K: Ord> Lines<K> {
     }
 
     /// `name` is the record's name under the seal.
-    pub(super) fn put(&mut self, key: K, name: &str, record: &RenderedRecord) {
+    pub(super) fn put(&mut self, key: K, name: &str, record: RenderedRecord) {
         let line = sealed_line(name, &record.digest);
-        let length = Length {
-            text: PARTED_BY.len() + record.text.len(),
-            sealed: line.len(),
-        };
-        let (text, sealed) = self.place(&key);
-        if text.start == self.text.len() {
-            self.text.push_str(PARTED_BY);
-            self.text.push_str(&record.text);
-            self.sealed.extend_from_slice(&line);
-        } else {
-            let parted = [PARTED_BY, &record.text].concat();
-            self.text.replace_range(text, &parted);
-            drop(self.sealed.splice(sealed, line));
+        let place = self.sealed_place(&key);
+        let length = self.lengths.entry(key.clone()).or_default();
+        (length.sealed, length.is_changed) = (line.len(), true);
+        match place.start == self.sealed.len() {
+            true => self.sealed.extend_from_slice(&line),
+            false => drop(self.sealed.splice(place, line)),
         }
-        self.lengths.insert(key, length);
+        self.changed.insert(key, Some(record.text));
     }
 
     pub(super) fn take_out(&mut self, key: &K) {
-        let (text, sealed) = self.place(key);
-        self.text.replace_range(text, "");
-        drop(self.sealed.drain(sealed));
-        self.lengths.remove(key);
+        let place = self.sealed_place(key);
+        drop(self.sealed.drain(place));
+        let Some(length) = self.lengths.get_mut(key) else {
+            return;
+        };
+        (length.sealed, length.is_changed) = (0, true);
+        self.changed.insert(key.clone(), None);
     }
 
-    /// The place of `key`, or, with no length, the place where it would be.
-    fn place(&self, key: &K) -> (Range<usize>, Range<usize>) {
-        let is_last = self
-            .lengths
-            .last_key_value()
-            .is_none_or(|(last, _)| last < key);
-        if is_last {
-            let (text, sealed) = (self.text.len(), self.sealed.len());
-            return (text..text, sealed..sealed);
+    /// The place of `key` under the seal, or, with no length, the place where it would be.
+    fn sealed_place(&self, key: &K) -> Range<usize> {
+        let last = self.lengths.last_key_value();
+        if last.is_none_or(|(last, _)| last < key) {
+            return self.sealed.len()..self.sealed.len();
         }
-        let (mut text, mut sealed) = (0, 0);
-        for length in self.lengths.range(..key).map(|(_, length)| length) {
-            text += length.text;
-            sealed += length.sealed;
+        let before = self.lengths.range(..key);
+        let start = before.map(|(_, length)| length.sealed).sum();
+        let own = self.lengths.get(key).map_or(0, |own| own.sealed);
+        start..start + own
+    }
+}
+
+/// The lines whatever their keys are.
+pub(super) trait Text {
+    /// The size of the lines, or somewhat more.
+    fn size_max(&self) -> usize;
+    /// Writes the lines with a separator between each two.
+    fn write(&self, text: &mut String);
+    /// Notes that the lines were written there.
+    fn settle(&mut self, file: &Arc<String>, span: Range<usize>);
+}
+
+impl<K: Ord + Clone> Text for Lines<K> {
+    fn size_max(&self) -> usize {
+        let changed = self.changed.values().flatten();
+        self.written.span.len()
+            + changed
+                .map(|line| line.len() + PARTED_BY.len())
+                .sum::<usize>()
+    }
+
+    /// Lines that did not change are copied in runs.
+    fn write(&self, text: &mut String) {
+        let begin = text.len();
+        let mut push = |lines: &str| {
+            if !lines.is_empty() {
+                if text.len() > begin {
+                    text.push_str(PARTED_BY);
+                }
+                text.push_str(lines);
+            }
+        };
+        let (mut run, mut at) = (0, 0);
+        for (key, length) in &self.lengths {
+            let next = at + length.text;
+            if length.is_changed {
+                push(self.written.run(run..at));
+                push(
+                    self.changed
+                        .get(key)
+                        .and_then(Option::as_deref)
+                        .unwrap_or_default(),
+                );
+                run = next;
+            }
+            at = next;
         }
-        let own = self.lengths.get(key);
-        let (own_text, own_sealed) = own.map_or((0, 0), |own| (own.text, own.sealed));
-        (text..text + own_text, sealed..sealed + own_sealed)
+        push(self.written.run(run..at));
+    }
+
+    fn settle(&mut self, file: &Arc<String>, span: Range<usize>) {
+        let file = Arc::clone(file);
+        self.written = Passage { file, span };
+        for (key, line) in core::mem::take(&mut self.changed) {
+            match (line, self.lengths.get_mut(&key)) {
+                (Some(line), Some(length)) => {
+                    (length.text, length.is_changed) = (line.len() + PARTED_BY.len(), false);
+                }
+                _ => drop(self.lengths.remove(&key)),
+            }
+        }
+    }
+}
+
+impl Passage {
+    /// Some lines, without the separator behind the last.
+    fn run(&self, lines: Range<usize>) -> &str {
+        let all = self.file.get(self.span.clone()).unwrap_or_default();
+        let end = lines.end.saturating_sub(PARTED_BY.len());
+        all.get(lines.start..end).unwrap_or_default()
     }
 }
 
@@ -109,12 +177,13 @@ mod tests {
         collections::BTreeMap,
         format,
         string::{String, ToString},
+        sync::Arc,
         vec::Vec,
     };
 
     use proptest::prelude::*;
 
-    use super::{Lines, RenderedRecord};
+    use super::{Lines, RenderedRecord, Text};
     use crate::id::Digest;
 
     fn record(text: &str) -> RenderedRecord {
@@ -127,13 +196,15 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_put_and_taken_out_stands_as_if_all_were_written_anew(
-            steps in prop::collection::vec((0_u8..12, prop::option::of("[a-z]{0,9}")), 0..40)
+            steps in prop::collection::vec(
+                (0_u8..12, prop::option::of("[a-z]{1,9}"), any::<bool>()), 0..40
+            )
         ) {
             let (mut lines, mut model) = (Lines::<u8>::default(), BTreeMap::new());
-            for (key, text) in steps {
+            for (key, text, is_written) in steps {
                 match text {
                     Some(text) => {
-                        lines.put(key, &key.to_string(), &record(&text));
+                        lines.put(key, &key.to_string(), record(&text));
                         model.insert(key, text);
                     }
                     None => {
@@ -142,13 +213,20 @@ mod tests {
                     }
                 }
                 let texts: Vec<&str> = model.values().map(String::as_str).collect();
-                prop_assert_eq!(lines.text(), texts.join(",\n"));
+                let mut file = String::from("{");
+                lines.write(&mut file);
+                prop_assert_eq!(&file[1..], texts.join(",\n"));
+                prop_assert!(file.len() <= 1 + lines.size_max());
+                if is_written {
+                    let span = 1..file.len();
+                    lines.settle(&Arc::new(file + "}"), span);
+                    prop_assert_eq!(lines.len(), model.len());
+                }
                 let sealed: String = model
                     .iter()
                     .map(|(key, text)| format!("{key} {}\n", Digest::of(text.as_bytes())))
                     .collect();
                 prop_assert_eq!(lines.sealed(), sealed.as_bytes());
-                prop_assert_eq!(lines.len(), model.len());
             }
         }
     }

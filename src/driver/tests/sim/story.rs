@@ -270,7 +270,7 @@ impl Story {
             .map(|path| fs::read(path).unwrap());
         let mut texts: Vec<Vec<u8>> = rescued.collect();
         let now = store.read().unwrap();
-        texts.push(now.bytes.clone());
+        texts.push(now.bytes().to_vec());
         if now.is_foreign {
             // A late save may just have got the name: the next run merges it with the newest commit.
             let newest = store.newest().unwrap();

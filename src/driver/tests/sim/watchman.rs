@@ -122,11 +122,10 @@ impl Watchman {
     }
 
     fn take(&mut self, loaded: LoadedState) -> Looked {
-        let next = loaded.state;
-        let text = String::from_utf8_lossy(&loaded.bytes);
         for edit in self.edits.iter_mut().filter(|edit| !edit.is_in) {
-            edit.is_in = text.contains(&edit.words);
+            edit.is_in = loaded.text().contains(&edit.words);
         }
+        let next = loaded.state;
         self.commits_are_there(&next)?;
         let mut lines = Vec::new();
         if let Some(last) = self.last.take() {
