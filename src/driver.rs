@@ -12,6 +12,7 @@ mod disk_wait;
 mod ending;
 mod executor;
 mod follow;
+mod group_delay;
 mod leftovers;
 mod observer;
 mod pending_outcomes;
@@ -148,6 +149,7 @@ struct Loop<'t> {
     /// The serial after which nothing is left to sweep.
     tended: Option<Serial>,
     rest: stall::StallDetector,
+    delay: group_delay::GroupDelay,
 }
 
 /// Runs until the run has ended. The caller holds the lease.
@@ -186,6 +188,7 @@ pub async fn run(
         remembered: Serial(0),
         tended: None,
         rest: stall::StallDetector::default(),
+        delay: group_delay::GroupDelay::default(),
     };
     this.session.agents = Arc::clone(&this.host.agents);
     this.session.remembered = this.host.remembered.take();
@@ -273,6 +276,7 @@ impl Loop<'_> {
             // its result gets its turn before.
             tokio::task::yield_now().await;
             self.take_arrived()?;
+            self.await_more().await?;
         }
     }
 
@@ -392,8 +396,11 @@ impl Loop<'_> {
             };
             self.obey(&next);
             self.wait_for_lock().await?;
+            let begun = self.host.clock.active();
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
+                    self.delay
+                        .committed(self.host.clock.active().saturating_sub(begun));
                     self.loaded = loaded;
                     // A stamp taken now might be of another's file; this one is of ours.
                     self.watch_stamp = self.host.store.published();
