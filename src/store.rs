@@ -24,6 +24,7 @@ mod swap;
 mod sweep;
 #[cfg(test)]
 pub mod tests;
+mod times;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -369,13 +370,15 @@ impl Store {
         let old = OldFile {
             opened: &seen.opened,
             bytes: seen.now.bytes(),
+            proof: seen.now.proof(),
             taker: taker.as_ref(),
         };
         let (disk, names) = (&*self.disk, &self.names);
         let swap = swap::replace(disk, names, &mut self.spares, old, new.bytes(), seen.writer);
         self.published = None;
         let (swap, was_shown) = match swap {
-            Ok(Replaced { swap, stamp }) => {
+            Ok(Replaced { swap, stamp, proof }) => {
+                proof.into_iter().for_each(|proof| new.prove(proof));
                 self.published = stamp.filter(|_| swap == Swap::Done);
                 (Ok(swap == Swap::Done), swap == Swap::GivenBack)
             }

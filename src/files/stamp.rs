@@ -42,10 +42,19 @@ pub struct CloseStamp {
 impl CloseStamp {
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
-        let meta = fs::metadata(path).ok()?;
-        Some(Self {
-            file: ContentStamp::of(&meta),
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
+    #[must_use]
+    pub fn of(meta: &Metadata) -> Self {
+        Self {
+            file: ContentStamp::of(meta),
             changed: (meta.ctime(), meta.ctime_nsec()),
-        })
+        }
+    }
+
+    #[must_use]
+    pub fn content(self) -> ContentStamp {
+        self.file
     }
 }

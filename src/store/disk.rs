@@ -22,7 +22,8 @@ use rustix::io::Errno;
 use twox_hash::xxhash3_64::Hasher;
 
 use super::lease::{self, Against, FileLease};
-use crate::files;
+use super::times;
+use crate::files::{self, CloseStamp};
 
 /// The identity of a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,10 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool>;
     /// The xxHash3 of the content.
     fn digest(&self, opened: &OpenFile) -> io::Result<u64>;
+    /// Whether stamps prove the content of a file that is so large. A smaller one is read as fast as its stamp.
+    fn gives_proofs(&self, len: u64) -> bool;
+    /// The stamp of a file, if stamps prove contents: as long as a file has it, nobody changed anything.
+    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp>;
     /// Opens a file of ours to be written over.
     fn open_over(&self, path: &Path) -> io::Result<OpenFile>;
     /// Keeps others from opening the file, or from opening it for writing. `WouldBlock` if somebody has it open so already.
@@ -181,6 +186,8 @@ fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::R
 pub(super) struct RealDisk {
     dir: PathBuf,
     pin: OnceLock<OwnedFd>,
+    /// Whether times tell every change, once that was asked.
+    tells_changes: OnceLock<bool>,
 }
 
 impl RealDisk {
@@ -188,6 +195,7 @@ impl RealDisk {
         Self {
             dir: dir.to_owned(),
             pin: OnceLock::new(),
+            tells_changes: OnceLock::new(),
         }
     }
 
@@ -246,6 +254,9 @@ const IGNORED: &[u8] = b"*\n";
 
 /// Bytes handled at once: few enough to stay in the CPU's cache.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// From this size on a file is large; in tests every file is.
+const PROOF_FROM_BYTES: u64 = if cfg!(test) { 0 } else { 256 << 10 };
 
 /// Opening a pipe would otherwise wait for a writer.
 const REGULAR: OFlags = OFlags::RDONLY
@@ -311,6 +322,21 @@ impl Disk for RealDisk {
             true
         })?;
         Ok(hasher.finish())
+    }
+
+    fn gives_proofs(&self, len: u64) -> bool {
+        let tried = || {
+            self.pinned()
+                .is_ok_and(|pin| times::tell_every_change(&self.dir, pin))
+        };
+        len >= PROOF_FROM_BYTES && *self.tells_changes.get_or_init(tried)
+    }
+
+    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
+        let meta = self
+            .gives_proofs(opened.len)
+            .then(|| opened.file.metadata());
+        meta?.ok().map(|meta| CloseStamp::of(&meta))
     }
 
     fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {

@@ -18,6 +18,7 @@ use descent_core::trust::TrustList;
 use super::StoreError;
 use super::disk::dangling;
 use super::placed_fault::PlacedFault;
+use crate::files::CloseStamp;
 use crate::shape::Shape;
 
 /// The rule of a schema that cannot be used.
@@ -32,6 +33,7 @@ pub struct LoadedState {
     pub is_foreign: bool,
     remarks: OnceLock<Remarks>,
     carried: OnceLock<TrustList>,
+    proof: OnceLock<CloseStamp>,
 }
 
 /// Remarks on a usable state, with places in its bytes.
@@ -50,6 +52,7 @@ impl LoadedState {
             is_foreign: false,
             remarks: OnceLock::new(),
             carried: OnceLock::new(),
+            proof: OnceLock::new(),
         }
     }
 
@@ -61,6 +64,15 @@ impl LoadedState {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.text.as_bytes()
+    }
+
+    /// The stamp that proves, as long as the file has it, that it holds this state.
+    pub(super) fn proof(&self) -> Option<CloseStamp> {
+        self.proof.get().copied()
+    }
+
+    pub(super) fn prove(&self, proof: CloseStamp) {
+        let _ = self.proof.set(proof);
     }
 
     /// Everything in it that can execute or decide, and what agents are told.
@@ -174,6 +186,7 @@ pub(super) fn read_over(
         is_foreign: state.seal.is_none() || !is_sealed,
         remarks: remarks.into(),
         carried: OnceLock::new(),
+        proof: OnceLock::new(),
         state,
         text,
     };

@@ -14,7 +14,7 @@ use super::disk::{Disk, FileId, OpenFile, is_unsupported};
 use super::lease::{Against, FileLease};
 use super::names::{Names, Taker};
 use super::spares::Spares;
-use crate::files::ContentStamp;
+use crate::files::{CloseStamp, ContentStamp};
 
 /// The result of replacing the old bytes by new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(super) enum Swap {
 pub(super) struct Replaced {
     pub(super) swap: Swap,
     pub(super) stamp: Option<ContentStamp>,
+    /// The proof of the new file's content from now on.
+    pub(super) proof: Option<CloseStamp>,
 }
 
 /// The new bytes under a name that nobody knows, durable.
@@ -67,6 +69,8 @@ fn shown(error: StoreError) -> SwapError {
 pub(super) struct OldFile<'o> {
     pub(super) opened: &'o OpenFile,
     pub(super) bytes: &'o [u8],
+    /// The proof that it still holds them, if it has this stamp.
+    pub(super) proof: Option<CloseStamp>,
     /// The commit that adopts it, if it is a person's save.
     pub(super) taker: Option<&'o Taker>,
 }
@@ -105,36 +109,52 @@ pub(super) fn replace(
         Some(fresh) => fresh,
         None => write_durably(disk, names, mode, new)?,
     };
-    let swap = replace_by(disk, names, &fresh.path, old, new, writer)?;
-    if swap == Swap::Done {
+    let replaced = replace_by(disk, names, spares, &fresh, old, new, writer)?;
+    if replaced.swap == Swap::Done {
         spares.synced();
     }
-    Ok(Replaced {
-        swap,
-        stamp: fresh.stamp,
-    })
+    Ok(replaced)
 }
 
 fn replace_by(
     disk: &dyn Disk,
     names: &Names,
-    fresh: &Path,
+    spares: &mut Spares,
+    fresh: &FreshFile,
     old: OldFile<'_>,
     new: &[u8],
     writer: Writer,
-) -> Result<Swap, SwapError> {
+) -> Result<Replaced, SwapError> {
+    let (stamp, fresh, mut proof) = (fresh.stamp, &fresh.path, None);
+    let ended = |swap, proof| Replaced { swap, stamp, proof };
     let ready = old.kept_as(names);
     // The name now tells what the file will hold after the exchange. If we are killed before the
     // exchange, the unpublished state is recognised by its seal.
     match disk.rename(fresh, &ready) {
         Ok(()) => {}
         // Another commit removed it: our lock file was deleted, and that commit took a new one.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Overtaken),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(ended(Swap::Overtaken, None));
+        }
         Err(error) => return Err(abandon(disk, fresh, "rename", fresh, error).into()),
     }
     let swap = match look_before(disk, names, old, writer) {
-        Ok(FileCondition::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
-        Ok(FileCondition::Unguarded) => exchange(disk, names, &ready, old, None, new)?,
+        Ok(FileCondition::Quiet(lease)) => {
+            // Nobody writes to either file before the leases end.
+            let opened = open_for_proof(disk, &ready, new);
+            let guard = opened
+                .as_ref()
+                .and_then(|opened| disk.lease(opened, Against::Writers).ok());
+            let swap = exchange(disk, names, &ready, old, true, new)?;
+            if swap == Swap::Done {
+                proof = opened.as_ref().and_then(|opened| disk.proof(opened));
+                proof = proof.filter(|proof| guard.is_some() && Some(proof.content()) == stamp);
+                spares.note_swapped_out(&ready, disk.proof(old.opened));
+            }
+            drop((guard, lease));
+            swap
+        }
+        Ok(FileCondition::Unguarded) => exchange(disk, names, &ready, old, false, new)?,
         Ok(FileCondition::Busy) => withdraw(disk, &ready, Swap::Busy),
         Ok(FileCondition::Changed) => withdraw(disk, &ready, Swap::Overtaken),
         Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error).into()),
@@ -149,7 +169,12 @@ fn replace_by(
             let _ = disk.rename(&ready, &names.swapped(old.bytes));
         }
     }
-    Ok(swap)
+    Ok(ended(swap, proof))
+}
+
+fn open_for_proof(disk: &dyn Disk, ready: &Path, new: &[u8]) -> Option<OpenFile> {
+    let gives = disk.gives_proofs(new.len() as u64);
+    gives.then(|| disk.open(ready).ok()).flatten()
 }
 
 /// Publishes the first state under a name that no file has.
@@ -281,7 +306,9 @@ fn look_before<'f>(
         Err(_) => None,
     };
     // The content may have changed since it was read; under the lease it no longer changes.
-    if !is_named(disk, names, old.opened.id)? || !disk.holds(old.opened, old.bytes)? {
+    let is_proved = lease.is_some() && is_proved(disk, old);
+    let is_same = || Ok::<_, io::Error>(is_proved || disk.holds(old.opened, old.bytes)?);
+    if !is_named(disk, names, old.opened.id)? || !is_same()? {
         return Ok(FileCondition::Changed);
     }
     Ok(match lease {
@@ -290,6 +317,10 @@ fn look_before<'f>(
         Some(lease) => FileCondition::Quiet(lease),
         None => FileCondition::Unguarded,
     })
+}
+
+fn is_proved(disk: &dyn Disk, old: OldFile<'_>) -> bool {
+    old.proof.is_some() && disk.proof(old.opened) == old.proof
 }
 
 pub(super) fn is_busy(error: &io::Error) -> bool {
@@ -309,7 +340,7 @@ fn exchange(
     names: &Names,
     ready: &Path,
     old: OldFile<'_>,
-    lease: Option<FileLease<'_>>,
+    is_guarded: bool,
     new: &[u8],
 ) -> Result<Swap, SwapError> {
     match disk.exchange(ready, &names.state) {
@@ -321,9 +352,7 @@ fn exchange(
         Err(error) if is_unsupported(&error) => return Ok(rename_over(disk, names, ready, old)?),
         Err(error) => return Err(abandon(disk, ready, "exchange", &names.state, error).into()),
     }
-    let is_as_read = came_out_as_read(disk, ready, old, lease.is_some());
-    drop(lease);
-    match is_as_read {
+    match came_out_as_read(disk, ready, old, is_guarded) {
         Ok(true) => Ok(Swap::Done),
         Ok(false) => put_back(disk, names, ready, new).map_err(shown),
         Err(error) => {

@@ -110,6 +110,7 @@ struct Sweeping<'s> {
 fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     let mut rescued = Vec::new();
     let (fresh, swapped) = leftovers(s.disk, s.names);
+    spares.keep_proofs_of(&swapped);
     let mut left = swapped.len();
     let due = due(s, swapped);
     if due.iter().all(|(age, _)| *age == Age::Rested) {
@@ -202,10 +203,16 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
         Err(_) if age == Age::Young => return SweepOutcome::Waits,
         _ => {}
     }
-    let Ok(digest) = disk.digest(&opened) else {
-        return SweepOutcome::Waits;
+    let proof = spares.proof_of(path).filter(|_| lease.is_ok());
+    let is_proved = proof.is_some_and(|proof| disk.proof(&opened) == Some(proof));
+    let is_unchanged = match is_proved {
+        true => true,
+        false => match disk.digest(&opened) {
+            Ok(digest) => names.is_unchanged(path, digest),
+            Err(_) => return SweepOutcome::Waits,
+        },
     };
-    let (is_unchanged, taker) = (names.is_unchanged(path, digest), names.taker(path));
+    let taker = names.taker(path);
     if is_second_name(disk, names, opened.id) {
         return remove(disk, path, lease.ok());
     }

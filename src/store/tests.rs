@@ -10,6 +10,7 @@ mod late;
 mod lines;
 pub mod lossy;
 mod power;
+mod proofs;
 mod races;
 mod sidecars;
 mod spares;

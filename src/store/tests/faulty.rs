@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
 use super::super::lease::{Against, FileLease};
 use super::*;
+use crate::files::CloseStamp;
 
 /// Called before each call, with its name, and the number of earlier calls of that name.
 type Person = Box<dyn Fn(&'static str, usize) + Send + Sync>;
@@ -128,6 +129,14 @@ impl Disk for Faulty {
     fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.call("read")?;
         self.real().digest(opened)
+    }
+
+    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
+        self.real().proof(opened)
+    }
+
+    fn gives_proofs(&self, len: u64) -> bool {
+        self.real().gives_proofs(len)
     }
 
     fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {

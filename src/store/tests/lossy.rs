@@ -15,6 +15,7 @@ use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
 use super::super::lease::{Against, FileLease};
 use super::super::swap::is_busy;
 use super::*;
+use crate::files::CloseStamp;
 
 /// How long a process that was just started may keep what it inherited.
 const EXECVE_MS_MAX: u32 = 2_000;
@@ -332,6 +333,14 @@ impl Disk for Lossy {
     fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.call("read")?;
         self.real.digest(opened)
+    }
+
+    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
+        self.real.proof(opened)
+    }
+
+    fn gives_proofs(&self, len: u64) -> bool {
+        self.real.gives_proofs(len)
     }
 
     fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {

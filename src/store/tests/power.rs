@@ -17,6 +17,7 @@ use super::super::lease::{Against, FileLease};
 use super::faulty::Faulty;
 use super::lines::{merged, notes, with_line};
 use super::*;
+use crate::files::CloseStamp;
 
 type File = u64;
 type Names = BTreeMap<PathBuf, File>;
@@ -303,6 +304,14 @@ impl Disk for Seam {
 
     fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.0.real.digest(opened)
+    }
+
+    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
+        self.0.real.proof(opened)
+    }
+
+    fn gives_proofs(&self, len: u64) -> bool {
+        self.0.real.gives_proofs(len)
     }
 
     fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
