@@ -140,16 +140,18 @@ fn replace_by(
     }
     let swap = match look_before(disk, names, old, writer) {
         Ok(FileCondition::Quiet(lease)) => {
-            // Nobody writes to either file before the leases end.
+            // Nobody writes to either file as long as the leases last.
             let opened = open_for_proof(disk, &ready, new);
             let guard = opened
                 .as_ref()
                 .and_then(|opened| disk.lease(opened, Against::Writers).ok());
             let swap = exchange(disk, names, &ready, old, true, new)?;
             if swap == Swap::Done {
-                proof = opened.as_ref().and_then(|opened| disk.proof(opened));
-                proof = proof.filter(|proof| guard.is_some() && Some(proof.content()) == stamp);
-                spares.note_swapped_out(&ready, disk.proof(old.opened));
+                let found = opened.as_ref().and_then(|opened| disk.proof(opened));
+                proof = still_under(guard.as_ref(), found);
+                proof = proof.filter(|proof| Some(proof.content()) == stamp);
+                let out = still_under(Some(&lease), disk.proof(old.opened));
+                spares.note_swapped_out(&ready, out);
             }
             drop((guard, lease));
             swap
@@ -170,6 +172,11 @@ fn replace_by(
         }
     }
     Ok(ended(swap, proof))
+}
+
+/// The proof, unless the lease ended before it was taken: the kernel does not let a writer wait for ever.
+fn still_under(lease: Option<&FileLease<'_>>, proof: Option<CloseStamp>) -> Option<CloseStamp> {
+    proof.filter(|_| lease.is_some_and(|lease| !lease.is_wanted()))
 }
 
 fn open_for_proof(disk: &dyn Disk, ready: &Path, new: &[u8]) -> Option<OpenFile> {

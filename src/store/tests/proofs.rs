@@ -110,3 +110,31 @@ fn a_late_save_that_puts_the_time_back_is_kept() {
     store.tend(later()).unwrap();
     assert_eq!(store.rescued().len(), 1);
 }
+
+#[test]
+fn a_lease_that_somebody_broke_proves_nothing() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let world = World::new();
+    if world.store().mode().unwrap() != Mode::Full {
+        println!("not tried: this file system has no leases");
+        return;
+    }
+    let dir = world.path().join(".descent");
+    // Whoever opens a file for writing breaks its lease, and waits if it may.
+    let open = move |call: &str, _: usize| {
+        for entry in fs::read_dir(&dir).unwrap().filter(|_| call == "exchange") {
+            let mut options = fs::OpenOptions::new();
+            let writing = options.write(true).custom_flags(libc::O_NONBLOCK);
+            let _ = writing.open(entry.unwrap().path());
+        }
+    };
+    let mut store = world.store_on(Faulty::with(open));
+    let loaded = bump(&mut store).unwrap();
+    let left = world.leftovers();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let old = world.path().join(".descent").join(&left[0]);
+    assert_eq!((loaded.proof(), store.spares.proof_of(&old)), (None, None));
+    let mut store = world.store();
+    let loaded = bump(&mut store).unwrap();
+    assert_eq!(loaded.proof().is_some(), gives_proofs(&world));
+}
