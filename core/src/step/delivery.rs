@@ -313,10 +313,21 @@ pub(super) fn result_basis(transaction: &Transaction) -> Option<Basis> {
     };
     let (check, basis) = (transaction.state.objective.base_case.as_ref()?, basis?);
     let cache = &transaction.session.evidence;
+    let is_measured = |basis: &Basis| {
+        let mut leaves = check.leaves().into_iter();
+        leaves.any(|leaf| cache.get(&leaf.key(), basis).is_some())
+    };
+    // In `shared`, what was decided is of the serial before this step, unless the step itself changed the files.
+    let before = Basis::Serial(transaction.serial_before());
+    if transaction.is_shared() && !transaction.has_ended_attempt() && is_measured(&before) {
+        return Some(before);
+    }
     let deciding = basis.deciding();
-    let mut leaves = check.leaves().into_iter();
-    let is_judged = leaves.any(|leaf| cache.get(&leaf.key(), &deciding).is_some());
-    Some(if is_judged { deciding } else { basis })
+    Some(if is_measured(&deciding) {
+        deciding
+    } else {
+        basis
+    })
 }
 
 /// The basis of a deciding verdict; `None` while the head's tree is not known.

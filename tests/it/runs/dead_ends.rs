@@ -36,6 +36,18 @@ fn a_dead_end_names_what_opens_it() {
 }
 
 #[test]
+fn in_shared_the_end_has_the_evidence_that_it_was_decided_by() {
+    let world = World::new();
+    let constraints = json!({"workspace": "shared"});
+    world.align(&plan(&["false"], constraints, json!({"A": task("true")})));
+    let result = world.run().expect(5).result();
+    assert_eq!(result["evidence"][0]["verdict"], "fail", "{result}");
+    assert_ne!(result["account"]["role"], "perceiver", "{result}");
+    let summary = result["summary"].as_str().unwrap();
+    assert!(summary.contains("the base case does not hold"), "{summary}");
+}
+
+#[test]
 fn what_is_mended_is_tried_again_by_the_next_run() {
     let world = World::new();
     let late = world.out("late").display().to_string();

@@ -4,6 +4,7 @@ use alloc::{sync::Arc, vec::Vec};
 
 use super::Transaction;
 use crate::{
+    event::Event,
     graph::{
         AtomVec, Ix,
         active::{self, Selection},
@@ -216,6 +217,13 @@ impl Transaction {
             true => serial,
             false => serial.saturating_sub(1),
         }
+    }
+
+    /// Whether the end of an attempt is part of this step.
+    pub(crate) fn has_ended_attempt(&self) -> bool {
+        let is_end =
+            |event: &Event| matches!(event, Event::Solved { .. } | Event::AttemptFailed { .. });
+        self.events.iter().any(is_end)
     }
 
     /// Whether it is live and has fragments for its context, but none is in force.
