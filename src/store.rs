@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use descent_core::event::Event;
-use descent_core::id::Lineage;
+use descent_core::id::{Lineage, RunId};
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
@@ -221,6 +221,11 @@ impl Store {
         Err(StoreError::Restless { path })
     }
 
+    /// Takes the right to run the loop of this run. Others learn which one it is before its first commit.
+    pub fn lease_for(&self, run: &RunId) -> Result<Lease, StoreError> {
+        self.lease(&format!("run\n{run}"))
+    }
+
     /// Takes the right to run the loop. `info` is one line for others: since when, which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
@@ -260,6 +265,12 @@ impl Store {
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.held_lease_dir().and_then(locks::holder)
+    }
+
+    /// The run whose loop holds the lease, if it says so.
+    #[must_use]
+    pub fn live_run(&self) -> Option<RunId> {
+        self.held_lease_dir().and_then(locks::run_of_holder)
     }
 
     fn held_lease_dir(&self) -> Option<&Path> {

@@ -73,6 +73,7 @@ pub(super) fn ask(
     reason: Option<&str>,
 ) -> Result<Result<CommitReport, Refusal>, Failure> {
     let id = RequestId::new(uuid::Uuid::now_v7().to_string());
+    let live = store.live_run();
     commit_change(
         store,
         |store| match wait_for_loop(store)? {
@@ -80,6 +81,10 @@ pub(super) fn ask(
             None => Err(ChangeError::Refused(Refusal::NothingRuns)),
         },
         |(), fresh| {
+            // The run of the file is dead, and the loop that goes on with it has not begun: it would not obey.
+            if live.is_some() && fresh.state.run.id != live {
+                return Err(ChangeError::Refused(Refusal::NothingRuns));
+            }
             let request = Request {
                 id: id.clone(),
                 run: fresh.state.run.id.clone(),

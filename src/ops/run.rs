@@ -117,7 +117,7 @@ pub fn run<'a>(
 ) -> Result<RunReport, Failure> {
     let status = trust::gate(client, &mut store)?.state.run.status;
     wait_for_words(client, &mut store)?;
-    let lease = lease(&store, status)?;
+    let lease = lease(&store, &options.run, status)?;
     check_mode(client, &store)?;
     let run = options.run.clone();
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
@@ -322,8 +322,8 @@ fn measuring(work: Arc<WorkShared>) -> Measuring {
 }
 
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.
-fn lease(store: &Store, status: RunStatus) -> Result<Lease, Failure> {
-    store.lease("run").map_err(|error| {
+fn lease(store: &Store, run: &RunId, status: RunStatus) -> Result<Lease, Failure> {
+    store.lease_for(run).map_err(|error| {
         let observed = liveness::observe(store, status);
         match error {
             StoreError::LeaseHeld { .. } if observed.is_hung() => {

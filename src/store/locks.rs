@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use descent_core::id::RunId;
 use rustix::process::Pid;
 
 use super::StoreError;
@@ -186,9 +187,18 @@ fn is_contended_now(file: &File) -> bool {
 
 /// The line that the holder wrote about itself; it may be dead.
 pub(super) fn holder(dir: &Path) -> Option<String> {
+    line(dir, 0)
+}
+
+/// The run whose loop wrote its line there last.
+pub(super) fn run_of_holder(dir: &Path) -> Option<RunId> {
+    line(dir, 1).map(RunId::new)
+}
+
+fn line(dir: &Path, n: usize) -> Option<String> {
     let bytes = files::read_some(&dir.join(RUN_LOCK), HOLDER_BYTES_MAX).ok()?;
     let text = String::from_utf8(bytes).ok()?;
-    let line = text.lines().next()?.trim();
+    let line = text.lines().nth(n)?.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
 

@@ -50,6 +50,35 @@ impl Napping {
     }
 }
 
+#[test]
+fn a_stop_is_obeyed_by_a_run_that_begins_again_after_a_kill() {
+    let Napping { world, run, .. } = napping(json!({}));
+    run.kill();
+    let mut run = with_no_commit_possible(&world, || {
+        let run = world.start(&["run", "--json"]);
+        let holder = world.repo().join(".descent/run.lock");
+        let line = format!("pid {},", run.pid());
+        wait_for("the lease", || {
+            std::fs::read_to_string(&holder).is_ok_and(|text| text.starts_with(&line))
+        });
+        run.signal(Signal::STOP);
+        run
+    });
+    let mut stop = world.start(&["stop"]);
+    // A request to the run that was killed would be there at once.
+    let is_asked = |_: &usize| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        world.state()["control"]["request"] != Value::Null
+    };
+    (0..15).find(is_asked);
+    run.signal(Signal::CONT);
+    // A slow machine may have taken the pause for a loop that hangs.
+    if stop.wait().code != Some(0) {
+        world.descent(&["stop"]).expect(0);
+    }
+    run.wait().expect(3);
+}
+
 /// Whoever holds the lock of commits keeps everybody from writing.
 fn with_no_commit_possible<T>(world: &World, act: impl FnOnce() -> T) -> T {
     let lock = std::fs::File::open(world.repo().join(".descent/commit.lock")).expect("the lock");
