@@ -47,7 +47,7 @@ fn main() {
 fn compare(dir: &Path, bytes: usize) {
     fs::create_dir_all(dir).unwrap();
     let mut store = Store::open(StatePlace::create(dir, None).unwrap());
-    let written = store.create(state_of(bytes)).unwrap().bytes.to_vec();
+    let written = store.create(state_of(bytes)).unwrap().bytes().to_vec();
     let (mut commits, mut raws) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
         commits.push(cost(|| commit(&mut store, turn)));

@@ -256,7 +256,7 @@ const IGNORED: &[u8] = b"*\n";
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// From this size on a file is large; in tests every file is.
-const PROOF_FROM_BYTES: u64 = if cfg!(test) { 0 } else { 256 << 10 };
+const PROOF_FROM_BYTES: u64 = if cfg!(test) { 1 } else { 256 << 10 };
 
 /// Opening a pipe would otherwise wait for a writer.
 const REGULAR: OFlags = OFlags::RDONLY

@@ -442,7 +442,7 @@ fn a_read_of_unchanged_bytes_is_the_same_value() {
     let mut store = world.store();
     let committed = bump(&mut store).unwrap();
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
-    world.write(committed.bytes().to_vec());
+    world.write(committed.bytes());
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
 }
 

@@ -10,13 +10,15 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::FsWord;
+
 /// File systems that change the times at a write through a map, by the magic numbers of `statfs(2)`.
-const NOTICE_MAPS: [i64; 3] = [EXT4, XFS, BTRFS];
-const EXT4: i64 = 0xEF53;
-const XFS: i64 = 0x5846_5342;
-const BTRFS: i64 = 0x9123_683E;
+const NOTICE_MAPS: [FsWord; 3] = [EXT4, XFS, BTRFS];
+const EXT4: FsWord = 0xEF53;
+const XFS: FsWord = 0x5846_5342;
+const BTRFS: FsWord = 0x9123_683E;
 /// It does not; but no test writes through a map.
-const TMPFS: i64 = 0x0102_1994;
+const TMPFS: FsWord = 0x0102_1994;
 
 /// Times that come from the timer interrupt stand still for a millisecond or more.
 const TICK_NS: i128 = 1_000_000;
@@ -24,7 +26,7 @@ const CHANGES: usize = 6;
 const TRIALS: usize = 3;
 
 pub(super) fn tell_every_change(dir: &Path, pin: BorrowedFd<'_>) -> bool {
-    let kind = rustix::fs::fstatfs(pin).map(|found| i64::from(found.f_type));
+    let kind = rustix::fs::fstatfs(pin).map(|found| found.f_type);
     let notices_maps =
         kind.is_ok_and(|kind| NOTICE_MAPS.contains(&kind) || (cfg!(test) && kind == TMPFS));
     notices_maps && (0..TRIALS).any(|_| are_fine(dir).unwrap_or(false))

@@ -89,7 +89,7 @@ impl Committed {
             let whole = whole(loaded.bytes()).unwrap();
             assert!(!whole.is_foreign, "what was committed is not sealed");
             let text = loaded.text();
-            self.seen.lock().unwrap().extend(tokens(&text));
+            self.seen.lock().unwrap().extend(tokens(text));
         }
         self.commits.fetch_add(1, Ordering::Relaxed);
     }

@@ -147,9 +147,9 @@ fn whatever_happens_nothing_is_lost_nothing_is_done_twice_and_it_ends_as_it_must
 
 #[test]
 fn a_story_is_the_same_every_time_it_is_told() {
+    // The id of a request comes from the clock.
+    let id = regex::Regex::new("\"request\":\"[^\"]*\"").unwrap();
     for seed in 0..8 {
-        // The id of a request comes from the clock.
-        let id = regex::Regex::new("\"request\":\"[^\"]*\"").unwrap();
         let told = || {
             id.replace_all(&story::story_of(seed, &dir()).2, "")
                 .into_owned()
