@@ -23,7 +23,7 @@ impl Store {
         if seal.is_some_and(|seal| *seal == StateText::of(edited).seal(edited)) {
             return Some(Arc::new(edited.clone()));
         }
-        let has_its_seal = |state: &Arc<State>| seal.is_some() && state.seal.as_ref() == seal;
+        let has_its_seal = |state: &State| seal.is_some() && state.seal.as_ref() == seal;
         let known = seal.and_then(|seal| self.known.sealed(seal));
         known.or_else(|| {
             let at = self.known.at(edited.serial);
@@ -31,7 +31,7 @@ impl Store {
             if seal.is_none() {
                 return at;
             }
-            at.filter(has_its_seal)
+            at.filter(|state| has_its_seal(state))
                 .or_else(|| self.newest_beside(has_its_seal))
         })
     }
@@ -91,10 +91,8 @@ impl Store {
     }
 
     /// The newest sealed state of these among the files beside the state.
-    fn newest_beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
-        let all = sweep::sealed(&*self.disk, &self.names).into_iter();
-        let mut all = all.map(|loaded| Arc::new(loaded.state));
-        all.find(is_wanted)
+    fn newest_beside(&self, is_wanted: impl Fn(&State) -> bool) -> Option<Arc<State>> {
+        sweep::newest_sealed(&*self.disk, &self.names, is_wanted).map(Arc::new)
     }
 
     fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {

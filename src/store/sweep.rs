@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use descent_core::id::{Lineage, UnixMillis};
+use descent_core::id::{Lineage, Serial, UnixMillis};
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
@@ -136,23 +136,61 @@ fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     Swept { rescued, is_done }
 }
 
-/// The states among the files beside, the newest first: one may be newer than an edit's base.
-pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
-    let mut sealed: Vec<LoadedState> = swapped_out_states(disk, names)
+/// The newest sealed state of these among the files beside: it may be newer than an edit's base.
+pub(super) fn newest_sealed(
+    disk: &dyn Disk,
+    names: &Names,
+    is_wanted: impl Fn(&State) -> bool,
+) -> Option<State> {
+    let (_, swapped) = leftovers(disk, names);
+    let mut swapped: Vec<(Serial, PathBuf)> = swapped
         .into_iter()
-        .map(|(_, loaded)| loaded)
-        .filter(|loaded| !loaded.is_foreign)
+        .map(|path| (serial_at_head(disk, &path), path))
         .collect();
-    sealed.sort_by_key(|loaded| std::cmp::Reverse(loaded.state.serial));
-    sealed
+    swapped.sort();
+    let mut newest: Option<State> = None;
+    // There may be many, and large ones: no more are read than must be.
+    while let Some((serial, path)) = swapped.pop() {
+        if newest
+            .as_ref()
+            .is_some_and(|newest| newest.serial >= serial)
+        {
+            break;
+        }
+        let found = swapped_out_state(disk, names, &path).filter(|found| !found.is_foreign);
+        let found = found.map(|found| found.state).filter(&is_wanted);
+        let both = [newest, found].into_iter().flatten();
+        newest = both.max_by_key(|state| state.serial);
+    }
+    newest
+}
+
+/// The serial that a state has in its head, as it is written; if it is not there, the largest one.
+fn serial_at_head(disk: &dyn Disk, path: &Path) -> Serial {
+    const HEAD_BYTES: u64 = 1024;
+    const KEY: &str = "\"serial\":";
+    let head = disk
+        .open(path)
+        .and_then(|opened| disk.read(&opened, HEAD_BYTES));
+    let head = head.map(|head| String::from_utf8_lossy(&head).into_owned());
+    let serial = head.ok().and_then(|head| {
+        let (_, rest) = head.split_once(KEY)?;
+        let (digits, _) = rest.trim_start().split_once(',')?;
+        digits.trim_end().parse().ok()
+    });
+    Serial(serial.unwrap_or(u64::MAX))
+}
+
+fn swapped_out_state(disk: &dyn Disk, names: &Names, path: &Path) -> Option<LoadedState> {
+    let bytes = disk.open_and_read(path, names.bytes_max).ok()?.bytes;
+    load::read(path, bytes).ok().map(|(loaded, _)| loaded)
 }
 
 /// All readable states among the files beside.
 fn swapped_out_states(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
     let (_, swapped) = leftovers(disk, names);
     let read = |path: PathBuf| {
-        let bytes = disk.open_and_read(&path, names.bytes_max).ok()?.bytes;
-        let (loaded, _) = load::read(&path, bytes).ok()?;
+        let loaded = swapped_out_state(disk, names, &path)?;
         Some((path, loaded))
     };
     swapped.into_iter().filter_map(read).collect()
