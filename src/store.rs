@@ -226,7 +226,7 @@ impl Store {
         self.lease(&format!("run\n{run}"))
     }
 
-    /// Takes the right to run the loop. `info` is one line for others: since when, which command.
+    /// Takes the right to run the loop. `info` is for others: a line with since when and which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
         self.place.has_plain_sidecars()?;

@@ -160,11 +160,11 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
         let holder = holder(dir).unwrap_or_else(|| "unknown".to_owned());
         return Err(StoreError::LeaseHeld { holder });
     };
-    let line = format!("{HOLDER_PID}{}, {}\n", std::process::id(), info.trim());
-    // The line is for messages alone: a full disk must not keep a loop from starting.
+    let lines = format!("{HOLDER_PID}{}, {}\n", std::process::id(), info.trim());
+    // A full disk must not keep a loop from starting. Without these lines others know less of it.
     let _ = file
         .set_len(0)
-        .and_then(|()| file.write_all(line.as_bytes()));
+        .and_then(|()| file.write_all(lines.as_bytes()));
     Ok(LockFiles {
         _file: file,
         _dir: dir,
