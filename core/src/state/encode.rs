@@ -4,11 +4,15 @@
 //! records that it changed. The seal is taken over the records' digests.
 
 mod lines;
+mod single;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
 
-use self::lines::{Lines, Text, sealed_line};
+use self::{
+    lines::{Lines, Text, sealed_line},
+    single::Single,
+};
 use super::{Atom, Binding, State, VERSION, records::Records};
 use crate::{
     doc::{self, Member, Node},
@@ -124,12 +128,9 @@ impl RenderedRecord {
         Self::inner(Some(id), &binding.node(), IN_LIST)
     }
 
-    fn of_plan(state: &State) -> Option<Self> {
+    fn of_plan(state: &State) -> Option<Single> {
         let plan = state.plan.as_ref();
-        let mut record = Self::of(plan?, IN_TOP);
-        // It is large, and stays.
-        record.text.shrink_to_fit();
-        Some(record)
+        Some(Self::of(plan?, IN_TOP).into())
     }
 
     fn of_item(node: &Node) -> Self {
@@ -143,7 +144,7 @@ pub struct StateText {
     objective: RenderedRecord,
     control: RenderedRecord,
     run: RenderedRecord,
-    plan: Option<RenderedRecord>,
+    plan: Option<Single>,
     atoms: Lines<AtomId>,
     bindings: Lines<AtomId>,
     trail: Lines<usize>,
@@ -301,13 +302,14 @@ impl StateText {
     pub fn write(&mut self, state: &State, seal: &Digest) -> Arc<String> {
         let FileText { text, spans } = self.compose(state, seal);
         let file = Arc::new(text);
-        let sections: [&mut dyn Text; 4] = [
+        let many: [&mut dyn Text; 4] = [
             &mut self.atoms,
             &mut self.bindings,
             &mut self.trail,
             &mut self.corrections,
         ];
-        for (section, span) in sections.into_iter().zip(spans) {
+        let plan = self.plan.as_mut().map(|plan| plan as &mut dyn Text);
+        for (section, span) in many.into_iter().chain(plan).zip(spans) {
             section.settle(&file, span);
         }
         file
@@ -345,7 +347,7 @@ impl StateText {
             ("run".to_owned(), Piece::Record(&self.run)),
         ]);
         if let Some(plan) = &self.plan {
-            pieces.push(("plan".to_owned(), Piece::Record(plan)));
+            pieces.push(("plan".to_owned(), Piece::Single(plan)));
         }
         state
             .extra
@@ -372,10 +374,10 @@ impl StateText {
     fn size_about(&self) -> usize {
         let many: [&dyn Text; 4] = [&self.atoms, &self.bindings, &self.trail, &self.corrections];
         let single = [&self.objective, &self.control, &self.run];
-        let single = single.into_iter().chain(&self.plan);
         TOP_BYTES
             + many.map(Text::size_max).iter().sum::<usize>()
-            + single.map(|record| record.text.len()).sum::<usize>()
+            + single.map(|record| record.text.len()).iter().sum::<usize>()
+            + self.plan.as_ref().map_or(0, Text::size_max)
     }
 }
 
@@ -384,7 +386,7 @@ const AROUND_BYTES: usize = 16;
 /// The rough size of the file's own keys, blanks and brackets.
 const TOP_BYTES: usize = 1024;
 
-/// The text of a file, with the places of the lines in it: those of the atoms, the bindings, the trail, the corrections.
+/// The text of a file, with the places in it of the atoms, the bindings, the trail, the corrections, and the plan.
 struct FileText {
     text: String,
     spans: Vec<Range<usize>>,
@@ -394,6 +396,7 @@ struct FileText {
 enum Piece<'r> {
     Text(String),
     Record(&'r RenderedRecord),
+    Single(&'r Single),
     Lines([char; 2], &'r dyn Text),
     Members(Vec<(String, Piece<'r>)>),
 }
@@ -404,6 +407,11 @@ impl Piece<'_> {
         match self {
             Piece::Text(own) => text.push_str(own),
             Piece::Record(record) => text.push_str(&record.text),
+            Piece::Single(single) => {
+                let start = text.len();
+                single.write(text);
+                file.spans.push(start..text.len());
+            }
             Piece::Lines([begin, end], lines) => {
                 text.extend([*begin, '\n']);
                 let start = text.len();

@@ -22,7 +22,7 @@ pub(super) struct Lines<K> {
 
 /// A part of a file's text.
 #[derive(Debug, Clone, Default)]
-struct Passage {
+pub(super) struct Passage {
     file: Arc<String>,
     span: Range<usize>,
 }
@@ -95,13 +95,13 @@ impl<K: Ord + Clone> Lines<K> {
     }
 }
 
-/// The lines whatever their keys are.
+/// A record or lines, whatever the keys are.
 pub(super) trait Text {
-    /// The size of the lines, or somewhat more.
+    /// The size of the text, or somewhat more.
     fn size_max(&self) -> usize;
-    /// Writes the lines with a separator between each two.
+    /// Writes the text, with a separator between each two lines.
     fn write(&self, text: &mut String);
-    /// Notes that the lines were written there.
+    /// Notes that the text was written there.
     fn settle(&mut self, file: &Arc<String>, span: Range<usize>);
 }
 
@@ -144,8 +144,7 @@ impl<K: Ord + Clone> Text for Lines<K> {
     }
 
     fn settle(&mut self, file: &Arc<String>, span: Range<usize>) {
-        let file = Arc::clone(file);
-        self.written = Passage { file, span };
+        self.written = Passage::of(file, span);
         for (key, line) in core::mem::take(&mut self.changed) {
             match (line, self.lengths.get_mut(&key)) {
                 (Some(line), Some(length)) => {
@@ -158,11 +157,19 @@ impl<K: Ord + Clone> Text for Lines<K> {
 }
 
 impl Passage {
+    pub(super) fn of(file: &Arc<String>, span: Range<usize>) -> Self {
+        let file = Arc::clone(file);
+        Self { file, span }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.file.get(self.span.clone()).unwrap_or_default()
+    }
+
     /// Some lines, without the separator behind the last.
     fn run(&self, lines: Range<usize>) -> &str {
-        let all = self.file.get(self.span.clone()).unwrap_or_default();
         let end = lines.end.saturating_sub(PARTED_BY.len());
-        all.get(lines.start..end).unwrap_or_default()
+        self.text().get(lines.start..end).unwrap_or_default()
     }
 }
 
