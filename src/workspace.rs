@@ -39,6 +39,7 @@ pub use words::{message, time_of};
 
 use crate::{
     files,
+    git::Git,
     process::{Programs, programs},
     store::StatePlace,
 };
@@ -130,6 +131,11 @@ impl Workspaces {
             setup: constraints.setup.clone(),
             trees,
         })
+    }
+
+    /// The person's repository, where attempts work in copies of it.
+    pub fn repository(&self) -> Option<&Git> {
+        self.trees()?.repository()
     }
 
     /// The trees apart from the project. `None` in `shared`, which has no isolation and no memory: nothing is recorded,

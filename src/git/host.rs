@@ -15,9 +15,10 @@ use crate::process::{
 };
 use std::{
     ffi::{OsStr, OsString},
+    io,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -126,7 +127,7 @@ impl GitHost {
             dir,
             theirs,
         };
-        let version = asking.check_version()?;
+        let version = asking.version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let base = base_env(theirs, &name, &email);
@@ -304,6 +305,28 @@ fn unbound(theirs: &Env) -> Env {
     env
 }
 
+static VERSIONS: Mutex<Vec<(SeenProgram, (u32, u32))>> = Mutex::new(Vec::new());
+
+/// A program's file as it was looked at.
+#[derive(PartialEq)]
+struct SeenProgram {
+    path: PathBuf,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl SeenProgram {
+    fn of(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = path.metadata()?;
+        Ok(Self {
+            path: path.to_owned(),
+            size: meta.size(),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
 /// Git in the person's own environment.
 struct PersonGit<'a> {
     programs: &'a dyn Programs,
@@ -329,7 +352,23 @@ impl PersonGit<'_> {
         Err(GitError::failed(verb, ran.status, &ran.stderr))
     }
 
-    fn check_version(&self) -> Result<(u32, u32), GitError> {
+    /// Asked once a process: a program whose file did not change has the version that it had.
+    fn version(&self) -> Result<(u32, u32), GitError> {
+        let seen = SeenProgram::of(self.program).map_err(GitError::io(self.program))?;
+        let known = || VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked_before = known()
+            .iter()
+            .find(|(program, _)| *program == seen)
+            .map(|(_, version)| *version);
+        if let Some(version) = asked_before {
+            return Ok(version);
+        }
+        let version = self.ask_version()?;
+        known().push((seen, version));
+        Ok(version)
+    }
+
+    fn ask_version(&self) -> Result<(u32, u32), GitError> {
         let output = self.ask("version", &["--version"])?;
         let output = String::from_utf8_lossy(&output);
         let found = output.split_whitespace().nth(2).unwrap_or_default();

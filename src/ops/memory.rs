@@ -29,12 +29,18 @@ pub struct RunMemory {
 }
 
 impl RunMemory {
-    /// Reads what a run on this state is given; `None` where memory is off, or has no place.
-    pub fn of(client: &dyn Client, project: &Path, state: &State) -> Option<Self> {
+    /// Reads what a run on this state is given; `None` where memory is off, or has no place. `git` is the repository
+    /// around the project, if it was opened already.
+    pub fn of(
+        client: &dyn Client,
+        project: &Path,
+        git: Option<&Git>,
+        state: &State,
+    ) -> Option<Self> {
         if state.objective.constraints.memory() == MemoryUse::Off {
             return None;
         }
-        let file = told(client, file_of(project))?;
+        let file = told(client, LessonFile::find(&key(project, git)))?;
         if !memory::begins(state.run.status) {
             let lessons = Vec::new();
             return Some(Self { file, lessons });
@@ -84,7 +90,7 @@ fn given(book: &LessonBook, state: &State) -> Vec<Lesson> {
 /// The lessons that a run on this state would be given, for `align` to show. Trouble with the file is no fault of the
 /// agreement.
 pub fn shown(client: &dyn Client, project: &Path, state: &State) -> Vec<Lesson> {
-    RunMemory::of(client, project, state).map_or_else(Vec::new, |memory| memory.lessons)
+    RunMemory::of(client, project, None, state).map_or_else(Vec::new, |memory| memory.lessons)
 }
 
 /// The value, or a line that says why there is none.
@@ -185,22 +191,25 @@ pub fn no_lesson(id: &LessonId) -> Failure {
 }
 
 fn file_of(project: &Path) -> Result<LessonFile, MemoryError> {
-    LessonFile::find(&key(project))
+    LessonFile::find(&key(project, None))
 }
 
 /// The same for every clone of a repository, and for no other project in it. Without a first commit that is surely the
 /// first, a directory is known by its path.
-fn key(project: &Path) -> Digest {
+fn key(project: &Path, git: Option<&Git>) -> Digest {
     let project = project
         .canonicalize()
         .unwrap_or_else(|_| project.to_owned());
-    let parts = in_repository(&project)
+    let parts = in_repository(&project, git)
         .unwrap_or_else(|| ["path".to_owned(), project.display().to_string()]);
     Digest::of(serde_json::json!(parts).to_string().as_bytes())
 }
 
-fn in_repository(project: &Path) -> Option<[String; 2]> {
-    let git = Git::open(project).ok()??;
+fn in_repository(project: &Path, known: Option<&Git>) -> Option<[String; 2]> {
+    let git = match known {
+        Some(git) => git.clone(),
+        None => Git::open(project).ok()??,
+    };
     let top = git.top().canonicalize().ok()?;
     let inside = project.strip_prefix(top).ok()?.display().to_string();
     Some([git.first_commit()?.to_string(), inside])

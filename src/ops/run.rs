@@ -164,7 +164,7 @@ pub fn run<'a>(
         client.tell(&Progress::Withheld(withheld));
     }
     let workspaces = open(client, &store, &loaded.state)?;
-    let memory = remember(client, &store, &loaded.state, options);
+    let memory = remember(client, &store, &workspaces, &loaded.state, options);
     let from = options
         .from
         .map(|rev| start::first(&loaded.state, &workspaces, rev));
@@ -274,13 +274,15 @@ fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<
 fn remember(
     client: &dyn Client,
     store: &Store,
+    workspaces: &Workspaces,
     state: &State,
     options: &RunOptions<'_>,
 ) -> Option<RunMemory> {
-    let memory = options
-        .memory
-        .then(|| RunMemory::of(client, &store.place().project, state))
-        .flatten()?;
+    let read = || {
+        let project = &store.place().project;
+        RunMemory::of(client, project, workspaces.repository(), state)
+    };
+    let memory = options.memory.then(read).flatten()?;
     let lessons = match memory.lessons.len() {
         0 => return Some(memory),
         1 => "1 lesson".to_owned(),

@@ -121,6 +121,11 @@ impl Worktrees {
         })
     }
 
+    /// The person's repository; `None` where the project is in none.
+    pub(super) fn repository(&self) -> Option<&Git> {
+        (!self.is_private).then(|| self.git.person())
+    }
+
     /// The same with the person's present settings: for a run that has not begun.
     pub(super) fn begin(&self) -> Result<Self> {
         Ok(Self {
