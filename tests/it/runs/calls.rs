@@ -1,4 +1,4 @@
-//! The system calls of one step. They are counted, since they are the same on every machine, and time is not.
+//! The system calls of one step, and the starts of git. They are counted, since they are the same on every machine, and time is not.
 
 use std::{collections::BTreeMap, process::Stdio};
 
@@ -46,41 +46,39 @@ const CEILINGS: [Ceiling; 10] = [
     ),
 ];
 
+/// How often a step that changed a file starts git at most, and a run before its first step and after its last.
+const GIT_A_STEP: f64 = 11.0;
+const GIT_AROUND: f64 = 27.0;
+
 /// The files that tell others of the loop, by time.
 const TOLD: [&str; 2] = ["work.json", "/heartbeat"];
 /// Old states, which are opened to be swept by time, and renamed by each commit.
 const SWEPT: &str = "\".state.json.old-";
 
-/// The calls of a run of a chain of `/bin/true` in `shared`, by name.
-fn calls(steps: usize) -> BTreeMap<String, f64> {
+/// What `strace` tells of these calls, in the run of a chain. `action` gives the command of the step with this number.
+fn trace(
+    workspace: &str,
+    steps: usize,
+    action: impl Fn(usize) -> String,
+    calls: &[&str],
+) -> String {
     let world = World::new();
     let mut atoms = Map::new();
     for n in 0..steps {
-        let mut atom = task("/bin/true");
+        let mut atom = task(&action(n));
         if n > 0 {
             atom["depends_on"] = json!([format!("A{:03}", n - 1)]);
         }
         atoms.insert(format!("A{n:03}"), atom);
     }
     let check = json!({"file": "never"});
-    let mut agreed = plan(&[], json!({"workspace": "shared"}), atoms.into());
+    let mut agreed = plan(&[], json!({"workspace": workspace}), atoms.into());
     agreed["objective"]["base_case"] = json!({"all": [check]});
     world.align(&agreed);
     let trace = world.out("trace");
-    let kinds: Vec<&str> = CEILINGS
-        .iter()
-        .flat_map(|(_, calls, _)| *calls)
-        .filter(|call| **call != NEW_FILE)
-        .copied()
-        .collect();
     let mut command = world.bare_command("strace");
-    command.args([
-        "-f",
-        "-qq",
-        "-e",
-        &format!("trace={}", kinds.join(",")),
-        "-o",
-    ]);
+    let kinds = format!("trace={}", calls.join(","));
+    command.args(["-f", "-qq", "-e", &kinds, "-o"]);
     command
         .arg(&trace)
         .args([env!("CARGO_BIN_EXE_descent"), "run"]);
@@ -90,8 +88,20 @@ fn calls(steps: usize) -> BTreeMap<String, f64> {
         .expect("strace was there just now");
     // No atom can bring the file.
     assert_eq!(ran.status.code(), Some(5), "{ran:?}");
+    std::fs::read_to_string(&trace).unwrap()
+}
+
+/// The calls of a run of a chain of `/bin/true` in `shared`, by name.
+fn calls(steps: usize) -> BTreeMap<String, f64> {
+    let kinds: Vec<&str> = CEILINGS
+        .iter()
+        .flat_map(|(_, calls, _)| *calls)
+        .filter(|call| **call != NEW_FILE)
+        .copied()
+        .collect();
+    let traced = trace("shared", steps, |_| "/bin/true".to_owned(), &kinds);
     let mut counted = BTreeMap::new();
-    for line in std::fs::read_to_string(&trace).unwrap().lines() {
+    for line in traced.lines() {
         // A call that was interrupted by another's line goes on with `<... name resumed>`.
         let call = line.split_whitespace().nth(1).unwrap_or_default();
         let Some((name, _)) = call.split_once('(') else {
@@ -136,4 +146,26 @@ fn a_step_makes_no_more_calls_than_it_needs() {
         eprintln!("{kind:<24}{least:6.2}  (at most {ceiling})");
         assert!(*least <= ceiling, "a step makes more {kind} than it may");
     }
+}
+
+/// The programs of git that a run of a chain in `git` starts, where each step makes a file.
+fn programs_of_git(steps: usize) -> usize {
+    let traced = trace("git", steps, |n| format!("touch made{n}"), &["execve"]);
+    let is_git = |line: &&str| line.contains("/git\", [") && line.ends_with(" = 0");
+    traced.lines().filter(is_git).count()
+}
+
+#[test]
+fn a_run_in_git_starts_git_no_more_often_than_it_needs() {
+    if !can_trace() {
+        return;
+    }
+    const FEW: usize = 2;
+    const MANY: usize = 6;
+    let (few, many) = (programs_of_git(FEW), programs_of_git(MANY));
+    let a_step = (many - few) as f64 / (MANY - FEW) as f64;
+    let around = few as f64 - a_step * FEW as f64;
+    eprintln!("git: {a_step} times a step, and {around} before the first and after the last");
+    assert!(a_step <= GIT_A_STEP, "a step starts git {a_step} times");
+    assert!(around <= GIT_AROUND, "a run starts git {around} times more");
 }
