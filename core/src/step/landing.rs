@@ -65,7 +65,8 @@ pub(super) fn integrate(
     });
     let report = outcome.report.clone().unwrap_or_default();
     let summary = if report.summary.is_empty() {
-        summary(outcome, &files)
+        let has_tree = !matches!(merge, Merge::Unchanged { tree: None });
+        summary(outcome, has_tree.then_some(&files[..]))
     } else {
         report.summary
     };
@@ -161,14 +162,18 @@ fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
 }
 
 /// Without a result file: how the attempt ended, how long it took, the changes, and the last line that is not blank.
-fn summary(outcome: &Outcome, files: &[String]) -> String {
+/// Without a tree of its own nobody knows what an attempt changed.
+fn summary(outcome: &Outcome, files: Option<&[String]>) -> String {
     let seconds = outcome.duration_ms / 1_000;
     let tenths = outcome.duration_ms % 1_000 / 100;
     let mut text = format!("{} after {seconds}.{tenths} s", outcome.how.text());
     match files {
-        [] => text.push_str("; no file changed"),
-        [file] => text.push_str(&format!("; changed {file}")),
-        [first, rest @ ..] => text.push_str(&format!("; changed {first} and {} more", rest.len())),
+        None => {}
+        Some([]) => text.push_str("; no file changed"),
+        Some([file]) => text.push_str(&format!("; changed {file}")),
+        Some([first, rest @ ..]) => {
+            text.push_str(&format!("; changed {first} and {} more", rest.len()));
+        }
     }
     if let Some(line) = &outcome.last_line {
         text.push_str("; ");

@@ -451,4 +451,10 @@ fn in_place_the_work_is_done_where_the_person_is_when_they_say_so() {
     ));
     world.run().expect(0);
     assert!(world.repo().join("done").exists());
+    // Nothing records there what a step changes.
+    let summary = world.state()["bindings"]["A1"]["summary"].to_string();
+    assert!(
+        summary.contains("exit 0") && !summary.contains("changed"),
+        "{summary}"
+    );
 }
