@@ -391,6 +391,22 @@ async fn adopted_processes_leave_no_zombies() {
     assert_eq!(ended.how, JobEnd::Exit(0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_of_a_job_whose_guard_was_killed_is_reaped() {
+    let world = World::new();
+    let job = world.job("echo $$ >pid; exec sleep 60");
+    let killing = async {
+        let command = tokio::task::block_in_place(|| world.pid("pid"));
+        let guard = table::entry(command).unwrap().parent;
+        let guard = known::to_pid(guard).unwrap();
+        rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
+        command
+    };
+    let (ended, command) = tokio::join!(run_it(&job), killing);
+    assert_eq!(ended.how, JobEnd::Signal(9));
+    assert_eq!(table::entry(command), None, "a zombie is left");
+}
+
 #[tokio::test]
 async fn a_cancelled_job_is_gone_within_100_ms() {
     let world = World::new();
