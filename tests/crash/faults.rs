@@ -218,7 +218,7 @@ fn run_under(plan: &Plan, before: u64, world: &World, command: &Command) -> (End
     assert!(!told.contains("panicked"), "{told}");
     let code = traced.code.expect("no signal");
     assert!(![70, 101].contains(&code), "{code}: {told}");
-    // Where a fresh checkout finds no space, the run ends in order (contract 9.8.10).
+    // A run ends in order where a fresh checkout finds no space (contract 9.8.10).
     let is_in_order = code == 69 && world.state()["run"]["last_result"]["reason"] == "unavailable";
     assert!(
         [0, 3, 6].contains(&code) || is_in_order || told.contains("E-"),

@@ -55,7 +55,7 @@ const TOLD: [&str; 2] = ["work.json", "/heartbeat"];
 /// Old states, which are opened to be swept by time, and renamed by each commit.
 const SWEPT: &str = "\".state.json.old-";
 
-/// What `strace` tells of these calls, in the run of a chain. `action` gives the command of the step with this number.
+/// The lines of `strace` on these calls, in the run of a chain. `action` gives the command of the step with this number.
 fn trace(
     workspace: &str,
     steps: usize,
