@@ -8,14 +8,16 @@ use super::{
     error::OLDEST,
     settings::{self, Setting},
 };
-use crate::process::{
-    Programs,
-    timeouts::TOOL_MAX,
-    tool::{Tool, ToolOutput},
+use crate::{
+    files::CloseStamp,
+    process::{
+        Programs,
+        timeouts::TOOL_MAX,
+        tool::{Tool, ToolOutput},
+    },
 };
 use std::{
     ffi::{OsStr, OsString},
-    io,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -108,7 +110,7 @@ pub(super) struct GitHost {
     config_dir: Option<PathBuf>,
     theirs: Env,
     pub(super) identity_is_default: bool,
-    pub(super) version: (u32, u32),
+    pub(super) version: Version,
     /// Every e-mail that the person configured, in any scope.
     pub(super) emails: Vec<String>,
 }
@@ -305,27 +307,10 @@ fn unbound(theirs: &Env) -> Env {
     env
 }
 
-static VERSIONS: Mutex<Vec<(SeenProgram, (u32, u32))>> = Mutex::new(Vec::new());
+/// The versions of the programs that this process has asked.
+static VERSIONS: Mutex<Vec<(CloseStamp, Version)>> = Mutex::new(Vec::new());
 
-/// A program's file as it was looked at.
-#[derive(PartialEq)]
-struct SeenProgram {
-    path: PathBuf,
-    size: u64,
-    changed: (i64, i64),
-}
-
-impl SeenProgram {
-    fn of(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let meta = path.metadata()?;
-        Ok(Self {
-            path: path.to_owned(),
-            size: meta.size(),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
-}
+type Version = (u32, u32);
 
 /// Git in the person's own environment.
 struct PersonGit<'a> {
@@ -353,22 +338,19 @@ impl PersonGit<'_> {
     }
 
     /// Asked once a process: a program whose file did not change has the version that it had.
-    fn version(&self) -> Result<(u32, u32), GitError> {
-        let seen = SeenProgram::of(self.program).map_err(GitError::io(self.program))?;
+    fn version(&self) -> Result<Version, GitError> {
         let known = || VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked_before = known()
-            .iter()
-            .find(|(program, _)| *program == seen)
-            .map(|(_, version)| *version);
-        if let Some(version) = asked_before {
+        let stamp = CloseStamp::at(self.program);
+        let found = known().iter().find(|(of, _)| Some(*of) == stamp).copied();
+        if let Some((_, version)) = found {
             return Ok(version);
         }
         let version = self.ask_version()?;
-        known().push((seen, version));
+        known().extend(stamp.map(|stamp| (stamp, version)));
         Ok(version)
     }
 
-    fn ask_version(&self) -> Result<(u32, u32), GitError> {
+    fn ask_version(&self) -> Result<Version, GitError> {
         let output = self.ask("version", &["--version"])?;
         let output = String::from_utf8_lossy(&output);
         let found = output.split_whitespace().nth(2).unwrap_or_default();
