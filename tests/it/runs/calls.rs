@@ -1,5 +1,5 @@
-//! The system calls of one step, and the starts of git. They are counted, since they are the same on every machine, and
-//! time is not.
+//! The system calls of one step, and the starts of git. They are counted, since they depend little on the machine, unlike
+//! time.
 
 use std::{collections::BTreeMap, process::Stdio};
 
@@ -92,12 +92,12 @@ fn trace(
     std::fs::read_to_string(&trace).unwrap()
 }
 
-/// The action of each step, and the steps between whose starts calls are counted.
-///
-/// The directories of the first attempts stay, so the steps before them make more calls. Calls before the first step do
-/// not count: there the run reads the table of processes, whose length others decide.
+/// The action of each step; its start in the trace is the start of the step.
 const ACTION: &str = "/bin/true";
+/// The step whose start begins the count. Earlier steps make more calls, since the first directories are not taken over.
+/// The start of a run does not count: it reads the table of processes, whose length depends on other programs.
 const FROM: usize = 20;
+/// The step whose start ends the count.
 const TO: usize = 50;
 
 /// The calls of these steps of a chain in `shared`, by name.
