@@ -19,6 +19,7 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 const FRESH: &str = "new-";
 const SWAPPED: &str = "old-";
 const TAKEN: &str = "edit-";
+const LATE: &str = "late-";
 /// Digits of a seal in a name: enough to identify a commit.
 const SEAL_DIGITS: usize = 16;
 
@@ -100,6 +101,16 @@ impl Names {
             serial: Serial(parts.next()?.parse().ok()?),
             digits: parts.next()?.to_owned(),
         })
+    }
+
+    /// The second name of a late save that gets the state's name again.
+    pub(super) fn late(&self) -> PathBuf {
+        self.dir
+            .join(format!("{}{LATE}{}", self.prefix(), unique()))
+    }
+
+    pub(super) fn is_late(&self, path: &Path) -> bool {
+        self.name_after(path, LATE).is_some()
     }
 
     pub(super) fn is_swapped(&self, path: &Path) -> bool {

@@ -202,9 +202,15 @@ pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), St
 }
 
 /// Gives a person's late save the name again. The state that had it stays beside, recognised by its
-/// seal.
+/// seal. The save has a second name until it is adopted: an editor that read the state before may
+/// save over the name meanwhile.
 pub(super) fn give_back(disk: &dyn Disk, names: &Names, late: &Path) -> io::Result<()> {
-    disk.exchange(late, &names.state)?;
+    let second = names.late();
+    disk.link(late, &second)?;
+    if let Err(error) = disk.exchange(late, &names.state) {
+        let _ = disk.unlink(&second);
+        return Err(error);
+    }
     disk.fsync_dir(names.dir())
 }
 

@@ -109,7 +109,12 @@ struct Sweeping<'s> {
 
 fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     let mut rescued = Vec::new();
-    let (fresh, swapped) = leftovers(s.disk, s.names);
+    let Leftovers {
+        fresh,
+        mut swapped,
+        late,
+    } = leftovers(s.disk, s.names);
+    swapped.extend(unadopted(s, &swapped, late));
     spares.keep_proofs_of(&swapped);
     let mut left = swapped.len();
     let due = due(s, swapped);
@@ -142,7 +147,7 @@ pub(super) fn newest_sealed(
     names: &Names,
     is_wanted: impl Fn(&State) -> bool,
 ) -> Option<State> {
-    let (_, swapped) = leftovers(disk, names);
+    let swapped = leftovers(disk, names).swapped;
     let mut swapped: Vec<(Serial, PathBuf)> = swapped
         .into_iter()
         .map(|path| (serial_at_head(disk, &path), path))
@@ -188,7 +193,7 @@ fn swapped_out_state(disk: &dyn Disk, names: &Names, path: &Path) -> Option<Load
 
 /// All readable states among the files beside.
 fn swapped_out_states(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
-    let (_, swapped) = leftovers(disk, names);
+    let swapped = leftovers(disk, names).swapped;
     let read = |path: PathBuf| {
         let loaded = swapped_out_state(disk, names, &path)?;
         Some((path, loaded))
@@ -196,12 +201,38 @@ fn swapped_out_states(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedSta
     swapped.into_iter().filter_map(read).collect()
 }
 
-/// Unfinished files, and swapped-out ones.
-fn leftovers(disk: &dyn Disk, names: &Names) -> (Vec<PathBuf>, Vec<PathBuf>) {
+/// The files beside a state, by what their names tell.
+struct Leftovers {
+    fresh: Vec<PathBuf>,
+    swapped: Vec<PathBuf>,
+    /// Second names of late saves that got the name again.
+    late: Vec<PathBuf>,
+}
+
+fn leftovers(disk: &dyn Disk, names: &Names) -> Leftovers {
     let all = disk.list(names.dir(), &names.prefix()).unwrap_or_default();
     let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
+    let (late, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| names.is_late(path));
     let swapped = others.into_iter().filter(|path| names.is_swapped(path));
-    (fresh, swapped.collect())
+    Leftovers {
+        fresh,
+        swapped: swapped.collect(),
+        late,
+    }
+}
+
+/// The late saves that lost the name to another save before a commit adopted them. A commit leaves
+/// its file among the swapped-out ones: then the second name is removed.
+fn unadopted(s: Sweeping<'_>, swapped: &[PathBuf], late: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_adopted = |file: FileId| {
+        let mut others = swapped.iter();
+        others.any(|other| s.disk.identify(other).is_ok_and(|other| other == file))
+    };
+    let is_left = |path: &PathBuf| match s.disk.identify(path) {
+        Ok(file) if is_adopted(file) => s.disk.unlink(path).is_err(),
+        _ => true,
+    };
+    late.into_iter().filter(is_left).collect()
 }
 
 /// The files that may be examined now, oldest first.
@@ -252,7 +283,10 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
     };
     let taker = names.taker(path);
     if is_second_name(disk, names, opened.id) {
-        return remove(disk, path, lease.ok());
+        return match names.is_late(path) {
+            true => SweepOutcome::Waits,
+            false => remove(disk, path, lease.ok()),
+        };
     }
     if is_unchanged && taker.is_none() {
         return match age == Age::Young && spares.has_room() {
@@ -269,6 +303,11 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
             Some(false) => rescue(disk, names, path),
             Some(true) => remove(disk, path, lease.ok()),
         };
+    }
+    if names.is_late(path) {
+        // The save that replaced it may have changed the same things later: which words stay is
+        // the person's to say.
+        return rescue(disk, names, path);
     }
     match load::read(path, bytes) {
         // It is sealed: a state whose commit died before it was published, or gave way to an edit.

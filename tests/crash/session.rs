@@ -242,7 +242,8 @@ fn check_beside(world: &World) {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let is_known = known.contains(&&*name)
             || name.starts_with(".state.json.old-")
-            || name.starts_with(".state.json.edit-");
+            || name.starts_with(".state.json.edit-")
+            || name.starts_with(".state.json.late-");
         assert!(is_known, "left beside the state: {name}");
     }
 }

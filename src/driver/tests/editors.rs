@@ -4,7 +4,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{Read, Write},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -183,6 +183,41 @@ impl Seat {
         // It may just have ended.
         let _ = self.keys.write_all(keys.as_bytes());
     }
+}
+
+/// Saves one text into the file that was opened before others got its name, and another one over the name at the moment
+/// when the first gets it again. Returns whether that moment was seen.
+pub(super) fn save_two(
+    path: &Path,
+    late: impl Fn(&str) -> String,
+    over: impl Fn(&str) -> String,
+) -> bool {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let own = file.metadata().unwrap().ino();
+    let mut text = String::new();
+    (&file).read_to_string(&mut text).unwrap();
+    let is_named = || fs::metadata(path).is_ok_and(|named| named.ino() == own);
+    let until = Instant::now() + Duration::from_secs(10);
+    while is_named() {
+        assert!(Instant::now() < until, "no commit");
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    let text = late(&text);
+    file.write_all_at(text.as_bytes(), 0).unwrap();
+    file.set_len(text.len() as u64).unwrap();
+    drop(file);
+    let mut buffer = String::new();
+    while !is_named() && Instant::now() < until {
+        if let Ok(now) = fs::read_to_string(path) {
+            buffer = now;
+        }
+    }
+    save(Editor::Rename, path, &over(&buffer));
+    Instant::now() < until
 }
 
 /// Saves the whole text of a buffer.

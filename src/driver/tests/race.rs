@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    fs,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::adopt::{AdoptionRefusal, adopt},
-    editors::{Editor, replace_line, save},
+    editors::{Editor, replace_line, save, save_two},
 };
 use crate::{
     clock,
@@ -107,6 +108,16 @@ impl Committed {
 /// The beginning of an atom's line: a lost value of an earlier edit may hold the same words, nested deeper.
 fn words_of(k: u64) -> String {
     format!("        \"description\": \"words-{k}")
+}
+
+/// The text of a buffer after a token was typed into an atom.
+fn typed(text: &str, k: u64, token: &str) -> String {
+    let mark = words_of(k);
+    let lines = text.lines().map(|line| match line.starts_with(&mark) {
+        true => format!("{mark} {token}\","),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
@@ -214,6 +225,7 @@ impl Person<'_> {
     fn edit(&mut self, n: u64) {
         let token = format!("tok{n}z");
         let kind = match self.draw(10) {
+            _ if n % EDITS_OF_A_FILE == 7 => self.change_twice(&token),
             0 => self.add(&token),
             1 if !self.added.is_empty() => self.remove(),
             2 => self.change_old(&token),
@@ -243,18 +255,39 @@ impl Person<'_> {
     fn change_old(&mut self, token: &str) -> String {
         let old = self.made.stale();
         let k = self.draw(SCALARS);
-        let mark = words_of(k);
-        let lines = old.lines().map(|line| match line.starts_with(&mark) {
-            true => format!("{mark} {token}\","),
-            false => line.to_owned(),
-        });
-        let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        let text = typed(&old, k, token);
         self.says(k, token);
         let editor = [Editor::Rename, Editor::InPlace, Editor::SlowInPlace]
             [usize::try_from(self.draw(3)).unwrap()];
         save(editor, &self.path, &text);
         self.wait_for(token, editor);
         "stale buffer".to_owned()
+    }
+
+    /// Types one text into a file that lost the name, and another one into a buffer without it that is saved when the
+    /// first is about to be adopted.
+    fn change_twice(&mut self, token: &str) -> String {
+        let (late, over) = (format!("{token}l"), format!("{token}o"));
+        self.typed.insert(late.clone());
+        let has_met = save_two(
+            &self.path,
+            |text| typed(text, 0, &late),
+            |text| typed(text, 1, &over),
+        );
+        self.says(1, &over);
+        self.wait_for(&over, Editor::Rename);
+        let rescued = self.path.with_file_name("state.json.rescued-1");
+        let is_adopted = || self.made.seen.lock().unwrap().contains(&late);
+        let is_rescued = || fs::read_to_string(&rescued).is_ok_and(|text| text.contains(&late));
+        self.wait(&format!("{late} in a file of its own"), || {
+            is_adopted() || is_rescued()
+        });
+        if is_adopted() {
+            self.says(0, &late);
+        } else {
+            fs::remove_file(&rescued).unwrap();
+        }
+        format!("two saves, {}", if has_met { "at once" } else { "apart" })
     }
 
     fn add(&mut self, token: &str) -> String {
@@ -327,9 +360,9 @@ impl Person<'_> {
 
 fn show(path: &Path) -> String {
     let dir = path.parent().unwrap();
-    let names = std::fs::read_dir(dir).unwrap().flatten();
+    let names = fs::read_dir(dir).unwrap().flatten();
     let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = fs::read_to_string(path).unwrap_or_default();
     format!(
         "{names:?}\n{}",
         text.chars().take(3_000).collect::<String>()

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::edits::edited;
+use super::edits::{edited, save_by_rename};
 use super::faulty::Faulty;
 use super::*;
 
@@ -35,21 +35,64 @@ fn nobody_can_begin_to_write_into_what_a_sweep_is_about_to_remove() {
     assert_eq!(seen, Some(Some(io::ErrorKind::WouldBlock)));
 }
 
+fn opened(world: &World) -> fs::File {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).open(world.file()).unwrap()
+}
+
+fn save_into(mut open: fs::File, text: &str) {
+    open.set_len(0).unwrap();
+    io::Write::write_all(&mut open, text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_save_over_a_late_one_that_is_not_adopted_yet_costs_neither() {
+    let world = World::new();
+    let late = edited(&world.text());
+    let mut store = world.store();
+    let open = opened(&world);
+    bump(&mut store).unwrap();
+    save_into(open, &late);
+    let before = world.text();
+    store.tend(later()).unwrap();
+    assert_eq!(world.text(), late);
+    // An editor that had read the state before it held the late save.
+    save_by_rename(&world.file(), &before.replace("background", "BACKGROUND"));
+    bump(&mut store).unwrap();
+    store.tend(later()).unwrap();
+    assert!(world.text().contains("BACKGROUND"));
+    let rescued = store.rescued();
+    assert_eq!(rescued.len(), 1);
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), late);
+    store.tend(later()).unwrap();
+    assert_eq!(world.leftovers(), ["state.json.rescued-1"]);
+}
+
+#[test]
+fn a_late_save_in_a_directory_without_second_names_is_kept_beside_the_state() {
+    let world = World::new();
+    let late = edited(&world.text());
+    let mut store = world.store_on(Faulty::default().lacking(&["link"]));
+    let open = opened(&world);
+    bump(&mut store).unwrap();
+    save_into(open, &late);
+    let before = world.text();
+    store.tend(later()).unwrap();
+    assert_eq!(world.text(), before);
+    let rescued = store.rescued();
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), late);
+}
+
 #[test]
 fn a_late_save_of_an_earlier_agreement_is_kept_and_does_not_take_the_name() {
     let world = World::new();
     let mut store = world.store();
     let text = edited(&world.text());
-    let late = fs::OpenOptions::new()
-        .write(true)
-        .open(world.file())
-        .unwrap();
+    let late = opened(&world);
     let mut other = fixture();
     other.lineage = descent_core::id::Lineage::new("0298c0de-other");
     store.replace(other, true).unwrap();
-    late.set_len(0).unwrap();
-    io::Write::write_all(&mut &late, text.as_bytes()).unwrap();
-    drop(late);
+    save_into(late, &text);
     store.tend(later()).unwrap();
     assert_eq!(
         store.read().unwrap().state.lineage.as_str(),
