@@ -17,6 +17,7 @@ mod leftovers;
 mod observer;
 mod pending_outcomes;
 mod reconcile;
+mod recording;
 mod resume;
 mod sessions;
 mod stall;
@@ -141,6 +142,7 @@ struct Loop<'t> {
     early: Option<Signal>,
     /// Since when the loop knows of a requested stop.
     stops_since: Option<Stopwatch>,
+    recording: recording::Recording,
     /// A call of git did not end in time after the stop.
     is_cut_off: bool,
     followed: follow::Follower,
@@ -183,6 +185,7 @@ pub async fn run(
         signal: None,
         early: None,
         stops_since: None,
+        recording: recording::Recording::default(),
         is_cut_off: false,
         followed: follow::Follower::default(),
         remembered: Serial(0),
@@ -339,7 +342,8 @@ impl Loop<'_> {
 
     fn sleep(&self, desired: &DesiredWork) -> Duration {
         let left_ms = self.disk_wait.left_ms().filter(|left_ms| *left_ms > 0);
-        let wake_in_ms = left_ms.or(desired.wake_in_ms);
+        let wakes_ms = [desired.wake_in_ms, self.recording.left_ms()];
+        let wake_in_ms = left_ms.or(wakes_ms.into_iter().flatten().min());
         let wake_in = wake_in_ms.map(|wake_in_ms| Duration::from_millis(wake_in_ms.max(1)));
         let poll = to_next_poll(&*self.host.clock);
         wake_in.map_or(poll, |wake_in| wake_in.min(poll))

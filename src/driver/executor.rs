@@ -18,7 +18,7 @@ use descent_core::{
     desired::Work,
     event::{Input, Leftovers, Scope},
     id::{AttemptId, CommitId, RunId},
-    state::{StartedFrom, State},
+    state::{Intent, StartedFrom, State},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -105,6 +105,8 @@ pub trait Executor: Send + Sync {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>>;
+    /// Whether the attempt has ended, and its outcome is being recorded.
+    fn is_recording(&self, intent: &Intent) -> bool;
     /// Moves the result's ref to the head.
     fn follow(&self, head: CommitId) -> BoxedFuture<()>;
     /// Puts the result where a person can look at it, and releases all commits but the needed ones.

@@ -27,6 +27,10 @@ impl PendingOutcomes {
         of.next().map(|(_, outcome)| outcome.clone())
     }
 
+    pub(super) fn holds(&self, intent: &Intent) -> bool {
+        self.all().iter().any(|(held, _)| Self::is(held, intent))
+    }
+
     pub(super) fn drop(&self, intent: &Intent) {
         self.all().retain(|(held, _)| !Self::is(held, intent));
     }

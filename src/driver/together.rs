@@ -55,6 +55,7 @@ impl Loop<'_> {
         lap: &mut Lap,
     ) -> Result<Option<Together>, Failure> {
         let (mut open, mut taken): (Option<Transition>, usize) = (None, 0);
+        self.note_recording();
         // All of them, since a stop may be stepped before some.
         for input in inputs.iter() {
             if let Input::Ended { attempt, .. } = input {

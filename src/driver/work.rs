@@ -348,6 +348,7 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Failure> {
     let message = message(&a.world, &a.intent);
     let (workspaces, is_synced) = (a.workspaces.clone(), a.is_paid);
+    let (held, intent) = (a.held.clone(), a.intent.clone());
     let keep = move || {
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
@@ -363,7 +364,6 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         }
         // From here on a loop after a crash uses this record and repeats nothing.
         agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
-        a.held.drop(&a.intent);
         if !a.is_paid && outcome.is_success() {
             a.unneeded.offer(&a.intent.id, &a.dir);
         }
@@ -373,10 +373,15 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             outcome: Box::new(outcome),
         }))
     };
-    match is_synced {
+    let kept = match is_synced {
         true => blocking(keep).await?,
         false => with_trees(&workspaces, keep).await?,
+    };
+    if kept.is_ok() {
+        // The loop hears of it in the same turn: until then a stop knows that it is being recorded.
+        held.drop(&intent);
     }
+    kept
 }
 
 async fn merge(

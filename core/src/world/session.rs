@@ -33,6 +33,8 @@ pub struct Session {
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Attempts whose outcomes have arrived and are not observed yet.
     pub(crate) arrived: BTreeSet<AttemptId>,
+    /// Attempts that have ended, and whose outcomes are being recorded.
+    pub(crate) recorded: BTreeSet<AttemptId>,
     /// Usage that attempts in flight have reported so far, or at their end.
     pub(crate) reported: BTreeMap<AttemptId, ReportedUsage>,
     /// Trees by commit, as far as the host has reported them.
@@ -82,6 +84,11 @@ impl Session {
     /// Notes that an attempt has ended, before its outcome is observed: a stop in between does not take it back.
     pub fn arrives(&mut self, attempt: &AttemptId) {
         self.arrived.insert(attempt.clone());
+    }
+
+    /// Notes which attempts have ended and are being recorded: an end of the run waits for them.
+    pub fn are_recorded(&mut self, attempts: BTreeSet<AttemptId>) {
+        self.recorded = attempts;
     }
 
     /// The session of a new loop that can run `slots` attempts side by side.

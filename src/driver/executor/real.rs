@@ -6,7 +6,7 @@ use descent_core::{
     desired::Work,
     event::Input,
     id::CommitId,
-    state::State,
+    state::{Intent, State},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,10 @@ impl Executor for RealExecutor {
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
         work::perform(self, world, session, effect, slot, cancel)
+    }
+
+    fn is_recording(&self, intent: &Intent) -> bool {
+        self.held.holds(intent)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {

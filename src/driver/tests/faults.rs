@@ -41,6 +41,7 @@ fn executor(
         attempt: ATTEMPT,
         codes: codes.to_vec(),
         at_end: |_, _| (),
+        recording: Duration::ZERO,
     })
 }
 

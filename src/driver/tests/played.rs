@@ -11,7 +11,7 @@ use std::{
 use descent_core::{
     desired::{self, Work},
     event::{Input, Merge, Outcome, Scope},
-    id::{CommitId, Digest, TreeId},
+    id::{AttemptId, CommitId, Digest, TreeId},
     state::{Check, Intent, StartedFrom, State, Workspace, fields::Extra},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::{Session, World},
@@ -37,6 +37,8 @@ pub(super) struct Trees {
     /// Attempts begun, in order.
     pub(super) begun: Mutex<Vec<String>>,
     pub(super) delivered: Mutex<Option<CommitId>>,
+    /// Attempts that are being recorded.
+    recorded: Mutex<BTreeSet<AttemptId>>,
 }
 
 pub(super) struct PlayedHands {
@@ -48,8 +50,10 @@ pub(super) struct PlayedHands {
     pub(super) attempt: Duration,
     /// The exit codes of attempts by number, from the first; all later ones succeed.
     pub(super) codes: Vec<i32>,
-    /// Called as an attempt ends, before the loop hears of it.
+    /// Called as an attempt ends, before it is recorded.
     pub(super) at_end: fn(&StatePlace, &Intent),
+    /// The duration of its recording.
+    pub(super) recording: Duration,
 }
 
 impl Trees {
@@ -149,6 +153,10 @@ impl Executor for PlayedHands {
         }
     }
 
+    fn is_recording(&self, intent: &Intent) -> bool {
+        self.trees.recorded.lock().unwrap().contains(&intent.id)
+    }
+
     fn follow(&self, _head: CommitId) -> BoxedFuture<()> {
         Box::pin(async { Ok(()) })
     }
@@ -177,12 +185,25 @@ impl PlayedHands {
         let code = self.codes.get(begun.len() - 1).copied().unwrap_or(0);
         let sleep = self.clock.sleep(self.attempt);
         let (at_end, place) = (self.at_end, self.place.clone());
+        let (trees, clock, recording) = (
+            Arc::clone(&self.trees),
+            Arc::clone(&self.clock),
+            self.recording,
+        );
         Box::pin(async move {
             tokio::select! {
                 () = sleep => {}
                 () = cancel.cancelled() => return Ok(None),
             }
+            trees.recorded.lock().unwrap().insert(intent.id.clone());
             at_end(&place, &intent);
+            if !recording.is_zero() {
+                tokio::select! {
+                    () = clock.sleep(recording) => {}
+                    () = cancel.cancelled() => return Ok(None),
+                }
+            }
+            trees.recorded.lock().unwrap().remove(&intent.id);
             let outcome = Outcome::ended(CommandEnd::Exit(code), 1);
             Ok(Some(Input::Ended {
                 attempt: intent.id,

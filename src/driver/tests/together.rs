@@ -22,6 +22,7 @@ use crate::{
     store::{Commit, CommitContent, StatePlace, Store, tests::faulty::Faulty},
 };
 
+const ATTEMPT: Duration = Duration::from_secs(4);
 const EIO: i32 = 5;
 const CALLS_MAX: usize = 2_000;
 
@@ -42,14 +43,25 @@ async fn run(
     at_end: fn(&StatePlace, &Intent),
     n: u32,
 ) -> Result<RunEnding, Failure> {
+    run_recording(project, store, at_end, Duration::ZERO, n).await
+}
+
+async fn run_recording(
+    project: &Project,
+    store: Store,
+    at_end: fn(&StatePlace, &Intent),
+    recording: Duration,
+    n: u32,
+) -> Result<RunEnding, Failure> {
     let (clock, trees) = (SetClock::new(), Arc::<Trees>::default());
     let executor = PlayedHands {
         place: project.place(),
         clock: clock.clone(),
         trees,
-        attempt: Duration::from_secs(4),
+        attempt: ATTEMPT,
         codes: Vec::new(),
         at_end,
+        recording,
     };
     project
         .run(store, clock, Arc::new(executor), no_signals(), n)
@@ -177,6 +189,32 @@ async fn a_stop_takes_back_no_attempt_that_has_ended() {
         assert_eq!(solved(&state), ["a", "b", "c"], "{last}");
         assert_eq!(state.run.attempts_started, 3, "{last}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_takes_back_no_attempt_that_is_being_recorded() {
+    let project = project();
+    let store = Store::open(project.place());
+    let at_end = |place: &StatePlace, intent: &Intent| stop_at("c", place, intent);
+    let recording = Duration::from_millis(1_500);
+    let ending = run_recording(&project, store, at_end, recording, 1).await;
+    let state = ending.unwrap().world.state;
+    assert_eq!(state.run.status, RunStatus::Stopped);
+    assert_eq!(solved(&state), ["a", "b", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_a_recording_that_hangs() {
+    let project = project();
+    let store = Store::open(project.place());
+    let at_end = |place: &StatePlace, intent: &Intent| stop_at("c", place, intent);
+    let hour = Duration::from_secs(3_600);
+    let ending = run_recording(&project, store, at_end, hour, 1).await;
+    let state = ending.unwrap().world.state;
+    assert_eq!(state.run.status, RunStatus::Stopped);
+    assert!(solved(&state).is_empty());
+    let waited_ms = state.run.spent.active_ms - ATTEMPT.as_millis() as u64;
+    assert!((1_900..2_100).contains(&waited_ms), "{waited_ms}");
 }
 
 fn stop_at(atom: &str, place: &StatePlace, intent: &Intent) {

@@ -257,6 +257,7 @@ impl Transaction {
             task.is_none_or(|task| task.spec.checks.is_some())
         };
         self.session.arrived.contains(&intent.id)
+            || self.session.recorded.contains(&intent.id)
             || matches!(progress, Some(AttemptProgress::Finished(_))) && !has_checks()
     }
 

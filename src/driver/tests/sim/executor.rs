@@ -166,6 +166,10 @@ impl Executor for SimExecutor {
         }
     }
 
+    fn is_recording(&self, _intent: &Intent) -> bool {
+        false
+    }
+
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
         Box::pin(async { Ok(()) })
