@@ -11,6 +11,7 @@ mod journal;
 mod lease;
 mod load;
 mod locks;
+mod loop_locks;
 mod merge_base;
 mod mode;
 mod names;
@@ -26,15 +27,16 @@ mod sweep;
 pub mod tests;
 mod times;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use descent_core::event::Event;
-use descent_core::id::{Lineage, RunId};
+use descent_core::id::Lineage;
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
 
+use crate::failure::Lack;
 use crate::files::ContentStamp;
 use disk::{Disk, RealDisk};
 use journal::Journal;
@@ -43,7 +45,7 @@ use names::{Names, Taker};
 use recent::RecentStates;
 use spares::Spares;
 use state_file::StateFile;
-use swap::{OldFile, Replaced, Swap};
+use swap::{OldFile, Replaced, Swap, SwapError};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
@@ -221,60 +223,10 @@ impl Store {
         Err(StoreError::Restless { path })
     }
 
-    /// Takes the right to run the loop of this run. Others learn which one it is before its first commit.
-    pub fn lease_for(&self, run: &RunId) -> Result<Lease, StoreError> {
-        self.lease(&format!("run\n{run}"))
-    }
-
-    /// Takes the right to run the loop. `info` is for others: a line with since when and which command.
-    pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
-        self.place.make_dir()?;
-        self.place.has_plain_sidecars()?;
-        locks::lease(self.place.lease_dirs(), info)
-    }
-
     /// Whether nothing has the state's name.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.place.state.symlink_metadata().is_err()
-    }
-
-    /// Whether a loop holds the lease.
-    #[must_use]
-    pub fn is_live(&self) -> bool {
-        self.held_lease_dir().is_some()
-    }
-
-    /// Takes the right to ask for a redirect; `None` if another process has it.
-    pub fn ask_redirect(&self) -> Result<Option<FileLock>, StoreError> {
-        self.place.make_dir()?;
-        match locks::lock_within(&self.place.redirect_lock(), 0) {
-            Ok(lock) => Ok(Some(lock)),
-            Err(StoreError::LockTimeout { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a process that asked for a redirect lives.
-    #[must_use]
-    pub fn is_redirect_asked(&self) -> bool {
-        locks::is_locked(&self.place.redirect_lock())
-    }
-
-    /// The line that the holder of the lease wrote about itself.
-    #[must_use]
-    pub fn holder(&self) -> Option<String> {
-        self.held_lease_dir().and_then(locks::holder)
-    }
-
-    /// The run whose loop holds the lease, if it says so.
-    #[must_use]
-    pub fn live_run(&self) -> Option<RunId> {
-        self.held_lease_dir().and_then(locks::run_of_holder)
-    }
-
-    fn held_lease_dir(&self) -> Option<&Path> {
-        self.place.lease_dirs().find(|dir| locks::is_held(dir))
     }
 
     /// The guarantees of this directory for a commit, tried there; the trial leaves nothing.
@@ -384,8 +336,13 @@ impl Store {
             proof: seen.now.proof(),
             taker: taker.as_ref(),
         };
-        let (disk, names) = (&*self.disk, &self.names);
-        let swap = swap::replace(disk, names, &mut self.spares, old, new.bytes(), seen.writer);
+        let mut swap = self.replace_by(old, new, seen);
+        let has_no_room =
+            |failed: &SwapError| !failed.was_shown && failed.error.lack() == Some(Lack::Space);
+        // A sealed state has the name, as far as this commit knows: older ones are not needed.
+        if !seen.now.is_foreign && swap.as_ref().is_err_and(has_no_room) && self.make_room() {
+            swap = self.replace_by(old, new, seen);
+        }
         self.published = None;
         let (swap, was_shown) = match swap {
             Ok(Replaced { swap, stamp, proof }) => {
@@ -404,6 +361,16 @@ impl Store {
             Err(_) => self.may_be_loose = true,
         }
         swap
+    }
+
+    fn replace_by(
+        &mut self,
+        old: OldFile<'_>,
+        new: &LoadedState,
+        seen: &StateFile,
+    ) -> Result<Replaced, SwapError> {
+        let (disk, names) = (&*self.disk, &self.names);
+        swap::replace(disk, names, &mut self.spares, old, new.bytes(), seen.writer)
     }
 
     /// `rendered` belongs to `now`. It is dropped if the commit fails, and then made anew.

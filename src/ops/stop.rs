@@ -60,7 +60,7 @@ fn in_order(
         Err(refusal) => return Err(Failure::bug(refusal)),
     };
     if !stop.waits {
-        liveness::observe(store, RunStatus::Running).lives(REQUESTED)?;
+        liveness::observe(store, RunStatus::Running).goes_on(REQUESTED)?;
         return Ok(StopOutcome::Requested(Vec::new()));
     }
     wait_for_end(client, store)?;
@@ -69,7 +69,7 @@ fn in_order(
 
 /// Waits for the end of the loop; a hung one is not waited for.
 fn wait_for_end(client: &dyn Client, store: &Store) -> Result<(), Failure> {
-    let patience = Patience::new(REQUESTED, LoopObservation::lives);
+    let patience = Patience::new(REQUESTED, LoopObservation::goes_on);
     let mut patience = patience.telling(Progress::LoopEnding);
     while store.is_live() {
         patience.wait(client, store)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use descent_core::state::VERSION;
 
 use super::placed_fault::PlacedFault;
-use crate::failure::{Failure, lack_of};
+use crate::failure::{Failure, Lack, lack_of};
 use crate::files::Odd;
 
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +120,11 @@ impl StoreError {
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoState { .. } | Self::Vanished { .. })
+    }
+
+    /// The missing resource, if that is the cause.
+    pub(super) fn lack(&self) -> Option<Lack> {
+        self.source_io().and_then(lack_of)
     }
 
     fn source_io(&self) -> Option<&io::Error> {
@@ -248,7 +253,7 @@ impl StoreError {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let (details, lack) = (error.details(), error.source_io().and_then(lack_of));
+        let (details, lack) = (error.details(), error.lack());
         let failure = Failure::new(error.code(), error.exit_code(), &error, error.hint());
         failure.with(details).lacking(lack)
     }

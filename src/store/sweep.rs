@@ -37,6 +37,14 @@ enum SweepOutcome {
     GivenBack,
 }
 
+/// The reason for a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Young files stay, or are written over by later commits.
+    Order,
+    Room,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     Rested,
@@ -50,16 +58,20 @@ impl Store {
         let _held = self.lock()?;
         // The file that a person's edit replaced may be newer than the edit's base: it stays until
         // the edit is adopted.
-        Ok(!self.read()?.is_foreign && self.sweep(now.0))
+        Ok(!self.read()?.is_foreign && self.sweep(now.0, Purpose::Order))
     }
 
-    fn sweep(&mut self, now_ms: u64) -> bool {
+    fn sweep(&mut self, now_ms: u64, purpose: Purpose) -> bool {
         let journal = self.place.journal();
         let sweeping = Sweeping {
             disk: &*self.disk,
             names: &self.names,
             journal: &journal,
-            waiting_max: self.waiting_max,
+            waiting_max: match purpose {
+                Purpose::Order => self.waiting_max,
+                Purpose::Room => 0,
+            },
+            purpose,
             now_ms,
         };
         let swept = sweep(sweeping, &mut self.spares);
@@ -84,8 +96,24 @@ impl Store {
     /// The new file's own time tells the age of the others: no clock is asked.
     pub(super) fn sweep_if_due(&mut self) {
         if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
-            self.sweep(now_ms);
+            self.sweep(now_ms, Purpose::Order);
         }
+    }
+
+    /// Removes what earlier commits left beside a sealed state, for a disk without room: all that nobody has open.
+    /// Returns whether anything went.
+    pub(super) fn make_room(&mut self) -> bool {
+        let count = |store: &Self| {
+            let all = store.disk.list(store.names.dir(), &store.names.prefix());
+            all.map_or(0, |all| all.len())
+        };
+        let before = count(self);
+        self.spares.clear();
+        match self.disk.changed_ms(&self.place.state) {
+            Ok(now_ms) => self.sweep(now_ms, Purpose::Room),
+            Err(_) => return false,
+        };
+        count(self) < before
     }
 }
 
@@ -103,13 +131,14 @@ struct Sweeping<'s> {
     names: &'s Names,
     journal: &'s Path,
     waiting_max: usize,
+    purpose: Purpose,
     /// By the clock of the file system.
     now_ms: u64,
 }
 
 fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     let mut rescued = Vec::new();
-    let Leftovers {
+    let FilesBeside {
         fresh,
         mut swapped,
         late,
@@ -202,19 +231,19 @@ fn swapped_out_states(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedSta
 }
 
 /// The files beside a state, by what their names tell.
-struct Leftovers {
+struct FilesBeside {
     fresh: Vec<PathBuf>,
     swapped: Vec<PathBuf>,
     /// Second names of late saves that got the name again.
     late: Vec<PathBuf>,
 }
 
-fn leftovers(disk: &dyn Disk, names: &Names) -> Leftovers {
+fn leftovers(disk: &dyn Disk, names: &Names) -> FilesBeside {
     let all = disk.list(names.dir(), &names.prefix()).unwrap_or_default();
     let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
     let (late, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| names.is_late(path));
     let swapped = others.into_iter().filter(|path| names.is_swapped(path));
-    Leftovers {
+    FilesBeside {
         fresh,
         swapped: swapped.collect(),
         late,
@@ -289,7 +318,8 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
         };
     }
     if is_unchanged && taker.is_none() {
-        return match age == Age::Young && spares.has_room() {
+        let is_reused = s.purpose == Purpose::Order && age == Age::Young;
+        return match is_reused && spares.has_room() {
             true => retire(s, spares, path, lease.ok()),
             false => remove(disk, path, lease.ok()),
         };

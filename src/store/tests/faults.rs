@@ -258,3 +258,36 @@ fn what_refuses_a_write_is_told_as_such() {
         assert!(!error.hint().is_empty(), "{code}");
     }
 }
+
+/// The disk is full at the first write of a commit, and has room as soon as a file is removed.
+#[test]
+fn a_full_disk_gets_its_room_from_what_earlier_commits_left() {
+    const ENOSPC: i32 = 28;
+    let worn = || {
+        let world = World::new();
+        (0..3).for_each(|_| drop(bump(&mut world.store()).unwrap()));
+        assert_eq!(world.leftovers().len(), 3);
+        world
+    };
+    let disk = Faulty::default();
+    let calls = disk.calls();
+    bump(&mut worn().store_on(disk)).unwrap();
+    let write = calls
+        .lock()
+        .unwrap()
+        .iter()
+        .position(|call| *call == "write")
+        .unwrap();
+    let world = worn();
+    if world.store().mode().unwrap() != Mode::Full {
+        println!("not tried: this file system has no leases");
+        return;
+    }
+    bump(&mut world.store_on(Faulty::failing(write, false, ENOSPC))).unwrap();
+    assert_eq!(world.store().read().unwrap().state.serial, Serial(11));
+    assert_eq!(world.leftovers().len(), 1, "{:?}", world.leftovers());
+    // If nothing can be removed, the full disk is told.
+    let world = World::new();
+    let refused = bump(&mut world.store_on(Faulty::refusing("write", ENOSPC)));
+    assert_eq!(plain(refused.unwrap_err()).code(), "E-DISK-FULL");
+}
