@@ -100,7 +100,7 @@ impl Git {
         }
         clean.ok()?;
         if leftovers == Leftovers::RemoveAll {
-            odd_files::remove_below(tree.at())?;
+            odd_files::remove_below(tree.at(), keep)?;
         }
         self.end_checkout(tree, commit, leftovers)
     }

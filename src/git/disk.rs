@@ -249,11 +249,25 @@ pub(super) fn special(top: &Path, path: &Path) -> Option<PathKind> {
     }
 }
 
-/// The names of the directories in `dir`; links are none.
-pub(super) fn dirs_in(dir: &Path) -> Vec<OsString> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    dirs.map(|entry| entry.file_name()).collect()
+/// Names in a directory. Files and links are left out.
+#[derive(Debug, Default)]
+pub(super) struct OtherThanFiles {
+    pub(super) dirs: Vec<OsString>,
+    /// Pipes, sockets and devices.
+    pub(super) special: Vec<OsString>,
+}
+
+pub(super) fn other_than_files(dir: &Path) -> OtherThanFiles {
+    let mut found = OtherThanFiles::default();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let kind = entry.file_type().ok().and_then(PathKind::of);
+        match kind {
+            None | Some(PathKind::Link) => {}
+            Some(PathKind::Directory) => found.dirs.push(entry.file_name()),
+            Some(_) => found.special.push(entry.file_name()),
+        }
+    }
+    found
 }
 
 /// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.

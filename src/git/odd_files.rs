@@ -1,8 +1,8 @@
-//! Files of an attempt that git would wait for: pipes, sockets and devices under the names that it
-//! opens in each directory.
+//! Pipes, sockets and devices that an attempt leaves. Git does not see them, and waits for those under the names that
+//! it opens in each directory.
 //!
-//! Invariant: an attempt that leaves one has failed, and the path is named. A link is left alone:
-//! git does not follow it. Only a look that takes long is followed by a walk through all
+//! Invariant: an attempt that leaves one under such a name has failed, and the path is named. The next attempt finds
+//! none. A link is left alone: git does not follow it. Only a look that takes long is followed by a walk through all
 //! directories; git itself passes over those that are ignored, which may be many.
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
 use crate::process::tool::ToolError;
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -62,27 +63,43 @@ fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
 }
 
 fn refuse_below(tree: &Path) -> Result<(), GitError> {
-    in_each_dir(tree, |dir| refuse_in(tree, dir))
-}
-
-/// Removes such files, which no clean of git's touches: it does not see them.
-pub(super) fn remove_below(tree: &Path) -> Result<(), GitError> {
-    in_each_dir(tree, |dir| {
-        let paths = OPENED.iter().map(|name| dir.join(name));
-        let mut odd = paths.filter(|path| disk::special(tree, path).is_some());
-        odd.try_for_each(|path| disk::remove_tree(&tree.join(path)))
+    in_each_dir(tree, |dir, special| match special.iter().any(is_opened) {
+        true => refuse_in(tree, dir),
+        false => Ok(()),
     })
 }
 
+fn is_opened(name: &OsString) -> bool {
+    OPENED.iter().any(|opened| name == opened)
+}
+
+/// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them. Below `keep` it removes
+/// those that git would wait for.
+pub(super) fn remove_below(tree: &Path, keep: &[PathBuf]) -> Result<(), GitError> {
+    let kept: Vec<&Path> = keep
+        .iter()
+        .map(|path| path.strip_prefix(tree).unwrap_or(path))
+        .collect();
+    in_each_dir(tree, |dir, special| {
+        let is_kept = |name: &OsString| {
+            let path = dir.join(name);
+            !is_opened(name) && kept.iter().any(|kept| path.starts_with(kept))
+        };
+        let mut odd = special.iter().filter(|name| !is_kept(name));
+        odd.try_for_each(|name| disk::remove_tree(&tree.join(dir).join(name)))
+    })
+}
+
+/// Calls `act` with each directory, and the names of the pipes, sockets and devices in it.
 fn in_each_dir(
     tree: &Path,
-    mut act: impl FnMut(&Path) -> Result<(), GitError>,
+    mut act: impl FnMut(&Path, &[OsString]) -> Result<(), GitError>,
 ) -> Result<(), GitError> {
     let mut dirs = vec![PathBuf::new()];
     while let Some(dir) = dirs.pop() {
-        act(&dir)?;
-        let below = disk::dirs_in(&tree.join(&dir)).into_iter();
-        let below = below.filter(|name| name != ".git");
+        let found = disk::other_than_files(&tree.join(&dir));
+        act(&dir, &found.special)?;
+        let below = found.dirs.into_iter().filter(|name| name != ".git");
         dirs.extend(below.map(|name| dir.join(name)));
     }
     Ok(())
