@@ -361,6 +361,8 @@ impl Loop<'_> {
             self.leaving = self.leaving.saturating_sub(1);
             return Ok(());
         }
+        let notes = self.host.executor.notes();
+        notes.iter().for_each(|note| (self.observer.on_note)(note));
         if let Some(event) = done.result? {
             self.pending.push_back(event);
         }

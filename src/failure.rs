@@ -105,6 +105,7 @@ impl Failure {
                 "E-PROCESSES",
                 "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents",
             ),
+            Some(Lack::Repository) => ("E-REPOSITORY-AWAY", "put it back"),
         };
         (self.code, self.exit, self.hint) = (Cow::Borrowed(code), exit::IO, hint.to_owned());
         self

@@ -51,7 +51,7 @@ mod trees;
 mod written;
 
 pub use apply::ApplyOutcome;
-pub use candidate::{Candidate, LandingSpec, MadeCommit, Merge};
+pub use candidate::{AttemptTree, Candidate, LandingSpec, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
 pub use export::{BranchOutcome, FileLines};

@@ -13,6 +13,7 @@ mod home;
 mod kept;
 mod leftovers;
 mod links;
+mod missing;
 mod places;
 mod setup_marks;
 mod size;
@@ -34,6 +35,7 @@ pub use git::{KeptPatch, MadeChange, Worktrees};
 pub use globs::protected;
 pub use home::{applied, note_applied, result_of};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
+pub use missing::MissingPlace;
 pub use size::{Size, size_of};
 pub use words::{message, time_of};
 
@@ -168,6 +170,11 @@ impl Workspaces {
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
         let tree = self.trees().map(|trees| trees.tree_of(commit));
         tree.transpose()
+    }
+
+    /// A place that work needs and that somebody has moved away or removed.
+    pub fn missing(&self) -> Option<MissingPlace> {
+        self.trees().and_then(Worktrees::missing)
     }
 
     /// A tree that holds `base` and nothing of any earlier attempt, so that it is always new.

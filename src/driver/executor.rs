@@ -106,7 +106,13 @@ pub trait Executor: Send + Sync {
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>>;
     /// Whether the attempt has ended, and its outcome is being recorded.
-    fn is_recording(&self, intent: &Intent) -> bool;
+    fn is_recording(&self, _intent: &Intent) -> bool {
+        false
+    }
+    /// Notes for a person on work that ended.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Moves the result's ref to the head.
     fn follow(&self, head: CommitId) -> BoxedFuture<()>;
     /// Puts the result where a person can look at it, and releases all commits but the needed ones.

@@ -37,7 +37,7 @@ use crate::{
     failure::Failure,
     process::{Programs, environment::Environment},
     store::StatePlace,
-    workspace::{self, LandingSpec, Workspaces},
+    workspace::{self, LandingSpec, MissingPlace, Workspaces},
 };
 
 pub use judging::{ReadyCheckout, prepare_checkout};
@@ -350,6 +350,9 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     let (workspaces, is_synced) = (a.workspaces.clone(), a.is_paid);
     let (held, intent) = (a.held.clone(), a.intent.clone());
     let keep = move || {
+        if let Some(missing @ MissingPlace::Cache(_)) = a.workspaces.missing() {
+            return Err(missing.into());
+        }
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
             outcome.facts = thinking::facts(&a, &outcome);

@@ -15,6 +15,8 @@ pub enum Lack {
     Files,
     /// Processes that a person may have, or memory for one more.
     Processes,
+    /// The person's repository, which has been moved away.
+    Repository,
 }
 
 /// A cause outside of the work that failed: its subject is not to blame.

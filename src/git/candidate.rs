@@ -31,6 +31,15 @@ pub struct Candidate<'a> {
     pub exclude: &'a [PathBuf],
 }
 
+/// The content of an attempt's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptTree {
+    /// `None` if nothing differs from the base.
+    pub made: Option<MadeCommit>,
+    /// Repositories in it, which no commit can hold.
+    pub nested: Vec<String>,
+}
+
 /// The output of an attempt: a commit on its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeCommit {
@@ -64,10 +73,10 @@ pub struct LandingSpec<'a> {
 }
 
 impl Git {
-    /// The commit on `base`; `None` if the workspace is unchanged.
+    /// The commit on `base` with the files of the workspace.
     ///
     /// Only the files count, whatever the attempt did to its index, its HEAD or its `.git`.
-    pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<MadeCommit>, GitError> {
+    pub fn candidate(&self, c: &Candidate<'_>) -> Result<AttemptTree, GitError> {
         let tree = &self.tree(c.workspace);
         if !tree.is_whole() {
             tree.record(c.base)?;
@@ -82,18 +91,23 @@ impl Git {
             c.workspace,
             &spared(c.workspace, c.exclude),
         );
+        let nested = taking.left_out.clone();
         if taking.is_empty() {
-            return Ok(None);
+            return Ok(AttemptTree { made: None, nested });
         }
         self.take(&taking, call)?;
         let tree = TreeId::new(call("write-tree").ok_id()?);
         if tree == self.tree_of(c.base)? {
-            return Ok(None);
+            return Ok(AttemptTree { made: None, nested });
         }
-        Ok(Some(MadeCommit {
+        let made = MadeCommit {
             commit: self.commit_tree(&tree, c.base, c.message, c.at)?,
             files: taking.named(FILES_MAX),
-        }))
+        };
+        Ok(AttemptTree {
+            made: Some(made),
+            nested,
+        })
     }
 
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`

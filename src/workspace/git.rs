@@ -139,10 +139,18 @@ impl Worktrees {
         self.keeps.clone()
     }
 
-    /// Notes on the last snapshot for a person: files that were left out, or taken against expectation.
+    /// Notes for a person since the last call: files that were left out, or taken against expectation.
     pub fn notes(&self) -> Vec<String> {
         let notes = self.notes.lock();
-        notes.map(|notes| notes.clone()).unwrap_or_default()
+        notes
+            .map(|mut notes| std::mem::take(&mut *notes))
+            .unwrap_or_default()
+    }
+
+    pub fn note(&self, notes: impl IntoIterator<Item = String>) {
+        if let Ok(mut all) = self.notes.lock() {
+            all.extend(notes);
+        }
     }
 
     /// Files in the project, or in a tree for checks, that are no part of any commit: paths that git ignores, a directory
@@ -176,6 +184,10 @@ impl Worktrees {
             return Ok(0);
         }
         Ok(self.git.uncommitted()?)
+    }
+
+    pub(super) fn cache(&self) -> &Path {
+        &self.cache
     }
 
     /// The cache of all lineages.

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     failure::Failure,
     process::{self, ended},
-    workspace::{WorkspaceError, Workspaces},
+    workspace::{WorkspaceError, Workspaces, Worktrees},
 };
 
 impl Executor for RealExecutor {
@@ -62,11 +62,18 @@ impl Executor for RealExecutor {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
-        work::perform(self, world, session, effect, slot, cancel)
+        let workspaces = self.workspaces.clone();
+        let work = work::perform(self, world, session, effect, slot, cancel);
+        Box::pin(async move { of_work(&workspaces, work.await) })
     }
 
     fn is_recording(&self, intent: &Intent) -> bool {
         self.held.holds(intent)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let trees = self.workspaces.trees();
+        trees.map_or_else(Vec::new, Worktrees::notes)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
@@ -92,6 +99,28 @@ impl Executor for RealExecutor {
     }
 }
 
+/// The result of work, unless a place is missing that it needs.
+fn of_work(
+    workspaces: &Workspaces,
+    done: Result<Option<Input>, Failure>,
+) -> Result<Option<Input>, Failure> {
+    match done {
+        Ok(Some(Input::Judged { .. })) => match workspaces.missing() {
+            Some(missing) => Err(missing.into()),
+            None => done,
+        },
+        done => of_trees(workspaces, done),
+    }
+}
+
+/// The missing place that explains a failure without a cause, if there is one.
+fn of_trees<T>(workspaces: &Workspaces, done: Result<T, Failure>) -> Result<T, Failure> {
+    done.map_err(|failure| match failure.cause {
+        None => workspaces.missing().map_or(failure, Failure::from),
+        Some(_) => failure,
+    })
+}
+
 fn on_trees<T: Send + 'static>(
     workspaces: &Workspaces,
     work: impl FnOnce(&Workspaces) -> Result<T, WorkspaceError> + Send + 'static,
@@ -99,6 +128,7 @@ fn on_trees<T: Send + 'static>(
     let workspaces = workspaces.clone();
     Box::pin(async move {
         let theirs = workspaces.clone();
-        Ok(with_trees(&workspaces, move || work(&theirs)).await??)
+        let done = with_trees(&workspaces, move || work(&theirs)).await?;
+        of_trees(&workspaces, done.map_err(Failure::from))
     })
 }

@@ -54,13 +54,19 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
     let (scope, onto) = (j.scope.clone(), j.onto.clone());
     let (workspaces, head) = (j.workspaces.clone(), onto.clone());
     let theirs = workspaces.clone();
-    let judged = judge_in_checkout(j, cancel).await;
+    let mut judged = judge_in_checkout(&j, &cancel).await;
+    if judged.is_err() && matches!(scope, Scope::Atom(_)) && theirs.missing().is_none() {
+        // The repository may have been away for a moment.
+        judged = judge_in_checkout(&j, &cancel).await;
+    }
     match (judged, scope) {
         (Err(failure), Scope::Atom(attempt)) => {
             // If the repository is in order, the candidate itself cannot be checked out.
             let is_sound = with_trees(&theirs, move || match head {
-                Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
-                None => false,
+                Some(head) if workspaces.missing().is_none() => {
+                    workspaces.head_is_there(&head).unwrap_or(false)
+                }
+                _ => false,
             });
             if failure.cause.is_some() || !is_sound.await? {
                 return Err(failure);
@@ -205,26 +211,26 @@ impl Judging {
 /// Measures leaf after leaf until the check is decided, each leaf once. A result that would make an
 /// attempt fail is measured again in a new checkout.
 async fn judge_in_checkout(
-    j: Judging,
-    cancel: CancellationToken,
+    j: &Judging,
+    cancel: &CancellationToken,
 ) -> Result<Option<Input>, Failure> {
     let kind = j.checkout();
     for is_last in [false, true] {
-        let checked = match j.prepare(kind, j.commit.clone(), &cancel).await {
+        let checked = match j.prepare(kind, j.commit.clone(), cancel).await {
             Ok(CheckoutOutcome::Ready(checked)) => checked,
             Ok(CheckoutOutcome::Cancelled) => return Ok(None),
             Ok(CheckoutOutcome::SetupFailed(seen) | CheckoutOutcome::SetupFailedOnReused(seen)) => {
-                return j.after_failed_setup(seen, &cancel).await;
+                return j.after_failed_setup(seen, cancel).await;
             }
-            Err(failure) => return too_small(&j, kind, failure).await,
+            Err(failure) => return too_small(j, kind, failure).await,
         };
-        let Some((seen, evidence)) = measure_in(&j, &checked.at, &cancel).await? else {
+        let Some((seen, evidence)) = measure_in(j, &checked.at, cancel).await? else {
             return Ok(None);
         };
         if is_last || !j.is_doubtful(&checked, &evidence) {
             return Ok(Some(Input::Judged {
-                scope: j.scope,
-                basis: j.basis,
+                scope: j.scope.clone(),
+                basis: j.basis.clone(),
                 seen,
             }));
         }

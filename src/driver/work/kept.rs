@@ -39,6 +39,13 @@ pub(super) fn made(
     if let Product::Commit(commit) = &made.product {
         trees.keep_made(&intent.id, commit, base)?;
     }
+    let nested = made.nested.iter();
+    trees.note(nested.map(|path| {
+        format!(
+            "{}: {path} is a repository of its own, and no part of the result",
+            intent.atom
+        )
+    }));
     Ok(Some(made))
 }
 

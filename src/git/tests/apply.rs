@@ -172,9 +172,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
         at: AT,
         exclude: &[],
     };
-    let Some(MadeCommit { commit, .. }) = git.candidate(&asked).unwrap() else {
-        unreachable!("something was made");
-    };
+    let commit = git.candidate(&asked).unwrap().made.unwrap().commit;
     let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
         applied,

@@ -41,7 +41,7 @@ impl Attempt {
             message: asked.message,
             at: AT,
         };
-        let made = made?;
+        let made = made.made?;
         let merge = self.git.land(&made.commit, &landing).unwrap();
         assert_eq!(self.git.land(&made.commit, &landing).unwrap(), merge);
         Some(merge)

@@ -15,7 +15,7 @@ use descent_core::{
 };
 
 use super::{super::RebuildResult, ATTEMPT, Result, WorkspaceError, Worktrees, places};
-use crate::git::{self, ApplyOutcome, Candidate, Change, LandingSpec, Leftovers, MadeCommit};
+use crate::git::{self, ApplyOutcome, AttemptTree, Candidate, Change, LandingSpec, Leftovers};
 
 /// The output of an attempt, and the files that it changed.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct MadeChange {
     pub product: Product,
     /// As many as are named at most.
     pub files: Vec<String>,
+    /// Repositories that the attempt made: no commit can hold them.
+    pub nested: Vec<String>,
 }
 
 impl Worktrees {
@@ -37,15 +39,33 @@ impl Worktrees {
         let without_files = |product| MadeChange {
             product,
             files: Vec::new(),
+            nested: Vec::new(),
         };
-        match self.candidate(slot, base, message, at) {
-            Ok(Some(made)) => Ok(MadeChange {
+        let is_to_blame = |error: &WorkspaceError| {
+            // If the repository itself is in order, the attempt broke its workspace.
+            error.cause().is_none()
+                && self.missing().is_none()
+                && self.is_there(base).unwrap_or(false)
+        };
+        let mut made = self.candidate(slot, base, message, at);
+        if made.as_ref().is_err_and(is_to_blame) {
+            // The repository may have been away for a moment.
+            made = self.candidate(slot, base, message, at);
+        }
+        match made {
+            Ok(AttemptTree {
+                made: Some(made),
+                nested,
+            }) => Ok(MadeChange {
                 product: Product::Commit(made.commit),
                 files: made.files,
+                nested,
             }),
-            Ok(None) => Ok(without_files(Product::Unchanged)),
-            // If the repository itself is in order, the attempt broke its workspace.
-            Err(error) if error.cause().is_none() && self.is_there(base).unwrap_or(false) => {
+            Ok(AttemptTree { made: None, nested }) => Ok(MadeChange {
+                nested,
+                ..without_files(Product::Unchanged)
+            }),
+            Err(error) if is_to_blame(&error) => {
                 Ok(without_files(Product::Broken(error.to_string())))
             }
             Err(error) => Err(error),
@@ -62,7 +82,7 @@ impl Worktrees {
         message: &str,
         at: UnixMillis,
     ) -> Result<Vec<String>> {
-        let Some(made) = self.candidate(slot, base, message, at)? else {
+        let Some(made) = self.candidate(slot, base, message, at)?.made else {
             return Ok(Vec::new());
         };
         self.git.set_ref(&self.made_ref(attempt), &made.commit)?;
@@ -102,7 +122,7 @@ impl Worktrees {
         base: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Option<MadeCommit>> {
+    ) -> Result<AttemptTree> {
         let workspace = &self.slot(slot);
         // A link in its place would lead to files that are not the attempt's work.
         let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;

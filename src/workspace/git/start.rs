@@ -22,10 +22,8 @@ impl Worktrees {
             true => self.git.snapshot_all(scratch, &self.left_out())?,
             false => self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?,
         };
-        if let Ok(mut notes) = self.notes.lock() {
-            let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
-            *notes = theirs.map(SnapshotNote::text).collect();
-        }
+        let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
+        self.note(theirs.map(SnapshotNote::text));
         Ok(StartedFrom {
             commit: seen.commit,
             tree: seen.tree,

@@ -139,6 +139,38 @@ fn a_pipe_that_git_waits_for_in_a_directory_is_found_while_it_waits() {
 }
 
 #[test]
+fn a_pipe_or_a_socket_of_one_attempt_is_not_there_in_the_next() {
+    let world = World::new();
+    let again = world.out("again");
+    let step = format!(
+        "mkdir -p d && mkfifo ctl d/ctl || exit 9; [ -e {0} ] || {{ touch {0}; exit 1; }}; echo 1 > one",
+        again.display()
+    );
+    world.align(&plan(
+        &["test -f one"],
+        json!({"max_attempts": 2}),
+        json!({"A1": task(&step)}),
+    ));
+    world.run().expect(0);
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+}
+
+#[test]
+fn a_repository_that_a_step_makes_is_no_part_of_the_result_and_is_named() {
+    let world = World::new();
+    let step = "git init -q vendor && echo 1 > vendor/x && echo 1 > one";
+    world.align(&plan(
+        &["test -f one"],
+        json!({}),
+        json!({"A1": task(step)}),
+    ));
+    let ran = world.run().expect(0);
+    ran.says("A1: vendor is a repository of its own, and no part of the result");
+    assert_eq!(world.result_file("one"), "1\n");
+    assert_eq!(world.result_file("vendor/x"), "");
+}
+
+#[test]
 fn a_link_under_a_name_that_git_reads_is_an_ordinary_part_of_the_work() {
     let world = World::new();
     let step = "mkfifo pipe; ln -s pipe .gitignore; echo 1 > one";

@@ -166,10 +166,6 @@ impl Executor for SimExecutor {
         }
     }
 
-    fn is_recording(&self, _intent: &Intent) -> bool {
-        false
-    }
-
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
         Box::pin(async { Ok(()) })
