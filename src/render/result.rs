@@ -3,12 +3,16 @@
 use descent_core::{
     doc::{self, Member, Node},
     state::{SideFile, account::Accountable, final_result::BASE_CASE, side::LiesAt},
+    verdict::Verdict,
     view::{self, VerdictView},
 };
 
-use super::{Line, Meaning, Page, field, items, line, time, usage_of_agent};
+use super::{Line, Meaning, Page, count, field, items, line, time, usage_of_agent};
 
-/// Verdicts on checks, one per line.
+/// Lines of output that are shown of a check that does not hold.
+const OUTPUT_LINES: usize = 10;
+
+/// Verdicts on checks, one per line, with the end of the output of those that do not hold.
 pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
     let titles = checks
         .iter()
@@ -32,7 +36,28 @@ pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
             .then(name.pad(column))
             .then(ended)
     };
-    checks.iter().map(one).collect()
+    let with_output = |check: &VerdictView| {
+        let mut lines = vec![one(check)];
+        if check.verdict != Verdict::Pass {
+            lines.extend(end_of(&check.output));
+        }
+        lines
+    };
+    checks.iter().flat_map(with_output).collect()
+}
+
+/// The last lines of the output of a check.
+fn end_of(output: &str) -> Vec<Line> {
+    let all: Vec<&str> = output.lines().collect();
+    let before = all.len().saturating_sub(OUTPUT_LINES);
+    let more = (before > 0).then(|| {
+        let words = format!("… {} before, in --json", count(before, "line"));
+        Line::indent(10).dim(words)
+    });
+    let last = all[before..]
+        .iter()
+        .map(|text| Line::indent(10).plain(line(text)));
+    more.into_iter().chain(last).collect()
 }
 
 /// The final result, for a person.

@@ -443,7 +443,7 @@ pub fn worth_asking(asking: &Asking, width: usize) -> Page {
         );
         page.wrapped(Line::new(), Meaning::Plain, &words, 2);
     } else if asking.atoms.is_empty() {
-        let words = "nothing runs and nothing failed: ask about an atom by its id, `descent graph` lists them";
+        let words = "no atom runs, and none has failed: `descent graph` lists them, and `descent verify` evaluates the checks";
         page.wrapped(Line::new(), Meaning::Plain, words, 2);
     }
     let ids = asking

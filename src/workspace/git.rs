@@ -139,8 +139,15 @@ impl Worktrees {
         self.keeps.clone()
     }
 
-    /// Notes for a person since the last call: files that were left out, or taken against expectation.
+    /// Notes for a person on the last snapshot and on attempts since: files that were left out, or taken against
+    /// expectation.
     pub fn notes(&self) -> Vec<String> {
+        let notes = self.notes.lock();
+        notes.map(|notes| notes.clone()).unwrap_or_default()
+    }
+
+    /// The same; they are not given again.
+    pub fn take_notes(&self) -> Vec<String> {
         let notes = self.notes.lock();
         notes
             .map(|mut notes| std::mem::take(&mut *notes))

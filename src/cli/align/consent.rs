@@ -131,6 +131,8 @@ impl Consent<'_> {
                 comparison: &draft.comparison,
                 issues: &issues,
                 top: self.top,
+                project: &self.place.project,
+                dir: &self.context.dir,
                 workspaces: &draft.workspaces,
                 start: draft.start.as_ref(),
                 uncommitted,

@@ -30,12 +30,13 @@ const ATOMS_MAX: usize = 40;
 /// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
 /// Words before a colon that tell what the line is about.
-const LEADS: [&str; 11] = [
+const LEADS: [&str; 12] = [
     "profile",
     "remembered",
     "runs",
     "setup",
     "starts from",
+    "starts in",
     "workspace",
     "the worker",
     "notify",
@@ -49,6 +50,10 @@ pub(super) struct Preview<'a> {
     pub(super) comparison: &'a CheckoutComparison,
     pub(super) issues: &'a [Issue],
     pub(super) top: &'a Path,
+    /// The directory that checks and steps start in.
+    pub(super) project: &'a Path,
+    /// The directory that the command was given in.
+    pub(super) dir: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
     pub(super) uncommitted: usize,
@@ -328,6 +333,7 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
         Workspace::Shared => "workspace: shared: agents work in place, nothing is undone when a choice is\nabandoned, and checks run there too, not in a fresh checkout".to_owned(),
     });
+    text.extend(starting_place(shown.project, shown.dir));
     if let Some(worker) = shown.config.worker_line() {
         text.push(wrapped("the worker: ", &render::visible(&worker)));
     }
@@ -352,6 +358,20 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     text.extend(costs::of_setup(&world.state, shown.comparison, shown.top));
     text.extend(trees.map(Worktrees::notes).unwrap_or_default());
     text.join("\n")
+}
+
+/// A person in a directory below may take that one for the place.
+fn starting_place(project: &Path, dir: &Path) -> Option<String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (project, dir) = (real(project), real(dir));
+    let below = dir.strip_prefix(&project).ok();
+    let below = below.filter(|below| !below.as_os_str().is_empty())?;
+    let words = format!(
+        "{} (checks and steps), not in {}",
+        render::visible(&project.display().to_string()),
+        render::visible(&below.display().to_string())
+    );
+    Some(wrapped("starts in: ", &words))
 }
 
 /// A value as a person writes it: texts bare, a list with commas.

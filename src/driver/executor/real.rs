@@ -50,7 +50,7 @@ impl Executor for RealExecutor {
             let Some(trees) = workspaces.trees() else {
                 return Ok(StartSnapshot::default());
             };
-            Ok((Some(trees.start()?), trees.notes()))
+            Ok((Some(trees.start()?), trees.take_notes()))
         })
     }
 
@@ -73,7 +73,7 @@ impl Executor for RealExecutor {
 
     fn notes(&self) -> Vec<String> {
         let trees = self.workspaces.trees();
-        trees.map_or_else(Vec::new, Worktrees::notes)
+        trees.map_or_else(Vec::new, Worktrees::take_notes)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {

@@ -22,8 +22,10 @@ impl Worktrees {
             true => self.git.snapshot_all(scratch, &self.left_out())?,
             false => self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?,
         };
-        let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
-        self.note(theirs.map(SnapshotNote::text));
+        if let Ok(mut notes) = self.notes.lock() {
+            let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
+            *notes = theirs.map(SnapshotNote::text).collect();
+        }
         Ok(StartedFrom {
             commit: seen.commit,
             tree: seen.tree,

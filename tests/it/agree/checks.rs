@@ -346,3 +346,33 @@ fn a_person_may_edit_the_baseline() {
     world.replace_in_state("\"baseline\": 2", "\"baseline\": 1.5");
     world.run().expect(0);
 }
+
+#[test]
+fn who_agrees_in_a_directory_below_is_told_where_checks_and_steps_start() {
+    let world = World::new();
+    let below = world.repo().join("below");
+    std::fs::create_dir(&below).unwrap();
+    let path = world.plan(&plan(
+        &["test -f one"],
+        json!({}),
+        json!({"A1": task("echo 1 > one")}),
+    ));
+    let told = format!("starts in: {}", world.repo().display());
+    let ran = world.descent_in(&below, &["align", "-n", "-f", &path]);
+    let ran = ran.expect(0);
+    assert!(ran.stdout.contains(&told), "{}", ran.stdout);
+    let ran = world.descent(&["align", "-n", "-f", &path]).expect(0);
+    assert!(!ran.stdout.contains("starts in:"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_check_that_does_not_hold_shows_the_end_of_what_it_printed() {
+    let world = World::new();
+    let check = "seq 30; echo the reason >&2; exit 3";
+    let atoms = json!({"A1": task("echo 1 > one")});
+    world.align(&plan(&[check], json!({}), atoms));
+    let ran = world.descent(&["verify"]).expect(1);
+    assert!(ran.stdout.contains("the reason"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("… 21 lines before"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("\n          21\n"), "{}", ran.stdout);
+}
