@@ -59,6 +59,18 @@ pub(super) fn make(dir: &Path) -> io::Result<bool> {
     }
 }
 
+/// The same after the attempt: what it put in the place of its directory is removed, a link without what it leads to.
+pub(super) fn make_again(dir: &Path) -> io::Result<()> {
+    let is_parent_plain = dir
+        .parent()
+        .is_none_or(|above| files::no_link(above).is_ok());
+    let is_there = dir.symlink_metadata().is_ok();
+    if is_parent_plain && is_there && files::plain_dir(dir).is_err() {
+        files::remove(dir)?;
+    }
+    make(dir).map(drop)
+}
+
 /// Gives `from` the name `dir` if it holds nothing but our own files, to be written over; returns whether it did.
 pub(super) fn take_over(from: &Path, dir: &Path) -> bool {
     dir.parent()

@@ -16,7 +16,7 @@ use descent_core::{
 
 use super::{
     AgentError,
-    directory::{OUTCOME, make},
+    directory::{OUTCOME, make_again},
 };
 use crate::files;
 
@@ -49,12 +49,12 @@ pub fn record(
 /// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name
 /// is needed.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    make(dir)?;
+    make_again(dir)?;
     files::write_over(&dir.join(OUTCOME), bytes)
 }
 
 fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    make(dir)?;
+    make_again(dir)?;
     files::write_durably(&dir.join(OUTCOME), bytes)?;
     // The directory and its parent may be as new as the file.
     let mut above = dir.ancestors().skip(1).take(2);

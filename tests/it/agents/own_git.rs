@@ -205,3 +205,22 @@ fn git_itself_ends_with_a_killed_loop() {
         || format!("{:?}", gits()),
     );
 }
+
+#[test]
+fn a_link_in_place_of_its_own_directory_makes_no_attempt_free() {
+    let world = World::new();
+    let elsewhere = world.out("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let step = format!(
+        "d=$(dirname \"$DESCENT_RESULT\"); rm -rf \"$d\"; ln -s {} \"$d\"; exit 1",
+        elsewhere.display()
+    );
+    world.align(&plan(
+        &["test -f one"],
+        json!({"max_attempts": 2}),
+        json!({"A1": task(&step)}),
+    ));
+    world.run().expect(5);
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+    assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
+}
