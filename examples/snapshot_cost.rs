@@ -19,9 +19,10 @@ mod shell {
     pub mod files;
     pub mod git;
     pub mod process;
+    pub mod shell_words;
     pub mod space;
 }
-use shell::{failure, files, process, space};
+use shell::{failure, files, process, shell_words, space};
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ mod remembered;
 mod render;
 mod runs;
 mod shape;
+mod shell_words;
 mod signal;
 mod space;
 mod store;

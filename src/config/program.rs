@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::shell_words::is_shell_word;
+
 /// Whether a program is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramLook {
@@ -38,17 +40,6 @@ pub fn find_program(name: &str, path: &OsStr) -> ProgramLook {
     ProgramLook::Missing
 }
 
-/// Words that the shell itself understands: none is a program to look for.
-const SHELL_WORDS: &[&str] = &[
-    ".", ":", "[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue",
-    "coproc", "declare", "dirs", "do", "done", "echo", "elif", "else", "esac", "eval", "exec",
-    "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "if", "in",
-    "jobs", "kill", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read",
-    "readonly", "return", "select", "set", "shift", "shopt", "source", "test", "then", "time",
-    "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until",
-    "wait", "while",
-];
-
 /// The program that a shell command starts with, if it is sure not to be found in `path`. In doubt
 /// (shell syntax, a path that depends on where the command runs) it counts as found.
 pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
@@ -56,7 +47,7 @@ pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
     let is_found = if word.contains('/') {
         !word.starts_with('/') || is_program(Path::new(word))
     } else {
-        SHELL_WORDS.contains(&word) || find_program(word, path) != ProgramLook::Missing
+        is_shell_word(word) || find_program(word, path) != ProgramLook::Missing
     };
     (!is_found).then(|| word.to_owned())
 }
@@ -139,6 +130,7 @@ mod tests {
             "# nope",
             "[ -f x ]",
             "~/nope",
+            "chdir x",
         ] {
             assert_eq!(missing(command), None, "{command}");
         }
@@ -155,6 +147,7 @@ mod tests {
             "./tool -x",
             "../tool; x",
             "~/nope",
+            "chdir x",
             "cd x && ./nope",
             "tool",
         ] {

@@ -8,16 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Words that a shell takes for its own as the first of a command: its grammar, and the commands
-/// that live in it, of dash, bash, ksh and ash.
-const OF_THE_SHELL: &str = "
-    case coproc do done elif else esac fi for function if in select then time until while
-    . : alias autoload bg bind break builtin caller cd chdir command compgen complete compopt
-    continue declare dirs disown echo enable eval exec exit export false fc fg float functions
-    getopts global hash help hist history integer jobs kill let local logout mapfile nameref newgrp
-    popd print printf pushd pwd r read readarray readonly rename return set shift shopt source stop
-    suspend test times trap true type typeset ulimit umask unalias unset wait whence
-";
+use crate::shell_words::is_shell_word;
 
 /// A program that acts in another way as the first of its process group, which it is not below a
 /// shell.
@@ -36,7 +27,7 @@ pub(super) fn words(command: &str) -> Option<Vec<&str>> {
         .filter(|word| !word.is_empty())
         .collect();
     let program = words.first()?;
-    let is_program = !has(OF_THE_SHELL, program)
+    let is_program = !is_shell_word(program)
         && !program.contains(['=', '%'])
         // A shell takes it for an option of its own.
         && !program.starts_with(['-', '+'])
