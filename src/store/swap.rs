@@ -367,7 +367,10 @@ fn exchange(
     }
     match came_out_as_read(disk, ready, old, is_guarded) {
         Ok(true) => Ok(Swap::Done),
-        Ok(false) => put_back(disk, names, ready, new).map_err(shown),
+        Ok(false) => {
+            keep_written(disk, names, ready, old);
+            put_back(disk, names, ready, new).map_err(shown)
+        }
         Err(error) => {
             // The file was not read, so it may be a person's: it gets the name again.
             let given_back = put_back(disk, names, ready, new);
@@ -392,6 +395,14 @@ fn came_out_as_read(
         return Ok(false);
     }
     Ok(is_guarded || disk.holds(old.opened, old.bytes)?)
+}
+
+/// Gives a file that was written after it had lost the name a second one, like a late save. Without second names a
+/// save over it in the same instant is the end of it.
+fn keep_written(disk: &dyn Disk, names: &Names, ready: &Path, old: OldFile<'_>) {
+    if disk.identify(ready).is_ok_and(|id| id == old.opened.id) {
+        let _ = disk.link(ready, &names.late());
+    }
 }
 
 fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<Swap, StoreError> {

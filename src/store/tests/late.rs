@@ -68,6 +68,38 @@ fn a_save_over_a_late_one_that_is_not_adopted_yet_costs_neither() {
     assert_eq!(world.leftovers(), ["state.json.rescued-1"]);
 }
 
+/// The first save is written after a commit has taken the name from its file, and before that is noticed.
+#[test]
+fn a_save_over_one_that_a_commit_gives_the_name_back_costs_neither() {
+    let world = World::new();
+    let (late, before, file) = (edited(&world.text()), world.text(), world.file());
+    let other = before.replace("background", "BACKGROUND");
+    let (open, text) = (Mutex::new(Some(opened(&world))), late.clone());
+    let step = Mutex::new(0);
+    let person = move |call: &str, _: usize| {
+        let mut step = step.lock().unwrap();
+        match (*step, call) {
+            (0 | 2, "exchange") => *step += 1,
+            (1, _) => {
+                save_into(open.lock().unwrap().take().unwrap(), &text);
+                *step += 1;
+            }
+            (3, _) => {
+                save_by_rename(&file, &other);
+                *step += 1;
+            }
+            _ => {}
+        }
+    };
+    let mut store = world.store_on(Faulty::with(person).lacking(&["lease"]));
+    bump(&mut store).unwrap();
+    store.tend(later()).unwrap();
+    assert!(world.text().contains("BACKGROUND"));
+    let rescued = store.rescued();
+    assert_eq!(rescued.len(), 1, "{:?}", world.leftovers());
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), late);
+}
+
 #[test]
 fn a_late_save_in_a_directory_without_second_names_is_kept_beside_the_state() {
     let world = World::new();
