@@ -316,8 +316,8 @@ impl Loop<'_> {
         if self.waits_for_file.is_some() {
             return Some(WaitsFor::File);
         }
-        if self.disk_wait.lacked().is_some() {
-            return Some(WaitsFor::Disk);
+        if let Some(lacking) = self.disk_wait.waits_for() {
+            return Some(lacking);
         }
         if self.world.state.run.status == RunStatus::Redirecting {
             return Some(WaitsFor::Redirect);
@@ -364,6 +364,7 @@ impl Loop<'_> {
         let notes = self.host.executor.notes();
         notes.iter().for_each(|note| (self.observer.on_note)(note));
         if let Some(event) = done.result? {
+            self.has_worked();
             self.pending.push_back(event);
         }
         Ok(())
@@ -371,7 +372,7 @@ impl Loop<'_> {
 
     /// Processes all pending inputs, unless the file cannot be written now.
     async fn work_off(&mut self) -> Result<(), Failure> {
-        while self.waits_for_file.is_none() && !self.disk_wait.is_lacking() {
+        while self.waits_for_file.is_none() && !self.disk_wait.keeps_from_writing() {
             let mut inputs = std::mem::take(&mut self.pending);
             if inputs.is_empty() {
                 return Ok(());
@@ -410,7 +411,7 @@ impl Loop<'_> {
                     self.loaded = loaded;
                     // A stamp taken now might be of another's file; this one is of ours.
                     self.watch_stamp = self.host.store.published();
-                    self.there_is_room();
+                    self.has_written();
                     self.arrive(next);
                     inputs.drain(..taken);
                     return Ok(true);

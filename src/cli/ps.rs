@@ -103,6 +103,7 @@ fn waits(what: Option<WaitsFor>) -> &'static str {
     match what {
         Some(WaitsFor::File) => "waits for file",
         Some(WaitsFor::Disk) => "waits for disk",
+        Some(WaitsFor::Repository) => "waits for repository",
         Some(WaitsFor::Redirect) => "redirecting",
         Some(WaitsFor::Backoff) | None => "waits",
     }

@@ -1,4 +1,5 @@
-//! Waits until the disk can be written again: it was full or read-only, or no file could be opened.
+//! Waits until the disk can be written again: it was full or read-only, or no file could be opened. Waits as well until
+//! the person's repository is there again.
 //!
 //! No new work starts meanwhile. Work in flight goes on, and its results wait in memory. Then the
 //! same write is tried again. Invariant: it is tried at most twice a second, and reported to a
@@ -6,10 +7,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use descent_core::{desired::DesiredWork, view::liveness::WaitsFor};
+use descent_core::{desired::DesiredWork, state::RunStatus, view::liveness::WaitsFor};
 
 use super::{Loop, follow};
-use crate::{clock::Stopwatch, failure::Failure};
+use crate::{
+    clock::Stopwatch,
+    failure::{Failure, Lack},
+};
 
 /// The pause between two tries grows from the first value to the second.
 const PAUSE_MS_MIN: u64 = 500;
@@ -30,6 +34,20 @@ impl DiskWait {
         self.pause
             .as_ref()
             .is_some_and(|(since, pause_ms)| since.passed_ms() < *pause_ms)
+    }
+
+    /// Whether the state file is not written now.
+    pub(super) fn keeps_from_writing(&self) -> bool {
+        self.is_lacking() && self.waits_for() == Some(WaitsFor::Disk)
+    }
+
+    /// The thing that is lacking, if anything.
+    pub(super) fn waits_for(&self) -> Option<WaitsFor> {
+        let reported = self.reported.as_ref()?;
+        Some(match reported.lack() {
+            Some(Lack::Repository) => WaitsFor::Repository,
+            _ => WaitsFor::Disk,
+        })
     }
 
     /// The failure of the last try.
@@ -84,17 +102,35 @@ impl Loop<'_> {
                     return result;
                 }
             };
+            // A person wants the end, and the next run delivers it.
+            if self.world.state.run.status == RunStatus::Stopped {
+                return Err(failure);
+            }
             self.wait_for_room(failure.clone());
             let over = DesiredWork {
                 is_over: true,
                 ..DesiredWork::default()
             };
-            (self.observer.on_turn)(&self.world, &over, Some(WaitsFor::Disk));
+            (self.observer.on_turn)(&self.world, &over, self.disk_wait.waits_for());
             let pause = Duration::from_millis(self.disk_wait.left_ms().unwrap_or(PAUSE_MS_MIN));
             tokio::select! {
                 _ = self.host.signals.next() => return Err(failure),
                 () = self.host.clock.sleep(pause) => {}
             }
+        }
+    }
+
+    /// The state was written. The repository is not needed for that.
+    pub(super) fn has_written(&mut self) {
+        if self.disk_wait.waits_for() == Some(WaitsFor::Disk) {
+            self.there_is_room();
+        }
+    }
+
+    /// Work came to its end.
+    pub(super) fn has_worked(&mut self) {
+        if self.disk_wait.waits_for() == Some(WaitsFor::Repository) {
+            self.there_is_room();
         }
     }
 

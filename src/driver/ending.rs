@@ -11,7 +11,7 @@ use descent_core::{
     },
 };
 
-use super::{Loop, RunEnding, executor::BoxedFuture};
+use super::{Loop, RunEnding, disk_wait::DiskWait, executor::BoxedFuture};
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit},
@@ -55,6 +55,8 @@ impl Loop<'_> {
         {
             return;
         }
+        // If this can be written, that does not mean that there is room for more.
+        self.disk_wait = DiskWait::default();
         let request = self.stop_request(RequestKind::Stop);
         let reason = Some(failure.message.clone());
         let mut inputs = std::mem::take(&mut self.pending);

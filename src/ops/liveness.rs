@@ -131,7 +131,7 @@ impl LoopObservation {
     fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
         let who = self.holder.as_deref().unwrap_or("unknown");
         let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
-        let hint = format!("mend that, and it goes on{OR_END}");
+        let hint = format!("make room, and it goes on{OR_END}");
         Failure::new("E-DISK-FULL", exit::IO, message, hint)
     }
 
@@ -146,9 +146,8 @@ impl LoopObservation {
 pub fn waits_for(what: WaitsFor) -> &'static str {
     match what {
         WaitsFor::File => "for the state file to be mended",
-        WaitsFor::Disk => {
-            "for room on the disk, for the right to write there, or for a repository that is away"
-        }
+        WaitsFor::Disk => "for room on the disk, or the right to write there",
+        WaitsFor::Repository => "for the repository, which is not there",
         WaitsFor::Backoff => "to try something again",
         WaitsFor::Redirect => "for the change of a redirect",
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::git::Worktrees;
+use super::{git::Worktrees, places};
 use crate::failure::{Failure, Lack, exit};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum MissingPlace {
 
 impl Worktrees {
     pub(super) fn missing(&self) -> Option<MissingPlace> {
-        if !self.cache().is_dir() {
+        if !places::is_noted(self.cache()) {
             return Some(MissingPlace::Cache(self.cache().to_owned()));
         }
         let git_dir = self.repository()?.common_dir();

@@ -101,6 +101,11 @@ pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()>
     Ok(())
 }
 
+/// Whether the place is the one that was opened: one that was removed and made again has no record.
+pub(super) fn is_noted(place: &Path) -> bool {
+    place.join(NAME).symlink_metadata().is_ok()
+}
+
 /// The project and the state that a place serves, by its record.
 pub(super) fn noted(place: &Path) -> (Option<PathBuf>, Option<PathBuf>) {
     let read = |name: &str| {

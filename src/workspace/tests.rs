@@ -173,6 +173,19 @@ fn a_cache_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn a_cache_that_was_removed_is_missing_although_an_attempt_has_made_it_again() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    w.for_attempt(0, Some(&base)).unwrap();
+    assert_eq!(w.missing(), None);
+    fs::remove_dir_all(world.dir.path().join("cache")).unwrap();
+    w.for_attempt(1, Some(&base)).unwrap();
+    assert!(matches!(w.missing(), Some(MissingPlace::Cache(_))));
+    assert_eq!(world.open(&Constraints::default()).missing(), None);
+}
+
+#[test]
 fn the_snapshot_is_the_working_tree_as_it_is_and_a_reference_keeps_it() {
     let world = World::new();
     put(world.top().join("a.txt"), "two\n");

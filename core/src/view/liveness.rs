@@ -68,6 +68,8 @@ pub enum WaitsFor {
     File,
     /// Disk space, or the right to write, is lacking.
     Disk,
+    /// The person's repository has been moved away.
+    Repository,
     /// The time of the next retry has not come.
     Backoff,
     /// A person redirects the run, and has not said yet how.
@@ -314,6 +316,7 @@ mod tests {
         for waits_for in [
             WaitsFor::File,
             WaitsFor::Disk,
+            WaitsFor::Repository,
             WaitsFor::Backoff,
             WaitsFor::Redirect,
         ] {

@@ -178,7 +178,7 @@ impl WaitNotices {
 
 fn needs_somebody(what: WaitsFor) -> bool {
     match what {
-        WaitsFor::File | WaitsFor::Disk | WaitsFor::Redirect => true,
+        WaitsFor::File | WaitsFor::Disk | WaitsFor::Repository | WaitsFor::Redirect => true,
         WaitsFor::Backoff => false,
     }
 }
@@ -188,7 +188,7 @@ fn next(what: WaitsFor) -> &'static str {
         WaitsFor::File => "descent validate",
         WaitsFor::Disk => "descent doctor",
         WaitsFor::Redirect => "descent redirect --abort",
-        WaitsFor::Backoff => "descent status",
+        WaitsFor::Repository | WaitsFor::Backoff => "descent status",
     }
 }
 

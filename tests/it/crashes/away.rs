@@ -62,6 +62,25 @@ fn a_signal_ends_the_wait_for_a_repository_and_the_next_run_goes_on() {
 }
 
 #[test]
+fn a_stop_is_obeyed_while_the_repository_is_away() {
+    let world = World::new();
+    let mut run = begun(&world);
+    let (git, away) = (world.repo().join(".git"), world.out("git"));
+    fs::rename(&git, &away).unwrap();
+    world.touch("go");
+    let waits = || run.said().contains("waiting: the repository");
+    wait_for_or("it waits", waits, || run.said());
+    let status = world.descent(&["status", "--json"]).json();
+    assert_eq!(status["waits_for"], "repository", "{status}");
+    world.descent(&["stop"]).expect(0);
+    let ran = run.wait().expect(74).says("error[E-REPOSITORY-AWAY]");
+    assert!(!ran.stderr.contains("going on"), "{}", ran.stderr);
+    fs::rename(&away, &git).unwrap();
+    world.run().expect(0);
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+}
+
+#[test]
 fn a_cache_that_is_removed_ends_the_run_and_the_next_one_makes_it_anew() {
     let world = World::new();
     let mut run = begun(&world);
