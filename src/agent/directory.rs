@@ -61,12 +61,12 @@ pub(super) fn make(dir: &Path) -> io::Result<bool> {
 
 /// The same after the attempt: what it put in the place of its directory is removed, a link without what it leads to.
 pub(super) fn make_again(dir: &Path) -> io::Result<()> {
-    let is_parent_plain = dir
-        .parent()
-        .is_none_or(|above| files::no_link(above).is_ok());
-    let is_there = dir.symlink_metadata().is_ok();
-    if is_parent_plain && is_there && files::plain_dir(dir).is_err() {
-        files::remove(dir)?;
+    match files::plain_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            dir.parent().map_or(Ok(()), files::no_link)?;
+            files::remove(dir)?;
+        }
+        _ => {}
     }
     make(dir).map(drop)
 }

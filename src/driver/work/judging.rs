@@ -55,7 +55,10 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
     let (workspaces, head) = (j.workspaces.clone(), onto.clone());
     let theirs = workspaces.clone();
     let mut judged = judge_in_checkout(&j, &cancel).await;
-    if judged.is_err() && matches!(scope, Scope::Atom(_)) && theirs.missing().is_none() {
+    let is_unexplained = judged
+        .as_ref()
+        .is_err_and(|failure| failure.cause.is_none());
+    if is_unexplained && matches!(scope, Scope::Atom(_)) && theirs.missing().is_none() {
         // The repository may have been away for a moment.
         judged = judge_in_checkout(&j, &cancel).await;
     }
