@@ -211,14 +211,13 @@ impl Worktrees {
         // Only the holder of the lease works in these.
         self.git.tidy_trees(|at| !self.is_attempt(at))?;
         let Some(start) = start else {
-            self.git.mend_refs(&self.refs, &BTreeSet::new())?;
+            self.mend_refs(&BTreeSet::new())?;
             return Ok(BTreeSet::new());
         };
         let gone = self.git.unsound(&start.commit, commits)?;
-        self.git.mend_refs(&self.refs, &gone)?;
+        self.mend_refs(&gone)?;
         if !self.is_private {
             let person = self.git.person();
-            person.mend_refs_of_person(&self.refs)?;
             person.hold_start(&self.refs, &start.head)?;
             self.git.renew_refs()?;
         }
@@ -236,6 +235,15 @@ impl Worktrees {
             self.keep(commit.as_str(), commit, &start.commit)?;
         }
         Ok(gone)
+    }
+
+    /// In our repository, and our part of the person's.
+    fn mend_refs(&self, gone: &BTreeSet<CommitId>) -> Result<()> {
+        self.git.mend_refs(&self.refs, gone)?;
+        if !self.is_private {
+            self.git.person().mend_refs_of_person(&self.refs)?;
+        }
+        Ok(())
     }
 
     fn is_attempt(&self, at: &Path) -> bool {

@@ -339,3 +339,17 @@ fn the_only_result_that_is_taken_out_is_made_again() {
         assert_eq!(ran.result()["result"], "completed");
     }
 }
+
+/// Before the state knows where the run starts, the person's repository has the reference already, or its lock.
+#[test]
+fn a_lock_that_a_kill_left_before_the_first_commit_of_a_run_is_removed() {
+    let world = World::new();
+    let atoms = json!({"A1": task("echo 1 > one")});
+    world.align(&plan(&["test -f one"], json!({}), atoms));
+    let lineage = world.state()["lineage"].as_str().unwrap().to_owned();
+    let refs = world.repo().join(".git/refs/descent").join(lineage);
+    fs::create_dir_all(&refs).unwrap();
+    fs::write(refs.join("start.lock"), "").unwrap();
+    world.run().expect(0);
+    assert!(!refs.join("start.lock").exists());
+}
