@@ -191,27 +191,26 @@ async fn a_stop_takes_back_no_attempt_that_has_ended() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_stop_takes_back_no_attempt_that_is_being_recorded() {
+/// The state after a stop that comes while three attempts are being recorded.
+async fn stopped(recording: Duration) -> State {
     let project = project();
     let store = Store::open(project.place());
     let at_end = |place: &StatePlace, intent: &Intent| stop_at("c", place, intent);
-    let recording = Duration::from_millis(1_500);
     let ending = run_recording(&project, store, at_end, recording, 1).await;
     let state = ending.unwrap().world.state;
     assert_eq!(state.run.status, RunStatus::Stopped);
+    state
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_takes_back_no_attempt_that_is_being_recorded() {
+    let state = stopped(Duration::from_millis(1_500)).await;
     assert_eq!(solved(&state), ["a", "b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_recording_that_hangs() {
-    let project = project();
-    let store = Store::open(project.place());
-    let at_end = |place: &StatePlace, intent: &Intent| stop_at("c", place, intent);
-    let hour = Duration::from_secs(3_600);
-    let ending = run_recording(&project, store, at_end, hour, 1).await;
-    let state = ending.unwrap().world.state;
-    assert_eq!(state.run.status, RunStatus::Stopped);
+    let state = stopped(Duration::from_secs(3_600)).await;
     assert!(solved(&state).is_empty());
     let waited_ms = state.run.spent.active_ms - ATTEMPT.as_millis() as u64;
     assert!((1_900..2_100).contains(&waited_ms), "{waited_ms}");

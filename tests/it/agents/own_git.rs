@@ -139,7 +139,7 @@ fn a_pipe_that_git_waits_for_in_a_directory_is_found_while_it_waits() {
 }
 
 #[test]
-fn a_pipe_or_a_socket_of_one_attempt_is_not_there_in_the_next() {
+fn a_pipe_of_one_attempt_is_not_there_in_the_next() {
     let world = World::new();
     let again = world.out("again");
     let step = format!(

@@ -28,16 +28,25 @@ fn begun(world: &World) -> Running {
     run
 }
 
-#[test]
-fn a_repository_that_is_away_is_waited_for_and_no_attempt_fails_by_that() {
-    let world = World::new();
-    let mut run = begun(&world);
-    let (git, away) = (world.repo().join(".git"), world.out("git"));
-    fs::rename(&git, &away).unwrap();
+/// A run whose attempt has ended while `.git` is away.
+fn waiting(world: &World) -> Running {
+    let run = begun(world);
+    fs::rename(world.repo().join(".git"), world.out("git")).unwrap();
     world.touch("go");
     let waits = || run.said().contains("waiting: the repository");
     wait_for_or("it waits", waits, || run.said());
-    fs::rename(&away, &git).unwrap();
+    run
+}
+
+fn put_back(world: &World) {
+    fs::rename(world.out("git"), world.repo().join(".git")).unwrap();
+}
+
+#[test]
+fn a_repository_that_is_away_is_waited_for_and_no_attempt_fails_by_that() {
+    let world = World::new();
+    let mut run = waiting(&world);
+    put_back(&world);
     let ran = run.wait().expect(0);
     assert_eq!(ran.count("attempt_failed"), 0, "{}", ran.stdout);
     ran.says("put it back").says("going on");
@@ -48,15 +57,10 @@ fn a_repository_that_is_away_is_waited_for_and_no_attempt_fails_by_that() {
 #[test]
 fn a_signal_ends_the_wait_for_a_repository_and_the_next_run_goes_on() {
     let world = World::new();
-    let mut run = begun(&world);
-    let (git, away) = (world.repo().join(".git"), world.out("git"));
-    fs::rename(&git, &away).unwrap();
-    world.touch("go");
-    let waits = || run.said().contains("waiting: the repository");
-    wait_for_or("it waits", waits, || run.said());
+    let mut run = waiting(&world);
     run.signal(rustix::process::Signal::INT);
     run.wait().expect(74).says("error[E-REPOSITORY-AWAY]");
-    fs::rename(&away, &git).unwrap();
+    put_back(&world);
     world.run().expect(0);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
@@ -64,18 +68,13 @@ fn a_signal_ends_the_wait_for_a_repository_and_the_next_run_goes_on() {
 #[test]
 fn a_stop_is_obeyed_while_the_repository_is_away() {
     let world = World::new();
-    let mut run = begun(&world);
-    let (git, away) = (world.repo().join(".git"), world.out("git"));
-    fs::rename(&git, &away).unwrap();
-    world.touch("go");
-    let waits = || run.said().contains("waiting: the repository");
-    wait_for_or("it waits", waits, || run.said());
+    let mut run = waiting(&world);
     let status = world.descent(&["status", "--json"]).json();
     assert_eq!(status["waits_for"], "repository", "{status}");
     world.descent(&["stop"]).expect(0);
     let ran = run.wait().expect(74).says("error[E-REPOSITORY-AWAY]");
     assert!(!ran.stderr.contains("going on"), "{}", ran.stderr);
-    fs::rename(&away, &git).unwrap();
+    put_back(&world);
     world.run().expect(0);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
