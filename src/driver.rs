@@ -84,6 +84,8 @@ pub struct LoopHost {
     pub by: String,
     /// The start of a run that has not begun; without it, the person's working tree.
     pub from: Option<StartedFrom>,
+    /// Why attempts can write the state file; `None` behind a fence.
+    pub gap: Option<String>,
     /// The lessons of earlier runs for a run that begins; `None` without memory.
     pub remembered: Option<Vec<Lesson>>,
 }

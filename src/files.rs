@@ -344,22 +344,27 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Whether it is a directory of ours that holds nothing but files with these names, and all of it has the modes that we
-/// give.
-pub fn holds_only(dir: &Path, wanted: &[&str]) -> bool {
+/// Whether it is a directory of ours that holds nothing but files with these names and an empty folder, and all of it has
+/// the modes that we give.
+pub fn holds_only(dir: &Path, wanted: &[&str], folder: &str) -> bool {
     let has_mode = |meta: &Metadata, mode: u32| {
         meta.mode() & 0o7777 == mode && meta.uid() == rustix::process::geteuid().as_raw()
     };
-    let is_ours = dir
-        .symlink_metadata()
-        .is_ok_and(|meta| meta.is_dir() && has_mode(&meta, 0o700));
+    let is_ours = |dir: &Path| {
+        let meta = dir.symlink_metadata();
+        meta.is_ok_and(|meta| meta.is_dir() && has_mode(&meta, 0o700))
+    };
     let is_wanted = |name: &OsString| {
+        if name == folder {
+            let folder = dir.join(name);
+            return is_ours(&folder) && names(&folder).is_ok_and(|names| names.is_empty());
+        }
         let meta = dir.join(name).symlink_metadata();
         let is_file =
             meta.is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && has_mode(&meta, 0o600));
         is_file && wanted.iter().any(|wanted| name == wanted)
     };
-    is_ours && names(dir).is_ok_and(|names| names.iter().all(is_wanted))
+    is_ours(dir) && names(dir).is_ok_and(|names| names.iter().all(is_wanted))
 }
 
 /// The paths in a directory, in no order; none if it is no directory, or a link to one.

@@ -18,6 +18,7 @@ pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod evaluate;
+mod fence;
 pub mod fork;
 pub mod judge;
 pub mod limits;
@@ -64,6 +65,7 @@ use crate::{
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{adopt_edit, as_rated, current, keep_superseded, warnings, with_usage_counted};
+pub use fence::programs;
 
 /// A message while an operation is under way, beside its result.
 #[derive(Debug)]

@@ -26,6 +26,8 @@ pub mod ended;
 pub mod ending;
 pub mod environment;
 mod error;
+mod fence;
+mod fenced_place;
 #[cfg(target_os = "linux")]
 pub mod guard;
 mod guard_report;
@@ -50,6 +52,7 @@ pub mod tool;
 pub use capture::{Capture, WholeOutput};
 pub use ending::prepare;
 pub use error::SpawnError;
+pub use fenced_place::Fence;
 pub use known::KnownProcess;
 pub use orphans::sweep;
 pub use programs::Programs;
@@ -87,6 +90,16 @@ pub struct Job {
     /// A file that also gets all output, up to 8 MiB. An old file of that name is removed; without
     /// output no new one is made.
     pub log: Option<PathBuf>,
+    pub reach: Reach,
+}
+
+/// The places where a job may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// Wherever the account may: the person's own command.
+    Account,
+    /// Not behind the fence, but for this folder.
+    Fenced { out: Option<PathBuf> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +148,7 @@ pub struct JobRecord {
 /// If nothing could be started.
 pub async fn run(
     job: &Job,
+    fence: Option<&Fence>,
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {
@@ -142,7 +156,7 @@ pub async fn run(
         Some(bytes) => InputSource::Bytes(bytes.clone()),
         None => InputSource::Nothing,
     };
-    run_with(job, Peer::nobody(), input, cancel, on_started).await
+    run_with(job, fence, Peer::nobody(), input, cancel, on_started).await
 }
 
 /// Like [`run`], for a job that is talked with. The other end of `channel` writes its standard input
@@ -153,16 +167,18 @@ pub async fn run(
 /// If nothing could be started.
 pub async fn talk(
     job: &Job,
+    fence: Option<&Fence>,
     channel: DuplexStream,
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {
     let (peer, source) = Peer::of(channel);
-    run_with(job, peer, source, cancel, on_started).await
+    run_with(job, fence, peer, source, cancel, on_started).await
 }
 
 async fn run_with(
     job: &Job,
+    fence: Option<&Fence>,
     mut peer: Peer,
     source: InputSource,
     cancel: &CancellationToken,
@@ -181,7 +197,7 @@ async fn run_with(
         mut output,
         input,
         mut handle,
-    } = spawn::spawn(job, streams)?;
+    } = spawn::spawn(job, streams, fence)?;
     let since = Instant::now();
     on_started(&handle.record(&job.mark));
     let over = tokio::select! {

@@ -29,6 +29,9 @@ const RECORD_BYTES_MAX: u64 = 16 * 1024;
 /// Characters that a record repeats for people at most.
 const WORDS_CHARS_MAX: usize = 200;
 
+/// The writer of a change that an attempt may have made.
+pub const UNKNOWN_WRITER: &str = "unknown";
+
 /// One thing that was consented to or made here, or that an attempt made here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{self, Stopwatch},
     evidence::EvidenceKeeper,
-    process::{self, Job, Programs, WholeOutput, environment::Environment},
+    process::{self, Job, Programs, Reach, WholeOutput, environment::Environment},
 };
 
 use files::Wanted;
@@ -145,6 +145,7 @@ impl MeasureContext<'_> {
             input: None,
             whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
             log: None,
+            reach: Reach::Fenced { out: None },
         };
         let ended = match self.programs.run(&job, self.cancel, Box::new(|_| ())).await {
             Ok(ended) => ended,

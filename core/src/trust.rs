@@ -103,11 +103,16 @@ impl TrustList {
         carried.sorted()
     }
 
-    /// Includes resolved atoms: whatever may be reopened may run again.
-    pub fn of_state(state: &State) -> Self {
+    /// The plan of a state. Resolved atoms are in it: whatever may be reopened may run again. No fact of the program
+    /// changes it.
+    pub fn of_wanted(state: &State) -> Self {
         let atoms = state.all_atoms();
         let atoms = atoms.into_iter().map(|(id, atom)| (id, &**atom));
-        let mut carried = Self::of_plan(&state.objective, atoms);
+        Self::of_plan(&state.objective, atoms)
+    }
+
+    pub fn of_state(state: &State) -> Self {
+        let mut carried = Self::of_wanted(state);
         let start = state.run.started_from.as_ref().map(|start| &start.commit);
         if let Some(commit) = state.run.head.as_ref().or(start) {
             carried.add(TrustGroup::Setting, "starts from", commit.as_str());

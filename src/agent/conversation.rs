@@ -284,6 +284,7 @@ impl Started<'_> {
             env: environment(self.attempt, self.inputs, &self.agent.env),
             mark: self.attempt.mark.clone(),
             log: self.attempt.dir.join("errors.log"),
+            reach: self.inputs.reach(),
         }
     }
 

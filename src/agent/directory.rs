@@ -14,6 +14,8 @@ use crate::files;
 pub(super) const PROMPT: &str = "prompt.md";
 pub(super) const BINDINGS: &str = "bindings.json";
 pub(super) const OUTCOME: &str = "outcome.json";
+/// The folder that an attempt may write to. All else beside the state is closed to it.
+pub(super) const OUT: &str = "out";
 
 /// How many of the newest are left for people to look at.
 const LEFT_MAX: usize = 16;
@@ -71,10 +73,20 @@ pub(super) fn make_again(dir: &Path) -> io::Result<()> {
     make(dir).map(drop)
 }
 
+/// Makes the folder of the result. Anything else in its place is removed, a link without what it leads to.
+pub(super) fn make_out(dir: &Path) -> io::Result<()> {
+    let out = dir.join(OUT);
+    if files::plain_dir(&out).is_err() {
+        files::remove(&out)?;
+        files::make_dir(&out)?;
+    }
+    Ok(())
+}
+
 /// Gives `from` the name `dir` if it holds nothing but our own files, to be written over; returns whether it did.
 pub(super) fn take_over(from: &Path, dir: &Path) -> bool {
     dir.parent()
         .is_none_or(|above| files::no_link(above).is_ok())
-        && files::holds_only(from, &PLAIN_FILES)
+        && files::holds_only(from, &PLAIN_FILES, OUT)
         && files::move_to(from, dir).is_ok()
 }

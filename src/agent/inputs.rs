@@ -10,11 +10,14 @@ use std::{
 
 use descent_core::prompt;
 
-use crate::{files, process::JobRecord};
+use crate::{
+    files,
+    process::{JobRecord, Reach},
+};
 
 use super::{
     AgentError, AttemptJob, InputFile,
-    directory::{BINDINGS, OUTCOME, PROMPT, make, take_over},
+    directory::{BINDINGS, OUT, OUTCOME, PROMPT, make, make_out, take_over},
 };
 
 #[derive(Debug)]
@@ -65,12 +68,13 @@ impl Inputs {
             return Ok(());
         }
         let session = self.dir.join(super::session::NAME);
-        [self.result(), session]
+        [self.out(), session]
             .iter()
             .try_for_each(|path| files::remove(path))
     }
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
+        make_out(&self.dir)?;
         files::write_over(&self.prompt(), attempt.prompt.as_bytes())?;
         for file in &attempt.files {
             self.write_beside(file)?;
@@ -118,6 +122,18 @@ impl Inputs {
         self.dir.join(BINDINGS)
     }
 
+    /// The reach of the attempt: its workspace, and the folder of its result.
+    pub(super) fn reach(&self) -> Reach {
+        Reach::Fenced {
+            out: Some(self.out()),
+        }
+    }
+
+    /// The folder that holds the result and nothing else.
+    pub(super) fn out(&self) -> PathBuf {
+        self.dir.join(OUT)
+    }
+
     pub(super) fn result(&self) -> PathBuf {
         self.dir.join(RESULT)
     }
@@ -144,4 +160,5 @@ impl Inputs {
 }
 
 const NOTE_BYTES: usize = 1024;
-pub(super) const RESULT: &str = "result.json";
+/// The result of an attempt, in its own directory.
+pub(super) const RESULT: &str = "out/result.json";

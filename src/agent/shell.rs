@@ -163,6 +163,7 @@ async fn run(
         input: None,
         whole_stdout_bytes_max: step.stdout_bytes_max,
         log: Some(attempt.dir.join(step.log)),
+        reach: inputs.reach(),
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(inputs.note_started(started));

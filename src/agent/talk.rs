@@ -10,7 +10,7 @@ use descent_core::event::AgentEnd;
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
+use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, Reach, SpawnError};
 
 use super::heard::Heard;
 
@@ -41,6 +41,7 @@ pub(super) struct AgentProcess {
     pub(super) mark: String,
     /// Gets its standard error.
     pub(super) log: PathBuf,
+    pub(super) reach: Reach,
 }
 
 /// The reader of a protocol. It writes all that it hears into a [`Heard`], and returns when the
@@ -162,6 +163,7 @@ impl AgentProcess {
             input: None,
             whole_stdout_bytes_max: 0,
             log: Some(self.log.clone()),
+            reach: self.reach.clone(),
         }
     }
 }

@@ -73,7 +73,7 @@ impl World {
                 vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
                 withheld: Vec::new(),
             },
-            programs: &process::programs::RealPrograms,
+            programs: &process::programs::REAL_PROGRAMS,
             mark: format!("test-agent-{}", self.dir.path().display()),
             setup: None,
             shape: None,
@@ -304,7 +304,7 @@ async fn a_cancelled_attempt_has_no_outcome() {
     let world = World::new();
     let cancel = CancellationToken::new();
     let attempt = world.attempt("touch \"$DESCENT_RESULT\"; sleep 60");
-    let result = world.own().join("result.json");
+    let result = world.own().join("out/result.json");
     let stop = async {
         while !result.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -393,7 +393,7 @@ async fn taken_over(world: &World, command: &str) -> (Outcome, PathBuf) {
 async fn a_directory_that_is_taken_over_holds_the_files_of_the_new_attempt_alone() {
     let world = World::new();
     let (outcome, dir) = taken_over(&world, "true").await;
-    let there = "do it\n{}\nbindings.json\noutcome.json\noutput.log\nprompt.md\n";
+    let there = "do it\n{}\nbindings.json\nout\noutcome.json\noutput.log\nprompt.md\n";
     assert_eq!(outcome.excerpt, there);
     assert!(!world.own().exists());
     let attempts = world.dir.path().join("attempts");
@@ -422,6 +422,8 @@ async fn whatever_an_attempt_did_in_its_directory_the_next_gets_its_own_files() 
         r#"rm "$DESCENT_BINDINGS"; mkdir -p "$DESCENT_BINDINGS/d"; chmod 500 "$DESCENT_BINDINGS""#,
         r#"cd "$(dirname "$DESCENT_PROMPT")"; ln -s "$V" outcome.json"#,
         r#"cd "$(dirname "$DESCENT_PROMPT")"; touch session.json"#,
+        r#"touch "$(dirname "$DESCENT_RESULT")/more""#,
+        r#"cd "$(dirname "$DESCENT_PROMPT")"; rmdir out; ln -s "$(dirname "$V")" out"#,
     ] {
         let world = World::new();
         let victim = world.dir.path().join("victim");

@@ -31,7 +31,6 @@ use crate::{
         detach::DetachedRun,
         run::{RunOptions, RunReport, RunView},
     },
-    process::programs,
     render::{self, Line, Page},
     store::StatePlace,
     workspace::{self, Checkout, Workspaces, Worktrees},
@@ -102,6 +101,7 @@ fn here(
     // The clock is made first: its whole seconds are the runtime's.
     let clock = clock::real();
     let runtime = runtime()?;
+    let programs = ops::programs(store.place());
     let options = RunOptions {
         changes: &changes,
         run,
@@ -110,7 +110,7 @@ fn here(
         from: flags.from.as_deref(),
         memory: !flags.no_memory,
         clock,
-        programs: programs::real(),
+        programs,
         runtime: &runtime,
     };
     let (mut live, out) = (None, context.out);

@@ -23,7 +23,6 @@ use crate::{
         self,
         evaluate::{self, Evaluation},
     },
-    process::programs::RealPrograms,
     render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
 };
@@ -68,6 +67,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
     let environment = ops::environment(state);
+    let programs = ops::programs(store.place());
     let judged = interruptible(async |cancel| {
         let evaluation = Evaluation {
             place: store.place(),
@@ -75,7 +75,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
             commit: subject.commit.clone(),
             checkout: Checkout::Judging,
             environment: &environment,
-            programs: &RealPrograms,
+            programs: &*programs,
             cancel: &cancel,
             on_check: &drawn(context),
         };

@@ -8,7 +8,7 @@ use descent_core::{
     event::{Input, Reason},
     id::CommitId,
     state::RunStatus,
-    trust::is_another_hand,
+    trust::{TrustList, is_another_hand},
     view,
     world::World,
 };
@@ -24,7 +24,7 @@ use crate::{
     failure::{Failure, exit, quoted},
     files::ContentStamp,
     store::{self, LoadedState, StoreError},
-    trust,
+    trust::{self, Fact, RecordState, Records},
 };
 
 /// How long a name may be absent while an editor replaces the file; on a busy machine an editor may
@@ -100,6 +100,13 @@ impl Loop<'_> {
         }
         if loaded.is_foreign {
             let missing = loaded.missing(&self.host.store.place().state);
+            if let Some(line) = self.awaits_consent(&loaded) {
+                self.wait_for_file(
+                    vec![line],
+                    &"attempts can write the state file here, and it changed",
+                );
+                return Ok(false);
+            }
             if missing.is_empty() {
                 let odd = self.odd(&loaded);
                 self.wait_for_lock().await?;
@@ -116,6 +123,40 @@ impl Loop<'_> {
         self.loaded = loaded;
         self.announce(&news);
         Ok(true)
+    }
+
+    /// Whether an attempt may have made a change of the file: nothing kept it from that.
+    fn is_by_unknown(&self) -> bool {
+        self.host.gap.is_some() && self.generations > 0
+    }
+
+    /// The line of a change by an unknown writer that waits for consent: it changes what `trust` lists.
+    fn awaits_consent(&mut self, edited: &LoadedState) -> Option<String> {
+        if !self.is_by_unknown() {
+            return None;
+        }
+        let base = self.host.store.base(&edited.state);
+        let before = base.as_deref().unwrap_or(&self.loaded.state);
+        let digest = TrustList::of_wanted(&edited.state).digest();
+        if digest == TrustList::of_wanted(before).digest() {
+            return None;
+        }
+        let (records, now) = (Records::find(), self.host.clock.now());
+        if records.holds(&Fact::Content(digest.clone())) == RecordState::Yes {
+            return None;
+        }
+        let path = self.host.store.place().state.display();
+        let doubt = Fact::ByAttempt(digest);
+        let noted = match records.holds(&doubt) {
+            RecordState::No => records.remember(&doubt, now),
+            RecordState::Yes | RecordState::NotBelieved(_) => Ok(()),
+        };
+        let more = noted
+            .err()
+            .map_or(String::new(), |error| format!(" ({error})"));
+        Some(format!(
+            "{path}: nobody knows who changed it; `descent trust` shows what it would run and allows it, or put it back as it was{more}"
+        ))
     }
 
     /// New unknown keys and values in an edit, since a mistyped key would be ignored silently.
@@ -156,7 +197,10 @@ impl Loop<'_> {
     /// Makes a person's edit a commit with a correction.
     fn adopt(&mut self) -> Result<bool, Failure> {
         let ours = self.world.state.clone();
-        let (now, by) = (self.host.clock.now(), self.host.by.clone());
+        let (now, mut by) = (self.host.clock.now(), self.host.by.clone());
+        if self.is_by_unknown() {
+            by = trust::UNKNOWN_WRITER.to_owned();
+        }
         match adopt::adopt(&mut self.host.store, Some(&ours), &by, now) {
             Ok((loaded, events)) => {
                 self.file_is_whole();

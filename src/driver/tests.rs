@@ -92,6 +92,7 @@ impl Project {
             usage: Default::default(),
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
+            gap: None,
             from: None,
             remembered: None,
         };

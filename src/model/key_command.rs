@@ -11,7 +11,7 @@ use super::{
     ModelError,
     secret::{KEY_BYTES_MAX, Secret},
 };
-use crate::process::{Job, JobEnd, Programs, timeouts};
+use crate::process::{Job, JobEnd, Programs, Reach, timeouts};
 
 /// Runs it. Dropping the future ends the command.
 pub(super) async fn printed(
@@ -33,6 +33,7 @@ pub(super) async fn printed(
         input: None,
         whole_stdout_bytes_max: 0,
         log: None,
+        reach: Reach::Account,
     };
     let (ours, its) = duplex(KEY_BYTES_MAX);
     let cancel = CancellationToken::new();

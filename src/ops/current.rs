@@ -63,7 +63,8 @@ pub fn adopt_edit(
     if !loaded.is_foreign {
         return Ok(loaded);
     }
-    let (loaded, events) = match adopt::adopt(store, None, &client.by(), client.now()) {
+    let by = trust::writer(&loaded).unwrap_or_else(|| client.by());
+    let (loaded, events) = match adopt::adopt(store, None, &by, client.now()) {
         Ok(done) => done,
         Err(AdoptionRefusal::Store(error)) => return Err(error.into()),
         Err(AdoptionRefusal::OtherLineage) => {

@@ -99,6 +99,6 @@ pub fn diagnose(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
     let mut findings = disk::findings(place);
     findings.extend(tools::findings(place));
     findings.extend(agents::findings(place, programs));
-    findings.extend(machine::findings());
+    findings.extend(machine::findings(place));
     findings
 }

@@ -16,7 +16,7 @@ use super::{Client, Progress};
 use crate::{
     config,
     failure::{Failure, exit},
-    process::{Job, JobEnd, Programs, environment::Environment, timeouts::NOTIFY_MAX},
+    process::{Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
     signal::Signals,
     store::StatePlace,
 };
@@ -118,6 +118,7 @@ impl Notifier {
             input: Some((input + "\n").into_bytes()),
             whole_stdout_bytes_max: 0,
             log: None,
+            reach: Reach::Account,
         };
         let ended = self.programs.run(&job, cancel, Box::new(|_| ())).await;
         let ended = ended.map_err(|error| format!("{error} ({})", error.hint()))?;

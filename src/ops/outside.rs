@@ -21,7 +21,8 @@ use crate::{
     config::{Config, agent::ResolvedAgent},
     driver::Agents,
     failure::Failure,
-    process::{self, environment, programs},
+    process::{self, environment},
+    store::StatePlace,
 };
 use room::QuestionRoom;
 
@@ -54,7 +55,7 @@ impl OutsideQuestion<'_> {
         cancel: &CancellationToken,
     ) -> Result<(OutsideAnswer, Usage), Failure> {
         process::prepare()?;
-        let top = top.to_owned();
+        let (top, project) = (top.to_owned(), top.to_owned());
         let made = tokio::task::spawn_blocking(move || QuestionRoom::make(&top));
         let unused = Usage::default;
         let room = match made.await.map_err(Failure::bug)? {
@@ -64,7 +65,7 @@ impl OutsideQuestion<'_> {
         if cancel.is_cancelled() {
             return Ok((OutsideAnswer::Cancelled, unused()));
         }
-        let answer = self.ask_in(&room, cancel).await;
+        let answer = self.ask_in(&room, &project, cancel).await;
         tokio::task::spawn_blocking(move || drop(room))
             .await
             .map_err(Failure::bug)?;
@@ -74,11 +75,13 @@ impl OutsideQuestion<'_> {
     async fn ask_in(
         &self,
         room: &QuestionRoom,
+        top: &Path,
         cancel: &CancellationToken,
     ) -> Result<(OutsideAnswer, Usage), Failure> {
         let environment = environment::for_attempts(std::env::vars_os(), &[]);
         let intent = self.intent();
         let agents = Agents::new(self.config.clone());
+        let programs = super::programs(&StatePlace::at(top, None));
         let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
         let job = QuestionJob {
             intent: &intent,
@@ -88,7 +91,7 @@ impl OutsideQuestion<'_> {
             dir: room.dir.join("question"),
             started: room.dir.join("started.json"),
             env: environment,
-            programs: &*programs::real(),
+            programs: &*programs,
             mark: room.mark(),
             timeout: ANSWER_MAX,
             form: self.form.clone(),

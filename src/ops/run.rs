@@ -174,6 +174,7 @@ pub fn run<'a>(
     }
     let place = store.place().clone();
     process::prepare()?;
+    let gap = gap(client, &place, &workspaces, options);
     // Removed before the lease is released.
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
@@ -209,6 +210,7 @@ pub fn run<'a>(
             usage,
             run,
             by: client.by(),
+            gap,
             from,
             remembered: memory.as_ref().map(|memory| memory.lessons.clone()),
         };
@@ -259,6 +261,23 @@ pub fn run<'a>(
         ending,
         workspaces,
     })
+}
+
+/// Why attempts of this run can write the state file: a person hears it once.
+fn gap(
+    client: &dyn Client,
+    place: &StatePlace,
+    workspaces: &Workspaces,
+    options: &RunOptions<'_>,
+) -> Option<String> {
+    let trees = workspaces.trees().map(|_| workspaces.path_of_result());
+    let gap = options
+        .programs
+        .gap(&trees.unwrap_or_else(|| place.project.clone()))?;
+    client.tell(&Progress::Note(format!(
+        "no fence: attempts can write the state file, since {gap}; a change of it while they work waits for `descent trust`"
+    )));
+    Some(gap)
 }
 
 /// Lists the run among those of this machine. The list is for people alone: without it the run goes on.

@@ -24,7 +24,7 @@ use crate::{
     config::{self, Config},
     failure::{Failure, exit},
     store::{LoadedState, Store},
-    trust::{Fact, RecordState, Records, TrustError},
+    trust::{Fact, RecordState, Records, TrustError, UNKNOWN_WRITER},
 };
 
 pub use aside::AsideReason;
@@ -117,6 +117,14 @@ pub fn gate_adopted(
         true => Ok(()),
         false => client.authorize(&subject, &doubts),
     }
+}
+
+/// The writer of an edit that was made while attempts could write the state.
+#[must_use]
+pub fn writer(edited: &LoadedState) -> Option<String> {
+    let doubt = Fact::ByAttempt(TrustList::of_wanted(&edited.state).digest());
+    let is_doubted = Records::find().holds(&doubt) != RecordState::No;
+    is_doubted.then(|| UNKNOWN_WRITER.to_owned())
 }
 
 fn changed_meanwhile(subject: &TrustQuestion) -> Failure {

@@ -26,6 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::{self, Leaf};
+use super::fence::{FenceTask, FenceWay};
 use super::guard::{self, GuardTask, Isolation};
 use super::guard_report::GuardReport;
 use super::tag::Tag;
@@ -35,8 +36,11 @@ use crate::failure::{Failure, exit};
 /// The variable that names a method, for people whom the strongest one harms.
 const METHOD_VARIABLE: &str = "DESCENT_ENDING";
 /// Leaves a process behind that holds the output open, and exits with an unusual status.
-const TRIAL: &str = "sleep 600 & exit 42";
+const TRIAL: &str = r#"sleep 600 & [ -z "$DESCENT_CLOSED" ] || mkdir "$DESCENT_CLOSED/x" 2>/dev/null && exit 43; exit 42"#;
 const TRIAL_STATUS: i32 = 42 << 8;
+/// The trial wrote where the fence is.
+const TRIAL_LOOSE: i32 = 43 << 8;
+const TRIAL_CLOSED: &str = "DESCENT_CLOSED";
 const TRIAL_MARK: &str = "trial";
 /// Tags that are tried until one is free.
 const TRIAL_TAGS_MAX: u32 = 8;
@@ -116,12 +120,15 @@ pub(crate) struct JobEnding {
     walls: Isolation,
     /// The parent group of the groups of jobs.
     below: Option<PathBuf>,
+    /// How a fence holds here; `None` before the trial, and where none does.
+    pub(crate) fence: Option<FenceWay>,
 }
 
 const GROUP: &JobEnding = &JobEnding {
     method: Method::Group,
     walls: Isolation::None,
     below: None,
+    fence: None,
 };
 
 pub(crate) fn chosen() -> &'static JobEnding {
@@ -135,7 +142,7 @@ fn choice() -> &'static Result<JobEnding, Failure> {
         match choose(&candidates(wish)) {
             Ok(ending) => {
                 tracing::info!(method = ending.method.name(), "how jobs are ended");
-                Ok(ending.clone())
+                Ok(ending)
             }
             Err(why) if wish.is_none() => {
                 tracing::warn!(
@@ -178,6 +185,7 @@ fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
             method: Method::Namespace,
             walls,
             below,
+            fence: None,
         };
         // The variant without a group comes last: the group may be what does not work.
         below
@@ -190,11 +198,13 @@ fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
         method: Method::Cgroup,
         walls: Isolation::None,
         below: Some(below),
+        fence: None,
     });
     let guarded = JobEnding {
         method: Method::Guard,
         walls: Isolation::None,
         below: None,
+        fence: None,
     };
     match wish {
         Some(Method::Namespace) => walled(Isolation::Pids)
@@ -209,15 +219,21 @@ fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
     }
 }
 
-/// The first method that works, or why the last does not.
-fn choose(candidates: &[JobEnding]) -> Result<&JobEnding, String> {
+/// The first method that works, with the fence that holds in it, or why the last does not.
+fn choose(candidates: &[JobEnding]) -> Result<JobEnding, String> {
     if cfg!(not(target_os = "linux")) {
         return Err("this system has none of it".to_owned());
     }
     let mut why = "no control group of the second version can be reached".to_owned();
     for ending in candidates {
-        match ending.try_out() {
-            Ok(()) => return Ok(ending),
+        // A fence that cannot be put up says nothing of the method.
+        let tried = ending.try_fenced().or_else(|_| ending.try_out(None));
+        match tried {
+            Ok(fence) => {
+                let mut ending = ending.clone();
+                ending.fence = fence;
+                return Ok(ending);
+            }
             Err(error) => why = error.to_string(),
         }
     }
@@ -233,12 +249,19 @@ impl JobEnding {
     }
 
     /// The task for the guard of a job.
-    pub(crate) fn guard_task(&self, tag: Tag, leaf: Option<&Leaf>, has_input: bool) -> GuardTask {
+    pub(crate) fn guard_task(
+        &self,
+        tag: Tag,
+        leaf: Option<&Leaf>,
+        has_input: bool,
+        fence: Option<FenceTask>,
+    ) -> GuardTask {
         GuardTask {
             tag,
             walls: self.walls,
             cgroup: leaf.map(|leaf| leaf.path().to_owned()),
             has_input,
+            fence,
         }
     }
 
@@ -250,6 +273,7 @@ impl JobEnding {
         tag: Tag,
         leaf: Option<&Leaf>,
         input: Option<OwnedFd>,
+        fence: Option<FenceTask>,
     ) -> io::Result<(Command, Option<UnixStream>)> {
         if self.method == Method::Group {
             let mut shell = Command::new(super::SHELL);
@@ -264,7 +288,7 @@ impl JobEnding {
         if let Some(input) = &input {
             guard::input::send(&ours, input.as_fd())?;
         }
-        let task = self.guard_task(tag, leaf, input.is_some());
+        let task = self.guard_task(tag, leaf, input.is_some(), fence);
         let mut program = Command::new(guard::PROGRAM);
         program
             .arg0(guard::NAME)
@@ -275,8 +299,28 @@ impl JobEnding {
         Ok((program, Some(ours)))
     }
 
-    /// Runs a job that leaves something behind, and checks that it is gone.
-    fn try_out(&self) -> io::Result<()> {
+    /// The way in which a fence is put up with this method.
+    fn fence_way(&self) -> FenceWay {
+        match self.walls {
+            Isolation::None => FenceWay::Landlock,
+            Isolation::Pids | Isolation::PidsAndUsers => FenceWay::Mounts,
+        }
+    }
+
+    /// Tries it with a fence around an empty directory.
+    fn try_fenced(&self) -> io::Result<Option<FenceWay>> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().canonicalize()?;
+        self.try_out(Some(FenceTask {
+            way: self.fence_way(),
+            closed: vec![path],
+            open: Vec::new(),
+            held: None,
+        }))
+    }
+
+    /// Runs a job that leaves something behind, and checks that it is gone; gives the fence if it held.
+    fn try_out(&self, fence: Option<FenceTask>) -> io::Result<Option<FenceWay>> {
         let mut tag = Tag::new(TRIAL_MARK);
         let make = |tag| self.below.as_ref().map(|below| Leaf::make(below, tag));
         let mut leaf = make(tag).transpose();
@@ -292,16 +336,24 @@ impl JobEnding {
             leaf = make(tag).transpose();
         }
         let leaf = leaf?;
-        let tried = self.run_trial(tag, leaf.as_ref());
+        let tried = self.run_trial(tag, leaf.as_ref(), fence);
         if let Some(leaf) = &leaf {
             leaf.end();
         }
         tried
     }
 
-    fn run_trial(&self, tag: Tag, leaf: Option<&Leaf>) -> io::Result<()> {
+    fn run_trial(
+        &self,
+        tag: Tag,
+        leaf: Option<&Leaf>,
+        fence: Option<FenceTask>,
+    ) -> io::Result<Option<FenceWay>> {
         let (left, held) = io::pipe()?;
-        let (mut command, control) = self.command(TRIAL, tag, leaf, None)?;
+        let way = fence.as_ref().map(|fence| fence.way);
+        let closed = fence.iter().flat_map(|fence| fence.closed.clone()).next();
+        let (mut command, control) = self.command(TRIAL, tag, leaf, None, fence)?;
+        command.env(TRIAL_CLOSED, closed.unwrap_or_default());
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
@@ -312,11 +364,12 @@ impl JobEnding {
             let _ = child.wait();
             return Err(error);
         }
-        match control.and_then(GuardReport::read) {
-            Some(GuardReport::Ended(TRIAL_STATUS)) => {}
+        let way = match control.and_then(GuardReport::read) {
+            Some(GuardReport::Ended(TRIAL_STATUS)) => way,
+            Some(GuardReport::Ended(TRIAL_LOOSE)) => None,
             Some(GuardReport::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             end => return Err(io::Error::other(format!("its trial ended oddly: {end:?}"))),
-        }
+        };
         let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];
         poll(
             &mut fds,
@@ -326,7 +379,7 @@ impl JobEnding {
             }),
         )?;
         if fds[0].revents().contains(PollFlags::HUP) {
-            return Ok(());
+            return Ok(way);
         }
         Err(io::Error::other("a process outlived its trial"))
     }

@@ -23,9 +23,11 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::Leaf;
+use super::fence::{FenceTask, FenceWay};
 use super::tag::Tag;
 use super::{guard_report::GuardReport, orphans, timeouts};
 
+mod fence;
 pub(crate) mod fork_server;
 pub(crate) mod forked;
 pub(crate) mod input;
@@ -68,6 +70,7 @@ pub(crate) struct GuardTask {
     pub(crate) cgroup: Option<PathBuf>,
     /// The job's standard input follows over the control socket; otherwise it is empty.
     pub(crate) has_input: bool,
+    pub(crate) fence: Option<FenceTask>,
 }
 
 /// The command of a job and its whole environment; without them the guard uses its own.
@@ -157,7 +160,10 @@ impl JobGuard {
             true => Some(input::receive(rustix::stdio::stdin())?),
             false => None,
         };
-        let command = launch::start_command(job, input, group)?;
+        task.fence.as_ref().map_or(Ok(()), fence::put_up)?;
+        let is_mounted = |fence: &FenceTask| fence.way == FenceWay::Mounts;
+        let may_mount = !task.fence.as_ref().is_some_and(is_mounted);
+        let command = launch::start_command(job, input, group, may_mount)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard {

@@ -4,13 +4,13 @@
 //! Invariant: outside of this room a program runs only through a [`Programs`] that was handed in.
 //! Not here: how a program is started, watched and ended.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, path::Path, pin::Pin, sync::Arc};
 
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Job, JobRecord, JobResult, SpawnError,
+    Fence, Job, JobRecord, JobResult, SpawnError,
     tool::{Tool, ToolError, ToolOutput},
 };
 
@@ -40,11 +40,20 @@ pub trait Programs: fmt::Debug + Send + Sync {
 
     /// See [`super::tool::cut_off`].
     fn cut_off_tools(&self);
+
+    /// Why jobs that work in this directory can write the state; `None` if they cannot, or no fence was asked for.
+    fn gap(&self, cwd: &Path) -> Option<String>;
 }
 
-/// The system's own programs.
+/// The system's own programs, and the fence that jobs are kept behind.
 #[derive(Debug)]
-pub struct RealPrograms;
+pub struct RealPrograms {
+    fence: Option<Fence>,
+}
+
+/// Without a fence, for tests.
+#[cfg(test)]
+pub static REAL_PROGRAMS: RealPrograms = RealPrograms { fence: None };
 
 impl Programs for RealPrograms {
     fn run<'a>(
@@ -53,7 +62,7 @@ impl Programs for RealPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        Box::pin(super::run(job, cancel, on_started))
+        Box::pin(super::run(job, self.fence.as_ref(), cancel, on_started))
     }
 
     fn talk<'a>(
@@ -63,7 +72,13 @@ impl Programs for RealPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        Box::pin(super::talk(job, channel, cancel, on_started))
+        Box::pin(super::talk(
+            job,
+            self.fence.as_ref(),
+            channel,
+            cancel,
+            on_started,
+        ))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {
@@ -73,9 +88,19 @@ impl Programs for RealPrograms {
     fn cut_off_tools(&self) {
         super::tool::cut_off();
     }
+
+    fn gap(&self, cwd: &Path) -> Option<String> {
+        self.fence.as_ref()?.gap(cwd)
+    }
 }
 
 #[must_use]
 pub fn real() -> Arc<dyn Programs> {
-    Arc::new(RealPrograms)
+    Arc::new(RealPrograms { fence: None })
+}
+
+/// The same with a fence around the state.
+#[must_use]
+pub fn fenced(fence: Fence) -> Arc<dyn Programs> {
+    Arc::new(RealPrograms { fence: Some(fence) })
 }

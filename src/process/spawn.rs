@@ -3,6 +3,7 @@
 //! Invariant: any failure after the first process exists ends that process.
 #![allow(clippy::disallowed_methods)] // door: processes
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -11,12 +12,13 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::cgroup::Leaf;
 use super::ending::{self, JobEnding, Method};
+use super::fence::FenceTask;
 use super::handle::JobHandle;
 use super::leader::Leader;
 use super::orphans::JobProcesses;
 use super::registry::{self, RegistryEntry};
 use super::tag::Tag;
-use super::{Job, Output, SpawnError, guard, table};
+use super::{Fence, Job, Output, SpawnError, guard, table};
 
 pub(super) struct SpawnedJob {
     pub(super) child: Leader,
@@ -35,6 +37,8 @@ struct Start<'j> {
     leaf: Option<Leaf>,
     stdout: OwnedFd,
     stderr: OwnedFd,
+    fence: Option<FenceTask>,
+    env: Vec<(OsString, OsString)>,
 }
 
 /// Our ends of the pipes, and the two streams that the job begins with.
@@ -74,7 +78,11 @@ pub(super) struct Streams {
 
 type First = (Leader, RegistryEntry, Option<UnixStream>);
 
-pub(super) fn spawn(job: &Job, streams: Streams) -> Result<SpawnedJob, SpawnError> {
+pub(super) fn spawn(
+    job: &Job,
+    streams: Streams,
+    fence: Option<&Fence>,
+) -> Result<SpawnedJob, SpawnError> {
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
     let Pipes {
         merged,
@@ -86,6 +94,10 @@ pub(super) fn spawn(job: &Job, streams: Streams) -> Result<SpawnedJob, SpawnErro
     let (its_input, our_input) = input.unzip();
     let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
     let leaf = ending.make_leaf(tag);
+    let (task, mut env) = (fence.and_then(|fence| fence.task(job)), job.env.clone());
+    if let (Some(fence), Some(task)) = (fence, &task) {
+        fence.at_home(task, &mut env);
+    }
     let start = Start {
         job,
         input: its_input,
@@ -94,6 +106,8 @@ pub(super) fn spawn(job: &Job, streams: Streams) -> Result<SpawnedJob, SpawnErro
         leaf: leaf.clone(),
         stdout,
         stderr,
+        fence: task,
+        env,
     };
     let first = start.start_leader();
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
@@ -150,11 +164,16 @@ impl Start<'_> {
         if let Some(input) = &self.input {
             guard::input::send(&ours, input.as_fd())?;
         }
-        let env = self.job.env.iter();
+        let env = self.env.iter();
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
         let request = guard::fork_server::ForkRequest {
-            task: &(self.ending).guard_task(self.tag, self.leaf.as_ref(), self.input.is_some()),
+            task: &(self.ending).guard_task(
+                self.tag,
+                self.leaf.as_ref(),
+                self.input.is_some(),
+                self.fence.clone(),
+            ),
             command: &self.job.command,
             cwd: &self.job.cwd,
             env: env.chain([mark]).collect(),
@@ -169,12 +188,16 @@ impl Start<'_> {
 
     fn spawn_leader(self) -> io::Result<First> {
         let job = self.job;
-        let (program, control) =
-            self.ending
-                .command(&job.command, self.tag, self.leaf.as_ref(), self.input)?;
+        let (program, control) = self.ending.command(
+            &job.command,
+            self.tag,
+            self.leaf.as_ref(),
+            self.input,
+            self.fence,
+        )?;
         let mut command = Command::from(program);
         command.current_dir(&job.cwd).env_clear();
-        command.envs(job.env.iter().map(|(name, value)| (name, value)));
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env(table::MARK, &job.mark);
         if control.is_some() {
             command.env(guard::COMMAND, &job.command);

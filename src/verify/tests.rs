@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)] // door: tests
 
 use super::*;
-use crate::process::programs::RealPrograms;
+use crate::process::programs::REAL_PROGRAMS;
 use descent_core::{
     doc,
     state::{Check, CheckKind, check::FileLeaf, fields::Findings},
@@ -52,7 +52,7 @@ fn bench<'a>(
     MeasureContext {
         at,
         env,
-        programs: &RealPrograms,
+        programs: &REAL_PROGRAMS,
         timeout_default: LONG,
         mark,
         cancel,

@@ -2,6 +2,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod by_attempt;
+pub(crate) mod fence;
 pub(crate) mod links;
 pub(crate) mod listed;
 pub(crate) mod ratings;

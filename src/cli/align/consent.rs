@@ -19,7 +19,6 @@ use crate::{
     config::Config,
     failure::Failure,
     ops::{self, align::AgreementDraft, compare::CheckoutBench},
-    process::programs::RealPrograms,
     store::StatePlace,
     workspace::{Workspaces, Worktrees},
 };
@@ -60,9 +59,10 @@ impl Consent<'_> {
             true => "evaluating the checks as things stand, here and in a fresh checkout…",
             false => "evaluating the checks as things stand…",
         });
+        let programs = ops::programs(self.place);
         let bench = CheckoutBench {
             environment: &environment,
-            programs: &RealPrograms,
+            programs: &*programs,
             top: self.top,
             place: self.place,
             start: None,

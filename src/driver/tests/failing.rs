@@ -2,6 +2,7 @@
 
 use std::{
     os::unix::process::ExitStatusExt,
+    path::Path,
     process::ExitStatus,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::process::{
     Job, JobEnd, JobRecord, Programs, SpawnError,
-    programs::{RealPrograms, RunningJob},
+    programs::{REAL_PROGRAMS, RunningJob},
     tool::{Tool, ToolError, ToolOutput},
 };
 
@@ -71,7 +72,7 @@ impl Programs for FailingPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        spoilt(self.fate(), RealPrograms.run(job, cancel, on_started))
+        spoilt(self.fate(), REAL_PROGRAMS.run(job, cancel, on_started))
     }
 
     fn talk<'a>(
@@ -83,7 +84,7 @@ impl Programs for FailingPrograms {
     ) -> RunningJob<'a> {
         spoilt(
             self.fate(),
-            RealPrograms.talk(job, channel, cancel, on_started),
+            REAL_PROGRAMS.talk(job, channel, cancel, on_started),
         )
     }
 
@@ -94,15 +95,19 @@ impl Programs for FailingPrograms {
                 cwd: tool.cwd.clone(),
                 source: std::io::Error::from_raw_os_error(EAGAIN),
             }),
-            Some(Fate::Killed) => RealPrograms.run_tool(tool).map(|ran| ToolOutput {
+            Some(Fate::Killed) => REAL_PROGRAMS.run_tool(tool).map(|ran| ToolOutput {
                 status: ExitStatus::from_raw(9),
                 stdout: Vec::new(),
                 ..ran
             }),
-            None => RealPrograms.run_tool(tool),
+            None => REAL_PROGRAMS.run_tool(tool),
         }
     }
 
     /// Tools of other tests run in this process too.
     fn cut_off_tools(&self) {}
+
+    fn gap(&self, _cwd: &Path) -> Option<String> {
+        None
+    }
 }

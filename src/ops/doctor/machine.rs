@@ -4,10 +4,12 @@ use std::fs;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Finding;
+use super::{super::fence::programs, Finding};
 use crate::{
     clock, process,
     render::{self, area},
+    store::StatePlace,
+    workspace::cache_dir,
 };
 
 /// Enough for git, pipes and the program's own files, with some attempts side by side.
@@ -16,10 +18,11 @@ const PROCESSES_MIN: u64 = 128;
 /// The columns that a page needs.
 const COLUMNS_MIN: usize = 60;
 
-pub(super) fn findings() -> Vec<Finding> {
+pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
     vec![
         clocks(),
         ending(),
+        fence(place),
         events(),
         open_files(),
         processes(),
@@ -40,6 +43,22 @@ fn clocks() -> Finding {
             "clocks",
             "restarts of the machine cannot be told",
             "what a killed run left is found by its mark alone",
+        ),
+    }
+}
+
+/// The fence that keeps attempts from writing the state.
+fn fence(place: &StatePlace) -> Finding {
+    let cwd = cache_dir().unwrap_or_else(std::env::temp_dir);
+    match programs(place).gap(&cwd) {
+        None => Finding::ok(
+            "fence",
+            "attempts and checks cannot write .descent and .git",
+        ),
+        Some(why) => Finding::degraded(
+            "fence",
+            format!("attempts can write the state file: {why}"),
+            "a change of it while they work waits for `descent trust`",
         ),
     }
 }

@@ -16,6 +16,9 @@ use crate::{
     trust::{self, Fact, RecordState, Records},
 };
 
+/// Why a person is asked about a state of their own.
+const CHANGED_MEANWHILE: &str = "it was changed while attempts ran that can write it";
+
 /// Why something may not run; empty if nothing speaks against it.
 #[derive(Debug, Default)]
 pub struct Doubts {
@@ -80,6 +83,12 @@ impl TrustQuestion {
         let why = owner.or_else(|| committed.map(str::to_owned));
         let is_anothers = why.is_some();
         needs.extend(why.map(|why| (as_it_is, why)));
+        let wanted = TrustList::of_wanted(state).digest();
+        if records.holds(&Fact::ByAttempt(wanted.clone())) != RecordState::No {
+            let allowed = Fact::Content(wanted);
+            facts.push(allowed.clone());
+            needs.push((allowed, CHANGED_MEANWHILE.to_owned()));
+        }
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
             facts.push(fact.clone());

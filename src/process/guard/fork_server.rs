@@ -28,7 +28,7 @@ use rustix::net::{
 };
 
 use super::super::{registry, registry::RegistryEntry};
-use super::{GuardTask, GuardedJob, PROGRAM, forked::ForkedGuard, kernel};
+use super::{GuardTask, GuardedJob, PROGRAM, forked::ForkedGuard, kernel, launch};
 
 /// The server's process name, as lists of processes show it.
 pub(crate) const NAME: &str = "descent-forks";
@@ -245,6 +245,7 @@ fn decode(encoded: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
 /// guard.
 pub(super) fn serve() -> ExitCode {
     let _ = rustix::thread::set_name(c"descent-forks");
+    let _ = launch::nothing();
     while let Some((encoded, streams)) = next_request() {
         match kernel::fork_sibling() {
             Ok(None) => return become_guard(&encoded, streams),
@@ -329,6 +330,7 @@ mod tests {
             walls: Isolation::Pids,
             cgroup: Some("/g".into()),
             has_input: true,
+            fence: None,
         };
         let env = env
             .iter()

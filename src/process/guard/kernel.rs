@@ -4,7 +4,7 @@
 //! Invariant: only the guard, the fork server and a detached run before its first act call this,
 //! and they have one thread. So a fork copies the whole process, and no other thread holds a lock
 //! or a descriptor that the copy would miss. `end_with_thread` and `watch_reads` are for any process.
-#![allow(unsafe_code)] // door: clone3, execve, signalfd, unshare, signal, close_range, a call before exec
+#![allow(unsafe_code)] // door: clone3, execve, signalfd, unshare, mount_setattr, signal, close_range, a call before exec
 
 use std::ffi::CStr;
 use std::io;
@@ -190,6 +190,32 @@ pub(in super::super) fn end_with_thread(command: &mut Command) {
     };
     // SAFETY: in the copy it makes two system calls. It takes no lock and no memory.
     unsafe { command.pre_exec(tie) };
+}
+
+/// Makes a mount read-only, and none below it.
+pub(super) fn make_read_only(at: &CStr) -> io::Result<()> {
+    let mut attr = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let attr = std::ptr::from_mut(&mut attr);
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the text ends with a zero byte, and the structure lives until the call returns.
+    match unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            at.as_ptr(),
+            0,
+            attr,
+            size,
+        )
+    } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 pub(super) fn unshare(flags: i32) -> io::Result<()> {

@@ -13,9 +13,11 @@ use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitStatus};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
 use super::super::SHELL;
 use super::{COMMAND, GuardedJob, kernel, plain, texts::Texts};
@@ -56,6 +58,8 @@ struct Launch {
     shell_args: Texts,
     env: Texts,
     input: OwnedFd,
+    /// Otherwise it could take the fence down, as root.
+    may_mount: bool,
 }
 
 /// Starts the command, in the group if there is one. It returns when the command runs, or with the
@@ -64,8 +68,9 @@ pub(super) fn start_command(
     job: GuardedJob,
     input: Option<OwnedFd>,
     group: Option<BorrowedFd<'_>>,
+    may_mount: bool,
 ) -> io::Result<RunningCommand> {
-    let launch = Launch::of(job, input)?;
+    let launch = Launch::of(job, input, may_mount)?;
     let (mut failed, fails) = io::pipe()?;
     let leader = kernel::start(group, &|| launch.carry_out(fails.as_fd()))?;
     drop(fails);
@@ -85,8 +90,21 @@ fn start_error(failed: &mut PipeReader) -> Option<io::Error> {
     Some(io::Error::from_raw_os_error(i32::from_le_bytes(raw)))
 }
 
+/// The input of a job that has none. The fork server opens it once for all of its guards.
+pub(super) fn nothing() -> io::Result<OwnedFd> {
+    static NOTHING: OnceLock<File> = OnceLock::new();
+    let open = match NOTHING.get() {
+        Some(open) => open,
+        None => {
+            let opened = File::open("/dev/null")?;
+            NOTHING.get_or_init(|| opened)
+        }
+    };
+    Ok(open.try_clone()?.into())
+}
+
 impl Launch {
-    fn of(job: GuardedJob, input: Option<OwnedFd>) -> io::Result<Launch> {
+    fn of(job: GuardedJob, input: Option<OwnedFd>, may_mount: bool) -> io::Result<Launch> {
         let mut env: BTreeMap<OsString, OsString> = match job.env {
             Some(env) => env.into_iter().collect(),
             None => std::env::vars_os()
@@ -95,7 +113,7 @@ impl Launch {
         };
         let input = match input {
             Some(input) => input,
-            None => File::open("/dev/null")?.into(),
+            None => nothing()?,
         };
         let direct = job
             .command
@@ -111,6 +129,7 @@ impl Launch {
                     .collect::<io::Result<_>>()?,
             ),
             input,
+            may_mount,
         })
     }
 
@@ -127,6 +146,10 @@ impl Launch {
             .and_then(|()| rustix::stdio::dup2_stdin(self.input.as_fd()));
         if let Err(error) = placed {
             return error;
+        }
+        if !self.may_mount {
+            // An account without the ability has nothing to lose.
+            let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_ADMIN);
         }
         kernel::default_signals();
         if let Some(Direct { files, args }) = &self.direct {

@@ -71,7 +71,7 @@ async fn a_sweep_leaves_a_job_alone_whose_program_still_watches_it() {
         });
         ended.await.unwrap()
     };
-    let (ran, ended) = tokio::join!(run(&job, &no_cancel, |_| {}), sweeping);
+    let (ran, ended) = tokio::join!(run(&job, None, &no_cancel, |_| {}), sweeping);
     assert_eq!((ran.unwrap().how, ended), (JobEnd::Exit(5), Vec::new()));
 }
 

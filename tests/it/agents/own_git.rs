@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     processes::processes_in,
-    world::{World, after, plan, task, wait_for, wait_for_or},
+    world::{Ran, Running, World, after, plan, task, wait_for, wait_for_or},
 };
 
 /// An attack, which is given the repository of the run and a filter that hides a difference.
@@ -18,6 +18,15 @@ fn act(world: &World, act: &str) -> String {
         ran = world.out("ran").display(),
         project = world.repo().display(),
     )
+}
+
+/// A run in which no fence holds: what comes behind it is tried here.
+fn unfenced(world: &World) -> Ran {
+    let mut command = world.command(&["run"]);
+    command
+        .env("DESCENT_ENDING", "guard")
+        .env("TMPDIR", world.root());
+    Running::of(command).wait()
 }
 
 const ACTS: &[&str] = &[
@@ -42,7 +51,7 @@ fn delivers_what_was_checked(limits: Value) {
             limits.clone(),
             json!({"A1": task(&act(&world, attack))}),
         ));
-        world.run().expect(0);
+        unfenced(&world).expect(0);
         world.descent(&["apply"]).expect(0);
         assert_eq!(world.read("a.txt"), "hello\nyes\n", "{attack}");
         assert!(!world.out("ran").exists(), "{attack}");
@@ -76,7 +85,7 @@ fn no_merge_driver_that_an_attempt_wrote_runs() {
         "A3": after(&["A1", "A2"], "sed -i s/5/five/ f"),
     });
     world.align(&plan(&["grep -q five f"], json!({}), atoms));
-    world.run().expect(0);
+    unfenced(&world).expect(0);
     assert_eq!(
         world.result_file("f"),
         "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n"
@@ -96,7 +105,7 @@ fn a_repository_that_became_a_link_is_refused_by_name() {
         json!({}),
         json!({"A1": task(&swap)}),
     ));
-    let ran = world.run();
+    let ran = unfenced(&world);
     assert_ne!(ran.code, Some(0), "{}", ran.stderr);
     ran.says("is no directory, so that it cannot be the repository of a run");
 }

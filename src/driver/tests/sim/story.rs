@@ -311,6 +311,7 @@ impl Story {
             usage: Default::default(),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
+            gap: None,
             from: None,
             remembered: None,
         };

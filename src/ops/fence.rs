@@ -1,0 +1,49 @@
+//! The programs of a command that starts jobs, behind the fence around the state.
+//!
+//! Not here: how a fence holds (`process::fence`).
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    process::{Fence, Programs, programs},
+    store::StatePlace,
+    workspace::cache_dir,
+};
+
+/// The name of the home of links, in the cache.
+const HOME: &str = "home";
+/// A longer file names no repository.
+const LINK_BYTES_MAX: u64 = 8 * 1024;
+
+/// Programs whose jobs cannot write the state of this place, or the project's repository.
+#[must_use]
+pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
+    programs::fenced(Fence::around(
+        &place.project,
+        [&place.state, &place.dir],
+        repository(&place.project),
+        cache_dir().map(|cache| cache.join(HOME)),
+    ))
+}
+
+/// The repository of a directory: `.git`, and the directories that a file of that name leads to.
+fn repository(project: &Path) -> Vec<PathBuf> {
+    let mut found = project.ancestors().map(|dir| dir.join(".git"));
+    let Some(at) = found.find(|path| path.exists()) else {
+        return Vec::new();
+    };
+    let led = |file: &Path, key: &str| {
+        let text = crate::files::read(file, LINK_BYTES_MAX).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        Some(
+            file.parent()?
+                .join(text.trim_end().strip_prefix(key)?.trim_start()),
+        )
+    };
+    let own = led(&at, "gitdir:");
+    let common = own.as_ref().and_then(|own| led(&own.join("commondir"), ""));
+    [Some(at), own, common].into_iter().flatten().collect()
+}

@@ -1,0 +1,162 @@
+//! The fence around the state: no job writes `.descent` or `.git`, and what nobody is known to have written is asked about.
+
+use std::{fs, process::Command};
+
+use serde_json::json;
+
+use crate::{
+    passed_over::{Lack, is_root, passed_over},
+    world::{Ran, Running, World, plan, task, wait_for},
+};
+
+/// Tries every way to change the project's `.descent` and `.git` that an account has, and says which one worked.
+const TRIES: &str = r#"
+P=$1
+say() { echo "$1" >>"$2/broken"; }
+try() { what=$1; shift; if "$@" 2>/dev/null; then say "$what" "$OUT"; fi; }
+try create touch "$P/.descent/new"
+try create-git touch "$P/.git/new"
+try append sh -c "echo >>$P/.descent/state.json"
+try append-git sh -c "echo >>$P/.git/config"
+try truncate python3 -c "import os; os.truncate('$P/.descent/state.json', 0)"
+try unlink rm "$P/.descent/state.json"
+try over mv "$OUT/forged" "$P/.descent/state.json"
+try link ln "$OUT/forged" "$P/.descent/linked"
+try rename mv "$P/.descent" "$P/.descent-old"
+try rename-git mv "$P/.git" "$P/.git-old"
+try project mv "$P" "$P-old"
+try hook touch "$P/.git/hooks/post-commit"
+try unmount umount "$P/.descent"
+try remount mount -o remount,rw,bind "$P/.descent"
+try nested unshare -Urm sh -c "umount $P/.descent || mount -o remount,rw,bind $P/.descent; touch $P/.descent/new"
+try outcome touch "$(dirname "$DESCENT_PROMPT")/outcome.json"
+try record touch "$(dirname "$DESCENT_PROMPT")/new"
+echo '{"summary": "tried"}' >"$DESCENT_RESULT"
+"#;
+
+/// The program with one way to end jobs, and a home above the project.
+fn command(world: &World, ending: &str, args: &[&str]) -> Command {
+    let mut command = world.command(args);
+    command.env("DESCENT_ENDING", ending);
+    command.env("TMPDIR", world.root().join("tmp"));
+    command.env("HOME", world.root());
+    command
+}
+
+fn ran(world: &World, ending: &str, args: &[&str]) -> Ran {
+    Running::of(command(world, ending, args)).wait()
+}
+
+fn world() -> World {
+    let world = World::new();
+    fs::create_dir(world.root().join("tmp")).unwrap();
+    fs::write(world.out("forged"), "{}").unwrap();
+    world
+}
+
+/// Runs the tries as an attempt and as a check, which is a job too.
+fn tried(ending: &str, is_worker: bool) {
+    let world = world();
+    let program = world.program("tries.sh", TRIES);
+    let (out, repo) = (world.root().join("out"), world.repo());
+    let (out, repo) = (out.display(), repo.display());
+    let tries = format!("OUT={out} sh {} {repo}", program.display());
+    let atom = match is_worker {
+        true => json!({"kind": "task", "description": "try"}),
+        false => task(&format!("{tries}; touch done")),
+    };
+    world.write(
+        "descent.toml",
+        &format!("worker = {{run = '{tries}; touch done'}}\n"),
+    );
+    world.commit_all("a worker");
+    let check = format!("test $PWD = {repo} || DESCENT_PROMPT=/x/y {tries}; test -f done");
+    let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));
+    ran(&world, ending, &["align", "-f", &file, "-y"]).expect(0);
+    let before = world.git(&["rev-parse", "HEAD"]);
+    ran(&world, ending, &["run"]).expect(0).shows("completed");
+    assert_eq!(world.left("broken"), "", "by {ending}");
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), before);
+    let state = world.state();
+    assert_eq!(state["corrections"], json!([]), "nobody edited it");
+    assert_eq!(state["bindings"]["A1"]["summary"], "tried");
+}
+
+#[test]
+fn no_attempt_and_no_check_writes_the_state_or_the_repository_behind_mounts() {
+    match is_root() {
+        true => tried("namespace", false),
+        false => passed_over(
+            "mounts",
+            Lack::Machine("only root has them without a user namespace"),
+        ),
+    }
+}
+
+#[test]
+fn no_worker_and_no_check_writes_the_state_or_the_repository_behind_landlock() {
+    tried("guard", true);
+}
+
+#[test]
+fn a_job_behind_landlock_keeps_what_it_puts_into_its_home() {
+    let world = world();
+    let keeps = task("echo kept >~/new && echo more >>~/old && cat ~/new ~/old >got; mktemp");
+    fs::write(world.root().join("old"), "was\n").unwrap();
+    let file = world.plan(&plan(
+        &["grep -q more got"],
+        json!({}),
+        json!({"A1": keeps}),
+    ));
+    ran(&world, "guard", &["align", "-f", &file, "-y"]).expect(0);
+    ran(&world, "guard", &["run"]).expect(0).shows("completed");
+    assert_eq!(
+        fs::read_to_string(world.root().join("old")).unwrap(),
+        "was\nmore\n"
+    );
+}
+
+/// A step in the project itself, without mounts, that edits the state and waits.
+fn edited(edit: &str) -> (World, Running) {
+    let world = world();
+    let state = world.state_path();
+    let step = format!(
+        "sed -i '{edit}' {}; touch edited; until test -f go; do sleep 0.05; done",
+        state.display()
+    );
+    let plan = plan(
+        &["test -f never"],
+        json!({"workspace": "shared"}),
+        json!({"A1": task(&step)}),
+    );
+    let file = world.plan(&plan);
+    ran(&world, "guard", &["align", "-f", &file, "-y"]).expect(0);
+    let running = Running::of(command(&world, "guard", &["run"]));
+    (world, running)
+}
+
+#[test]
+fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
+    let (world, mut running) = edited("s/test -f never/true/");
+    wait_for("the edit is noticed", || {
+        running.said().contains("nobody knows who changed it")
+    });
+    fs::write(world.repo().join("go"), "").unwrap();
+    running.signal(rustix::process::Signal::INT);
+    let ended = running.wait();
+    assert!(!ended.stderr.contains("completed"), "{}", ended.stderr);
+    ended.says("no fence: attempts can write the state file");
+    let refused = ran(&world, "guard", &["run"]).expect(77);
+    refused.says("it was changed while attempts ran that can write it");
+    let hash = ran(&world, "guard", &["trust", "--json"]).json()["hash"].clone();
+    ran(
+        &world,
+        "guard",
+        &["trust", "--hash", hash.as_str().unwrap()],
+    )
+    .expect(0);
+    ran(&world, "guard", &["run"]).expect(0).shows("completed");
+    let state = world.state();
+    let corrections = state["corrections"].as_array().unwrap();
+    assert!(!corrections.is_empty() && corrections.iter().all(|one| one["by"] == "unknown"));
+}
