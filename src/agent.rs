@@ -213,7 +213,7 @@ pub enum AgentError {
     #[error("an attempt cannot be started: {0}")]
     Lacking(#[source] SpawnError),
     /// The attempt can be made anew.
-    #[error("the agent does not know the session that it should go on with")]
+    #[error("the session of the agent cannot go on")]
     NoSession,
 }
 

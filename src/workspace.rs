@@ -193,6 +193,12 @@ impl Workspaces {
         }
     }
 
+    /// Whether a slot has the very tree that its last attempt was given, so that its agent can go on there. Another one in
+    /// its place is none.
+    pub fn is_as_given(&self, slot: usize) -> bool {
+        self.trees().is_some_and(|trees| trees.is_as_given(slot))
+    }
+
     /// A tree that checks run in, brought to `commit`. Ignored files (build caches) stay in all but a pristine one. In
     /// `shared` it is the project itself, whichever is asked for.
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {

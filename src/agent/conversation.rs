@@ -2,7 +2,7 @@
 //!
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     config::{
-        program::{ProgramLook, find_program},
+        program::{ProgramLook, find_program, is_relative},
         transport::{Acp, Dialect, Headless},
     },
     process::{Capture, JobRecord, SpawnError, Timer},
@@ -47,7 +47,7 @@ pub(super) async fn made(
     agent: &TalkingAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    if let Some(missing) = agent.missing() {
+    if let Some(missing) = agent.missing(&attempt.cwd) {
         return Ok(Some(missing));
     }
     let since = Timer::start();
@@ -83,6 +83,8 @@ pub(super) async fn made(
                 return Err(AgentError::Unwritable { path, source });
             }
             Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+            // Its workspace went after it was looked at.
+            Err(SpawnError::NoDirectory(_)) if is_going_on => return Err(AgentError::NoSession),
             Err(error) => {
                 let how = CommandEnd::NotRun(format!("{error} ({})", error.hint()));
                 return Ok(Some(Outcome::ended(how, 0)));
@@ -131,11 +133,14 @@ fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
 
 impl TalkingAgent {
     /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
-    fn missing(&self) -> Option<Outcome> {
+    /// A relative path is looked for in the workspace.
+    fn missing(&self, cwd: &Path) -> Option<Outcome> {
         let program = self.agent.program();
         let path = self.env.vars.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, path)| path.as_os_str()).unwrap_or_default();
-        if find_program(program, path) != ProgramLook::Missing {
+        let is_missing = find_program(program, path) == ProgramLook::Missing
+            || is_relative(program) && !cwd.join(program).exists();
+        if !is_missing {
             return None;
         }
         let install = self.agent.preset.map(|preset| preset.install.clone());

@@ -61,8 +61,8 @@ pub(super) fn make(dir: &Path) -> io::Result<bool> {
     }
 }
 
-/// The same after the attempt: what it put in the place of its directory is removed, a link without what it leads to.
-pub(super) fn make_again(dir: &Path) -> io::Result<()> {
+/// The same where something else may be in its place: that is removed, a link without what it leads to.
+pub(super) fn make_again(dir: &Path) -> io::Result<bool> {
     match files::plain_dir(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             dir.parent().map_or(Ok(()), files::no_link)?;
@@ -70,7 +70,7 @@ pub(super) fn make_again(dir: &Path) -> io::Result<()> {
         }
         _ => {}
     }
-    make(dir).map(drop)
+    make(dir)
 }
 
 /// Makes the folder of the result. Anything else in its place is removed, a link without what it leads to.

@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     AgentError, AttemptJob, InputFile,
-    directory::{BINDINGS, OUT, OUTCOME, PROMPT, make, make_out, take_over},
+    directory::{BINDINGS, OUT, OUTCOME, PROMPT, make_again, make_out, take_over},
 };
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Inputs {
             // An earlier attempt may have made it so that nobody can write there.
             let _ = files::move_to(dir, from);
         }
-        let cleared = match make(dir).map_err(unwritable)? {
+        let cleared = match make_again(dir).map_err(unwritable)? {
             true => Ok(()),
             false => inputs.clear(attempt.session.is_some()),
         };

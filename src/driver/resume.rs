@@ -84,8 +84,8 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
     Box::pin(async move { blocking(find).await? })
 }
 
-/// The attempts whose agents can go on: the session is known, the workspace is as the agent left it, and the machine
-/// was not started anew.
+/// The attempts whose agents can go on: the session is known, the workspace is the one that the agent had, and the
+/// machine was not started anew.
 fn going_on(
     state: &State,
     place: &StatePlace,
@@ -112,7 +112,7 @@ fn going_on(
         }
         let is_as_left = is_asked
             || leftovers::is_as_left(place, session.slot, &intent.id)
-                && workspaces.trees().is_some();
+                && workspaces.is_as_given(session.slot);
         let can = is_same_agent && agents.goes_on(intent) && is_as_left;
         can.then(|| (intent.id.clone(), session))
     });

@@ -222,7 +222,7 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
 enum MadeAttempt {
     Ended(Box<Outcome>),
     Cancelled,
-    /// The agent does not know the session that it should go on with.
+    /// The agent does not know the session that it should go on with, or its workspace is gone.
     NoSession,
 }
 
@@ -239,11 +239,18 @@ async fn make(
     let maker = a.maker()?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
-    let dir = with_trees(&a.workspaces, move || match goes_on {
-        true => workspaces.as_left(slot),
-        false => workspaces.for_attempt(slot, base.as_ref()),
+    // A model that is asked works in no directory.
+    let needs_tree = goes_on && !matches!(maker, Maker::Model(_));
+    let dir = with_trees(&a.workspaces, move || {
+        match goes_on && workspaces.is_as_given(slot) {
+            true => workspaces.as_left(slot).map(Some),
+            false if needs_tree => Ok(None),
+            false => workspaces.for_attempt(slot, base.as_ref()).map(Some),
+        }
     });
-    let dir = dir.await??;
+    let Some(dir) = dir.await?? else {
+        return Ok(MadeAttempt::NoSession);
+    };
     let setup = a
         .workspaces
         .setup()

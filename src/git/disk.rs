@@ -137,6 +137,14 @@ pub(super) fn hold_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
     keep_bytes(path, bytes)
 }
 
+/// Tells a directory from any other on this machine; none if it is no directory, or a link to one.
+pub(super) fn identity(dir: &Path) -> Option<Vec<u8>> {
+    let meta = dir.symlink_metadata().ok().filter(Metadata::is_dir)?;
+    // A number is given again after a removal.
+    let born = meta.created().ok();
+    Some(format!("{:x}-{:x} {born:?}\n", meta.dev(), meta.ino()).into_bytes())
+}
+
 /// It differs after any change of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {

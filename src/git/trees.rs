@@ -29,6 +29,8 @@ pub(super) const SAVED_DIR: &str = "descent-modules";
 const SAVED: &str = "descent-index.";
 /// The file that names the tree of a record.
 const NOTE: &str = "tree";
+/// The identity of the repository in the tree that was given to it.
+const GIVEN: &str = "given";
 /// Files of a record that stay between two uses; everything else (merges begun, locks) is removed.
 const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
 /// The path from a record to its repository.
@@ -112,11 +114,32 @@ impl<'g> Tree<'g> {
     /// Whether it is a directory with a readable record. A power cut leaves files without their
     /// bytes.
     pub(super) fn is_whole(&self) -> bool {
-        let is_dir = self.at.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let is_dir = |path| files::plain_dir(path).is_ok();
         let read = |name: &str| files::read(&self.admin.join(name), SMALL_BYTES_MAX);
-        is_dir
+        is_dir(&self.at)
+            && is_dir(&self.admin)
             && read("commondir").is_ok_and(|text| text == COMMON)
             && read("HEAD").is_ok_and(|text| as_id(text.trim_ascii_end()).is_some())
+    }
+
+    /// Whether it is whole, and has the repository that was given to it at its last checkout, in working order. One that
+    /// was put in its place, or copied there, is another.
+    pub(super) fn is_as_given(&self) -> bool {
+        let git = self.at.join(".git");
+        let is_dir = |name: &&str| files::plain_dir(&git.join(name)).is_ok();
+        let has_text = |name: &&str| {
+            files::read(&git.join(name), SMALL_BYTES_MAX).is_ok_and(|text| !text.is_empty())
+        };
+        let borrows = || {
+            let borrowed = borrowed(&self.git.objects());
+            let at = git.join("objects/info/alternates");
+            borrowed.is_ok_and(|all| disk::has_bytes(&at, &all.text()))
+        };
+        self.is_whole()
+            && disk::identity(&git).is_some_and(|id| disk::has_bytes(&self.admin.join(GIVEN), &id))
+            && ["objects", "objects/info", "refs"].iter().all(is_dir)
+            && ["HEAD", "config"].iter().all(has_text)
+            && borrows()
     }
 
     /// Makes an empty tree at a place that we may wipe.
@@ -205,7 +228,9 @@ impl<'g> Tree<'g> {
         ] {
             disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
-        disk::copy_index(&self.index(), &to.join("index"))
+        disk::copy_index(&self.index(), &to.join("index"))?;
+        let given = disk::identity(&to).unwrap_or_default();
+        disk::hold_bytes(&self.admin.join(GIVEN), &given)
     }
 }
 

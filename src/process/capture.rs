@@ -6,7 +6,7 @@
 
 #![allow(clippy::disallowed_methods)] // door: the log of a job
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -197,12 +197,9 @@ pub(crate) struct OutputLog {
 }
 
 impl OutputLog {
-    /// Removes an old file at `path`; makes none yet.
+    /// Removes whatever is at `path`; makes none yet.
     pub(crate) fn new(path: &Path) -> io::Result<OutputLog> {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        files::remove(path)?;
         Ok(OutputLog {
             path: path.to_owned(),
             file: None,

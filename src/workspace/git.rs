@@ -226,6 +226,11 @@ impl Worktrees {
         Ok(WorkDir::ready(path))
     }
 
+    pub fn is_as_given(&self, slot: usize) -> bool {
+        let root = self.slot(slot);
+        self.git.is_as_given(&root) && root.join(&self.prefix).is_dir()
+    }
+
     /// The repository itself, for what needs no tree.
     pub fn git(&self) -> &Git {
         &self.git

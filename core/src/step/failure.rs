@@ -13,7 +13,7 @@ use crate::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
         record::{FailureEntry, InDoubtEntry, ToolCall},
     },
-    verdict::Verdict,
+    verdict::{CommandEnd, Verdict},
 };
 
 /// Bytes at most of the value that a failed attempt reported.
@@ -30,6 +30,8 @@ pub(super) struct Failure {
     /// The files that it had changed.
     pub(super) changed: Arc<Vec<String>>,
     pub(super) duration_ms: u64,
+    /// Whether it was started at all.
+    pub(super) was_started: bool,
     pub(super) report: Option<AgentReport>,
     pub(super) usage: Usage,
     pub(super) tried: Vec<ToolCall>,
@@ -46,6 +48,7 @@ impl Failure {
             criteria: Vec::new(),
             changed: outcome.changed.clone(),
             duration_ms: outcome.duration_ms,
+            was_started: !matches!(outcome.how, CommandEnd::NotRun(_)),
             report: outcome.report.clone(),
             usage: outcome.usage.clone(),
             tried: outcome.tried.clone(),
@@ -85,6 +88,7 @@ impl Failure {
             criteria: Vec::new(),
             changed: Arc::default(),
             duration_ms: 0,
+            was_started: false,
             report: None,
             usage: Usage::default(),
             tried: Vec::new(),

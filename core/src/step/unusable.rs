@@ -34,6 +34,9 @@ pub(super) fn note(
     let (Role::Worker, Some(agent)) = (intent.role, &intent.agent) else {
         return;
     };
+    if !failure.was_started {
+        return;
+    }
     let report = failure.report.as_ref();
     // Whoever says that its task cannot be done has looked at it.
     let is_blocked = report.is_some_and(|report| report.clarity == Clarity::Blocked);

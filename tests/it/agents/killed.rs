@@ -1,10 +1,13 @@
-//! kill -9 at random moments, from a seed, of a run with agents of each protocol side by side.
+//! kill -9 at random moments, from a seed, of a run with agents of each protocol side by side. After some the project is
+//! moved, or the cache or a workspace goes.
 //!
 //! Not here: one kill in mid-turn, by protocol (`talked`), and kills of runs of commands (`crashes::killed`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    os::unix::fs::symlink,
+    path::Path,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -14,13 +17,14 @@ use serde_json::{Value, json};
 use crate::{
     agents::{
         conduct::{by, configured},
+        displaced::GONE,
         talked::{ALL, Protocol},
     },
     chance::{self, Rng},
     crashes::killed::kill,
     processes::processes_in,
     undisturbed::side_by_side,
-    world::{World, long_nap, plan, processes, wait_for, with},
+    world::{World, listing, long_nap, plan, processes, wait_for, with},
 };
 
 /// Runs at once: as many as small machines have cores.
@@ -50,6 +54,8 @@ struct Tally {
     continued: AtomicU64,
     /// Attempts that a new session was begun for.
     made_again: AtomicU64,
+    /// Kills after which something was moved or removed.
+    displaced: AtomicU64,
 }
 
 /// A run of three agents. The tool goes on after the last line that is there, so only two of them at once write a line
@@ -105,6 +111,43 @@ fn comes_to_its_moment(world: &World, before: &[u8], rng: &mut Rng) -> bool {
     !is_over
 }
 
+/// Moves the project, or removes or replaces the cache, workspaces or their repositories, after half of the kills; whether it did.
+fn displace(world: &World, rng: &mut Rng) -> bool {
+    match rng.below(8) {
+        0 => {
+            let (real, there) = (fs::canonicalize(world.repo()).unwrap(), long_nap());
+            let there = world.root().join(format!("moved-{there}"));
+            fs::rename(real, &there).unwrap();
+            let _ = fs::remove_file(world.repo());
+            symlink(there, world.repo()).unwrap();
+        }
+        1 => fs::remove_dir_all(world.cache()).unwrap(),
+        way @ 2..4 => {
+            for slot in listing(&world.cache())
+                .into_keys()
+                .filter(|path| is_slot(path))
+            {
+                let part = if way == 2 {
+                    slot.clone()
+                } else {
+                    slot.join(".git")
+                };
+                let (_, gone) = GONE[usize::try_from(rng.below(GONE.len() as u64)).unwrap()];
+                if slot.is_dir() && !slot.is_symlink() {
+                    gone(world, &part);
+                }
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn is_slot(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with("attempt-")
+}
+
 /// The number of prompts that each session of each atom was told.
 fn prompts(world: &World) -> BTreeMap<&'static str, Vec<u64>> {
     let mut found: BTreeMap<_, Vec<u64>> = ATOMS.map(|(id, ..)| (id, Vec::new())).into();
@@ -156,15 +199,17 @@ fn check_result(world: &World, seed: u64) {
     );
 }
 
-/// Checks that no prompt was paid for in two sessions where the session is known before it, and counts the rest.
-fn check_sessions(world: &World, seed: u64, tally: &Tally) {
+/// Checks that no prompt was paid for in two sessions where the session is known before it, unless something was displaced
+/// between them, and counts the rest.
+fn check_sessions(world: &World, seed: u64, displaced: usize, tally: &Tally) {
     let prompts = prompts(world);
     for (id, protocol, _) in ATOMS {
         let sessions = &prompts[id];
         // Codex tells its session after the prompt; a kill in between makes the attempt again.
         let is_known_before = protocol != Protocol::Codex;
         assert!(
-            sessions.len() == 1 || !is_known_before && !sessions.is_empty(),
+            (1..=1 + displaced).contains(&sessions.len())
+                || !is_known_before && !sessions.is_empty(),
             "seed {seed}: {id} was prompted in sessions of its own: {sessions:?}"
         );
         let on = sessions.iter().map(|prompts| prompts - 1).sum();
@@ -195,6 +240,8 @@ fn agents_that_are_killed_at_random_moments_go_on_and_nothing_is_done_twice() {
         let mut rng = Rng::new(seed ^ 0xA6E7);
         let mark = long_nap();
         let world = world(&mark);
+        fs::create_dir(world.out("theirs")).unwrap();
+        let mut displaced = 0;
         for _ in 0..KILLS_MAX {
             let before = world.state_bytes();
             let run = world.start(&["run"]);
@@ -204,19 +251,33 @@ fn agents_that_are_killed_at_random_moments_go_on_and_nothing_is_done_twice() {
             }
             kill(run, rng.below(2) == 0);
             tally.kills.fetch_add(1, Ordering::Relaxed);
+            displaced += usize::from(displace(&world, &mut rng));
         }
         let ran = world.run();
         assert_eq!(ran.code, Some(0), "seed {seed}\n{}", ran.stderr);
         check_result(&world, seed);
-        check_sessions(&world, seed, &tally);
+        check_sessions(&world, seed, displaced, &tally);
+        tally
+            .displaced
+            .fetch_add(displaced as u64, Ordering::Relaxed);
+        assert!(
+            listing(&world.out("theirs")).is_empty(),
+            "seed {seed}: written through a link"
+        );
         assert_eq!(beside(&world), names, "seed {seed}: beside the state");
         let left = [processes(&mark), processes_in(&world.root())].concat();
         assert_eq!(left, Vec::<String>::new(), "seed {seed}: left running");
     });
-    let [kills, continued, made_again] =
-        [tally.kills, tally.continued, tally.made_again].map(AtomicU64::into_inner);
+    let counts = [
+        tally.kills,
+        tally.continued,
+        tally.made_again,
+        tally.displaced,
+    ];
+    let [kills, continued, made_again, displaced] = counts.map(AtomicU64::into_inner);
     println!(
-        "{kills} kills, {continued} times on in a session, {made_again} attempts made again, seed {}: nothing twice",
+        "{kills} kills, {displaced} of them with something moved or removed, {continued} times on in a session, \
+         {made_again} attempts made again, seed {}: nothing twice",
         chance::seed()
     );
     assert!(continued > 0, "no session went on in {kills} kills");
