@@ -14,6 +14,7 @@ mod executor;
 mod follow;
 mod group_delay;
 mod leftovers;
+mod no_room;
 mod observer;
 mod pending_outcomes;
 mod reconcile;
@@ -52,7 +53,7 @@ use crate::{
     failure::Failure,
     files::ContentStamp,
     signal::{Signal, Signals},
-    store::{CommitContent, CommitError, LoadedState, Store},
+    store::{CommitContent, CommitError, LoadedState, Store, StoreError},
 };
 
 /// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
@@ -398,9 +399,10 @@ impl Loop<'_> {
 
     /// Makes one commit of the first inputs, and takes them out of the list once it is made.
     async fn observe_all(&mut self, inputs: &mut VecDeque<Input>) -> Result<bool, Failure> {
-        let mut lap = self.lap();
+        let (mut lap, mut most) = (self.lap(), together::INPUTS_MAX);
         loop {
-            let Some(together::Together { next, taken }) = self.step_all(inputs, &mut lap)? else {
+            let stepped = self.step_all(inputs, &mut lap, most)?;
+            let Some(together::Together { next, taken }) = stepped else {
                 return Ok(true);
             };
             self.obey(&next);
@@ -424,6 +426,9 @@ impl Loop<'_> {
                     }
                     lap.starts_anew(&*self.host.clock);
                 }
+                // Some of them may fit.
+                CommitOutcome::NoRoom(_) if taken > 1 => most = 1,
+                CommitOutcome::NoRoom(failure) => self.end_without_room(inputs, failure).await?,
             }
         }
     }
@@ -462,6 +467,9 @@ impl Loop<'_> {
         };
         match self.host.store.commit(decide) {
             Ok(loaded) => Ok(CommitOutcome::Done(loaded)),
+            Err(CommitError::Store(error @ StoreError::TooLarge { .. })) => {
+                Ok(CommitOutcome::NoRoom(error.into()))
+            }
             Err(CommitError::Decide(Stale)) => Ok(CommitOutcome::Changed),
             Err(CommitError::Store(error)) if error.is_about_content() || error.is_missing() => {
                 Ok(CommitOutcome::Changed)
@@ -475,6 +483,8 @@ enum CommitOutcome {
     Done(Arc<LoadedState>),
     /// Another process wrote meanwhile, or the file cannot be read.
     Changed,
+    /// The state would be too large.
+    NoRoom(Failure),
 }
 
 /// The file is no longer the one that the step was made from.

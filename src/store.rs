@@ -19,6 +19,7 @@ mod place;
 mod placed_fault;
 mod probe;
 mod recent;
+mod room;
 mod spares;
 mod state_file;
 mod swap;
@@ -56,8 +57,6 @@ pub use place::StatePlace;
 pub use placed_fault::PlacedFault;
 pub use probe::{Probe, probe};
 
-/// The reader's limit (`doc::Limits`).
-const BYTES_MAX: usize = 16 << 20;
 /// How many saves of a person one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
 /// Commits between two sweeps of the files beside the state.
@@ -115,7 +114,7 @@ impl Store {
 
     fn new(place: StatePlace, disk: Box<dyn Disk>) -> Self {
         Self {
-            names: Names::of(&place, BYTES_MAX as u64),
+            names: Names::of(&place, room::BYTES_MAX as u64),
             journal: Journal::new(place.journal()),
             commit_lock: RepeatedLock::on(place.commit_lock()),
             place,
@@ -315,7 +314,10 @@ impl Store {
             return Err(StoreError::NotNext { from, to });
         }
         let mut rendered = self.render(now, &next);
-        let loaded = written(next.state.clone(), &mut rendered)?;
+        let committed = self.committed.as_ref();
+        let committed = committed.map_or(0, |committed| committed.bytes().len());
+        let whole_up_to = room::whole_up_to(committed, &now.state, &next);
+        let loaded = room::written(next.state.clone(), &mut rendered, whole_up_to)?;
         if !self.swap(seen, &loaded)? {
             return Ok(None);
         }
@@ -393,7 +395,7 @@ impl Store {
 
     /// Checks a whole state that did not come from a step like the content of a file.
     fn checked(&self, state: State) -> Result<(LoadedState, StateText), StoreError> {
-        let loaded = written(state.clone(), &mut StateText::of(&state))?;
+        let loaded = room::written(state.clone(), &mut StateText::of(&state), 0)?;
         load::read(&self.place.state, loaded.bytes().to_vec())
     }
 
@@ -445,19 +447,4 @@ impl Store {
         let kept = journal::archive(&*self.disk, &journal, &name, bytes);
         kept.map_err(|error| StoreError::io("archive into", &journal, error))
     }
-}
-
-/// The state as a reader will see it once it is written.
-fn written(mut state: State, rendered: &mut StateText) -> Result<LoadedState, StoreError> {
-    let seal = rendered.seal(&state);
-    let text = rendered.write(&state, &seal);
-    state.seal = Some(seal);
-    if text.len() > BYTES_MAX {
-        let bytes = text.len();
-        return Err(StoreError::TooLarge {
-            bytes,
-            bytes_max: BYTES_MAX,
-        });
-    }
-    Ok(LoadedState::written(state, text))
 }

@@ -185,6 +185,18 @@ impl Node {
         Value::Object(members.into_iter().map(member).collect()).into()
     }
 
+    /// The values in it, itself among them: what [`Limits::nodes`] counts.
+    pub fn count(&self) -> usize {
+        match &self.value {
+            Value::Array(items) => 1 + items.iter().map(Node::count).sum::<usize>(),
+            Value::Object(members) => {
+                let inner = members.iter().map(|member| member.node.count());
+                1 + inner.sum::<usize>()
+            }
+            _ => 1,
+        }
+    }
+
     /// The value of the first member of that key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.member(key).map(|member| &member.node)

@@ -111,7 +111,10 @@ impl Loop<'_> {
                 let odd = self.odd(&loaded);
                 self.wait_for_lock().await?;
                 let taken = self.adopt();
-                odd.iter().for_each(|line| (self.observer.on_note)(line));
+                // One that is not taken in is looked at again and again.
+                if let Ok(true) = taken {
+                    odd.iter().for_each(|line| (self.observer.on_note)(line));
+                }
                 return taken;
             }
             self.wait_for_file(missing, &"the file lacks what a run starts from");
@@ -218,6 +221,10 @@ impl Loop<'_> {
             }
             Err(AdoptionRefusal::Store(error)) if error.is_about_content() => {
                 self.wait_for_file(error.details(), &error);
+                Ok(false)
+            }
+            Err(AdoptionRefusal::Store(error @ StoreError::TooLarge { .. })) => {
+                self.wait_for_file(vec![error.hint().to_owned()], &error);
                 Ok(false)
             }
             // The next look waits for the name, or reports that it is gone.

@@ -16,7 +16,7 @@ use super::Loop;
 use crate::{clock::Clock, failure::Failure};
 
 /// Inputs in one commit at most: the history keeps the events of each.
-const INPUTS_MAX: usize = 16;
+pub(super) const INPUTS_MAX: usize = 16;
 
 /// The time of inputs that arrived together, and the active time before it.
 pub(super) struct Lap {
@@ -47,12 +47,13 @@ impl Loop<'_> {
         }
     }
 
-    /// Steps the first inputs, as many as are one commit; `None` if there is nothing to commit. Inputs
+    /// Steps the first inputs, as many as are one commit, and `most` of them; `None` if there is nothing to commit. Inputs
     /// before them that change nothing are taken out of the list at once.
     pub(super) fn step_all(
         &mut self,
         inputs: &mut VecDeque<Input>,
         lap: &mut Lap,
+        most: usize,
     ) -> Result<Option<Together>, Failure> {
         let (mut open, mut taken): (Option<Transition>, usize) = (None, 0);
         self.note_recording();
@@ -94,7 +95,7 @@ impl Loop<'_> {
                     open = next.or(open);
                 }
             }
-            if taken >= INPUTS_MAX || open.as_ref().is_some_and(is_last) {
+            if taken >= most || open.as_ref().is_some_and(is_last) {
                 break;
             }
         }

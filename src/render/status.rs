@@ -156,7 +156,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(head.plain(within(&names, room)));
     }
     for flight in status.in_flight.iter().take(RUNNING_MAX) {
-        page.push(flight_line(flight, status.live, now));
+        page.push(flight_line(flight, status, now));
     }
     more(page, status.in_flight.len(), RUNNING_MAX);
     if let Some(question) = &status.question {
@@ -215,12 +215,15 @@ fn within(names: &[&str], room: usize) -> String {
     listed(names, most.unwrap_or(1))
 }
 
-fn flight_line(flight: &FlightView, is_live: bool, now: UnixMillis) -> Line {
+fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Line {
     let since = since(&flight.since, now).map(age).unwrap_or_default();
-    let (word, since) = if is_live {
-        ("running", format!("for {since}"))
-    } else {
-        ("cut off", format!("started {since} ago"))
+    let (word, since) = match matches!(status.status, "running" | "redirecting") {
+        _ if status.live => ("running", format!("for {since}")),
+        true => ("cut off", format!("started {since} ago")),
+        false => (
+            "ended",
+            "what it made waits for room in the state".to_owned(),
+        ),
     };
     Line::new()
         .put(Meaning::of(word), word)

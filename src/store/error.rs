@@ -43,8 +43,14 @@ pub enum StoreError {
     },
     #[error("there is a file at `{}` already", path.display())]
     Exists { path: PathBuf },
-    #[error("the new state has {bytes} bytes, the limit is {bytes_max}")]
-    TooLarge { bytes: usize, bytes_max: usize },
+    #[error("the state would have {size} {unit}, and {most} is the most: {large}")]
+    TooLarge {
+        size: usize,
+        most: usize,
+        unit: &'static str,
+        /// What takes the room, in words.
+        large: String,
+    },
     #[error("another loop works on this state ({holder})")]
     LeaseHeld { holder: String },
     #[error("another process did not release `{}` in time", path.display())]
@@ -233,7 +239,9 @@ impl StoreError {
             Self::Exists { .. } => {
                 "look at it with `descent status`; `descent align --force` archives it, `--state` names another"
             }
-            Self::TooLarge { .. } => "make the summaries and values of the bindings smaller",
+            Self::TooLarge { .. } => {
+                "nothing was written; make room with `descent edit`: shorten or remove what is large"
+            }
             Self::LeaseHeld { .. } => "look with `descent status`, end it with `descent stop`",
             Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
             Self::Restless { .. } => "let the other program that writes the file come to rest",

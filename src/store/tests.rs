@@ -12,6 +12,7 @@ pub mod lossy;
 mod power;
 mod proofs;
 mod races;
+mod room;
 mod sidecars;
 mod spares;
 

@@ -4,6 +4,7 @@ pub(crate) mod agreed;
 pub(crate) mod calls;
 pub(crate) mod confirm;
 pub(crate) mod dead_ends;
+pub(crate) mod full;
 pub(crate) mod long_output;
 pub(crate) mod many_failures;
 pub(crate) mod pristine;

@@ -257,6 +257,26 @@ fn the_written_forms_are_as_documented() {
 }
 
 #[test]
+fn a_value_that_would_take_many_lines_is_written_in_one() {
+    let ones = |many: usize| {
+        let list = Node::array(vec![Node::uint(1); many]);
+        let value = Node::object(vec![("k", Node::object(vec![("l", list)]))]);
+        Node::object(vec![("value", value.clone()), ("other", value)])
+    };
+    let few = write(&ones(1_000));
+    assert_eq!(few.lines().count(), 2 * 1_000 + 14);
+    let many = ones(31_000);
+    let text = write(&many);
+    let (value, other) = text.split_once("\n  \"other\"").unwrap();
+    assert_eq!(value.lines().count(), 2);
+    assert!(value.len() < 62_100, "{}", value.len());
+    assert!(other.len() > 300_000, "{}", other.len());
+    let read = parse(&text, &Limits::default()).node.unwrap();
+    assert_eq!(read, many);
+    assert_eq!(write(&read), text);
+}
+
+#[test]
 fn integers_beyond_what_a_double_holds_travel_as_strings() {
     assert_eq!(write(&Node::uint(1 << 53)), "9007199254740992");
     assert_eq!(write(&Node::uint(u64::MAX)), "\"18446744073709551615\"");

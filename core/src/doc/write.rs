@@ -6,6 +6,11 @@
 use super::{Member, Node, Value};
 use alloc::{string::String, vec::Vec};
 
+/// A value of free form stands under this key.
+const FREE: &str = "value";
+/// With more bytes in lines of its own it is written in one: a long list of short things would take many times its size.
+const FREE_LINES_BYTES_MAX: usize = 64 << 10;
+
 /// Two-space indent, LF, one member or element per line, no final newline.
 pub fn write(node: &Node) -> String {
     let mut out = String::new();
@@ -25,7 +30,12 @@ pub fn write_indented(node: &Node, level: usize, out: &mut String) {
             write_lines('{', '}', members, level, out, |member, out| {
                 write_quoted(&member.key, out);
                 out.push_str(": ");
+                let start = out.len();
                 write_indented(&member.node, level + 1, out);
+                if member.key == FREE && out.len() - start > FREE_LINES_BYTES_MAX {
+                    out.truncate(start);
+                    write_flat(&member.node, false, out);
+                }
             });
         }
         _ => write_flat(node, false, out),

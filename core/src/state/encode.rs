@@ -3,8 +3,11 @@
 //! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only the
 //! records that it changed. The seal is taken over the records' digests.
 
+mod large;
 mod lines;
 mod single;
+
+pub use large::what_is_large;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
@@ -33,6 +36,12 @@ pub struct ChangeSet {
 }
 
 impl ChangeSet {
+    /// Whether it is a request alone, which is small.
+    pub fn is_request(&self) -> bool {
+        let others = self.objective || self.run || self.plan || self.lists_replaced;
+        self.control && !others && self.atoms.is_empty() && self.bindings.is_empty()
+    }
+
     /// All records, as for a state that was not written before.
     pub fn all(state: &State) -> Self {
         Self {
@@ -98,13 +107,20 @@ struct RenderedRecord {
     text: String,
     /// Stored inline: the seal is taken over the digests of all records.
     digest: [u8; Digest::BYTES],
+    /// The values that it holds.
+    values: usize,
 }
 
 impl RenderedRecord {
     fn of(node: &Node, level: usize) -> Self {
         let text = indented(node, level);
         let digest = Digest::text_of(text.as_bytes());
-        Self { text, digest }
+        let values = node.count();
+        Self {
+            text,
+            digest,
+            values,
+        }
     }
 
     /// A record in a list, or under its id; the key before it is not sealed.

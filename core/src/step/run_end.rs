@@ -1,23 +1,24 @@
 //! The end of a run: one typed final result, whatever the reason.
 
 use alloc::{
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
 use super::{
-    account, delivery, final_answer, law_point, question, remedies::next_moves,
+    account, attempt_end, delivery, final_answer, law_point, question, remedies::next_moves,
     transaction::Transaction, words,
 };
 use crate::{
     doc::{Member, Node, Value},
     event::Event,
     graph::Ix,
-    id::{AtomId, CommitId},
+    id::{AtomId, AttemptId, CommitId},
     search,
     state::{
-        Extra, FailureClass, FinalResult, Reason, RunStatus, State,
+        AgentTrouble, Extra, FailureClass, FinalResult, Reason, RunStatus, State,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
             ResultVerdict, ResultWorkspace,
@@ -27,10 +28,13 @@ use crate::{
     },
     verdict::Verdict,
     wording::{for_work, kept},
+    world::Unavailable,
 };
 
 /// Done atoms at most in the recorded result.
 const DONE_MAX: usize = 100;
+/// Failed atoms at most in the result of a run whose state has no room.
+const FAILED_WITHOUT_ROOM_MAX: usize = 20;
 const DONE: &str = "done";
 /// Open steps at most in the recorded result.
 const OPEN_MAX: usize = 100;
@@ -68,6 +72,23 @@ pub(super) fn finish(
         summary,
     });
     words::ask(transaction);
+}
+
+/// The state has no room for the next commit. What was recorded stays in flight: the next run takes it in.
+pub(super) fn no_room(transaction: &mut Transaction, why: String, recorded: &BTreeSet<AttemptId>) {
+    if !transaction.state.run.status.is_active() {
+        return;
+    }
+    for id in transaction.all_in_flight() {
+        let has_ended = transaction.session.progress.contains_key(&id);
+        if !has_ended && !recorded.contains(&id) {
+            attempt_end::cut_off(transaction, &id, "the state has no room left");
+        }
+    }
+    let kept = transaction.state.run.in_flight.clone();
+    transaction.session.unavailable = Some(Unavailable::no_room(why));
+    finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
+    transaction.run().in_flight = kept;
 }
 
 /// Completes the result of a stopped run by what the stop ended.
@@ -137,17 +158,20 @@ fn result(
     let mut spent = run.spent.clone();
     spent.active_ms += transaction.session.unwritten_ms;
     let is_completed = status == RunStatus::Completed;
+    let cause = transaction.session.unavailable.as_ref();
+    let cause = cause.filter(|_| reason == Reason::Unavailable);
+    let code = cause.and_then(|cause| cause.trouble);
+    let has_room = code != Some(AgentTrouble::NoRoom);
+    let mut failed = failed(state);
+    if !has_room {
+        failed.truncate(FAILED_WITHOUT_ROOM_MAX);
+    }
     let result = FinalResultRecord {
         result: Some(status),
         reason: Some(reason),
         lineage: Some(state.lineage.clone()),
         at: Some(transaction.at().into()),
-        code: transaction
-            .session
-            .unavailable
-            .as_ref()
-            .filter(|_| reason == Reason::Unavailable)
-            .and_then(|cause| cause.trouble),
+        code,
         summary: summary.into(),
         output: None,
         loss: None,
@@ -163,14 +187,14 @@ fn result(
         verdict: verdict_on_result(transaction),
         unsteady: transaction.session.unsteady.to_vec(),
         // A long list is left out: the bindings in the same state tell it.
-        done: (state.bindings.len() <= DONE_MAX).then(|| done(state)),
+        done: (has_room && state.bindings.len() <= DONE_MAX).then(|| done(state)),
         missing: super::phase::dropped(transaction),
         open: if is_completed {
             open(transaction)
         } else {
             Vec::new()
         },
-        failed: failed(state),
+        failed,
         next_moves: next_moves(transaction, status, reason),
         workspace: Some(workspace(state)),
         spent: Some(spent),

@@ -126,6 +126,18 @@ impl Unavailable {
         }
     }
 
+    /// The state is as large as it may be.
+    pub fn no_room(why: String) -> Self {
+        Self {
+            why,
+            trouble: Some(AgentTrouble::NoRoom),
+            moves: vec![
+                "descent edit (make room: shorten or remove what is large)".into(),
+                "descent run".into(),
+            ],
+        }
+    }
+
     /// So many attempts of an agent ended at once and alike.
     pub fn ends_at_once(agent: &AgentName, attempts: usize, atom: &AtomId, reason: &str) -> Self {
         Self {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use descent_core::{
     desired::{self, Work, WorkKey},
-    event::{Event, Input, Scope},
-    state::objective::RequestKind,
+    event::{Event, Input, Leftovers, Scope},
+    state::{AgentTrouble, Reason, RunStatus, objective::RequestKind},
 };
 
 use super::{
@@ -232,4 +232,66 @@ fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
         .filter(|event| matches!(event, Event::InDoubt { .. }));
     assert_eq!(doubts.count(), 1, "{}", sim.story);
     assert!(sim.world.state.run.in_flight.is_empty(), "{}", sim.story);
+}
+
+#[test]
+fn what_has_no_room_ends_the_run_in_order_and_the_next_run_takes_it_in() {
+    let mut model = Model {
+        max_attempts: 1,
+        ..Model::default()
+    };
+    model.task("a", &[]);
+    model.task("b", &[]);
+    let faults = Faults {
+        reads_back: true,
+        ..Faults::default()
+    };
+    let mut sim = Sim::new(&model, 1, 2, faults);
+    sim.begin();
+    while sim.world.state.run.in_flight.len() < 2 {
+        assert!(sim.turn());
+    }
+    let mut desired = desired::desired_work(&sim.world, &sim.session, 0).effects;
+    desired.retain(|(_, work)| matches!(work, Work::Attempt(_)));
+    let (key, work) = desired.remove(0);
+    let Input::Ended {
+        attempt, outcome, ..
+    } = sim.answer(&key, work)
+    else {
+        panic!("the end of an attempt");
+    };
+    sim.observe(Input::NoRoom {
+        why: "it is full".to_owned(),
+        recorded: BTreeSet::from([attempt.clone()]),
+    });
+    let run = &sim.world.state.run;
+    let kept: Vec<_> = run.in_flight.iter().map(|intent| &intent.id).collect();
+    assert_eq!(kept, [&attempt], "{}", sim.story);
+    let result = &run.last_result.as_ref().expect("a result").data;
+    assert_eq!(result.result, Some(RunStatus::Stopped));
+    assert_eq!(result.reason, Some(Reason::Unavailable));
+    assert_eq!(result.code, Some(AgentTrouble::NoRoom));
+    assert!(result.summary.starts_with("it is full; "));
+    // It is told once: nothing more can be done until somebody made room.
+    let serial = sim.world.state.serial;
+    sim.observe(Input::NoRoom {
+        why: "it is full".to_owned(),
+        recorded: BTreeSet::new(),
+    });
+    assert_eq!(sim.world.state.serial, serial);
+    sim.session = sim.new_session();
+    sim.begin_with(Leftovers {
+        finished: vec![(attempt, *outcome)],
+        ..Leftovers::default()
+    });
+    while sim.turn() {}
+    let state = &sim.world.state;
+    assert_eq!(state.run.status.word(), "completed", "{}", sim.story);
+    // The other one was cut off at no cost, and made again.
+    assert_eq!(
+        (state.run.spent.attempts, state.run.attempts_started),
+        (2, 3)
+    );
+    let adopted = |event: &&Event| matches!(event, Event::Adopted { .. });
+    assert_eq!(sim.events.iter().filter(adopted).count(), 1);
 }

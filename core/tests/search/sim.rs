@@ -166,16 +166,16 @@ impl<'m> Sim<'m> {
     }
 
     pub(crate) fn begin(&mut self) {
+        self.begin_with(Leftovers::default());
+    }
+
+    pub(crate) fn begin_with(&mut self, left: Leftovers) {
         let is_first = self.world.state.run.started_from.is_none();
         let from = (is_first && !self.is_shared()).then(|| self.start("start"));
         self.started += 1;
         let run = RunId::new(format!("run{}", self.started));
         self.last_measure = None;
-        self.observe(Input::Started {
-            run,
-            from,
-            left: Leftovers::default(),
-        });
+        self.observe(Input::Started { run, from, left });
         if self.bound.is_none() {
             self.bound = self
                 .world
@@ -215,6 +215,8 @@ impl<'m> Sim<'m> {
         );
         let decoded = decode::decode(text.as_bytes());
         let state = decoded.state.expect("a state");
+        let root = decoded.root.as_ref().expect("a tree");
+        assert_eq!(self.rendered.values(&state), root.count());
         let faults = [
             decoded.faults,
             validate::check(&state, decoded.root.as_ref().expect("a tree")),

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::BYTES_MAX;
 use super::super::disk::Disk;
+use super::super::room::BYTES_MAX;
 use crate::files;
 
 const SAME_NAME_MAX: u32 = 1000;

@@ -33,6 +33,8 @@ struct Length {
     text: usize,
     /// A line that was taken out has none.
     sealed: usize,
+    /// A line that was taken out holds none.
+    values: usize,
     is_changed: bool,
 }
 
@@ -55,6 +57,10 @@ impl<K: Ord + Clone> Lines<K> {
         self.lengths.len()
     }
 
+    pub(super) fn values(&self) -> usize {
+        self.lengths.values().map(|length| length.values).sum()
+    }
+
     pub(super) fn sealed(&self) -> &[u8] {
         &self.sealed
     }
@@ -65,6 +71,7 @@ impl<K: Ord + Clone> Lines<K> {
         let place = self.sealed_place(&key);
         let length = self.lengths.entry(key.clone()).or_default();
         (length.sealed, length.is_changed) = (line.len(), true);
+        length.values = record.values;
         match place.start == self.sealed.len() {
             true => self.sealed.extend_from_slice(&line),
             false => drop(self.sealed.splice(place, line)),
@@ -78,7 +85,7 @@ impl<K: Ord + Clone> Lines<K> {
         let Some(length) = self.lengths.get_mut(key) else {
             return;
         };
-        (length.sealed, length.is_changed) = (0, true);
+        (length.sealed, length.values, length.is_changed) = (0, 0, true);
         self.changed.insert(key.clone(), None);
     }
 
@@ -197,6 +204,7 @@ mod tests {
         RenderedRecord {
             text: text.to_string(),
             digest: Digest::text_of(text.as_bytes()),
+            values: text.len(),
         }
     }
 
@@ -234,6 +242,7 @@ mod tests {
                     .map(|(key, text)| format!("{key} {}\n", Digest::of(text.as_bytes())))
                     .collect();
                 prop_assert_eq!(lines.sealed(), sealed.as_bytes());
+                prop_assert_eq!(lines.values(), texts.concat().len());
             }
         }
     }

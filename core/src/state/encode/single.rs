@@ -14,6 +14,7 @@ use crate::id::Digest;
 #[derive(Debug, Clone)]
 pub(super) struct Single {
     pub digest: [u8; Digest::BYTES],
+    pub values: usize,
     /// The text until the file holds it.
     unwritten: Option<String>,
     written: Passage,
@@ -23,6 +24,7 @@ impl From<RenderedRecord> for Single {
     fn from(record: RenderedRecord) -> Self {
         Self {
             digest: record.digest,
+            values: record.values,
             unwritten: Some(record.text),
             written: Passage::default(),
         }

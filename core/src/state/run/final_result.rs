@@ -132,6 +132,8 @@ words! {
         Context = "E-CONTEXT",
         /// The server of a provider cannot be connected to
         Unreachable = "E-AGENT-UNREACHABLE",
+        /// No agent's: the state has no room for what the run made
+        NoRoom = "E-STATE-TOO-LARGE",
     }
 }
 
