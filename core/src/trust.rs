@@ -2,9 +2,9 @@
 //! of a file.
 //!
 //! Invariant: the list holds everything that can run, everything that widens what runs or decides
-//! what holds, and everything that an agent is told. The digest covers the list that a person is
-//! shown, and the records that it was made of, so equal digests allow the same. Not here: files,
-//! git, earlier consents.
+//! what holds, and everything that an agent is told, of earlier results their digest. The digest
+//! covers the list that a person is shown, and the plan or the state that it was made of, whole: so
+//! equal digests allow the same. Not here: files, git, earlier consents.
 
 mod listed;
 mod origin;
@@ -80,7 +80,7 @@ pub struct TrustItem {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustList {
     items: Vec<TrustItem>,
-    /// The digest of each plan in it, as one value: no two plans have one list by chance.
+    /// The digest of each plan and state in it, as one value: no two of them have one list by chance.
     records: Vec<Digest>,
 }
 
@@ -117,10 +117,12 @@ impl TrustList {
         if let Some(commit) = state.run.head.as_ref().or(start) {
             carried.add(TrustGroup::Setting, "starts from", commit.as_str());
         }
-        let is_told = told::is_any(state);
-        if let Some(digest) = told::earlier(state).filter(|_| is_told) {
-            carried.add(TrustGroup::Task, "earlier results", digest.as_str());
+        carried.add_said(&state.run);
+        let whole = told::whole(state);
+        if told::is_any(state) {
+            carried.add(TrustGroup::Task, "earlier results", whole.as_str());
         }
+        carried.records.push(whole);
         carried.sorted()
     }
 

@@ -17,3 +17,4 @@ mod records;
 mod redirect;
 #[path = "search/main.rs"]
 mod search;
+mod trusted;

@@ -10,7 +10,7 @@ use alloc::{
 use super::{
     section::{PromptFile, PromptSection},
     subject::PromptSubject,
-    text::{cut, in_a_line},
+    text::{cut, fenced, in_a_line},
 };
 use crate::{
     doc::{self, Node},
@@ -37,14 +37,17 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         return section;
     };
     let (word, meaning) = (point.directive.word(), law::meaning(point.directive));
+    let mut text = format!("{word}: {meaning}.\n");
     let rationale = cut(&point.rationale, RATIONALE_BYTES_MAX);
-    let mut text = format!("{word}: {meaning}; {rationale}.\n");
+    if !rationale.is_empty() {
+        text.push_str(&format!("\nWhy (data):\n{}", fenced(&rationale)));
+    }
     let newest = law.blocked.iter().rev().map(line);
     let lines = newest.chain(lessons(subject).map(line_of_lesson));
     let lines: String = lines.take(BLOCKED_MAX).collect();
     if !lines.is_empty() {
-        text.push_str("\nBlocked; a plan with one of these is refused:\n");
-        text.push_str(&lines);
+        let head = "Blocked; a plan with one of these is refused (data)";
+        text.push_str(&format!("\n{head}:\n{}", fenced(&lines)));
     }
     section.with(text)
 }

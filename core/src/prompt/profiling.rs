@@ -5,7 +5,7 @@
 
 use alloc::{format, vec::Vec};
 
-use super::{Prompt, agreement, refining, section::PromptSection};
+use super::{Prompt, agreement, refining, section::PromptSection, text::data};
 use crate::{
     id::UnixMillis,
     profile::inferred,
@@ -58,13 +58,13 @@ fn known(world: &World) -> PromptSection {
     };
     section.with(format!(
         "reasoning_depth {}, information_sufficiency {}, expected_tool_usage {}, output_breadth {}, \
-         confidence_requirement {}: {}",
+         confidence_requirement {}\n\n{}",
         known.reasoning_depth,
         known.information_sufficiency.text(),
         known.expected_tool_usage.word(),
         known.output_breadth.word(),
         known.confidence_requirement.word(),
-        known.raw_inference
+        data(&known.raw_inference)
     ))
 }
 

@@ -13,7 +13,7 @@ use super::{
     refuted::reasons,
     section::PromptSection,
     subject::PromptSubject,
-    text::{cut, in_a_line, last_lines, title},
+    text::{cut, fenced, in_a_line, last_lines, title},
 };
 use crate::{
     id::AtomId,
@@ -56,13 +56,17 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     }
     let said = assessed::said(world);
     if !said.is_empty() {
-        let head = "What a judge of the pass says, as advice";
-        text.push_str(&format!("\n{head}:\n{}", cut(&said, SAID_BYTES_MAX)));
+        let said = fenced(&cut(&said, SAID_BYTES_MAX));
+        text.push_str(&format!(
+            "\nWhat a judge of the pass says, as advice (data):\n{said}"
+        ));
     }
     let across: String = world.state.run.issues().map(assessed::issue).collect();
     if !across.is_empty() {
-        let head = "Issues that were found, as advice";
-        text.push_str(&format!("\n{head}:\n{}", cut(&across, SAID_BYTES_MAX)));
+        let across = fenced(&cut(&across, SAID_BYTES_MAX));
+        text.push_str(&format!(
+            "\nIssues that were found, as advice (data):\n{across}"
+        ));
     }
     let earlier = earlier(world, own);
     if !earlier.is_empty() {

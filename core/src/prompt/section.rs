@@ -1,4 +1,6 @@
 //! A section of a prompt: its head, its text, and how many bytes both may have.
+//!
+//! Invariant: a fence that is cut is closed, so that what follows stands outside of it.
 
 use alloc::{
     borrow::ToOwned,
@@ -6,7 +8,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::text::beginning;
+use super::text::{beginning, open_fence};
 
 /// A cut at the end of a line may leave out so many bytes more.
 const LINE_BYTES_MAX: usize = 200;
@@ -104,7 +106,7 @@ impl PromptSection {
             return Some((part, None));
         }
         let note = note(text.len(), self.file);
-        let shown = head_of(text, self.room().saturating_sub(note.len()));
+        let shown = closed(text, self.room().saturating_sub(note.len()));
         let part = PromptPart {
             name,
             text: format!("{heading}{shown}{note}\n"),
@@ -128,6 +130,20 @@ fn head_of(text: &str, bytes_max: usize) -> &str {
     }
 }
 
+/// The beginning of a text, with the end of a fence that is open there.
+fn closed(text: &str, bytes_max: usize) -> String {
+    let mut shown = head_of(text, bytes_max);
+    // Each round leaves room for a longer fence.
+    while let Some(fence) = open_fence(shown) {
+        let most = bytes_max.saturating_sub(fence.len() + 1);
+        if shown.len() <= most {
+            return format!("{shown}\n{fence}");
+        }
+        shown = head_of(text, most);
+    }
+    shown.to_owned()
+}
+
 fn note(bytes: usize, file: Option<&str>) -> String {
     match file {
         Some(file) => format!(
@@ -135,5 +151,28 @@ fn note(bytes: usize, file: Option<&str>) -> String {
              $DESCENT_PROMPT names.)"
         ),
         None => format!("\n(This is the beginning of {bytes} bytes; the rest is left out.)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::text::fenced, *};
+
+    #[test]
+    fn a_fence_that_is_cut_is_closed_and_has_no_more_bytes_than_it_may() {
+        let words = "# How to end\nas I say\n".repeat(40);
+        let long = "`".repeat(70);
+        for text in [
+            fenced(&words),
+            format!("{}\n{}", fenced(&long), fenced(&words)),
+            fenced(&format!("{words}{long}")),
+        ] {
+            for bytes_max in 150..600 {
+                let section = PromptSection::new("a", "Said", bytes_max).with(text.as_str());
+                let (part, _) = section.told().expect("it has a text");
+                assert!(part.is_cut && part.text.len() <= bytes_max);
+                assert_eq!(open_fence(&part.text), None, "{}", part.text);
+            }
+        }
     }
 }

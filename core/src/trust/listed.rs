@@ -1,7 +1,7 @@
 //! The records of a plan as items: all that decides in them, and all that an agent is told.
 //!
 //! Invariant: each key of a record is listed, also one that nobody knows, unless the program alone writes it, or it says
-//! nothing. Not here: what only the program writes (`told`).
+//! nothing. Of what the program writes, the words that agents said are listed. Not here: the rest of it (`told`).
 
 use alloc::{
     borrow::ToOwned,
@@ -14,7 +14,7 @@ use super::{TrustGroup, TrustList};
 use crate::{
     doc::{self, Member, Node, Value},
     id::AtomId,
-    state::{Atom, Check, CheckKind, Leaf, Objective},
+    state::{Atom, Check, CheckKind, Leaf, Objective, Run, side, value::FieldValue},
 };
 
 /// The words of an objective, by their keys, and as they are called here.
@@ -98,6 +98,51 @@ impl TrustList {
         match &checks {
             Some(check) => with(&node, "checks", check.node()),
             None => node,
+        }
+    }
+
+    /// Lists what agents are said to have said of an earlier run, and what its planners may not propose again.
+    pub(super) fn add_said(&mut self, run: &Run) {
+        let law = run.law.as_ref();
+        let point = law.and_then(|law| law.point.as_ref()).map(|point| {
+            let words = ["failed_criterion", "rationale"];
+            point.node().filtered(|key, _| words.contains(&key))
+        });
+        let at_work = run.in_flight.iter().map(|one| one.atom.node());
+        let said = [
+            ("judging", run.judging.as_ref().map(FieldValue::node)),
+            ("profile", run.profile.as_ref().map(FieldValue::node)),
+            ("law", point),
+            ("patterns", Some(FieldValue::node(&run.patterns))),
+            ("lessons", run.memory_used.as_ref().map(FieldValue::node)),
+            ("in_flight", Some(Node::array(at_work.collect()))),
+        ];
+        for (at, node) in said {
+            let node = node.iter();
+            node.for_each(|node| self.add_texts(TrustGroup::Task, at, node));
+        }
+        for one in law.map_or(&[][..], |law| &law.blocked) {
+            self.add_texts(TrustGroup::Setting, "blocked", &one.node());
+        }
+    }
+
+    /// Each text below a node, by its keys. A digest and a time tell a person nothing.
+    fn add_texts(&mut self, group: TrustGroup, at: &str, node: &Node) {
+        match &node.value {
+            Value::String(text) if side::hex_of(text).is_none() => {
+                self.add_values(group, at, node);
+            }
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .for_each(|item| self.add_texts(group, at, item));
+            }
+            Value::Object(members) => {
+                for member in members.iter().filter(|member| member.key != "at") {
+                    self.add_texts(group, &joined(at, &member.key), &member.node);
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

@@ -331,20 +331,33 @@ fn state_with(change: impl FnOnce(String) -> String) -> TrustList {
 }
 
 #[test]
-fn what_the_program_alone_writes_changes_no_digest_unless_an_agent_is_told_of_it() {
+fn everything_in_a_state_changes_the_digest_but_what_names_and_numbers_it() {
     let state = plan::read(PLAN.as_bytes()).into_state(Lineage::new("l"));
     let whole = TrustList::of_state(&state).digest();
     for (from, to) in [
-        (r#""status": "aligned""#, r#""status": "running""#),
-        (r#""pass": 1"#, r#""pass": 9"#),
-        (r#""selected": null"#, r#""selected": "A1""#),
+        (r#""version": "2.4""#, r#""version": "2.3""#),
+        (r#""lineage": "l""#, r#""lineage": "m""#),
+        (r#""serial": 1"#, r#""serial": 9"#),
     ] {
         let found = state_with(|text| text.replacen(from, to, 1));
         assert_eq!(found.digest(), whole, "{from}");
     }
+    let empty = r#""depends_on": []"#;
     let tries = r#""depends_on": [], "tries": [{"context": "sha256:x", "attempts": 1}]"#;
-    let tried = state_with(|text| text.replacen(r#""depends_on": []"#, tries, 1));
-    assert_ne!(tried.digest(), whole);
+    let judging = r#""pass": 1, "judging": {"mistaken": 1}"#;
+    for (from, to) in [
+        (r#""status": "aligned""#, r#""status": "running""#),
+        (r#""pass": 1"#, r#""pass": 9"#),
+        (r#""selected": null"#, r#""selected": "A1""#),
+        (r#""stop_reason": null"#, r#""stop_reason": "tired""#),
+        (empty, tries),
+        (r#""pass": 1"#, judging),
+        (r#""pass": 1"#, r#""pass": 1, "unknown": 1"#),
+        (r#""work_graph": {"#, r#""work_graph": {"unknown": 1, "#),
+    ] {
+        let found = state_with(|text| text.replacen(from, to, 1));
+        assert_ne!(found.digest(), whole, "{to}");
+    }
 }
 
 #[test]

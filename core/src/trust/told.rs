@@ -1,53 +1,61 @@
-//! Earlier work that an agent may be told of: facts that only the program writes, which a stranger's state brings along.
+//! The digest of a whole state: whatever a stranger's state holds decides something, or an agent may be told of it.
 //!
-//! Not here: what is wanted (`listed`).
+//! Invariant: every record is covered, also one that nobody knows, but for what names and numbers the state itself. Not
+//! here: what a person is shown of it (`listed`).
 
-use alloc::vec::Vec;
+use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
 
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
-    state::{Atom, Check, Leaf, State, atom::rules::keys_of_program},
+    state::{Atom, Binding, State, fields::Writer, records::Records},
 };
 
-/// Whether the plan itself puts an agent to work: on a task, a planning step or a rating.
+/// The digest of all of a state but its version, lineage, serial and seal.
+pub(super) fn whole(state: &State) -> Digest {
+    // Without `..`: a new part of a state has to be put in one of the two places.
+    let State {
+        version: _,
+        lineage: _,
+        serial: _,
+        seal: _,
+        objective,
+        control,
+        atoms,
+        bindings,
+        trail,
+        corrections,
+        run,
+        plan,
+        extra,
+        work_graph_extra,
+    } = state;
+    let unknown = |extra| Writer::default().finish(extra);
+    let list = |nodes: Vec<Node>| Node::array(nodes);
+    let parts = [
+        objective.node(),
+        control.node(),
+        by_id(atoms, Atom::node),
+        by_id(bindings, Binding::node),
+        list(trail.iter().map(|one| one.node.clone()).collect()),
+        list(corrections.iter().map(|one| one.node.clone()).collect()),
+        run.node(),
+        plan.as_deref().cloned().unwrap_or_else(Node::null),
+        unknown(extra),
+        unknown(work_graph_extra),
+    ];
+    Digest::of(doc::canonical(&list(parts.to_vec())).as_bytes())
+}
+
+fn by_id<T>(records: &Records<T>, node: impl Fn(&T) -> Node) -> Node {
+    let one = |(id, record): (&AtomId, &Arc<T>)| (id.as_str().to_owned(), node(record));
+    Node::object(records.iter().map(one).collect())
+}
+
+/// Whether anything was tried or said before: agents may be told of it.
 pub(super) fn is_any(state: &State) -> bool {
-    let atoms = state.all_atoms();
-    let mut tasks = atoms.values().filter_map(|atom| atom.task());
-    let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
-    let mut leaves = leaves.filter_map(Check::leaf);
-    tasks.any(|task| task.spec.action.is_none())
-        || leaves.any(|leaf| matches!(leaf, Leaf::Quality(_)))
-}
-
-/// The digest of all of it; `None` if there was no earlier work.
-pub(super) fn earlier(state: &State) -> Option<Digest> {
-    let bindings = state.bindings.values().map(|binding| binding.node());
-    let trail = state.trail.iter().map(|entry| entry.node.clone());
-    let corrections = state.corrections.iter().map(|one| one.node.clone());
-    let patterns = state.run.patterns.iter().map(|pattern| pattern.node());
-    let atoms = state.atoms.iter();
-    let by_program = keys_of_program();
-    let atoms = atoms.filter_map(|(id, atom)| of_atom(id, atom, &by_program));
-    let lessons = state.run.memory_used.iter().flat_map(|used| &used.lessons);
-    let lessons = lessons.map(|lesson| lesson.node());
-    let facts = bindings.chain(trail).chain(corrections).chain(lessons);
-    let facts: Vec<Node> = facts.chain(patterns).chain(atoms).collect();
-    (!facts.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(facts)).as_bytes()))
-}
-
-/// The facts of an atom: its tries with what was found and parked, its fragments, and why it stands there.
-fn of_atom(id: &AtomId, atom: &Atom, by_program: &[&str]) -> Option<Node> {
-    let is_fact = |key: &str| {
-        key == "planned" || (by_program.contains(&key) && !["status", "grant"].contains(&key))
-    };
-    let node = atom.node_side_by_side();
-    let facts = node.filtered(|key, value| is_fact(key) && !is_blank(value));
-    let is_empty = facts.as_object().is_none_or(<[_]>::is_empty);
-    (!is_empty).then(|| Node::array(Vec::from([Node::string(id.as_str()), facts])))
-}
-
-fn is_blank(node: &Node) -> bool {
-    let is_empty_list = node.as_array().is_some_and(<[Node]>::is_empty);
-    is_empty_list || *node == Node::null()
+    let tried = |atom: &Atom| atom.task().is_some_and(|task| !task.tries.is_empty());
+    let is_empty = state.bindings.is_empty() && state.trail.is_empty();
+    let is_new = is_empty && state.corrections.is_empty() && state.run.last_result.is_none();
+    !is_new || state.atoms.values().any(|atom| tried(atom))
 }

@@ -131,3 +131,76 @@ fn nothing_of_a_long_plan_is_cut_where_a_person_decides() {
         assert!(shown.stdout.contains(&format!("to its end {n}.")), "{n}");
     }
 }
+
+/// A state of a run in which judges and the control law are said to have said that word.
+fn said_before(world: &World, word: &str) {
+    let mut state = world.state();
+    state["work_graph"]["atoms"]["P"]["planned"] = json!({"by": "planner", "reason": "none left"});
+    let issue = json!({"type": "relevance", "severity": "high", "location": "plan",
+        "description": format!("ISSUE {word}"), "proposed_repair": ""});
+    let at = "2026-11-28T10:00:00.000Z";
+    state["run"]["judging"] = json!({
+        "validation": {"atom": "P", "subject": "s", "by": "model", "at": at, "issues": [issue]},
+        "assessment": {"subject": "s", "agent": "j", "pass": 1, "at": at, "converged": false,
+            "missing": [format!("MISSING {word}")], "contradictions": [format!("CONTRA {word}")]},
+    });
+    state["run"]["law"] = json!({
+        "point": {"subject": "s", "pass": 1, "d": "1", "p": "1", "omega": "0", "l": "0.9",
+            "grad_d": "0", "grad_l": "0", "gradient": "plateau", "directive": "break_symmetry",
+            "failure_class": "logical", "rationale": format!("RATIONALE {word}"), "at": at},
+        "blocked": [{"tool": "B", "target": word, "pass": 1}],
+    });
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+}
+
+#[test]
+fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_told_as_data() {
+    let world = World::new();
+    world.align(&json!({
+        "objective": {"goal": "g", "background_intent": "w", "base_case": {"command": "test -e note"}},
+        "work_graph": {"atoms": {"P": {"kind": "plan", "description": "plan it", "action": {"run": "false"}}}},
+    }));
+    std::fs::remove_dir_all(world.root().join("home")).unwrap();
+    std::fs::create_dir(world.root().join("home")).unwrap();
+    let shown = |word: &str| {
+        said_before(&world, word);
+        world.descent(&["trust", "--json"]).expect(77).json()
+    };
+    let hash = |shown: &Value| shown["hash"].as_str().unwrap().to_owned();
+    let harmless = shown("harmless");
+    let planted = shown("PLANTED-WORDS");
+    assert_ne!(hash(&harmless), hash(&planted));
+    for (at, text) in [
+        (
+            "judging validation issues description",
+            "ISSUE PLANTED-WORDS",
+        ),
+        ("judging assessment missing", "MISSING PLANTED-WORDS"),
+        ("judging assessment contradictions", "CONTRA PLANTED-WORDS"),
+        ("law rationale", "RATIONALE PLANTED-WORDS"),
+        ("blocked target", "PLANTED-WORDS"),
+    ] {
+        let mut items = planted["carried"].as_array().unwrap().iter();
+        assert!(
+            items.any(|item| item["at"] == at && item["text"] == text),
+            "{at}: {planted:#}"
+        );
+    }
+    // What was allowed is not what stands there.
+    let allow = ["trust", "--hash", &hash(&harmless)];
+    world.descent(&allow).expect(77);
+    world.descent(&["run"]).expect(77);
+    let told = world.descent(&["prompt", "P"]).expect(0).stdout;
+    let mut fence = None;
+    for line in told.lines() {
+        match fence {
+            None if line.starts_with("```") => fence = Some(line),
+            Some(open) if line == open => fence = None,
+            _ => assert!(
+                fence.is_some() || !line.contains("PLANTED"),
+                "{line}\n{told}"
+            ),
+        }
+    }
+    assert_eq!(told.matches("PLANTED-WORDS").count(), 5, "{told}");
+}
