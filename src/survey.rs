@@ -25,7 +25,7 @@ use reader::Reader;
 
 pub use counts::failing_tests;
 pub use targets::{missing_script, missing_target};
-pub use told::{words, words_of};
+pub use told::{INSTRUCTIONS, beginning_of, instructions, words, words_of};
 
 /// Proposals at most of each kind.
 const CHECKS_MAX: usize = 6;

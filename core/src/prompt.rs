@@ -44,7 +44,7 @@ mod workplace;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use crate::{
-    id::{AtomId, UnixMillis},
+    id::{AgentName, AtomId, UnixMillis},
     state::Intent,
     world::World,
 };
@@ -56,7 +56,7 @@ pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeSta
 pub use planning::remaining;
 pub use preview::{NextAttempt, Standing, next_attempt};
 pub use profiling::profiling;
-pub use project::{ProjectText, ProjectWords};
+pub use project::{INSTRUCTIONS_BYTES_MAX, ProjectText, ProjectWords};
 pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf, rating};
 pub use refining::refining;
 pub use results::bindings;
@@ -91,7 +91,8 @@ const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
 const _: () = assert!(
     planning::BYTES_MAX + replan::BYTES_MAX + directive::BYTES_MAX <= task::OF_TASK_BYTES_MAX
 );
-const _: () = assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN <= BYTES_MAX);
+const _: () =
+    assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN + project::INSTRUCTIONS_BYTES_MIN <= BYTES_MAX);
 
 /// Everything that a prompt is made from.
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +103,10 @@ pub struct PromptInputs<'a> {
     pub files: PromptFiles<'a>,
     /// The project's words, for a model that cannot look.
     pub project: Option<&'a ProjectWords>,
+    /// The project's instructions, for an agent that does not read them by itself.
+    pub instructions: Option<&'a ProjectText>,
+    /// Who does a task without an action.
+    pub worker: Option<&'a AgentName>,
     pub ending: Ending,
 }
 
@@ -135,13 +140,10 @@ impl Prompt {
 pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     let subject = &PromptSubject::of(inputs.world, inputs.intent);
     let objective = &inputs.world.state.objective;
-    let before = Prompt::of(
-        agreement::sections(objective, inputs.now)
-            .into_iter()
-            .chain(task::wanted(subject))
-            .chain([groups::section(subject)])
-            .chain(task::judged(subject)),
-    );
+    let mut prompt = Prompt::of(agreement::sections(objective, inputs.now));
+    let wanted = task::wanted(subject).into_iter();
+    let wanted = wanted.chain([groups::section(subject)]);
+    let task = Prompt::of(wanted.chain(task::judged(subject)));
     let after = Prompt::of([
         others::at_work(subject),
         others::patterns(subject),
@@ -150,15 +152,25 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         planning::rounds(subject),
         planning::budget(subject),
         workplace::place(subject, inputs.ending),
-        workplace::ending(subject, inputs.ending),
+        workplace::ending(subject, inputs.ending, inputs.worker),
     ]);
-    let used = before.bytes() + after.bytes() + GAPS_BYTES_MAX;
-    let room = match subject.is_plan() {
-        true => room_of_planner(subject, used),
-        false => BYTES_MAX.saturating_sub(used),
+    let used = prompt.bytes() + task.bytes() + after.bytes() + GAPS_BYTES_MAX;
+    let (room, for_instructions) = match subject.is_plan() {
+        true => {
+            let room = room_of_planner(subject, used);
+            (room, room / 4)
+        }
+        false => {
+            let room = BYTES_MAX.saturating_sub(used);
+            (room, room.saturating_sub(SHARED_BYTES_MIN))
+        }
     };
-    let own = before.bytes();
-    let mut prompt = before;
+    let instructions = project::instructions(inputs.instructions, for_instructions);
+    let room = room.saturating_sub(instructions.bytes());
+    prompt.add(instructions);
+    prompt.parts.extend(task.parts);
+    prompt.files.extend(task.files);
+    let own = prompt.bytes();
     match subject.is_plan() {
         true => shared_of_planner(&mut prompt, subject, inputs, room),
         false => shared(&mut prompt, subject, inputs, room),

@@ -191,6 +191,8 @@ fn attempts(world: &World) -> Vec<Prompt> {
                 now: NOW,
                 files,
                 project: None,
+                instructions: None,
+                worker: None,
                 ending,
             }));
         }
@@ -222,7 +224,7 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let session = &Session::default();
     let project = &ProjectWords::default();
     vec![
-        Some(prompt::refining(world, NOW)),
+        Some(prompt::refining(world, None, NOW)),
         Some(prompt::assessing(world, NOW)),
         Some(prompt::reviewing(world, NOW)),
         Some(prompt::profiling(world, NOW)),

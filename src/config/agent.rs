@@ -92,6 +92,11 @@ impl ResolvedAgent {
         argv.first().map_or("", String::as_str)
     }
 
+    /// The files of a project that it reads by itself.
+    pub fn reads(&self) -> &[String] {
+        self.preset.map_or(&[], |preset| &preset.reads)
+    }
+
     /// Whether its cost can be known: it tells it, or it has a price. `None` where only its work will show.
     pub fn tells_cost(&self) -> Option<bool> {
         let by_protocol = || match &self.transport {

@@ -31,6 +31,9 @@ pub struct Preset {
     /// Variables that are set for it.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+    /// The files of a project with instructions for agents that it reads by itself.
+    #[serde(default)]
+    pub reads: Vec<String>,
     /// Whether it can go on with a session.
     pub can_resume: bool,
     /// Whether it tells the cost of its work.

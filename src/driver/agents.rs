@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use descent_core::{prompt::Ending, state::Intent};
+use descent_core::{id::AgentName, prompt::Ending, state::Intent};
 
 use crate::{
     agent::{AskedModel, Maker, TalkWay, TalkingAgent},
@@ -33,10 +33,17 @@ impl Agents {
         }
     }
 
-    /// A worker is available for tasks without an action. A model that is asked changes no file.
-    pub fn has_worker(&self) -> bool {
+    /// The worker of tasks without an action. A model that is asked changes no file.
+    pub fn worker(&self) -> Option<AgentName> {
         let worker = self.config.doer(false, None).ok().flatten();
-        worker.is_some_and(|worker| !matches!(worker.transport, Transport::Model(_)))
+        let worker = worker.filter(|worker| !matches!(worker.transport, Transport::Model(_)));
+        worker.map(|worker| worker.name)
+    }
+
+    /// Whether the agent of an attempt reads that file of the project by itself.
+    pub fn reads(&self, intent: &Intent, is_plan: bool, file: &str) -> bool {
+        let agent = self.agent(intent, is_plan).ok().flatten();
+        agent.is_some_and(|agent| agent.reads().iter().any(|one| one == file))
     }
 
     /// Whether an attempt is made by a model that is asked.

@@ -330,6 +330,7 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
         false => a.agents.ending(&a.intent, a.is_plan),
     };
     let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
+    let agents = a.agents.clone();
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
     let tell = move || {
         ToldPrompt::of(&PromptRequest {
@@ -341,6 +342,7 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
             start: &start,
             ending,
             tree: &tree,
+            agents: &agents,
         })
     };
     match ending {
@@ -361,7 +363,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             return Err(missing.into());
         }
         if outcome.is_success() && a.is_plan {
-            outcome.shell_faults = shell_faults(&outcome, a.agents.has_worker());
+            outcome.shell_faults = shell_faults(&outcome, a.agents.worker().is_some());
             outcome.facts = thinking::facts(&a, &outcome);
         } else if outcome.is_success() && !a.is_thinking() {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {

@@ -98,6 +98,31 @@ impl Git {
         Ok(ran.status.success() && is_there)
     }
 
+    /// The content of a file of a commit; `None` without one, of a link, and of one with more bytes than `most`.
+    pub fn file_of(
+        &self,
+        commit: &CommitId,
+        path: &Path,
+        most: u64,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let call =
+            self.call("ls-tree")
+                .args(["-z", "-l", "--full-tree"])
+                .id("", commit.as_str(), "");
+        let output = call.arg("--").arg(path).ok()?;
+        let fields = output.split(|byte| *byte == b'\t').next();
+        let fields = String::from_utf8_lossy(fields.unwrap_or_default()).into_owned();
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let [mode, "blob", id, size] = fields[..] else {
+            return Ok(None);
+        };
+        let fits = size.parse::<u64>().is_ok_and(|size| size <= most);
+        match mode.starts_with("100") && fits {
+            true => Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?)),
+            false => Ok(None),
+        }
+    }
+
     /// The digest of the selected files of a commit: modes, ids and paths.
     pub fn digest_of_files(
         &self,

@@ -7,11 +7,12 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     path::Path,
+    sync::Arc,
 };
 
 use descent_core::{
     id::AgentName,
-    state::{Atom, Body, Check, Leaf, Role, State},
+    state::{Atom, Body, Check, Leaf, Role, Spec, State},
 };
 
 use crate::{
@@ -392,4 +393,22 @@ fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
         message,
         preset.install.clone(),
     )
+}
+
+/// What lacks a worker, if none is named: an atom without an action, or the tasks that an agent may plan.
+pub fn lacks_worker(state: &State, config: &Config) -> Option<&'static str> {
+    let worker = config.agent(Role::Worker, None).ok()?;
+    if worker.is_some() {
+        return None;
+    }
+    let tasks = state.atoms.values();
+    let tasks = tasks.filter_map(|atom| Some((atom.plan().is_some(), &atom.task()?.spec)));
+    let mut open = tasks.filter(|(_, spec)| spec.action.is_none());
+    let has_planner = matches!(config.doer(true, None), Ok(Some(_)));
+    let what = |(is_plan, spec): (bool, &Arc<Spec>)| match (is_plan, spec.agent.is_some()) {
+        (true, is_named) if is_named || has_planner => Some("a plan may hold work for a worker"),
+        (_, true) => None,
+        (_, false) => Some("the work needs a worker"),
+    };
+    open.find_map(what)
 }

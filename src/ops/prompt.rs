@@ -98,16 +98,17 @@ fn next_prompt(
     } = &next;
     let state = &world.state;
     let changes = earlier::changes(state, intent, None);
-    // Git is asked only for what it has.
-    let workspaces = match changes.is_empty() {
-        true => None,
-        false => Some(workspaces(state, place)?),
-    };
-    let start = start(workspaces.as_ref(), state, intent)?;
     let atom = state.atom(&intent.atom);
     let has_action = atom
         .and_then(|atom| atom.task())
         .is_some_and(|task| task.spec.action.is_some());
+    // Git is asked only for what it has.
+    let workspaces = match (changes.is_empty(), &state.run.started_from) {
+        (true, Some(_)) if !has_action => workspaces(state, place).ok(),
+        (true, _) => None,
+        (false, _) => Some(workspaces(state, place)?),
+    };
+    let start = start(workspaces.as_ref(), state, intent)?;
     let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
     let ending = match has_action {
         true => Ending::ResultFile,
@@ -122,6 +123,7 @@ fn next_prompt(
         start: &start,
         ending,
         tree: &place.project,
+        agents,
     });
     Ok(PromptReport {
         atom: intent.atom.clone(),

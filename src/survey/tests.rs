@@ -280,8 +280,8 @@ fn the_words_of_a_project_are_beginnings_of_its_own_files() {
     let long = "é".repeat(4_000);
     let dir = planted(&[
         ("AGENTS.md", "Run make test."),
-        ("README.md", &long),
-        ("README", "never told beside the other"),
+        ("readme.md", &long),
+        ("README", ""),
         ("Makefile", "test:\n\ttrue x\n"),
         (".github/workflows/ci.yml", "jobs: {}\n"),
         ("secret.txt", "no"),
@@ -297,7 +297,7 @@ fn the_words_of_a_project_are_beginnings_of_its_own_files() {
         told.collect::<Vec<_>>(),
         [
             ("AGENTS.md", 14, false),
-            ("README.md", 3 << 10, true),
+            ("readme.md", 3 << 10, true),
             ("Makefile", 14, false),
             (".github/workflows/ci.yml", 9, false),
         ]

@@ -1,6 +1,7 @@
-//! The beginning of a prompt: the agreement and the day. It is the same for all attempts of a day.
+//! The beginning of a prompt: the agreement in force, the words before it, and the day. It is the same for all attempts
+//! of a day.
 //!
-//! Invariant: nothing here depends on the atom.
+//! Invariant: nothing here depends on the atom. Words that were replaced since are never told as what is asked.
 
 use alloc::{
     format,
@@ -16,6 +17,8 @@ use crate::{
     state::{FreeValue, Objective},
 };
 
+const AGREED_SINCE: &str =
+    "This is how it began. What stands above was agreed on since, and counts where the two differ.";
 const WORDS_BYTES_MAX: usize = 16 << 10;
 const GOAL_BYTES_MAX: usize = 4 << 10;
 const CHECKS_BYTES_MAX: usize = 4 << 10;
@@ -27,18 +30,24 @@ pub(super) const BYTES_MAX: usize =
 
 pub(super) fn sections(objective: &Objective, now: UnixMillis) -> [PromptSection; 5] {
     [
-        words(objective),
         goal(objective),
         base_case(objective),
         protected(objective),
+        words(objective),
         PromptSection::new("day", "", DAY_BYTES_MAX).with(format!("Today is {}.", now.day())),
     ]
 }
 
+/// The person's words before they agreed on the goal, or changed it; nothing where the goal has them.
 fn words(objective: &Objective) -> PromptSection {
-    PromptSection::new("words", "What was asked, word for word", WORDS_BYTES_MAX)
-        .with(objective.raw_input.clone())
-        .whole_in("words.txt")
+    let section = PromptSection::new("words", "First asked, word for word", WORDS_BYTES_MAX);
+    let words = objective.raw_input.trim();
+    match words.is_empty() || words == objective.goal.trim() {
+        true => section,
+        false => section
+            .with(format!("{AGREED_SINCE}\n\n{words}"))
+            .whole_in("words.txt"),
+    }
 }
 
 fn goal(objective: &Objective) -> PromptSection {

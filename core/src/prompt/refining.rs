@@ -12,12 +12,13 @@ use super::{
     Prompt, agreement, assessed, replan,
     section::PromptSection,
     text::{cut, data},
+    workplace,
 };
 use crate::{
     doc,
     fragment::delta,
     graph::Ix,
-    id::UnixMillis,
+    id::{AgentName, UnixMillis},
     measure::granted,
     state::{AtomStatus, atom::AttentionCause},
     world::World,
@@ -33,7 +34,7 @@ const SAID_BYTES_MAX: usize = 4 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 10;
 
 /// The prompt of a question to a refiner.
-pub fn refining(world: &World, now: UnixMillis) -> Prompt {
+pub fn refining(world: &World, worker: Option<&AgentName>, now: UnixMillis) -> Prompt {
     let agreed = agreement::sections(&world.state.objective, now);
     Prompt::of(agreed.into_iter().chain([
         task(world),
@@ -41,7 +42,7 @@ pub fn refining(world: &World, now: UnixMillis) -> Prompt {
         plan(world),
         issues(world),
         opinion(world),
-        answer(world),
+        answer(world, worker),
     ]))
 }
 
@@ -165,13 +166,14 @@ pub(super) fn opinion(world: &World) -> PromptSection {
     PromptSection::new("assessed", head, SAID_BYTES_MAX).with(data(&assessed::said(world)))
 }
 
-fn answer(world: &World) -> PromptSection {
+fn answer(world: &World, worker: Option<&AgentName>) -> PromptSection {
     let constraints = &world.state.objective.constraints;
     let form = r#"{"reasoning": "…", "actions": [{"type": "step_add", "atoms": {"new": {"description": "…", "action": {"run": "…"}, "depends_on": ["an id of the plan"]}}, "target": "the group, if it is a choice"}, {"type": "step_modify", "target": "an id of the plan", "changes": {"description": "…"}}, {"type": "step_remove", "target": "an id of the plan"}, {"type": "subplan_create", "atoms": {"more": {"kind": "plan", "description": "…"}}}, {"type": "step_mark_invalid", "target": "a solved id", "reason": "…"}], "questions": [{"about": "an id", "question": "…", "assume": "…"}]}"#;
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
-        "Answer with one JSON object and nothing else: {form}\n\nAt most {} new tasks. A task without `action` is done \
-         by a worker, a step of the kind `plan` without one by a planner. The answer fits this JSON Schema: {}",
+        "Answer with one JSON object and nothing else: {form}\n\nAt most {} new tasks. {} A step of the kind `plan` \
+         without `action` is done by a planner. The answer fits this JSON Schema: {}",
         constraints.max_fragment_atoms(),
+        workplace::who_works(worker),
         delta::schema()
     ))
 }

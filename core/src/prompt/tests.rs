@@ -35,6 +35,8 @@ pub(super) fn next(world: &World, atom: &str, files: PromptFiles<'_>) -> Prompt 
     let next = next_attempt(world, &AtomId::new(atom)).expect("a task");
     attempt(&PromptInputs {
         project: None,
+        instructions: None,
+        worker: None,
         world: &next.world,
         intent: &next.intent,
         now: NOW,

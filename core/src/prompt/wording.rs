@@ -146,9 +146,9 @@ fn by_code(result: &FinalResultRecord) -> String {
 fn drift() -> PromptSection {
     let head = "What you also compare";
     PromptSection::new("drift", head, DRIFT_BYTES_MAX).with(
-        "Compare what was asked, word for word, with the difference that the work made. In `drift`, tell what was asked \
-         for and is not in the difference, and what is in it and nobody asked for. An empty list is a good answer. Tell \
-         only what you are sure of; it is advice.",
+        "Compare what was agreed on, and what was first asked as far as the agreement does not replace it, with the \
+         difference that the work made. In `drift`, tell what was asked for and is not in the difference, and what is in \
+         it and nobody asked for. An empty list is a good answer. Tell only what you are sure of; it is advice.",
     )
 }
 

@@ -4,6 +4,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{section::PromptSection, subject::PromptSubject};
 use crate::{
+    id::AgentName,
     state::{SideEffect, Workspace},
     world,
 };
@@ -112,7 +113,11 @@ fn time(subject: &PromptSubject<'_>) -> String {
     )
 }
 
-pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSection {
+pub(super) fn ending(
+    subject: &PromptSubject<'_>,
+    ending: Ending,
+    worker: Option<&AgentName>,
+) -> PromptSection {
     if subject.is_probe() {
         return probing(ending);
     }
@@ -158,10 +163,27 @@ pub(super) fn ending(subject: &PromptSubject<'_>, ending: Ending) -> PromptSecti
         false => format!("- {line}\n"),
     };
     let mut lines: String = lines.iter().map(line).collect();
+    if subject.is_plan() {
+        lines.push_str(&format!("- {}\n", who_works(worker)));
+        if worker.is_none() {
+            lines = lines.replace(BY_WORKER, BY_ACTION);
+        }
+    }
     if is_shaped {
         lines.push_str("- VALUE fits the JSON Schema of the task.\n");
     }
     PromptSection::new("ending", "How to end", ENDING_BYTES_MAX).with(lines)
+}
+
+/// Who does the tasks that a plan gives no command.
+pub(super) fn who_works(worker: Option<&AgentName>) -> String {
+    match worker {
+        Some(worker) => format!("Who can do the work: {worker} does a task without `action`."),
+        None => {
+            "Who can do the work: nobody does a task without `action`, so every task needs one."
+                .to_owned()
+        }
+    }
 }
 
 fn probing(ending: Ending) -> PromptSection {
@@ -188,7 +210,10 @@ const NO_VALUE: &str = "\"value\": null";
 const REPORT: &str = "{\"summary\": \"...\", \"value\": null, \"artifacts\": [\"path\"], \"clarity\": \"CLEAR\", \"handoff\": \"...\"}";
 const ANSWER: &str = "{\"success\": true, \"summary\": \"...\", \"value\": null, \"artifacts\": [\"path\"], \"clarity\": \"CLEAR\", \"handoff\": \"...\"}";
 const FRAGMENT: &str = "{\"reasoning\": \"why so\", \"atoms\": {\"parse\": {\"description\": \"write the parser\", \"action\": {\"run\": \"make parser\"}}, \"test\": {\"description\": \"test it\", \"depends_on\": [\"parse\"]}}}";
-const ATOMS: &str = "An atom is a task (`action`: a shell command; without one a worker does it by the description), a choice (`choices`: one of them is enough), a group (`parts`: all are needed), or a step that plans further (`\"kind\": \"plan\"`). It may have `depends_on`, `checks` and `timeout`.";
+/// The task of that form that a worker does, and with a command.
+const BY_WORKER: &str = "\"description\": \"test it\",";
+const BY_ACTION: &str = "\"description\": \"test it\", \"action\": {\"run\": \"make test\"},";
+const ATOMS: &str = "An atom is a task (`action`: a shell command), a choice (`choices`: one of them is enough), a group (`parts`: all are needed), or a step that plans further (`\"kind\": \"plan\"`). It may have `depends_on`, `checks` and `timeout`.";
 const NAMES: &str = "Atoms name one another alone: what this step waited for is done. They get other ids than yours.";
 const JUDGED: &str =
     "The program looks at the whole; what it finds wrong is told to the next attempt.";

@@ -17,7 +17,7 @@ record! {
     /// The goal, and how a machine sees that it is reached
     #[derive(Default)]
     pub struct Objective {
-        /// The person's words, never rewritten
+        /// The person's first words, never rewritten: history where the goal is another
         always raw_input: String,
         always goal: String,
         /// Why it is wanted

@@ -397,17 +397,6 @@ fn from(start: &StartedFrom, uncommitted: usize) -> String {
     format!("starts from: {branch} at {commit}{more}")
 }
 
-/// Whether an atom has nobody to do it. A planning step can have a planner.
-fn needs_worker(world: &World, config: &Config) -> bool {
-    let has_nobody = |is_plan| matches!(config.doer(is_plan, None), Ok(None));
-    let mut atoms = world.state.atoms.values();
-    atoms.any(|atom| {
-        let task = atom.task();
-        task.is_some_and(|task| task.spec.action.is_none() && task.spec.agent.is_none())
-            && has_nobody(atom.plan().is_some())
-    })
-}
-
 /// Issues at most that are shown one by one.
 const ISSUES_MAX: usize = 8;
 
@@ -463,9 +452,9 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
             "make it in each checkout instead: --setup with the command that installs",
         );
     }
-    if needs_worker(world, shown.config) {
+    if let Some(what) = agents::lacks_worker(&world.state, shown.config) {
         warn(
-            "the work needs a worker, and none is named yet",
+            &format!("{what}, and none is named yet"),
             "before the run, write this or the like in descent.toml, at the top of the project:",
         );
         // Not wrapped, because it is to be copied.

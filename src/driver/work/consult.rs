@@ -255,7 +255,7 @@ fn of_change(c: &Consulting, tree: &Path) -> PutQuestion {
         node.and_then(|node| look.fault(&node)).err()
     };
     PutQuestion {
-        prompt: prompt::refining(&c.world, c.clock.now()),
+        prompt: prompt::refining(&c.world, c.agents.worker().as_ref(), c.clock.now()),
         form: QuestionForm {
             role: c.consult.role,
             schema: delta::schema(),
@@ -319,7 +319,7 @@ fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
         consult: c.consult.id.clone(),
         tree: tree.to_owned(),
         path: c.environment.path(),
-        has_worker: c.agents.has_worker(),
+        has_worker: c.agents.worker().is_some(),
     }
 }
 

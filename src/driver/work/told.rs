@@ -4,11 +4,13 @@ use std::path::Path;
 
 use descent_core::{
     id::UnixMillis,
-    prompt::{self, EarlierPatch, Ending, Prompt, PromptFiles, PromptInputs, TreeStart},
+    prompt::{self, EarlierPatch, Ending, INSTRUCTIONS_BYTES_MAX, ProjectText, Prompt},
+    prompt::{PromptFiles, PromptInputs, TreeStart},
     state::Intent,
     world::{World, earlier},
 };
 
+use super::super::agents::Agents;
 use crate::{
     agent::InputFile,
     evidence,
@@ -37,6 +39,28 @@ pub struct PromptRequest<'a> {
     pub ending: Ending,
     /// The tree that is told of where the agent cannot look.
     pub tree: &'a Path,
+    pub agents: &'a Agents,
+}
+
+impl PromptRequest<'_> {
+    /// The project's instructions as the run started from them, unless the agent reads that file by itself. An action is
+    /// told nothing.
+    fn instructions(&self) -> Option<ProjectText> {
+        let (state, intent) = (&self.world.state, self.intent);
+        let atom = state.atom(&intent.atom)?;
+        let is_plan = atom.plan().is_some();
+        atom.task().filter(|task| task.spec.action.is_none())?;
+        let trees = self.workspaces.and_then(Workspaces::trees);
+        let text = match (&state.run.started_from, trees) {
+            (Some(start), Some(trees)) => {
+                let (path, text) = trees.words_of_start(&start.commit, &survey::INSTRUCTIONS)?;
+                survey::beginning_of(&path, &text, INSTRUCTIONS_BYTES_MAX)
+            }
+            // It has not begun, or all work in these very files.
+            _ => survey::instructions(&self.place.project),
+        }?;
+        (!self.agents.reads(intent, is_plan, &text.path)).then_some(text)
+    }
 }
 
 impl ToldPrompt {
@@ -50,7 +74,11 @@ impl ToldPrompt {
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
         let is_blind = request.ending == Ending::Answer;
-        let words = is_blind.then(|| survey::words_of(request.tree));
+        let instructions = request.instructions();
+        let mut words = is_blind.then(|| survey::words_of(request.tree));
+        if let (Some(words), Some(text)) = (&mut words, &instructions) {
+            words.texts.retain(|one| one.path != text.path);
+        }
         let prompt = prompt::attempt(&PromptInputs {
             world,
             intent: request.intent,
@@ -61,6 +89,8 @@ impl ToldPrompt {
                 start: request.start,
             },
             project: words.as_ref(),
+            instructions: instructions.as_ref(),
+            worker: request.agents.worker().as_ref(),
             ending: request.ending,
         });
         Self { prompt, patches }

@@ -22,6 +22,7 @@ use crate::{
     process::{Programs, environment},
     render,
     store::StatePlace,
+    survey,
 };
 
 const NO_WORK: &str = "nothing that it should do can be done";
@@ -252,7 +253,23 @@ impl<'a> AgentFinding<'a> {
     }
 
     fn ok(&self, found: String) -> Finding {
+        let found = format!("{found}; {}", self.instructions());
         Finding::ok(label(&self.agent.name), found)
+    }
+
+    /// How it comes to the project's instructions.
+    fn instructions(&self) -> String {
+        let reads = self.agent.reads();
+        let told = survey::INSTRUCTIONS.into_iter();
+        let told: Vec<&str> = told
+            .filter(|file| !reads.iter().any(|one| one == file))
+            .collect();
+        let (reads, told) = (reads.join(" and "), told.join(" or "));
+        match (reads.is_empty(), told.is_empty()) {
+            (true, _) => format!("is told {told}"),
+            (false, true) => format!("reads {reads} by itself"),
+            (false, false) => format!("reads {reads} by itself, is told {told}"),
+        }
     }
 
     fn bad(&self, program: &str, what: &str, mend: String) -> Finding {

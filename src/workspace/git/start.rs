@@ -2,7 +2,7 @@
 //!
 //! Not here: how a private repository gets a lost start back (`shadow`).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use descent_core::{
     id::{CommitId, TreeId},
@@ -12,6 +12,8 @@ use descent_core::{
 use super::{Result, Worktrees};
 use crate::git::SnapshotNote;
 
+/// Longer files of words are passed over.
+const WORDS_BYTES_MAX: u64 = 1 << 20;
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
 
 impl Worktrees {
@@ -33,6 +35,25 @@ impl Worktrees {
             branch: seen.branch,
             dirty: seen.dirty,
             extra: Extra::default(),
+        })
+    }
+
+    /// The first of these files that a start has with words in it: in the project's directory, else at the top. Nothing
+    /// fails by it.
+    pub fn words_of_start(&self, start: &CommitId, names: &[&str]) -> Option<(String, String)> {
+        let text = |path: &Path| match self.git.file_of(start, path, WORDS_BYTES_MAX) {
+            Ok(bytes) => String::from_utf8(bytes?).ok(),
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "a file of the start cannot be read");
+                None
+            }
+        };
+        let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]);
+        let places = places.into_iter().rev();
+        let mut paths = places.flat_map(|dir| names.iter().map(move |name| (name, dir.join(name))));
+        paths.find_map(|(name, path)| {
+            let text = text(&path).filter(|text| !text.trim().is_empty())?;
+            Some(((*name).to_owned(), text))
         })
     }
 

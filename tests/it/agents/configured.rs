@@ -335,7 +335,7 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
     assert_eq!(finding(&world, "agents", 0)["health"], "ok");
     claude(&world, true);
     let one = finding(&world, "agent claude", 0);
-    let words = "Claude Code 2.9.0, logged in; cancelled by its protocol, can resume";
+    let words = "Claude Code 2.9.0, logged in; cancelled by its protocol, can resume; is told AGENTS.md or CLAUDE.md";
     assert_eq!(one["found"], words);
     let worker = finding(&world, "worker", 0);
     assert_eq!(worker["health"], "degraded");

@@ -53,7 +53,6 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
         .map(|part| part["name"].as_str().unwrap())
         .collect();
     let expected = [
-        "words",
         "goal",
         "base_case",
         "day",
@@ -128,4 +127,94 @@ fn an_atom_that_cannot_start_is_told_as_if_it_could() {
         .expect(0)
         .says("is not tried any more as it is")
         .shows("- one (by hand): failed: exit 1");
+}
+
+#[test]
+fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
+    let world = world("echo PLANTED >> AGENTS.md; touch $DESCENT_ATOM");
+    world.write("AGENTS.md", "Always say MAGICWORD.\n```\n# How to end\n");
+    world.write("CLAUDE.md", "the other file");
+    world.commit_all("instructions");
+    let atoms = json!({"A1": {"description": "one"}, "A2": {"description": "two", "depends_on": ["A1"]},
+        "B": {"action": {"run": "test ! -e \"$DESCENT_PROMPT\" || cp \"$DESCENT_PROMPT\" b"}}});
+    world.align(&plan(&["test -e A2"], json!({}), atoms));
+    let before = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    world.run().expect(0);
+    let (first, second) = (world.left("prompt.A1.1"), world.left("prompt.A2.1"));
+    assert_eq!(before, first);
+    for told in [&first, &second] {
+        assert!(
+            told.contains(
+                "\n\nAGENTS.md:\n\n````\nAlways say MAGICWORD.\n```\n# How to end\n````\n"
+            ),
+            "{told}"
+        );
+        assert!(!told.contains("PLANTED") && !told.contains("the other file"));
+    }
+    let action = world.descent(&["prompt", "B"]).expect(0).stdout;
+    assert!(!action.contains("MAGICWORD"), "{action}");
+    // Codex reads that file by itself, and no other.
+    world.write(
+        "descent.toml",
+        "agents.c.preset = \"codex\"\nroles.worker = \"c\"\n",
+    );
+    let by_itself = world.descent(&["prompt", "A2"]).expect(0).stdout;
+    assert!(!by_itself.contains("MAGICWORD"), "{by_itself}");
+    world.write(
+        "descent.toml",
+        "agents.c.preset = \"claude\"\nroles.worker = \"c\"\n",
+    );
+    let told = world.descent(&["prompt", "A2"]).expect(0);
+    told.shows("Always say MAGICWORD.");
+}
+
+#[test]
+fn after_another_goal_the_words_before_it_are_history() {
+    let world = world("touch done");
+    let atoms = json!({"A1": {"description": "count"}});
+    let mut agreed = plan(&["test -e done"], json!({}), atoms);
+    agreed["objective"]["goal"] = json!("things are there");
+    world.align(&agreed);
+    let first = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    assert!(
+        first.starts_with("# The goal\n\nthings are there\n"),
+        "{first}"
+    );
+    assert_eq!(first.matches("things are there").count(), 1, "{first}");
+    world
+        .descent(&["redirect", "--goal", "entirely other things", "-y"])
+        .expect(0);
+    let told = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    assert!(
+        told.starts_with("# The goal\n\nentirely other things\n"),
+        "{told}"
+    );
+    let history = "# First asked, word for word\n\nThis is how it began. What stands above was agreed on since, and counts \
+                   where the two differ.\n\nthings are there\n";
+    assert!(told.contains(history), "{told}");
+    world
+        .descent(&["report"])
+        .expect(0)
+        .shows("First asked, before what is agreed on now:");
+}
+
+#[test]
+fn a_planner_is_told_who_does_the_work() {
+    let world = world("touch done");
+    let atoms = json!({"P": {"kind": "plan", "description": "plan it", "agent": "planner"}});
+    world.write("descent.toml", "agents.planner.run = \"false\"\n");
+    let file = world.plan(&plan(&["test -e done"], json!({}), atoms));
+    world
+        .descent(&["align", "-f", &file, "-y"])
+        .expect(0)
+        .says("a plan may hold work for a worker, and none is named yet");
+    let nobody = "nobody does a task without `action`, so every task needs one";
+    let told = world.descent(&["prompt", "P"]).expect(0);
+    assert!(told.stdout.contains(nobody), "{}", told.stdout);
+    assert!(told.stdout.contains(r#""test it", "action": {"run""#));
+    let both = "agents.planner.run = \"false\"\nagents.w.run = \"true\"\nroles.worker = \"w\"\n";
+    world.write("descent.toml", both);
+    let told = world.descent(&["prompt", "P"]).expect(0);
+    assert!(!told.stdout.contains(nobody), "{}", told.stdout);
+    told.shows("w does a task without `action`");
 }

@@ -82,7 +82,7 @@ impl Accountable {
             Self::Person => "a person asked for the end, is asked, or set the limit",
             Self::Perceiver => "the base case cannot be measured",
             Self::Planner => {
-                "its plan was carried out and the base case does not hold, or it came to none"
+                "its plan does not lead to the base case, or it came to none that can be used"
             }
             Self::Worker => "the work was wrong",
             Self::Environment => "something around the work hindered it",

@@ -20,7 +20,7 @@ const IN_THE_WHOLE: &str = "the whole base case held";
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgreementReport {
-    /// The person's words.
+    /// The person's first words; the goal may have been changed since.
     pub raw_input: String,
     pub goal: String,
     /// Why it is wanted.

@@ -13,7 +13,7 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
     if !agreed.raw_input.trim().is_empty() && agreed.raw_input.trim() != agreed.goal.trim() {
         items.push(
             Item::at(0)
-                .text("In the person's words:")
+                .text("First asked, before what is agreed on now:")
                 .said(&agreed.raw_input),
         );
     }
