@@ -396,8 +396,7 @@ fn environment(
 
 /// Compares the value with its schema, and adds the whole output of a failed attempt if the excerpt is shorter.
 fn completed(mut outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
-    if let (Some(shape), true, None) = (&attempt.shape, outcome.is_success(), &outcome.report_fault)
-    {
+    if let (Some(shape), true) = (&attempt.shape, outcome.may_land()) {
         outcome.misfits = shape.misfits_of(outcome.report.as_ref());
     }
     let has_failed = outcome.how != CommandEnd::Exit(0)

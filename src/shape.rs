@@ -103,11 +103,9 @@ impl Shape {
         serde_json::from_str::<Value>(text).is_ok_and(|value| self.validator.is_valid(&value))
     }
 
-    /// The faults in the report of an attempt that says that it succeeded, the first few.
+    /// The faults in the report of an attempt that says that its task can be done, the first few.
     pub fn misfits_of(&self, report: Option<&AgentReport>) -> Vec<Misfit> {
-        let has_failed =
-            |report: &AgentReport| report.has_failed || report.clarity == Clarity::Blocked;
-        match report.is_some_and(has_failed) {
+        match report.is_some_and(|report| report.clarity == Clarity::Blocked) {
             true => Vec::new(),
             false => self.misfits(report.and_then(|report| report.value.as_ref())),
         }

@@ -8,9 +8,12 @@ use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
     state::{Check, Consult, Intent, ResultCommit, RunStatus},
-    verdict::{Basis, Evaluator},
+    verdict::{Basis, CheckProgress, Evaluator, Verdict},
     wording,
-    world::{AttemptProgress, Session, World, candidate},
+    world::{
+        AttemptProgress, Session, World,
+        candidate::{self, BaseProgress},
+    },
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +77,13 @@ pub struct DesiredWork {
     pub is_over: bool,
 }
 
+impl DesiredWork {
+    fn learn(&mut self, commit: &CommitId) {
+        let key = WorkKey::Learn(commit.clone());
+        self.effects.push((key, Work::Learn(commit.clone())));
+    }
+}
+
 /// `passed_ms` is the active time since the last observation.
 pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
     let now_ms = session.active_ms.saturating_add(passed_ms);
@@ -118,9 +128,7 @@ fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
         .as_ref()
         .is_some_and(|start| start.commit == *head);
     if !is_start && !session.trees.contains_key(head) {
-        desired
-            .effects
-            .push((WorkKey::Learn(head.clone()), Work::Learn(head.clone())));
+        desired.learn(head);
     }
 }
 
@@ -141,10 +149,27 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         };
         let seen = candidate::of_candidate(&landing_context, intent, serial);
         match (progress, seen) {
-            (AttemptProgress::Merged { merge, onto, .. }, Some((basis, _))) => {
+            (
+                AttemptProgress::Merged {
+                    merge,
+                    onto,
+                    outcome,
+                },
+                Some((basis, seen)),
+            ) => {
+                let has_held = seen == CheckProgress::Decided(Verdict::Pass);
+                let on_base = || candidate::on_base(&world.state, session, intent, outcome);
                 let until_ms = session.checks_wait_until_ms.get(&intent.id);
-                if until_ms.is_none_or(|until_ms| *until_ms <= now_ms) {
-                    judge_attempt(world, intent, merge, onto, basis, desired);
+                match has_held.then(on_base).flatten() {
+                    Some(BaseProgress::Learn(base)) => desired.learn(&base),
+                    _ if until_ms.is_some_and(|until_ms| *until_ms > now_ms) => {}
+                    Some(BaseProgress::Measure(basis, base)) => {
+                        judge_attempt(world, intent, Some(base), onto, basis, desired);
+                    }
+                    Some(BaseProgress::Holds) | None => {
+                        let commit = commit_of_candidate(merge, onto);
+                        judge_attempt(world, intent, commit, onto, basis, desired);
+                    }
                 }
             }
             (AttemptProgress::Merged { onto, .. }, None) if *onto == head => {}
@@ -167,10 +192,17 @@ fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &
     ));
 }
 
+fn commit_of_candidate(merge: &Merge, onto: &Option<CommitId>) -> Option<CommitId> {
+    match merge {
+        Merge::Clean { commit, .. } => Some(commit.clone()),
+        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
+    }
+}
+
 fn judge_attempt(
     world: &World,
     intent: &Intent,
-    merge: &Merge,
+    commit: Option<CommitId>,
     onto: &Option<CommitId>,
     basis: Basis,
     desired: &mut DesiredWork,
@@ -182,10 +214,6 @@ fn judge_attempt(
         .and_then(|atom| atom.task());
     let Some(check) = task.and_then(|task| task.spec.checks.clone()) else {
         return;
-    };
-    let commit = match merge {
-        Merge::Clean { commit, .. } => Some(commit.clone()),
-        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
     };
     let scope = Scope::Atom(intent.id.clone());
     desired.effects.push((

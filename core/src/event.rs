@@ -19,7 +19,7 @@ pub use agent_end::{AgentEnd, AgentLack};
 pub use consult::{ConsultAnswer, ConsultEnd};
 pub use input::{Input, Merge, Observation, Scope};
 pub use misfit::{MISFITS_MAX, Misfit};
-pub use outcome::{AgentReport, Clarity, Leftovers, Outcome, Product};
+pub use outcome::{AgentReport, AnswerDoubt, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
@@ -160,6 +160,9 @@ pub enum Event {
         files: Vec<String>,
         commit: Option<CommitId>,
         summary: String,
+        /// The doubt about it, though its checks hold.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        unclear: String,
     },
     /// A planner's output is part of the graph now.
     Planned {

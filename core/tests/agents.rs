@@ -1,5 +1,6 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
+mod doubted;
 mod situations;
 mod spent;
 
@@ -68,7 +69,7 @@ impl Loop {
     fn begin(&mut self, finished: Vec<(descent_core::id::AttemptId, Outcome)>) {
         self.observe(Input::Started {
             run: RunId::new(format!("r{}", self.now_ms)),
-            from: None,
+            from: self.start(),
             left: Leftovers {
                 finished,
                 ..Leftovers::default()

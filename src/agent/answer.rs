@@ -2,20 +2,21 @@
 //!
 //! Invariant: reading is bounded, whatever the text holds. An object is taken whole or not at all.
 
-use descent_core::event::AgentReport;
-
-use super::report;
+use super::{
+    keys::Reading,
+    report::{self, ResultFile},
+};
 
 /// Openings of objects that are looked at.
 const TRIES_MAX: usize = 200;
 
 /// The report in an agent's answer, or one sentence that says why it has none.
-pub(super) fn read(text: &str) -> Result<AgentReport, String> {
+pub(super) fn read(text: &str) -> Reading<ResultFile> {
     let text = without_thoughts(text);
     let mut fault = None;
     for object in objects(&text).into_iter().rev() {
         match report::parse_answer(object.as_bytes()) {
-            Ok(report) => return Ok(report),
+            Ok(answer) => return Ok(answer),
             // The last object is the one that was meant.
             Err(error) => fault = fault.or(Some(error)),
         }
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     fn summary(text: &str) -> String {
-        read(text).unwrap().summary
+        read(text).unwrap().report.summary
     }
 
     #[test]
@@ -111,6 +112,14 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_and_a_task_that_cannot_be_done_need_no_summary() {
+        let failed = read(r#"{"success": "no"}"#).unwrap().report;
+        assert!(failed.has_failed);
+        let blocked = read(r#"{"clarity": "blocked"}"#).unwrap().report;
+        assert_eq!(blocked.clarity, descent_core::event::Clarity::Blocked);
+    }
+
+    #[test]
     fn of_two_answers_the_last_counts_and_strings_may_hold_braces() {
         let two = r#"{"success": true, "summary": "one"} {"success": true, "summary": "two } {"}"#;
         assert_eq!(summary(two), "two } {");
@@ -121,8 +130,12 @@ mod tests {
         let text = r#"{"success": true, "summary": "done"} like {"a": 1}"#;
         assert_eq!(summary(text), "done");
         assert_eq!(read("all done!").unwrap_err(), "it holds no JSON object");
-        let fault = read(r#"{"success": "yes", "summary": "x"}"#).unwrap_err();
-        assert_eq!(fault, "`success` is a string, not true or false");
+        let read = |text: &str| self::read(text);
+        let fault = read(r#"{"success": "maybe", "summary": "x"}"#)
+            .unwrap()
+            .fault;
+        assert_eq!(fault.unwrap(), "`success` is a string, not true or false");
+        assert_eq!(read(r#"{"value": 1}"#).unwrap_err(), "it has no `summary`");
         assert!(read(&"{".repeat(300_000)).is_err());
     }
 }

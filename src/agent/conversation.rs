@@ -27,7 +27,7 @@ use crate::{
         program::{ProgramLook, find_program, is_relative},
         transport::{Acp, Dialect, Headless},
     },
-    process::{Capture, JobRecord, SpawnError, Timer},
+    process::{Capture, JobEnd, JobRecord, SpawnError, Timer},
 };
 
 /// Told to an agent whose session goes on after a kill of the loop.
@@ -158,6 +158,13 @@ impl TalkingAgent {
         })
     }
 
+    fn dialect(&self) -> Option<Dialect> {
+        match &self.way {
+            TalkWay::Headless(headless) => Some(headless.dialect),
+            TalkWay::Acp(_) => None,
+        }
+    }
+
     /// Whether a session can go on in another process.
     pub fn goes_on(&self) -> bool {
         match &self.way {
@@ -277,7 +284,10 @@ impl Started<'_> {
         };
         let talked = talk(process, limits, conversation, heard, doors, note).await?;
         if let Some(talked) = &talked {
-            heard.with(|heard| end_without_word(heard, talked));
+            let is_text = self.agent.dialect() == Some(Dialect::Text);
+            // Text has no event that could be missing: such an agent has nothing to say.
+            let may_be_silent = is_text && talked.result.how == JobEnd::Exit(0);
+            heard.with(|heard| end_without_word(heard, talked, may_be_silent));
         }
         Ok(talked)
     }
@@ -308,7 +318,7 @@ impl Started<'_> {
 }
 
 /// An agent that ended without a word of its end broke its protocol.
-fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
+fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool) {
     if heard.has_ended_well() {
         return;
     }
@@ -320,7 +330,7 @@ fn end_without_word(heard: &mut HeardSoFar, talked: &Talked) {
     if heard.end.is_some() || talked.is_timed_out {
         return;
     }
-    if heard.was_left_unmended() {
+    if may_be_silent || heard.was_left_unmended() {
         // It is asked again in another process, else its answer is the fault.
         heard.end = Some(AgentEnd::Done);
         return;
@@ -366,17 +376,17 @@ pub(super) async fn outcome(
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
     let is_done = heard.end == Some(AgentEnd::Done) && !ending.is_timed_out;
     let (report, report_fault) = match given {
-        Ok(Some(file)) => (Some(file.report), None),
+        Ok(Some(file)) => (Some(file.report), file.fault),
         Err(fault) => (None, Some(fault.to_string())),
         // A planner says it only if it cannot plan.
         Ok(None) if attempt.only_answers() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
-            let report = repair::report(&heard).ok();
+            let report = repair::report(&heard).ok().map(|read| read.report);
             let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
             (blocked, None)
         }
         Ok(None) => match repair::report(&heard) {
-            Ok(report) => (Some(report), None),
+            Ok(read) => (Some(read.report), read.fault.filter(|_| is_done)),
             Err(fault) if is_done => (None, Some(fault)),
             Err(_) => (None, None),
         },

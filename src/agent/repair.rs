@@ -9,6 +9,8 @@ use descent_core::event::{AgentReport, Misfit};
 use super::{
     answer,
     heard::{Heard, HeardSoFar},
+    keys::Reading,
+    report::ResultFile,
 };
 use crate::shape::Shape;
 
@@ -77,7 +79,7 @@ impl Repairs {
     fn fault(&self, heard: &HeardSoFar) -> Option<String> {
         match self.wanted {
             AnswerKind::Report => match report(heard) {
-                Ok(report) => self.misfit(&report),
+                Ok(read) => read.fault.or_else(|| self.misfit(&read.report)),
                 Err(fault) => Some(fault),
             },
             AnswerKind::Object => {
@@ -92,7 +94,8 @@ impl Repairs {
     }
 
     fn misfit(&self, report: &AgentReport) -> Option<String> {
-        let misfits = self.shape.as_ref()?.misfits_of(Some(report));
+        let shape = self.shape.as_ref().filter(|_| !report.has_failed)?;
+        let misfits = shape.misfits_of(Some(report));
         (!misfits.is_empty()).then(|| Misfit::reason(&misfits))
     }
 }
@@ -134,6 +137,6 @@ fn shaped(form: &str, shape: &Shape) -> String {
 }
 
 /// The report of an agent that ended its turn.
-pub(super) fn report(heard: &HeardSoFar) -> Result<AgentReport, String> {
+pub(super) fn report(heard: &HeardSoFar) -> Reading<ResultFile> {
     answer::read(heard.answer_text())
 }

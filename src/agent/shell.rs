@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
+    state::Usage,
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -98,16 +99,16 @@ pub(super) async fn made(
     Ok(match run(attempt, inputs, &own, cancel).await? {
         CommandOutcome::Cancelled => None,
         CommandOutcome::Ended(how, ended) => {
-            let (file, report_fault) = match read_result(&inputs.result(), cancel).await {
-                Ok(file) => (file, None),
-                Err(fault) => (None, Some(fault.to_string())),
+            let (report, usage, fault) = match read_result(&inputs.result(), cancel).await {
+                Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
+                Ok(None) => (None, Usage::default(), None),
+                Err(fault) => (None, Usage::default(), Some(fault.to_string())),
             };
-            let (report, usage) = file.map(|file| (file.report, file.usage)).unzip();
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
             let outcome = Outcome {
                 report,
-                usage: attempt.usage.priced(usage.unwrap_or_default()),
-                report_fault: report_fault
+                usage: attempt.usage.priced(usage),
+                report_fault: fault
                     .or(stdout.and_then(|out| too_long(out, attempt.stdout_bytes_max()))),
                 stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
                 ..outcome(how, ended.as_ref())

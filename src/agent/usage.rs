@@ -41,7 +41,8 @@ fn count(usage: &Node, key: &str) -> Reading<u64> {
     let Some(node) = given(usage, key) else {
         return Ok(0);
     };
-    let count = node.as_u64().map(|count| count.min(COUNT_MAX));
+    let count = node.as_u64().or_else(|| node.as_str()?.parse().ok());
+    let count = count.map(|count| count.min(COUNT_MAX));
     count.ok_or_else(|| wrong(&format!("usage.{key}"), node, "a whole number from 0 on"))
 }
 

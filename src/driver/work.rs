@@ -365,7 +365,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.agents.worker().is_some());
             outcome.facts = thinking::facts(&a, &outcome);
-        } else if outcome.is_success() && !a.is_thinking() {
+        } else if outcome.may_land() && !a.is_thinking() {
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);
                 outcome.changed = Arc::new(made.files);

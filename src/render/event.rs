@@ -139,14 +139,20 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ms,
             files,
             summary,
+            unclear,
             ..
         } => {
+            let unclear = match unclear.as_str() {
+                "" => String::new(),
+                words => format!(" (unclear: {})", line(words)),
+            };
             let what = if files.is_empty() {
                 line(summary)
             } else {
                 format!("changed {}", files.join(", "))
             };
-            ("solved", format!("{atom}{}: {what}", taken("in", *ms)))
+            let time = taken("in", *ms);
+            ("solved", format!("{atom}{time}: {what}{unclear}"))
         }
         Event::Planned { .. } => ("planned", planned(event)),
         Event::PlannedAgain { atom, because, .. } => (

@@ -239,8 +239,9 @@ fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
         let short = commit.get(..12).unwrap_or(commit);
         page.whole(Line::label("commit").plain(format!("{of}{short}")));
     }
-    if binding.get("unclear").and_then(Node::as_bool) == Some(true) {
-        page.push(Line::label("").put(Meaning::Unknown, Clarity::PARTIAL_WORDS));
+    let unclear = binding.get("unclear").and_then(Node::as_bool) == Some(true);
+    if let Some(words) = Clarity::words(unclear, field(binding, "unclear_because")) {
+        page.wrapped(Line::label(""), Meaning::Unknown, &words, 3);
     }
     let handoff = field(binding, "handoff");
     if !handoff.is_empty() {
@@ -266,8 +267,9 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         // Its result is shown above already.
         let is_told = attempt.ended == "solved" && why.binding.is_some();
         one_attempt(page, attempt, is_told, now);
-        if attempt.unclear && !is_told {
-            page.push(Line::indent(4).put(Meaning::Unknown, Clarity::PARTIAL_WORDS));
+        let unclear = Clarity::words(attempt.unclear, &attempt.unclear_because);
+        if let Some(words) = unclear.filter(|_| !is_told) {
+            page.wrapped(Line::indent(4), Meaning::Unknown, &words, 3);
         }
         reported(page, attempt);
         proofs(page, &attempt.evidence, lies_at);

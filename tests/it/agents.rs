@@ -22,5 +22,6 @@ pub(crate) mod retry_from;
 pub(crate) mod shape;
 pub(crate) mod situations;
 pub(crate) mod talked;
+pub(crate) mod unread;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -412,6 +412,8 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
         by: "person".to_owned(),
         at: at.to_owned(),
         unclear: false,
+        unclear_because: String::new(),
+        read_as: Vec::new(),
         ..earlier.unwrap_or_else(|| Binding {
             summary: String::new(),
             value: None,
@@ -428,6 +430,8 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
             handoff: None,
             partial: false,
             unclear: false,
+            unclear_because: String::new(),
+            read_as: Vec::new(),
             extra: Extra::default(),
         })
     })

@@ -117,6 +117,8 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
         handoff: None,
         partial: false,
         unclear: false,
+        unclear_because: String::new(),
+        read_as: Vec::new(),
         extra: Extra::default(),
     };
     let run = Arc::make_mut(&mut state.run);

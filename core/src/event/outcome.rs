@@ -2,7 +2,7 @@
 //!
 //! Not here: its record on the disk (`record`), and what it means (`step/attempt_end`).
 
-use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 
 use super::{AgentEnd, Misfit};
 use crate::{
@@ -53,6 +53,37 @@ impl Outcome {
         }
     }
 
+    /// Whether it came to an end at which its checks may decide.
+    pub fn may_land(&self) -> bool {
+        use AgentEnd::{CutShort, OutOfTurns, Refused};
+        let end = self.agent_end.as_ref();
+        self.is_success() || matches!(end, Some(Refused(_) | OutOfTurns(_) | CutShort(_)))
+    }
+
+    /// The words against it at such an end.
+    pub fn doubt(&self) -> Option<AnswerDoubt> {
+        let denial = self.report.as_ref().filter(|report| report.has_failed);
+        match (&self.agent_end, denial, &self.report_fault) {
+            (Some(end @ AgentEnd::Refused(_)), _, _) => Some(AnswerDoubt::Denied(end.text())),
+            (_, Some(report), _) => Some(AnswerDoubt::Denied(match report.summary.as_str() {
+                "" => "it says that it did not succeed".into(),
+                words => format!("it says that it did not succeed: {words}"),
+            })),
+            (Some(end @ (AgentEnd::OutOfTurns(_) | AgentEnd::CutShort(_))), _, _) => {
+                Some(AnswerDoubt::Unfinished(end.text()))
+            }
+            (_, None, Some(fault)) => Some(AnswerDoubt::Form(format!(
+                "its result cannot be used: {fault}"
+            ))),
+            (_, None, None) => None,
+        }
+    }
+
+    pub fn is_blocked(&self) -> bool {
+        let report = self.report.as_ref();
+        report.is_some_and(|report| report.clarity == Clarity::Blocked)
+    }
+
     /// Whether it ended before its agent could tell all that it used.
     pub fn was_cut_off(&self) -> bool {
         let is_broken = matches!(
@@ -85,6 +116,31 @@ impl Outcome {
     }
 }
 
+/// Speaks against an attempt that came to its end, in words. The checks of its atom decide all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerDoubt {
+    /// Its answer cannot be read: that says nothing about its work.
+    Form(String),
+    /// Its agent was cut off by a limit of its own.
+    Unfinished(String),
+    /// Its agent says that it failed, or the model refused.
+    Denied(String),
+}
+
+impl AnswerDoubt {
+    pub fn words(&self) -> &str {
+        match self {
+            AnswerDoubt::Form(words)
+            | AnswerDoubt::Unfinished(words)
+            | AnswerDoubt::Denied(words) => words,
+        }
+    }
+
+    pub fn is_denied(&self) -> bool {
+        matches!(self, AnswerDoubt::Denied(_))
+    }
+}
+
 /// The output of an attempt, relative to the commit that it started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Product {
@@ -105,6 +161,8 @@ pub struct AgentReport {
     /// It says so itself.
     pub has_failed: bool,
     pub handoff: Option<String>,
+    /// Notes of keys that were read as they were meant.
+    pub read_as: Vec<String>,
 }
 
 /// How clear its task was to an agent.
@@ -125,6 +183,14 @@ impl Clarity {
         ("PARTIALLY_CLEAR", Clarity::Partial),
         ("BLOCKED", Clarity::Blocked),
     ];
+
+    /// In what a result is unclear, in words; none where it is clear.
+    pub fn words(unclear: bool, because: &str) -> Option<String> {
+        match because {
+            "" => unclear.then(|| Self::PARTIAL_WORDS.into()),
+            words => Some(format!("unclear: {words}")),
+        }
+    }
 
     pub fn is_partial(self) -> bool {
         self == Clarity::Partial

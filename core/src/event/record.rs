@@ -180,7 +180,8 @@ fn report_node(report: &AgentReport) -> Node {
         .put("artifacts", texts_node(&report.artifacts))
         .text("clarity", report.clarity.word())
         .flag_if("failed", report.has_failed)
-        .some("handoff", report.handoff.as_deref().map(Node::string));
+        .some("handoff", report.handoff.as_deref().map(Node::string))
+        .texts_unless_empty("read_as", &report.read_as);
     to.finish(&Extra::default())
 }
 
@@ -263,6 +264,7 @@ fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
         clarity: clarity(&mut fields),
         has_failed: fields.flag("failed").unwrap_or(false),
         handoff: fields.text("handoff"),
+        read_as: fields.texts("read_as"),
     })
 }
 
@@ -330,6 +332,7 @@ mod tests {
                 clarity: Clarity::Partial,
                 has_failed: true,
                 handoff: None,
+                read_as: Vec::from(["`success` \"no\" as false".into()]),
             }),
             report_fault: None,
             misfits: Vec::from([Misfit {

@@ -35,6 +35,7 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         value: None,
         handoff: None,
         unclear: false,
+        by_form: false,
         agent: None,
         tried: Vec::new(),
         usage: Default::default(),

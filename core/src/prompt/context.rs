@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     doc,
+    event::Clarity,
     id::AtomId,
     state::{ContextMode, FreeValue},
 };
@@ -176,7 +177,7 @@ fn text(one: &UpstreamResult<'_>, detail: ResultDetail) -> String {
         id: one.id,
         summary,
         handoff,
-        is_unclear: binding.unclear,
+        unclear: Clarity::words(binding.unclear, &binding.unclear_because),
         value: value.unwrap_or_default(),
         files,
     };

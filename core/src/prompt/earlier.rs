@@ -73,15 +73,25 @@ pub(super) fn section(
 
 /// Whether the next attempt shall go another way. An attempt that was hindered says nothing against its way.
 fn order(newest: &[EarlierFailure<'_>]) -> String {
-    let of = |class| {
-        let of_class = newest.iter().filter(move |one| one.entry.class == class);
-        names(of_class.map(|one| one.entry.attempt.to_string()), NAMES_MAX)
+    let of = |class, by_form| {
+        let is_meant =
+            |one: &&EarlierFailure<'_>| one.entry.class == class && one.entry.by_form == by_form;
+        let meant = newest.iter().filter(is_meant);
+        names(meant.map(|one| one.entry.attempt.to_string()), NAMES_MAX)
     };
-    let (wrong, hindered) = (of(FailureClass::Logical), of(FailureClass::Environmental));
+    let wrong = of(FailureClass::Logical, false);
+    let by_form = of(FailureClass::Logical, true);
+    let hindered = of(FailureClass::Environmental, false);
     let mut text = String::new();
     if !wrong.is_empty() {
         text.push_str(&format!(
             "Go another way than {wrong}: the same again would fail again.\n"
+        ));
+    }
+    if !by_form.is_empty() {
+        text.push_str(&format!(
+            "The way of {by_form} may be right: only the form of the answer was wrong, and the work was not judged. \
+             Answer in the form that is asked for.\n"
         ));
     }
     if !hindered.is_empty() {
@@ -318,10 +328,8 @@ fn reports(failure: &FailureEntry, detail: Detail) -> String {
     );
     let handoff = failure.handoff.as_deref().unwrap_or_default();
     let value = failure.value.as_ref().map(doc::write_compact);
-    let unclear = match failure.unclear {
-        true => format!("    ({})\n", Clarity::PARTIAL_WORDS),
-        false => String::new(),
-    };
+    let unclear = Clarity::words(failure.unclear, "");
+    let unclear = unclear.map_or_else(String::new, |words| format!("    ({words})\n"));
     let parts = [
         unclear,
         reported("what it reported", &failure.summary, words_max),

@@ -7,7 +7,6 @@ use alloc::{format, string::String};
 use super::text::indented;
 use crate::{
     doc::Node,
-    event::Clarity,
     id::AtomId,
     state::{Binding, Extra, fields::Writer},
 };
@@ -18,7 +17,7 @@ pub(super) struct ResultText<'a> {
     pub(super) id: &'a AtomId,
     pub(super) summary: String,
     pub(super) handoff: String,
-    pub(super) is_unclear: bool,
+    pub(super) unclear: Option<String>,
     pub(super) value: String,
     pub(super) files: String,
 }
@@ -31,8 +30,8 @@ impl ResultText<'_> {
             let handoff = indented(&self.handoff);
             text.push_str(&format!("    (what it hands on:)\n{handoff}"));
         }
-        if self.is_unclear {
-            text.push_str(&format!("    ({})\n", Clarity::PARTIAL_WORDS));
+        if let Some(words) = &self.unclear {
+            text.push_str(&format!("    ({words})\n"));
         }
         for (head, words) in [("its value", &self.value), ("its files", &self.files)] {
             if !words.is_empty() {

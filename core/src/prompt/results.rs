@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
+    event::Clarity,
     graph::{Ix, NodeKind},
     id::AtomId,
     state::{
@@ -116,7 +117,7 @@ fn told(id: &AtomId, binding: &Binding) -> String {
             binding.handoff.as_deref().unwrap_or_default(),
             HANDOFF_BYTES_MAX,
         ),
-        is_unclear: binding.unclear,
+        unclear: Clarity::words(binding.unclear, &binding.unclear_because),
         value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
         files: names(files.map(|file| cut(file, FILE_BYTES_MAX)), FILES_MAX),
     };

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     doc,
+    event::Clarity,
     id::{AtomId, UnixMillis},
     phase_summary,
     state::{Binding, Consult},
@@ -80,7 +81,7 @@ fn item(id: &AtomId, result: &Binding) -> String {
         id,
         summary: result.summary.clone(),
         handoff: result.handoff.clone().unwrap_or_default(),
-        is_unclear: result.unclear,
+        unclear: Clarity::words(result.unclear, &result.unclear_because),
         value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
         files: names(result.artifacts.iter().cloned(), FILES_MAX),
     };

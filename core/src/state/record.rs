@@ -114,6 +114,8 @@ record! {
         optional handoff: String,
         /// Its agent says that it was only partly clear
         filled unclear: bool,
+        /// The form of its answer alone was wrong: its work was not judged
+        filled by_form: bool,
         optional agent: AgentName,
         /// Tools that it called
         filled tried: Vec<ToolCall>,

@@ -128,6 +128,7 @@ fn accountable(
         _ if facts.is_refuted && facts.has_planner => Role::Planner,
         _ if facts.is_refuted => Role::Person,
         _ if facts.has_no_plan => Role::Planner,
+        _ if facts.has_failed && facts.by_form => Role::Answer,
         _ if facts.has_failed && is_logical => Role::Worker,
         _ if facts.has_failed => Role::Environment,
         _ => Role::Person,
@@ -158,6 +159,8 @@ struct AccountFacts {
     /// A step that plans has failed for good: it came to no plan, or to no further one.
     has_no_plan: bool,
     has_failed: bool,
+    /// All that failed has failed by the form of an answer alone.
+    by_form: bool,
 }
 
 impl AccountFacts {
@@ -189,6 +192,10 @@ impl AccountFacts {
             has_planner: law_point::is_for_somebody(transaction),
             has_no_plan: plans.any(has_no_plan),
             has_failed: result.still_failed().next().is_some(),
+            by_form: result.still_failed().all(|failed| {
+                let newest = state.newest_failure(&AtomId::new(failed.atom.as_str()));
+                newest.is_some_and(|(_, failure)| failure.by_form)
+            }),
         }
     }
 }

@@ -37,8 +37,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     consult::follow(transaction);
-    let head = transaction.state.run.head.clone();
-    transaction.session.forget_trees(head.as_ref());
+    transaction.session.forget_trees(&transaction.state.run);
 }
 
 /// Checks everything once; true if the selection changed, so that all must be checked again.

@@ -47,8 +47,9 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
     match end {
         AgentEnd::Done => {}
         AgentEnd::Refused(_) | AgentEnd::OutOfTurns(_) | AgentEnd::CutShort(_) => {
-            let failure = attempt_end::by_outcome(outcome, FailureClass::Logical);
-            attempt_end::failed(transaction, id, failure);
+            if let Some(doubt) = outcome.doubt() {
+                attempt_end::doubted(transaction, intent, outcome.clone(), &doubt);
+            }
         }
         AgentEnd::Silent { .. } | AgentEnd::Protocol(_) => {
             attempt_end::passing(transaction, id, outcome);

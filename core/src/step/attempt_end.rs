@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     doc::Node,
-    event::{AgentReport, Clarity, Event, Misfit, Outcome},
+    event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
     id::{AttemptId, Epoch},
     measure,
     state::{
@@ -81,33 +81,22 @@ fn is_probe(transaction: &Transaction, id: &AttemptId) -> bool {
     intent.is_some_and(|intent| intent.role == Role::Probe)
 }
 
-/// The agent reports success: its change is merged next, and nothing is decided yet.
+/// It came to its end: its change is merged next, and nothing is decided yet.
 fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     let id = &intent.id;
     if intent.role == Role::Probe {
         return probing::finished(transaction, intent, &outcome);
     }
-    if let Some(fault) = &outcome.report_fault {
-        let failure = Failure {
-            reason: format!("its result cannot be used: {fault}"),
-            ..by_outcome(&outcome, FailureClass::Logical)
-        };
-        return refused(transaction, id, failure);
-    }
-    let is_blocked = |report: &&AgentReport| report.clarity == Clarity::Blocked;
-    if let Some(report) = outcome.report.as_ref().filter(is_blocked) {
+    if let Some(report) = outcome.report.as_ref().filter(|_| outcome.is_blocked()) {
         let words = report.summary.clone();
         return blocked(transaction, id, &outcome, words);
     }
-    if let Some(report) = outcome.report.as_ref().filter(|report| report.has_failed) {
-        let failure = Failure {
-            reason: format!("it says that it did not succeed: {}", report.summary),
-            ..by_outcome(&outcome, FailureClass::Logical)
-        };
-        return failed(transaction, id, failure);
+    if let Some(doubt) = outcome.doubt() {
+        return doubted(transaction, intent, outcome, &doubt);
     }
     if !outcome.misfits.is_empty() {
         let failure = Failure {
+            by_form: true,
             reason: Misfit::reason(&outcome.misfits),
             ..by_outcome(&outcome, FailureClass::Logical)
         };
@@ -123,6 +112,51 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
         .session
         .progress
         .insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
+}
+
+/// Leaves an attempt to its checks, whatever its agent says. It fails where a value is needed, or where they cannot tell.
+pub(super) fn doubted(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    outcome: Outcome,
+    doubt: &AnswerDoubt,
+) {
+    let task = transaction.task_of(&intent.atom);
+    let has_checks = task.is_some_and(|task| task.spec.checks.is_some());
+    let may_tell = match doubt {
+        AnswerDoubt::Form(_) => has_checks || !intent.effect.is_once_only(),
+        AnswerDoubt::Unfinished(_) => {
+            has_checks && (outcome.made.is_some() || intent.base.is_none())
+        }
+        AnswerDoubt::Denied(_) => has_checks && matches!(outcome.made, Some(Product::Commit(_))),
+    };
+    let is_work = intent.role == Role::Worker && !outcome.is_blocked();
+    if !(is_work && may_tell && outcome.misfits.is_empty()) {
+        return denied(transaction, &intent.id, &outcome, doubt);
+    }
+    let progress = AttemptProgress::Finished(Arc::new(outcome));
+    transaction
+        .session
+        .progress
+        .insert(intent.id.clone(), progress);
+}
+
+/// Fails an attempt by what speaks against it.
+pub(super) fn denied(
+    transaction: &mut Transaction,
+    id: &AttemptId,
+    outcome: &Outcome,
+    doubt: &AnswerDoubt,
+) {
+    let by_form = matches!(doubt, AnswerDoubt::Form(_));
+    let failure = Failure {
+        by_form,
+        ..Failure::of(outcome, FailureClass::Logical, doubt.words().into())
+    };
+    match by_form {
+        true => refused(transaction, id, failure),
+        false => failed(transaction, id, failure),
+    }
 }
 
 /// The attempt came to its end, but its output is of no use. Its effect outside may have happened, so a person is asked

@@ -19,11 +19,14 @@ use super::{
     transaction::Transaction,
 };
 use crate::{
-    event::{Merge, Outcome},
+    event::{AgentReport, AnswerDoubt, Merge, Outcome},
     id::{AttemptId, CommitId},
     state::{Check, FailureClass, record::EvidenceRecord},
     verdict::{self, Basis, MeasurementKind, Verdict},
-    world::{AttemptProgress, candidate},
+    world::{
+        AttemptProgress,
+        candidate::{self, BaseProgress},
+    },
 };
 
 /// Takes the candidate: the change of an attempt on a head.
@@ -51,6 +54,10 @@ pub(super) fn tried(
             id,
             Failure::of(&outcome, FailureClass::Logical, reason),
         );
+    }
+    let denial = outcome.doubt().filter(AnswerDoubt::is_denied);
+    if let (Some(doubt), Merge::Unchanged { .. } | Merge::Conflict(_)) = (denial, &merge) {
+        return attempt_end::denied(transaction, id, &outcome, &doubt);
     }
     match &merge {
         Merge::Conflict(paths) => return remake(transaction, id, &outcome, paths),
@@ -181,6 +188,22 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
     match decided {
         None => {}
         Some(Verdict::Pass) => {
+            let (state, session) = (&transaction.state, &transaction.session);
+            match candidate::on_base(state, session, &intent, &outcome) {
+                None => {}
+                Some(BaseProgress::Learn(_) | BaseProgress::Measure(..)) => return,
+                Some(BaseProgress::Holds) => {
+                    let words = outcome.doubt();
+                    let words = words.as_ref().map_or("", AnswerDoubt::words);
+                    let words = format!("{words}; its checks held before it too: they cannot tell");
+                    return attempt_end::denied(
+                        transaction,
+                        id,
+                        &outcome,
+                        &AnswerDoubt::Denied(words),
+                    );
+                }
+            }
             let evidence = transaction.evidence_of(&check, &basis);
             let evidence = evidence.iter().map(EvidenceRecord::node).collect();
             integrate(transaction, id, &outcome, &merge, evidence);
@@ -245,6 +268,12 @@ fn check_failure(
                 class = FailureClass::Environmental;
             }
         }
+    }
+    // The words of a report stand beside the reason.
+    let says_failed = |report: &AgentReport| report.has_failed;
+    let is_reported = outcome.report.as_ref().is_some_and(says_failed);
+    if let Some(doubt) = outcome.doubt().filter(|_| !is_reported) {
+        reason = format!("{reason}; {}", doubt.words());
     }
     Failure {
         excerpt,

@@ -22,6 +22,8 @@ const VALUE_BYTES_MAX: usize = 4_096;
 /// A failure, as the trail and a person read it.
 pub(super) struct Failure {
     pub(super) class: FailureClass,
+    /// Whether the form of its answer alone was wrong.
+    pub(super) by_form: bool,
     pub(super) reason: String,
     pub(super) excerpt: String,
     /// The whole output of which `excerpt` is a part.
@@ -42,6 +44,7 @@ impl Failure {
     pub(super) fn of(outcome: &Outcome, class: FailureClass, reason: String) -> Self {
         Self {
             class,
+            by_form: false,
             reason,
             excerpt: outcome.excerpt.clone(),
             whole: outcome.whole.clone(),
@@ -82,6 +85,7 @@ impl Failure {
     pub(super) fn without_attempt(class: FailureClass, reason: String) -> Self {
         Self {
             class,
+            by_form: false,
             reason,
             excerpt: String::new(),
             whole: None,
@@ -127,6 +131,7 @@ pub(super) fn record(
         value: report.and_then(|report| small(report.value.as_ref()?)),
         handoff: report.and_then(|report| report.handoff.clone()),
         unclear: report.is_some_and(|report| report.clarity.is_partial()),
+        by_form: failure.by_form,
         agent: intent.agent.clone(),
         tried: failure.tried.clone(),
         usage: failure.usage.clone(),

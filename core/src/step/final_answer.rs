@@ -149,7 +149,10 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     });
     let unclear = transaction.state.bindings.iter();
     let unclear = unclear.filter(|(_, binding)| binding.unclear);
-    let unclear = unclear.map(|(id, _)| format!("the result of {id} is only partially clear"));
+    let unclear = unclear.map(|(id, binding)| match binding.unclear_because.as_str() {
+        "" => format!("the result of {id} is only partially clear"),
+        words => format!("the result of {id} is unclear: {words}"),
+    });
     let state = &transaction.state;
     let asked = state.all_atoms().into_iter().flat_map(|(id, atom)| {
         let is_assumed = |task: &&Task| task.status != AtomStatus::NeedsGuidance;

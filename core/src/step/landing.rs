@@ -9,7 +9,7 @@ use alloc::{
 
 use super::{counts, transaction::Transaction, unusable};
 use crate::{
-    event::{Event, Merge, Outcome},
+    event::{AgentEnd, AnswerDoubt, Event, Merge, Outcome},
     graph::active::ActiveGraph,
     id::AttemptId,
     state::{
@@ -64,7 +64,11 @@ pub(super) fn integrate(
         }
     });
     let report = outcome.report.clone().unwrap_or_default();
-    let summary = if report.summary.is_empty() {
+    let doubt = outcome.doubt();
+    let is_denied = doubt.as_ref().is_some_and(AnswerDoubt::is_denied);
+    let because: String = doubt.as_ref().map_or("", AnswerDoubt::words).into();
+    let because: String = because.chars().take(SUMMARY_CHARS_MAX).collect();
+    let summary = if report.summary.is_empty() || is_denied {
         let has_tree = !matches!(merge, Merge::Unchanged { tree: None });
         summary(outcome, has_tree.then_some(&files[..]))
     } else {
@@ -91,7 +95,9 @@ pub(super) fn integrate(
         of,
         handoff: report.handoff,
         partial: false,
-        unclear: report.clarity.is_partial(),
+        unclear: report.clarity.is_partial() || doubt.is_some(),
+        unclear_because: because.clone(),
+        read_as: report.read_as,
         extra: Extra::default(),
     };
     if speculation.is_some() {
@@ -114,6 +120,7 @@ pub(super) fn integrate(
         files,
         commit,
         summary,
+        unclear: because,
     });
 }
 
@@ -161,12 +168,15 @@ fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
     text.chars().take(SUMMARY_CHARS_MAX).collect()
 }
 
-/// Without a result file: how the attempt ended, how long it took, the changes, and the last line that is not blank.
+/// Without the summary of its agent: how the attempt ended, how long it took, the changes, and the last line that is not blank.
 /// Without a tree of its own nobody knows what an attempt changed.
 fn summary(outcome: &Outcome, files: Option<&[String]>) -> String {
     let seconds = outcome.duration_ms / 1_000;
     let tenths = outcome.duration_ms % 1_000 / 100;
-    let mut text = format!("{} after {seconds}.{tenths} s", outcome.how.text());
+    let end = outcome.agent_end.as_ref();
+    let end = end.filter(|end| **end != AgentEnd::Done);
+    let end = end.map_or_else(|| outcome.how.text(), AgentEnd::text);
+    let mut text = format!("{end} after {seconds}.{tenths} s");
     match files {
         None => {}
         Some([]) => text.push_str("; no file changed"),

@@ -49,6 +49,7 @@ pub(super) fn finished(
         return Ok(());
     };
     let node = fragment::printed(outcome);
+    let by_form = node.is_err();
     let asked = FragmentRequest {
         state: &transaction.state,
         graph: &transaction.graph,
@@ -69,7 +70,10 @@ pub(super) fn finished(
                 transaction.run().judging_mut().count_overstep();
             }
             faults.extend(fragment::shell_faults(outcome));
-            Err(Box::new(refusal(outcome, &faults)))
+            Err(Box::new(Failure {
+                by_form,
+                ..refusal(outcome, &faults)
+            }))
         }
     }
 }

@@ -165,6 +165,7 @@ fn result(id: &AtomId, binding: &Binding) -> LogEntry {
         files: binding.artifacts.clone(),
         commit: binding.commit.clone(),
         summary: binding.summary.clone(),
+        unclear: binding.unclear_because.clone(),
     };
     LogEntry {
         at: binding.at.clone(),

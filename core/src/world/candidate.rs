@@ -2,11 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::{AttemptProgress, speculation::LandingContext};
+use super::{AttemptProgress, Session, speculation::LandingContext};
 use crate::{
-    event::Merge,
+    event::{AnswerDoubt, Merge, Outcome},
+    id::CommitId,
     state::{Intent, State},
-    verdict::{Basis, CheckProgress, Evaluator},
+    verdict::{Basis, CheckProgress, Evaluator, Verdict},
 };
 
 /// The progress of a candidate's checks on the present head; `None` if it has none to be judged.
@@ -28,16 +29,53 @@ pub(crate) fn of_candidate<'c>(
         .as_ref()
         .filter(|_| landing_context.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
-    let again_max = state.objective.constraints.max_transient();
-    let evaluator = Evaluator {
+    let progress = evaluator(state, session, &basis).judge(check);
+    Some((basis, progress))
+}
+
+/// How far the checks of an attempt that says that it failed are measured on the tree that it began from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BaseProgress {
+    /// The tree of that commit is not known yet.
+    Learn(CommitId),
+    Measure(Basis, CommitId),
+    /// They hold there: that they hold now tells nothing about the attempt.
+    Holds,
+}
+
+/// The progress of the checks on that tree; `None` if they do not hold there, or need not be measured.
+pub(crate) fn on_base(
+    state: &State,
+    session: &Session,
+    intent: &Intent,
+    outcome: &Outcome,
+) -> Option<BaseProgress> {
+    outcome.doubt().filter(AnswerDoubt::is_denied)?;
+    let base = intent.base.as_ref()?;
+    let check = state.atom(&intent.atom)?.task()?.spec.checks.as_ref()?;
+    let Some(tree) = session.tree_of(state, base) else {
+        return Some(BaseProgress::Learn(base.clone()));
+    };
+    // In a checkout of its own: what the candidate left behind would be measured too.
+    let basis = Basis::Pristine(tree);
+    match evaluator(state, session, &basis).judge(check) {
+        CheckProgress::Measure(_) | CheckProgress::Again(_) => {
+            Some(BaseProgress::Measure(basis, base.clone()))
+        }
+        CheckProgress::Decided(Verdict::Pass) => Some(BaseProgress::Holds),
+        // A person or a judge tells it from the candidate.
+        CheckProgress::Decided(_) | CheckProgress::Rate(_) | CheckProgress::Confirm(_) => None,
+    }
+}
+
+fn evaluator<'a>(state: &'a State, session: &'a Session, basis: &'a Basis) -> Evaluator<'a> {
+    Evaluator {
         cache: &session.evidence,
-        basis: &basis,
+        basis,
         corrections: &state.corrections,
         ratings: &state.run.ratings,
-        again_max,
-    };
-    let progress = evaluator.judge(check);
-    Some((basis, progress))
+        again_max: state.objective.constraints.max_transient(),
+    }
 }
 
 /// The attempt whose result lands next, if one may. Results land in the order in which they finish, one at a time: the

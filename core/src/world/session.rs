@@ -14,7 +14,7 @@ use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
     state::Role,
-    state::{Intent, Lesson, ReportedUsage, ResultCommit, VerdictRecord},
+    state::{Intent, Lesson, ReportedUsage, ResultCommit, Run, State, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -112,8 +112,21 @@ impl Session {
         self.base_was_seen = false;
     }
 
+    /// The tree of a commit, if it is known.
+    pub(crate) fn tree_of(&self, state: &State, commit: &CommitId) -> Option<TreeId> {
+        let start = state.run.started_from.as_ref();
+        let start = start.filter(|start| start.commit == *commit);
+        start
+            .map(|start| start.tree.clone())
+            .or_else(|| self.trees.get(commit).cloned())
+    }
+
     /// Forgets the trees of commits that nothing needs any more.
-    pub(crate) fn forget_trees(&mut self, head: Option<&CommitId>) {
+    pub(crate) fn forget_trees(&mut self, run: &Run) {
+        let bases = run
+            .in_flight
+            .iter()
+            .filter_map(|intent| intent.base.as_ref());
         let candidates = self
             .progress
             .values()
@@ -124,7 +137,7 @@ impl Session {
                 },
                 AttemptProgress::Finished(_) => None,
             });
-        let needed: BTreeSet<&CommitId> = candidates.chain(head).collect();
+        let needed: BTreeSet<&CommitId> = candidates.chain(bases).chain(&run.head).collect();
         let target = self.base_target.as_ref();
         self.trees.retain(|commit, tree| {
             needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)

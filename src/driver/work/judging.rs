@@ -218,6 +218,10 @@ async fn judge_in_checkout(
     cancel: &CancellationToken,
 ) -> Result<Option<Input>, Failure> {
     let kind = j.checkout();
+    if matches!((&j.scope, &j.basis), (Scope::Atom(_), Basis::Pristine(_))) {
+        // Nothing of a candidate may be left in it.
+        j.remove(kind).await?;
+    }
     for is_last in [false, true] {
         let checked = match j.prepare(kind, j.commit.clone(), cancel).await {
             Ok(CheckoutOutcome::Ready(checked)) => checked,

@@ -179,18 +179,18 @@ fn a_worker_that_is_blocked_makes_its_atom_invalid_and_its_words_are_kept() {
 }
 
 #[test]
-fn a_result_file_that_cannot_be_used_is_a_failure_with_its_reason() {
+fn a_result_file_that_cannot_be_used_costs_nothing_and_its_fault_is_kept() {
     let world = world(r#"touch done; echo 'nonsense' > "$DESCENT_RESULT""#);
     world.align(&plan(
         &["test -f done"],
         json!({"max_attempts": 1}),
         json!({"A1": by_worker("x")}),
     ));
-    let failed = world.run().expect(5).result()["failed"][0].clone();
-    assert!(
-        failed["reason"].as_str().unwrap().contains("result file"),
-        "{failed}"
-    );
+    world.run().expect(0);
+    let bound = world.state()["bindings"]["A1"].clone();
+    let because = bound["unclear_because"].as_str().unwrap();
+    assert!(because.contains("result file"), "{bound}");
+    assert!(bound["summary"].as_str().unwrap().contains("changed done"));
 }
 
 #[test]

@@ -47,8 +47,12 @@ record! {
         always of: Arc<Atom> = Arc::new(nothing()),
         optional[program] handoff: String,
         filled[program] partial: bool,
-        /// Its agent says that it was only partly clear
+        /// Its agent says that it was only partly clear, or `unclear_because`
         filled[program] unclear: bool,
+        /// The fault of its answer, or its agent's own doubt: its checks hold all the same
+        filled[program] unclear_because: String,
+        /// Keys of its answer that were read as they were meant
+        filled[program] read_as: Vec<String>,
     }
     check is_small;
 }

@@ -62,6 +62,8 @@ words! {
         Planner = "planner",
         /// The work was wrong
         Worker = "worker",
+        /// The form of an answer was wrong, and the work was not judged
+        Answer = "answer",
         /// The work was hindered
         Environment = "environment",
         /// An agent took for done what is not, or doubts what holds
@@ -85,6 +87,7 @@ impl Accountable {
                 "its plan does not lead to the base case, or it came to none that can be used"
             }
             Self::Worker => "the work was wrong",
+            Self::Answer => "only the form of an answer was wrong: the work was not judged",
             Self::Environment => "something around the work hindered it",
             Self::Judge => "an agent took for done what is not, or doubts what holds",
             Self::ControlLaw => "planning ended while the result came nearer",

@@ -185,11 +185,7 @@ impl Transaction {
 
     /// The tree of a commit, if the host has reported it.
     pub(crate) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
-        let start = self.state.run.started_from.as_ref();
-        let start = start.filter(|start| start.commit == *commit);
-        start
-            .map(|start| start.tree.clone())
-            .or_else(|| self.session.trees.get(commit).cloned())
+        self.session.tree_of(&self.state, commit)
     }
 
     /// Whether the run starts from that commit.

@@ -66,6 +66,10 @@ pub struct SolvedReport {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     #[cfg_attr(feature = "schema", serde(default))]
     pub unclear: bool,
+    /// The fault of its answer, or its agent's own doubt: its checks hold all the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub unclear_because: String,
     pub evidence: Vec<EvidenceReport>,
 }
 
@@ -165,6 +169,7 @@ fn result(binding: &Binding, in_force: bool) -> SolvedReport {
         skipped: binding.is_skip(),
         in_force,
         unclear: binding.unclear,
+        unclear_because: binding.unclear_because.clone(),
         evidence: binding.evidence.iter().map(evidence).collect(),
     }
 }

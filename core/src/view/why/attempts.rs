@@ -58,6 +58,10 @@ pub struct AttemptView {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     #[cfg_attr(feature = "schema", serde(default))]
     pub unclear: bool,
+    /// The fault of its answer, or its agent's own doubt: its checks hold all the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub unclear_because: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The side file with the whole output.
@@ -170,6 +174,7 @@ fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &st
         value: None,
         handoff: None,
         unclear: false,
+        unclear_because: String::new(),
         output: String::new(),
         whole: None,
     }
@@ -222,6 +227,7 @@ fn solved(
         files: result.artifacts.clone(),
         commit: result.commit.clone(),
         unclear: result.unclear,
+        unclear_because: result.unclear_because.clone(),
         ..ended(atom, None, how, &result.at)
     }
 }

@@ -24,7 +24,8 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
         items.push(Item::at(depth + 1).text("Guidance: ").text(words));
     }
     if let Some(solved) = &atom.solved {
-        items.push(with_clarity(result(solved, depth + 1), solved.unclear));
+        let unclear = Clarity::words(solved.unclear, &solved.unclear_because);
+        items.push(with_clarity(result(solved, depth + 1), unclear));
         let evidence = solved.evidence.iter();
         items.extend(
             evidence
@@ -45,7 +46,7 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
             .text("Newest failure: ")
             .text(&failed.reason);
         let item = item.text(format!(" ({})", failed.class.word()));
-        items.push(with_clarity(item, failed.unclear));
+        items.push(with_clarity(item, Clarity::words(failed.unclear, "")));
     }
     if let Some(words) = &atom.invalid {
         items.push(Item::at(depth + 1).text("It cannot be done: ").text(words));
@@ -53,10 +54,10 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
     items
 }
 
-fn with_clarity(item: Item, unclear: bool) -> Item {
+fn with_clarity(item: Item, unclear: Option<String>) -> Item {
     match unclear {
-        true => item.text("; ").text(Clarity::PARTIAL_WORDS),
-        false => item,
+        Some(words) => item.text("; ").text(words),
+        None => item,
     }
 }
 
