@@ -67,6 +67,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
         _ if says(LOGIN) => login(words),
         Some(429) => limited(words),
         _ if says(LIMIT) => limited(words),
+        _ if says(&["output token maximum"]) => AgentEnd::CutShort(cut(words)),
         _ => AgentEnd::Protocol(cut(words)),
     }
 }

@@ -38,6 +38,14 @@ fn kind(name: &str) -> &'static str {
 }
 
 #[test]
+fn an_answer_that_is_longer_than_claude_allows_is_cut_and_breaks_no_protocol() {
+    let words = "API Error: Claude's response exceeded the 32000 output token maximum. To configure this behavior, \
+                 set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable.";
+    let end = trouble::of_error(None, words);
+    assert_eq!(end, AgentEnd::CutShort(words.to_owned()));
+}
+
+#[test]
 fn each_recorded_session_ends_as_it_did() {
     let table = [
         ("claude-tool", "done"),

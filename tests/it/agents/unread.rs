@@ -93,7 +93,7 @@ const WORK: &str = "#!/bin/sh
 set -e
 case $DESCENT_ATOM in *-held) echo made > $DESCENT_ATOM;; *) echo other > $DESCENT_ATOM.other;; esac
 case=${DESCENT_ATOM%-*}
-[ $case != file ] || echo 'WELL' > \"$DESCENT_RESULT\"
+[ ! -e ANSWERS/$case.result ] || cp ANSWERS/$case.result \"$DESCENT_RESULT\"
 ";
 
 /// The agent of that way, as the worker of `descent.toml`.
@@ -106,7 +106,7 @@ fn agent(world: &World, way: char) -> String {
             "case $case in file) ;; nothing) ;; *) cp {answers}/$case \"$DESCENT_RESULT\";; esac"
         ),
     };
-    let script = WORK.replace("WELL", WELL);
+    let script = WORK.replace("ANSWERS", &answers);
     let path = world.program("worker", &format!("{script}{says}\n"));
     let argv = json!([path.display().to_string()]);
     let agent = match way {
@@ -135,6 +135,9 @@ fn world_of(way: char) -> World {
         let name = case.name;
         fs::write(folder.join(name), case.text).unwrap();
         fs::write(folder.join(format!("{name}.events")), events(&case)).unwrap();
+        if case.has_file {
+            fs::write(folder.join(format!("{name}.result")), WELL).unwrap();
+        }
         for id in [format!("{name}-held"), format!("{name}-not")] {
             atoms[&id] = checked(&id, &format!("test -e {id}"));
         }
