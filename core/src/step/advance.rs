@@ -37,7 +37,13 @@ pub(super) fn advance(transaction: &mut Transaction) {
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     consult::follow(transaction);
-    transaction.session.forget_trees(&transaction.state.run);
+    let run = &transaction.state.run;
+    let bases = run
+        .in_flight
+        .iter()
+        .filter_map(|intent| intent.base.as_ref());
+    let needed: Vec<_> = bases.chain(&run.head).cloned().collect();
+    transaction.session.forget_trees(&needed);
 }
 
 /// Checks everything once; true if the selection changed, so that all must be checked again.

@@ -14,7 +14,7 @@ use crate::{
     event::{Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
     state::Role,
-    state::{Intent, Lesson, ReportedUsage, ResultCommit, Run, State, VerdictRecord},
+    state::{Intent, Lesson, ReportedUsage, ResultCommit, State, VerdictRecord},
     verdict::{Basis, EvidenceCache},
 };
 
@@ -122,11 +122,7 @@ impl Session {
     }
 
     /// Forgets the trees of commits that nothing needs any more.
-    pub(crate) fn forget_trees(&mut self, run: &Run) {
-        let bases = run
-            .in_flight
-            .iter()
-            .filter_map(|intent| intent.base.as_ref());
+    pub(crate) fn forget_trees(&mut self, of_run: &[CommitId]) {
         let candidates = self
             .progress
             .values()
@@ -137,7 +133,7 @@ impl Session {
                 },
                 AttemptProgress::Finished(_) => None,
             });
-        let needed: BTreeSet<&CommitId> = candidates.chain(bases).chain(&run.head).collect();
+        let needed: BTreeSet<&CommitId> = candidates.chain(of_run).collect();
         let target = self.base_target.as_ref();
         self.trees.retain(|commit, tree| {
             needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
