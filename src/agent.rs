@@ -77,7 +77,6 @@ pub use used::{keep_usage, kept_usage, told_so_far};
 
 use inputs::Inputs;
 use report::{ReportFault, ResultFile};
-use shell::SetUp;
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -291,22 +290,46 @@ impl OldAttempts {
     }
 }
 
+/// How the beginning of an attempt ended.
+#[derive(Debug)]
+pub enum Begun {
+    Cancelled,
+    /// `setup` failed.
+    Failed(Box<Outcome>),
+    Ready(Inputs),
+}
+
+/// Writes the inputs of an attempt, and runs its `setup`.
+pub async fn begin(
+    attempt: &AttemptJob<'_>,
+    cancel: &CancellationToken,
+) -> Result<Begun, AgentError> {
+    let inputs = Inputs::write(attempt)?;
+    match (&attempt.setup, &attempt.maker) {
+        // A model that is asked sees no tree.
+        (None, _) | (_, Maker::Model(_)) => Ok(Begun::Ready(inputs)),
+        (Some(setup), _) => shell::set_up(attempt, inputs, setup, cancel).await,
+    }
+}
+
 /// Runs an attempt to its end; `None` if it was cancelled.
 pub async fn make(
     attempt: AttemptJob<'_>,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    let inputs = Inputs::write(&attempt)?;
-    // A model that is asked sees no tree.
-    let setup = attempt.setup.as_ref();
-    let setup = setup.filter(|_| !matches!(attempt.maker, Maker::Model(_)));
-    if let Some(setup) = setup {
-        match shell::set_up(&attempt, &inputs, setup, cancel).await? {
-            SetUp::Cancelled => return Ok(None),
-            SetUp::Failed(failed) => return Ok(Some(*failed)),
-            SetUp::Done => {}
-        }
+    match begin(&attempt, cancel).await? {
+        Begun::Cancelled => Ok(None),
+        Begun::Failed(failed) => Ok(Some(*failed)),
+        Begun::Ready(inputs) => finish(attempt, inputs, cancel).await,
     }
+}
+
+/// The same for an attempt that has begun.
+pub async fn finish(
+    attempt: AttemptJob<'_>,
+    inputs: Inputs,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
     match &attempt.maker {
         Maker::Shell {
             command,

@@ -36,6 +36,7 @@ mod look;
 mod modules;
 mod odd_files;
 mod place;
+mod prepared;
 mod private;
 mod query;
 mod rebuild;

@@ -21,7 +21,7 @@ use super::{
 };
 
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub struct Inputs {
     /// Absolute, since the attempt runs elsewhere.
     dir: PathBuf,
     /// The record of its processes, for a loop that starts after a kill.

@@ -10,8 +10,8 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, answer, completed, environment, inputs::Inputs,
-    read_result,
+    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, environment,
+    inputs::Inputs, read_result,
 };
 use crate::{
     config::program::{is_relative, missing_program_in},
@@ -20,31 +20,24 @@ use crate::{
     },
 };
 
-/// How `setup` ended.
-pub(super) enum SetUp {
-    Cancelled,
-    Failed(Box<Outcome>),
-    Done,
-}
-
 pub(super) async fn set_up(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
+    inputs: Inputs,
     command: &str,
     cancel: &CancellationToken,
-) -> Result<SetUp, AgentError> {
+) -> Result<Begun, AgentError> {
     let setup = CommandStep {
         command,
         env: &attempt.env,
         log: "setup.log",
         stdout_bytes_max: 0,
     };
-    Ok(match run(attempt, inputs, &setup, cancel).await? {
-        CommandOutcome::Cancelled => SetUp::Cancelled,
-        CommandOutcome::Ended(CommandEnd::Exit(0), _) => SetUp::Done,
+    Ok(match run(attempt, &inputs, &setup, cancel).await? {
+        CommandOutcome::Cancelled => Begun::Cancelled,
+        CommandOutcome::Ended(CommandEnd::Exit(0), _) => Begun::Ready(inputs),
         CommandOutcome::Ended(how, ended) => {
             let output = ended.as_ref().map(|ended| &ended.output);
-            SetUp::Failed(Box::new(completed(
+            Begun::Failed(Box::new(completed(
                 setup_failed(&how, ended.as_ref()),
                 attempt,
                 output,

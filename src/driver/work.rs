@@ -4,6 +4,7 @@
 mod consult;
 mod judging;
 mod kept;
+mod prepared;
 mod shaped;
 mod thinking;
 mod told;
@@ -17,7 +18,7 @@ use descent_core::{
     id::{AtomId, CommitId},
     prompt::{self, Ending, TreeStart},
     state::{Intent, ResultCommit, Role},
-    world::{Session, World, earlier},
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +32,7 @@ use super::{
     usage_reports::UsageReports,
 };
 use crate::{
-    agent::{self, AgentError, Maker, SessionRecord, UnneededDirs},
+    agent::{self, AgentError, Begun, Maker, SessionRecord, UnneededDirs},
     clock::Clock,
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
@@ -46,6 +47,7 @@ pub use told::{PromptRequest, ToldPrompt};
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, made, may_have_changed, without_room};
+use prepared::{laid, note_setup, start};
 use thinking::shell_faults;
 
 pub(super) fn perform(
@@ -263,6 +265,10 @@ async fn make(
         true => TreeStart::Clean,
         false => start(a).await?,
     };
+    let laid = match (&start, &setup) {
+        (TreeStart::Laid(_), Some(_)) => laid(a).await?,
+        _ => Vec::new(),
+    };
     let told = told(a, start, dir.path.clone()).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
@@ -285,7 +291,7 @@ async fn make(
         env: a.environment.clone(),
         programs: &*a.programs,
         mark: a.mark.clone(),
-        setup,
+        setup: setup.clone(),
         shape,
         question: thinking::form(a),
     };
@@ -293,8 +299,16 @@ async fn make(
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
+    let inputs = match agent::begin(&attempt, cancel).await? {
+        Begun::Ready(inputs) => inputs,
+        Begun::Cancelled => return Ok(MadeAttempt::Cancelled),
+        Begun::Failed(failed) => return Ok(ended(a, without_room(*failed, [&cwd, &own]))),
+    };
+    if setup.is_some() && !a.is_thinking() {
+        note_setup(a, laid).await?;
+    }
     let made = tokio::select! {
-        made = agent::make(attempt, cancel) => made,
+        made = agent::finish(attempt, inputs, cancel) => made,
         never = used::follow(a, &usage) => match never {},
     };
     let outcome = match made {
@@ -303,24 +317,12 @@ async fn make(
         Err(AgentError::NoSession) => return Ok(MadeAttempt::NoSession),
         Err(error) => return Err(error.into()),
     };
-    a.held.put(&a.intent, &outcome);
-    Ok(MadeAttempt::Ended(Box::new(outcome)))
+    Ok(ended(a, outcome))
 }
 
-/// Lays the change that the attempt begins with on its tree.
-async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
-    let (Some(earlier), Some(base)) = (
-        earlier::begins_with(&a.world.state, &a.intent),
-        a.intent.base.clone(),
-    ) else {
-        return Ok(TreeStart::Clean);
-    };
-    let (workspaces, slot) = (a.workspaces.clone(), a.slot);
-    let start = with_trees(&a.workspaces, move || match workspaces.trees() {
-        Some(trees) => trees.begin_with(&earlier, slot, &base),
-        None => Ok(TreeStart::Clean),
-    });
-    Ok(start.await??)
+fn ended(a: &Attempting, outcome: Outcome) -> MadeAttempt {
+    a.held.put(&a.intent, &outcome);
+    MadeAttempt::Ended(Box::new(outcome))
 }
 
 /// The prompt of an attempt; git is asked for the changes of earlier ones.

@@ -2,12 +2,7 @@
 //! reference moves.
 
 use super::{
-    Git, GitError,
-    call::Call,
-    diff,
-    index::PrivateIndex,
-    status::{IndexUpdates, OWN_DIR},
-    trees::SAVED_DIR,
+    Git, GitError, call::Call, diff, index::PrivateIndex, status::OWN_DIR, trees::SAVED_DIR,
     trees::Tree,
 };
 use descent_core::{
@@ -82,15 +77,9 @@ impl Git {
             tree.record(c.base)?;
         }
         let index = PrivateIndex::new(tree.admin())?;
-        fill_from_base(&index, tree, c.base, &|verb| index.of(tree.call(verb)))?;
         let call = |verb| index.of(tree.call(verb));
-        let status = self.status_of_left(c.workspace, || call("status"), true)?;
+        let taking = self.changes_in(tree, &index, c.base, c.exclude, &call)?;
         self.refuse_changed_modules(tree, &index)?;
-        let taking = IndexUpdates::of(
-            &status.entries,
-            c.workspace,
-            &spared(c.workspace, c.exclude),
-        );
         let nested = taking.left_out.clone();
         if taking.is_empty() {
             return Ok(AttemptTree { made: None, nested });

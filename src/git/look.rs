@@ -3,14 +3,7 @@
 //! Invariant: a look writes nothing that stays. The objects of a workspace's files go into a directory that is removed
 //! with the change. Not here: how a change is printed (`export`).
 
-use super::{
-    Git, GitError,
-    alternates::for_variable,
-    call::Call,
-    candidate::{fill_from_base, spared},
-    index::PrivateIndex,
-    status::IndexUpdates,
-};
+use super::{Git, GitError, alternates::for_variable, call::Call, index::PrivateIndex};
 use descent_core::id::{CommitId, TreeId};
 use std::{
     ffi::OsString,
@@ -88,9 +81,7 @@ impl Git {
             _index: index,
         };
         let call = |verb| own.of(tree.call(verb).index(&at));
-        fill_from_base(&own._index, tree, base, &call)?;
-        let status = self.status_of_left(workspace, || call("status"), true)?;
-        let taking = IndexUpdates::of(&status.entries, workspace, &spared(workspace, exclude));
+        let taking = self.changes_in(tree, &own._index, base, exclude, &call)?;
         self.take(&taking, call)?;
         let now = TreeId::new(call("write-tree").ok_id()?);
         Ok(Some(Change {

@@ -12,4 +12,5 @@ pub(crate) mod repairs;
 pub(crate) mod resolve;
 pub(crate) mod resting;
 pub(crate) mod run;
+pub(crate) mod set_up;
 pub(crate) mod start;

@@ -110,7 +110,8 @@ record! {
         filled link: Vec<String>,
         /// run once in each new workspace
         ///
-        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run
+        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run. Its
+        /// changes are no part of a step's change
         optional(Fields::command) setup: String,
         /// the only files that setup reads
         ///

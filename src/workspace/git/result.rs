@@ -116,6 +116,33 @@ impl Worktrees {
         Ok(self.git.change_in(&workspace, base, &exclude, scratch)?)
     }
 
+    /// The paths in a slot that differ from its commit.
+    pub fn changed_in_slot(&self, slot: usize) -> Result<Vec<PathBuf>> {
+        let workspace = self.slot(slot);
+        Ok(self
+            .git
+            .files_changed(&workspace, &self.linked_in(&workspace))?)
+    }
+
+    /// Notes what `setup` changed in a slot, so that it is no part of the attempt's change; `laid` are paths that had changed
+    /// before.
+    pub fn note_setup(&self, slot: usize, base: &CommitId, laid: Vec<PathBuf>) -> Result<()> {
+        let workspace = &self.slot(slot);
+        let exclude: Vec<PathBuf> = self.linked_in(workspace).into_iter().chain(laid).collect();
+        match self
+            .git
+            .note_setup(workspace, base, &exclude)
+            .map_err(WorkspaceError::from)
+        {
+            // If the repository is in order, `setup` left what git cannot read. The attempt is judged with it.
+            Err(error) if error.cause().is_none() && self.missing().is_none() => {
+                tracing::warn!(%error, "what `setup` changed is not known");
+                Ok(())
+            }
+            noted => noted,
+        }
+    }
+
     fn candidate(
         &self,
         slot: usize,
@@ -297,7 +324,7 @@ impl Worktrees {
         })?)
     }
 
-    fn linked_in(&self, root: &Path) -> Vec<PathBuf> {
+    pub(super) fn linked_in(&self, root: &Path) -> Vec<PathBuf> {
         let project = root.join(&self.prefix);
         self.links.iter().map(|link| project.join(link)).collect()
     }
