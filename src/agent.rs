@@ -391,7 +391,7 @@ fn environment(
     inputs: &Inputs,
     env: &Environment,
 ) -> Vec<(OsString, OsString)> {
-    let mut vars = env.vars.clone();
+    let mut vars = env.vars_in(&attempt.cwd);
     let role = attempt.intent.role.word();
     vars.push(("DESCENT_ROLE".into(), role.into()));
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);

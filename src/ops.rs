@@ -21,6 +21,7 @@ pub mod evaluate;
 mod fence;
 pub mod fork;
 pub mod judge;
+mod lacking;
 pub mod limits;
 pub mod liveness;
 pub mod memory;

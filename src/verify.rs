@@ -137,7 +137,7 @@ impl MeasureContext<'_> {
         let job = Job {
             command: asked.command.to_owned(),
             cwd: self.at.to_owned(),
-            env: self.env.vars.clone(),
+            env: self.env.vars_in(self.at),
             timeout: asked
                 .timeout
                 .map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),

@@ -42,7 +42,7 @@ pub use words::{message, time_of};
 use crate::{
     files,
     git::Git,
-    process::{Programs, programs},
+    process::{Programs, environment::Environment, programs},
     store::StatePlace,
 };
 
@@ -133,6 +133,14 @@ impl Workspaces {
             setup: constraints.setup.clone(),
             trees,
         })
+    }
+
+    /// The variables of jobs in these trees: those of the person, without a path into the project itself.
+    pub fn environment(&self, theirs: Environment) -> Environment {
+        match self.trees() {
+            Some(trees) => trees.environment(theirs),
+            None => theirs,
+        }
     }
 
     /// The person's repository, where attempts work in copies of it.

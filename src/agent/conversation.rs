@@ -136,9 +136,7 @@ impl TalkingAgent {
     /// A relative path is looked for in the workspace.
     fn missing(&self, cwd: &Path) -> Option<Outcome> {
         let program = self.agent.program();
-        let path = self.env.vars.iter().find(|(name, _)| name == "PATH");
-        let path = path.map(|(_, path)| path.as_os_str()).unwrap_or_default();
-        let is_missing = find_program(program, path) == ProgramLook::Missing
+        let is_missing = find_program(program, &self.env.path_in(cwd)) == ProgramLook::Missing
             || is_relative(program) && !cwd.join(program).exists();
         if !is_missing {
             return None;
@@ -416,10 +414,8 @@ fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
     };
     let preset = agent.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);
-    let is_withheld = |name: &&String| {
-        let passed = agent.env.vars.iter();
-        agent.env.withheld.contains(name) && passed.clone().all(|(other, _)| other != name.as_str())
-    };
+    let is_withheld =
+        |name: &&String| agent.env.withheld.contains(name) && !agent.env.passes_on(name);
     let variable = known.filter(|name| is_withheld(name)).min().cloned();
     let log_in = preset.filter(|_| kind == AgentLack::Login && variable.is_none());
     let words = match log_in {

@@ -53,7 +53,7 @@ pub(super) fn missing(
     command: &str,
     env: &Environment,
 ) -> Option<Outcome> {
-    let program = missing_program_in(&attempt.cwd, command, &env.path())?;
+    let program = missing_program_in(&attempt.cwd, command, &env.path_in(&attempt.cwd))?;
     let words = match is_relative(&program) {
         // A run keeps its start: what is changed in the project comes into it by a redirect alone.
         true if attempt.cwd.join(&program).exists() => {

@@ -57,10 +57,7 @@ impl World {
             maker: Maker::Shell {
                 price: None,
                 command: command.into(),
-                env: Environment {
-                    vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-                    withheld: Vec::new(),
-                },
+                env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
                 is_agent: false,
             },
             session: None,
@@ -69,10 +66,7 @@ impl World {
             reusable: None,
             started: self.started(),
             timeout: Duration::from_secs(60),
-            env: Environment {
-                vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-                withheld: Vec::new(),
-            },
+            env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
             programs: &process::programs::REAL_PROGRAMS,
             mark: format!("test-agent-{}", self.dir.path().display()),
             setup: None,

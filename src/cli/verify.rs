@@ -66,7 +66,10 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let state = &ops::as_rated(&store, &loaded);
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
-    let environment = ops::environment(state);
+    if let Some(trees) = workspaces.trees() {
+        trees.refuse_ways_back(subject.commit.as_ref())?;
+    }
+    let environment = workspaces.environment(ops::environment(state));
     let programs = ops::programs(store.place());
     let judged = interruptible(async |cancel| {
         let evaluation = Evaluation {

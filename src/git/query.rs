@@ -2,11 +2,11 @@
 
 use super::{
     Git, GitError,
-    call::{as_id, as_path},
+    call::{as_id, as_path, fields},
     rebuild::StoredCommit,
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum of trees remembered.
 const TREES_MAX: usize = 1024;
@@ -121,6 +121,46 @@ impl Git {
             true => Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?)),
             false => Ok(None),
         }
+    }
+
+    /// The symbolic links of a commit, each with what it says; as many as `most`.
+    pub fn links_in(
+        &self,
+        commit: &CommitId,
+        most: usize,
+    ) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
+        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
+        let output = call.id("", commit.as_str(), "").ok()?;
+        let links = fields(&output).filter_map(|record| {
+            let tab = record.iter().position(|byte| *byte == b'\t')?;
+            let id = record[..tab].strip_prefix(b"120000 blob ")?;
+            Some((as_path(&record[tab + 1..]).to_owned(), id))
+        });
+        let links: Vec<(PathBuf, &[u8])> = links.take(most).collect();
+        if links.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: Vec<&[u8]> = links.iter().map(|(_, id)| *id).collect();
+        let call = self.call("cat-file").args(["--batch", "--buffer"]);
+        let told = call
+            .stdin([&asked.join(&b'\n')[..], b"\n"].concat())
+            .output()?
+            .stdout;
+        let (mut rest, mut said) = (&told[..], Vec::new());
+        for (path, _) in links {
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let (head, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            // A blob that is not here leads nowhere.
+            let size = head.trim_ascii_end().rsplit(|byte| *byte == b' ').next();
+            let size = size.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+            let (text, after) = after.split_at(size.unwrap_or(0).min(after.len()));
+            said.push((path, as_path(text).to_owned()));
+            rest = match size {
+                Some(_) => after.get(1..).unwrap_or_default(),
+                None => after,
+            };
+        }
+        Ok(said)
     }
 
     /// The digest of the selected files of a commit: modes, ids and paths.

@@ -240,7 +240,7 @@ impl AgentLook<'_> {
         let tool = Tool {
             program: program.to_owned(),
             args: args.iter().map(OsString::from).collect(),
-            env: environment.vars,
+            env: environment.vars_in(self.dir),
             cwd: self.dir.to_owned(),
             stdin: None,
             wait_max: timeouts::ASK_MAX,

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -21,7 +21,10 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::evaluate;
+use super::{
+    evaluate,
+    lacking::{is_cache, lacking as not_found},
+};
 use crate::{
     clock, driver,
     failure::{Failure, quoted},
@@ -39,22 +42,11 @@ type LeafResult = Vec<Option<Measurement>>;
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
 
+/// Paths named at most that `setup` changed.
+const CHANGED_MAX: usize = 5;
+
 /// Paths offered at most.
 const OFFERS_MAX: usize = 8;
-
-/// Directories that tools make and checks seldom need: offered last.
-const CACHES: &[&str] = &[
-    "target",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".DS_Store",
-    ".idea",
-    ".vscode",
-    "coverage",
-    ".cache",
-];
 
 /// Both runs.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +58,8 @@ pub struct CheckoutComparison {
     /// Ignored paths that the checkout lacks, and that the working directory lacks.
     pub not_fresh: Vec<String>,
     pub not_here: Vec<String>,
+    /// Ignored paths that would lead from a checkout back into the project, if they were linked.
+    leads_back: Vec<String>,
     pub advice: Vec<Advice>,
     /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
     pub setup_ms: Option<u64>,
@@ -108,15 +102,23 @@ impl CheckoutComparison {
         failed.map(|one| one.check.clone()).collect()
     }
 
-    /// Paths that the checkout lacks and that could be linked, the likely ones first.
-    pub fn links(&self) -> Vec<Proposal> {
-        let mut paths: Vec<&String> = self.not_fresh.iter().collect();
+    /// Paths that the checkout lacks, the likely ones first.
+    pub fn lacks(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = self.not_fresh.iter().map(String::as_str).collect();
         paths.sort_by_key(|path| is_cache(path));
-        let offer = |path: &String| Proposal {
-            text: path.clone(),
+        paths.truncate(OFFERS_MAX);
+        paths
+    }
+
+    /// Those of them that could be linked.
+    pub fn links(&self) -> Vec<Proposal> {
+        let leads_back = |path: &&str| self.leads_back.iter().any(|other| other == path);
+        let offer = |path: &str| Proposal {
+            text: path.to_owned(),
             from: "ignored by git".to_owned(),
         };
-        paths.into_iter().take(OFFERS_MAX).map(offer).collect()
+        let paths = self.lacks().into_iter();
+        paths.filter(|path| !leads_back(path)).map(offer).collect()
     }
 
     /// Without leftovers of tools, unless there is nothing else.
@@ -163,6 +165,9 @@ impl CheckoutBench<'_> {
         workspaces: &Workspaces,
         comparison: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
+        if let Some(trees) = workspaces.trees() {
+            trees.refuse_ways_back(self.start.as_ref())?;
+        }
         let mark = evaluate::mark(self.place);
         let at = driver::prepare_checkout(
             workspaces,
@@ -173,8 +178,16 @@ impl CheckoutBench<'_> {
             &mark,
             &self.cancel,
         );
-        let Some(driver::ReadyCheckout { at, setup_ms, .. }) = at.await?.or_fail(workspaces)?
-        else {
+        let prepared = match at.await?.or_fail(workspaces) {
+            Ok(prepared) => prepared,
+            Err(mut failure) => {
+                let lacking = self.surroundings(workspaces, false)?.into_iter();
+                let words = lacking.map(|one| format!("`{}`: {}", one.check, one.what));
+                failure.details.extend(words);
+                return Err(failure);
+            }
+        };
+        let Some(driver::ReadyCheckout { at, setup_ms, .. }) = prepared else {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
@@ -182,6 +195,7 @@ impl CheckoutBench<'_> {
             Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
+        let mut surroundings = self.surroundings(workspaces, setup_ms.is_some())?;
         let (seen, touched) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
             comparison.touched = touched;
@@ -197,8 +211,42 @@ impl CheckoutBench<'_> {
             Some(trees) => lacking(trees, &at, self.top)?,
             None => Default::default(),
         };
-        comparison.advice = self.advise(state, workspaces, comparison, &seen)?;
+        let may_be_linked = |path: &&String| {
+            is_cache(path) || trees.is_none_or(|trees| trees.may_be_linked(Path::new(path)))
+        };
+        let lacking = comparison.not_fresh.iter();
+        let leads_back = lacking.filter(|path| !may_be_linked(path)).cloned();
+        comparison.leads_back = leads_back.collect();
+        surroundings.extend(self.advise(state, workspaces, comparison, &seen)?);
+        comparison.advice = surroundings;
         Ok(())
+    }
+
+    /// The paths that jobs do not find in the fresh checkout, and those that `setup` changed there.
+    fn surroundings(
+        &self,
+        workspaces: &Workspaces,
+        is_set_up: bool,
+    ) -> Result<Vec<Advice>, Failure> {
+        let Some(trees) = workspaces.trees() else {
+            return Ok(Vec::new());
+        };
+        let mut advice = not_found(trees, self.environment, Some(Checkout::Judging))?;
+        let changed = match is_set_up {
+            true => trees.changed_in_checks(Checkout::Judging)?,
+            false => Vec::new(),
+        };
+        if !changed.is_empty() {
+            advice.push(Advice {
+                check: "setup".to_owned(),
+                what: format!(
+                    "it changes {}, which git does not ignore: no part of a step's change, and not brought home",
+                    some_of(&changed)
+                ),
+                hint: "commit what it makes, or let git ignore it".to_owned(),
+            });
+        }
+        Ok(advice)
     }
 
     /// The atoms whose checks hold at `at`. Checks for which the time does not suffice are left out.
@@ -326,10 +374,15 @@ impl CheckoutBench<'_> {
     }
 }
 
-/// Whether a path looks like a tool's leftovers.
-fn is_cache(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+/// The first of some paths, and whether there are more.
+fn some_of(paths: &[PathBuf]) -> String {
+    let named = paths.iter().take(CHANGED_MAX);
+    let named: Vec<String> = named.map(|path| path.display().to_string()).collect();
+    let more = match paths.len() > CHANGED_MAX {
+        true => format!(" and {} more", paths.len() - CHANGED_MAX),
+        false => String::new(),
+    };
+    named.join(", ") + &more
 }
 
 fn leaves(state: &State) -> Vec<&Check> {

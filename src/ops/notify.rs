@@ -73,7 +73,7 @@ impl Notifier {
         Ok(Self {
             command: command.to_owned(),
             cwd: place.project.clone(),
-            env: environment.vars.clone(),
+            env: environment.vars_in(&place.project),
             mark: format!("{}/{run}/notify", place.mark()),
             programs,
         })

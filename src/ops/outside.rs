@@ -78,7 +78,7 @@ impl OutsideQuestion<'_> {
         top: &Path,
         cancel: &CancellationToken,
     ) -> Result<(OutsideAnswer, Usage), Failure> {
-        let environment = environment::for_attempts(std::env::vars_os(), &[]);
+        let environment = room.environment(environment::for_attempts(std::env::vars_os(), &[]));
         let intent = self.intent();
         let agents = Agents::new(self.config.clone());
         let programs = super::programs(&StatePlace::at(top, None));

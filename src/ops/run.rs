@@ -13,7 +13,9 @@ use tokio::runtime::Runtime;
 use super::{
     Client, Progress,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
-    environment, keep_superseded, limits, liveness,
+    environment, keep_superseded,
+    lacking::lacking,
+    limits, liveness,
     memory::RunMemory,
     newer,
     notify::{Notifier, WaitNotices},
@@ -36,7 +38,7 @@ use crate::{
         Heartbeat,
         work::{WorkBoard, WorkShared},
     },
-    process::{self, Programs, own_tag::OwnTag},
+    process::{self, Programs, environment::Environment, own_tag::OwnTag},
     runs::{RunRecord, RunRecords},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
@@ -108,6 +110,28 @@ impl RunReport {
     }
 }
 
+/// Refuses what leads from a checkout into the project, and tells what variables name there in vain.
+fn look_around(
+    client: &dyn Client,
+    workspaces: &Workspaces,
+    environment: &Environment,
+    state: &State,
+) -> Result<(), Failure> {
+    let Some(trees) = workspaces.trees() else {
+        return Ok(());
+    };
+    let start = state.run.started_from.as_ref();
+    trees.refuse_ways_back(start.map(|start| &start.commit))?;
+    // Nobody knows yet what `setup` makes: `align` has seen it.
+    if workspaces.setup().is_none() {
+        for advice in lacking(trees, environment, None)? {
+            let words = format!("`{}`: {}: {}", advice.check, advice.what, advice.hint);
+            client.tell(&Progress::Note(words));
+        }
+    }
+    Ok(())
+}
+
 /// Runs the loop until it ends. The view is made just before the first attempt can start, and gets what goes on.
 pub fn run<'a>(
     client: &dyn Client,
@@ -164,6 +188,8 @@ pub fn run<'a>(
         client.tell(&Progress::Withheld(withheld));
     }
     let workspaces = open(client, &store, &loaded.state)?;
+    let environment = workspaces.environment(environment);
+    look_around(client, &workspaces, &environment, &loaded.state)?;
     let memory = remember(client, &store, &workspaces, &loaded.state, options);
     let from = options
         .from

@@ -1,24 +1,76 @@
 //! The selection of the person's environment variables that a program we start may see.
 //!
-//! Invariant: a value that looks like a secret passes only if its name was asked for. Pure: the
-//! environment is an argument. Not here: the variables that an attempt gets in addition (`agent`).
+//! Invariants: a value that looks like a secret passes only if its name was asked for, and a job in a checkout is handed no
+//! path into the project (`project_paths`). The environment is an argument. Not here: the variables that an attempt gets in
+//! addition (`agent`).
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::project_paths::ProjectPaths;
 
 /// The variables that pass, and the sorted names of the secrets that don't.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    pub vars: Vec<(OsString, OsString)>,
+    vars: Vec<(OsString, OsString)>,
     pub withheld: Vec<String>,
+    /// None where jobs work in the project itself.
+    project: Option<Arc<ProjectPaths>>,
 }
 
 impl Environment {
-    /// The PATH; empty if there is none.
+    /// For jobs in checkouts of the working tree at `top`, each in the directory `prefix` of its checkout.
+    #[must_use]
+    pub fn of_project(self, top: &Path, prefix: &Path) -> Self {
+        let project = Some(Arc::new(ProjectPaths::of(top, prefix, &self.vars)));
+        Self { project, ..self }
+    }
+
+    /// The variables of a job that works in `cwd`.
+    #[must_use]
+    pub fn vars_in(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
+        let mut vars = self.vars.clone();
+        if let Some(project) = &self.project {
+            vars.iter_mut()
+                .for_each(|(_, value)| *value = project.moved(value, cwd));
+        }
+        vars
+    }
+
+    #[must_use]
+    pub fn passes_on(&self, name: &str) -> bool {
+        self.vars.iter().any(|(other, _)| other == name)
+    }
+
+    /// The paths of the project, below its top, that variables name and a checkout lacks, each with their names.
+    #[must_use]
+    pub fn lacking(&self, has: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, Vec<String>> {
+        let mut lacking: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        for (name, value) in &self.vars {
+            let project = self.project.iter();
+            for path in project.flat_map(|project| project.lacking(value, &has)) {
+                let names = lacking.entry(path).or_default();
+                names.push(name.to_string_lossy().into_owned());
+                names.dedup();
+            }
+        }
+        lacking
+    }
+
+    /// The person's own PATH; empty if there is none.
     #[must_use]
     pub fn path(&self) -> OsString {
-        let mut vars = self.vars.iter();
-        let path = vars.find(|(name, _)| name == "PATH");
-        path.map(|(_, path)| path.clone()).unwrap_or_default()
+        path_of(&self.vars)
+    }
+
+    /// The PATH of a job that works in `cwd`.
+    #[must_use]
+    pub fn path_in(&self, cwd: &Path) -> OsString {
+        path_of(&self.vars_in(cwd))
     }
 
     /// The same for an agent: with the variables that it was promised, by name, and those that are set for it.
@@ -36,12 +88,29 @@ impl Environment {
         let more: Vec<(OsString, OsString)> = named.chain(set).collect();
         let mut vars = self.vars.clone();
         vars.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        let project = self.project.clone();
+        let project = project.map(|project| Arc::new(Arc::unwrap_or_clone(project).with(&more)));
         vars.extend(more);
         Self {
             vars,
             withheld: self.withheld.clone(),
+            project,
         }
     }
+}
+
+impl From<Vec<(OsString, OsString)>> for Environment {
+    fn from(vars: Vec<(OsString, OsString)>) -> Self {
+        Self {
+            vars,
+            ..Self::default()
+        }
+    }
+}
+
+fn path_of(vars: &[(OsString, OsString)]) -> OsString {
+    let path = vars.iter().find(|(name, _)| name == "PATH");
+    path.map(|(_, path)| path.clone()).unwrap_or_default()
 }
 
 const NAMES: &[&str] = &[
@@ -341,10 +410,8 @@ mod tests {
 
     #[test]
     fn an_agent_gets_what_it_was_promised_and_nothing_that_never_passes() {
-        let base = Environment {
-            vars: vec![("PATH".into(), "/bin".into()), ("A".into(), "old".into())],
-            withheld: Vec::new(),
-        };
+        let base = vec![("PATH".into(), "/bin".into()), ("A".into(), "old".into())];
+        let base = Environment::from(base);
         let names = ["KEY", "UNSET", "GIT_DIR"].map(str::to_owned);
         let set = [("A".to_owned(), "new".to_owned())];
         let var = |name: &str| (name != "UNSET").then(|| OsString::from("v"));

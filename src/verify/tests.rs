@@ -66,10 +66,7 @@ async fn seen(at: &Path, json: &str) -> Measurement {
 
 async fn seen_leaf(at: &Path, leaf: &Leaf) -> Measurement {
     let path = std::env::var_os("PATH").unwrap();
-    let env = Environment {
-        vars: vec![("PATH".into(), path)],
-        withheld: Vec::new(),
-    };
+    let env = Environment::from(vec![("PATH".into(), path)]);
     let mark = format!("test-verify-{}", at.display());
     let never = CancellationToken::new();
     measure(leaf, &bench(at, &env, &mark, &never))

@@ -1,6 +1,9 @@
 //! Workspace errors: one sentence each, a stable code, and the next step.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     failure::{self, Failure, OutsideCause, quoted},
@@ -28,6 +31,13 @@ pub enum WorkspaceError {
     NoProject { path: PathBuf },
     #[error("`link` names '{path}', which is no path of the project that may be shared")]
     BadLink { path: String },
+    #[error("{}", leads_back(at, to, link.as_deref()))]
+    LeadsBack {
+        at: PathBuf,
+        to: PathBuf,
+        /// The linked path that it is in; a link of the tree is in none.
+        link: Option<PathBuf>,
+    },
     #[error("`{key}` names '{glob}', which is no pattern: {fault}")]
     BadGlob {
         key: &'static str,
@@ -51,6 +61,7 @@ impl WorkspaceError {
             Self::NoBase => "E-NO-BASE",
             Self::NoProject { .. } => "E-NO-PROJECT",
             Self::BadLink { .. } => "E-LINK",
+            Self::LeadsBack { .. } => "E-LEADS-BACK",
             Self::BadGlob { .. } => "E-GLOB",
             Self::Git(GitError::Bare { .. }) => "E-BARE-REPOSITORY",
             Self::Git(
@@ -79,7 +90,7 @@ impl WorkspaceError {
             | Self::NoHome
             | Self::NoProject { .. }
             | Self::Git(_) => 69,
-            Self::BadLink { .. } | Self::BadGlob { .. } => 65,
+            Self::BadLink { .. } | Self::BadGlob { .. } | Self::LeadsBack { .. } => 65,
             Self::NoBase => 70,
             Self::Io { .. } => 74,
         }
@@ -111,6 +122,15 @@ impl WorkspaceError {
             Self::BadLink { .. } => {
                 "a relative path without `..`, .git and .descent, such as \"node_modules\"".into()
             }
+            Self::LeadsBack { link: None, .. } => {
+                "make it a relative link; a run that has begun then needs: descent redirect --from .".into()
+            }
+            Self::LeadsBack {
+                link: Some(link), ..
+            } => format!(
+                "leave out `--link {}`, and make it in each checkout: --setup COMMAND",
+                quoted(link)
+            ),
             Self::BadGlob { .. } => "a pattern like \"tests/**\"".into(),
             Self::Git(error) => error.hint(),
             Self::Io { .. } => "check its permissions and the space on its disk".into(),
@@ -141,6 +161,17 @@ impl WorkspaceError {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+}
+
+fn leads_back(at: &Path, to: &Path, link: Option<&Path>) -> String {
+    let (at, to) = (at.display(), to.display());
+    let what = match link {
+        Some(_) => format!("`{at}`, which every checkout shares by `link`,"),
+        None => format!("the symbolic link `{at}`"),
+    };
+    format!(
+        "{what} leads back into the project, to {to}: a check would judge your files there, not a result"
+    )
 }
 
 impl From<GitError> for WorkspaceError {

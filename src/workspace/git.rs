@@ -11,6 +11,7 @@ mod earlier;
 mod result;
 mod shadow;
 mod start;
+mod ways_back;
 
 pub use earlier::KeptPatch;
 pub use result::MadeChange;

@@ -14,3 +14,4 @@ pub(crate) mod resting;
 pub(crate) mod run;
 pub(crate) mod set_up;
 pub(crate) mod start;
+pub(crate) mod surroundings;

@@ -54,7 +54,7 @@ impl Consent<'_> {
         cancel: CancellationToken,
     ) -> Result<ConsentAnswer, Failure> {
         let out = self.context.out;
-        let environment = ops::environment(&state);
+        let environment = workspaces.environment(ops::environment(&state));
         out.say(match workspaces.trees().is_some() {
             true => "evaluating the checks as things stand, here and in a fresh checkout…",
             false => "evaluating the checks as things stand…",

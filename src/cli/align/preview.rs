@@ -241,26 +241,23 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
 fn difference(comparison: &CheckoutComparison) -> String {
     let mut text = Vec::new();
     if !comparison.not_fresh.is_empty() {
-        let paths = comparison.links();
-        let paths: Vec<&str> = paths.iter().map(|link| link.text.as_str()).collect();
         text.push(wrapped(
             "  a fresh checkout lacks, since git ignores it: ",
-            &paths.join(", "),
+            &comparison.lacks().join(", "),
         ));
-        text.push(wrapped(
-            "  add what it needs: ",
-            &comparison.link_flags().join(" "),
-        ));
-        text.push("  or what makes it:  --setup COMMAND".to_owned());
+        let flags = comparison.link_flags();
+        let makes = match flags.is_empty() {
+            true => "  add what makes it: --setup COMMAND",
+            false => "  or what makes it:  --setup COMMAND",
+        };
+        let flags = (!flags.is_empty()).then(|| wrapped("  add what it needs: ", &flags.join(" ")));
+        text.extend(flags);
+        text.push(makes.to_owned());
     }
     if !comparison.not_here.is_empty() {
-        let paths = comparison
-            .not_here
-            .iter()
-            .take(8)
-            .cloned()
-            .collect::<Vec<_>>();
-        text.push(wrapped("  only a fresh checkout has: ", &paths.join(", ")));
+        let most = comparison.not_here.len().min(8);
+        let paths = comparison.not_here[..most].join(", ");
+        text.push(wrapped("  only a fresh checkout has: ", &paths));
     }
     if text.is_empty() {
         text.push(

@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
     files,
     git::Git,
-    process,
+    process::{self, environment::Environment},
     store::StatePlace,
     workspace::{Checkout, Size, WorkspaceError, Workspaces, cache_dir, size_of},
 };
@@ -72,6 +72,14 @@ impl QuestionRoom {
         let start = workspaces.snapshot()?.map(|start| start.commit);
         let made = workspaces.for_checks(Checkout::Consult, start.as_ref())?;
         Ok(Some(made.path))
+    }
+
+    /// The variables of a program that works there.
+    pub(super) fn environment(&self, theirs: Environment) -> Environment {
+        match &self.workspaces {
+            Some(workspaces) => workspaces.environment(theirs),
+            None => theirs,
+        }
     }
 
     /// The mark of its processes.

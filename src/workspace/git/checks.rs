@@ -116,6 +116,12 @@ impl Worktrees {
         kept::remove(aside)
     }
 
+    /// The paths of a tree for checks that differ from its commit.
+    pub fn changed_in_checks(&self, which: Checkout) -> Result<Vec<PathBuf>> {
+        let (root, _) = self.checks(which)?;
+        Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
+    }
+
     /// The paths that a tree for checks shares with the project.
     pub fn linked(&self, which: Checkout) -> Vec<String> {
         let Ok((root, _)) = self.checks(which) else {

@@ -75,6 +75,7 @@ impl Worktrees {
     /// Keeps the start of a run through gc and a power cut: in our own repository, and the person's part of it in
     /// theirs.
     pub fn hold(&self, start: &StartedFrom) -> Result<()> {
+        self.refuse_links_back(&start.commit)?;
         let reference = format!("{}/start", self.refs);
         self.git.set_ref(&reference, &start.commit)?;
         if !self.is_private {

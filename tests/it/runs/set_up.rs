@@ -52,7 +52,16 @@ fn nothing_that_setup_changed_is_the_steps_or_comes_home() {
         constraints,
         atoms,
     ));
-    aligned.expect(0);
+    let page = aligned
+        .expect(0)
+        .stdout
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        page.contains("it changes a.txt, dir, dir/in, file, file/x and 4 more"),
+        "{page}"
+    );
     world.run().expect(0);
     assert_eq!(files(&world), ["out"]);
     assert_eq!(of_result(&world), "out\n");

@@ -1,0 +1,54 @@
+//! Paths of the project that a person's variables name, and that jobs in a checkout do not find.
+
+use descent_core::advice::Advice;
+
+use crate::{
+    failure::{Failure, quoted},
+    process::environment::Environment,
+    workspace::{Checkout, Worktrees},
+};
+
+/// Directories that tools make and checks seldom need: offered last.
+const CACHES: &[&str] = &[
+    "target",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".DS_Store",
+    ".idea",
+    ".vscode",
+    "coverage",
+    ".cache",
+];
+
+/// Advice on each such path, but for caches, which tools make anew.
+pub fn lacking(
+    trees: &Worktrees,
+    environment: &Environment,
+    which: Option<Checkout>,
+) -> Result<Vec<Advice>, Failure> {
+    let lacking = trees.lacking(environment, which)?.into_iter();
+    let lacking = lacking.filter(|(path, _)| !is_cache(&path.to_string_lossy()));
+    let advice = lacking.map(|(path, names)| {
+        let link = match trees.may_be_linked(&path) {
+            true => format!("share yours: --link {}; or ", quoted(&path)),
+            false => String::new(),
+        };
+        Advice {
+            what: format!(
+                "it is named by {}, and a checkout lacks it",
+                names.join(" and ")
+            ),
+            hint: format!("{link}make it in each checkout: --setup COMMAND"),
+            check: path.display().to_string(),
+        }
+    });
+    Ok(advice.collect())
+}
+
+/// Whether a path looks like a tool's leftovers.
+pub(super) fn is_cache(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+}
