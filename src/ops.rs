@@ -65,7 +65,9 @@ use crate::{
 };
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
-pub use current::{adopt_edit, as_rated, current, keep_superseded, warnings, with_usage_counted};
+pub use current::{
+    adopt_edit, as_rated, current, keep_superseded, unknown_keys, warnings, with_usage_counted,
+};
 pub use fence::programs;
 
 /// A message while an operation is under way, beside its result.

@@ -95,7 +95,6 @@ fn read_parts(parsed: Parsed, is_whole: bool) -> PlanReading {
     let (root, written, faults) = flat::flatten(root, &plan.faults);
     let mut found = Findings {
         faults,
-        is_plan: true,
         near_miss: Some(near_miss::of),
         ..Findings::default()
     };

@@ -132,6 +132,14 @@ fn the_same_words_are_faults_in_a_version_that_this_program_knows() {
     assert_eq!(rules, ["unknown-value"]);
 }
 
+#[test]
+fn a_misspelt_key_is_kept_in_a_file_of_a_newer_minor_version() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/invalid/misspelt-keys.json");
+    let text = fs::read_to_string(path).expect("the fixture");
+    assert!(!decode(text.as_bytes()).faults.is_empty());
+    check_intact("misspelt-keys.json", &of_version(&text, "2.7"));
+}
+
 #[track_caller]
 fn check_deciding(from: &str, to: &str, expected: &[&str]) {
     let text = of_version(&valid()["nested-groups.json"], "2.7");

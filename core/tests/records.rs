@@ -189,10 +189,16 @@ fn the_tables_of_the_pages_are_those_of_the_records() {
 }
 
 #[test]
-fn a_key_that_no_table_has_is_kept_where_it_stands() {
+fn a_key_that_no_table_has_is_a_fault_among_constraints_and_kept_elsewhere() {
     let known = Constraints::RULE;
     assert!(known.field("max_of_nothing").is_none());
-    let state = state_with(&alone("max_of_nothing", Node::uint(3)));
-    let node = state.objective.constraints.node();
-    assert_eq!(node.get("max_of_nothing").and_then(Node::as_u64), Some(3));
+    let text = r#"{"max_of_nothing": 3, "objective": {"goal": "g", "constraints": {"max_of_nothing": 3}}}"#;
+    let plan = plan::read(text.as_bytes());
+    let faults: Vec<&str> = plan.faults.iter().map(|one| one.pointer.as_str()).collect();
+    assert_eq!(faults, ["/objective/constraints/max_of_nothing"]);
+    let state = plan.into_state(Lineage::new("l"));
+    assert_eq!(
+        state.extra.get("max_of_nothing").and_then(Node::as_u64),
+        Some(3)
+    );
 }

@@ -10,7 +10,7 @@ use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::id::Lineage;
 use descent_core::state::check::{Pattern, PatternKind};
-use descent_core::state::decode::{Decoding, deciding, decode};
+use descent_core::state::decode::{Decoding, deciding, decode, decode_past};
 use descent_core::state::encode::StateText;
 use descent_core::state::{State, VERSION};
 use descent_core::trust::TrustList;
@@ -152,6 +152,20 @@ pub(super) fn read_over(
     path: &Path,
     bytes: Vec<u8>,
     known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
+) -> Result<(LoadedState, StateText), StoreError> {
+    read_decoded(path, bytes, known, decode)
+}
+
+/// A commit that the journal keeps.
+pub(super) fn read_past(bytes: Vec<u8>) -> Result<LoadedState, StoreError> {
+    read_decoded(Path::new(""), bytes, &|_| None, decode_past).map(|(loaded, _)| loaded)
+}
+
+fn read_decoded(
+    path: &Path,
+    bytes: Vec<u8>,
+    known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
+    decode: fn(&[u8]) -> Decoding,
 ) -> Result<(LoadedState, StateText), StoreError> {
     if bytes.is_empty() {
         let path = path.to_owned();

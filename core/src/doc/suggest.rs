@@ -7,8 +7,22 @@ use alloc::vec::Vec;
 /// First a word that differs only in case; else the nearest within two typing slips (one under four
 /// characters). A slip is a character added, left out, changed, or swapped with its neighbour.
 pub fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(wrong, known, |length| if length < 4 { 1 } else { 2 })
+}
+
+/// The known word of which `wrong` is surely a slip, where a false alarm would cost more than a slip that is missed: one
+/// slip in four characters, two in eight.
+pub fn slip_of<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(wrong, known, |length| (length / 4).min(2))
+}
+
+fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    slips_max: impl Fn(usize) -> usize,
+) -> Option<&'a str> {
     let wrong = lower(wrong);
-    let slips_max = if wrong.len() < 4 { 1 } else { 2 };
+    let slips_max = slips_max(wrong.len());
     let mut best: Option<(usize, &str)> = None;
     for word in known {
         let chars = lower(word);

@@ -3,7 +3,7 @@
 mod agreement;
 
 use super::{
-    Limits, Node, Places, canonical, parse, parse_bytes, pointer_push, suggest, write,
+    Limits, Node, Places, canonical, parse, parse_bytes, pointer_push, slip_of, suggest, write,
     write_compact, write_indented,
 };
 use alloc::{format, string::String, vec, vec::Vec};
@@ -335,6 +335,32 @@ fn a_near_word_is_suggested_and_a_far_one_is_not() {
     ];
     for (wrong, expected) in cases {
         assert_eq!(suggest(wrong, known), expected, "{wrong}");
+    }
+}
+
+#[test]
+fn a_slip_is_of_few_characters_for_the_length_of_the_word() {
+    let known = [
+        "objective",
+        "depends_on",
+        "kind",
+        "agent",
+        "action",
+        "timeout",
+    ];
+    let cases = [
+        ("depend_on", Some("depends_on")),
+        ("objetcvie", Some("objective")),
+        ("timout", Some("timeout")),
+        ("kidn", Some("kind")),
+        ("Kind", Some("kind")),
+        ("kin", None),
+        ("link", None),
+        ("parent", None),
+        ("section", None),
+    ];
+    for (wrong, expected) in cases {
+        assert_eq!(slip_of(wrong, known), expected, "{wrong}");
     }
 }
 

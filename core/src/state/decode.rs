@@ -10,9 +10,9 @@ use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
     encode::StateText,
-    fields::{Fields, Findings, NEWER_VALUE},
+    fields::{Fields, FindNearMiss, Findings, NEWER_VALUE},
     near_miss, packed,
-    rule::{FieldRule, Form, RecordRule},
+    rule::{FieldRule, Form, Owner, RecordRule},
     table::rule,
     value::FieldValue,
 };
@@ -40,23 +40,30 @@ pub struct Decoding {
 
 /// Reads the types; `graph::validate::check` checks the graph.
 pub fn decode(bytes: &[u8]) -> Decoding {
-    of_parsed(doc::parse_bytes(bytes, &Limits::default()))
+    let parsed = doc::parse_bytes(bytes, &Limits::default());
+    of_parsed(parsed, Some(near_miss::of))
+}
+
+/// The same for a commit of the past, whose keys were judged when it was made, maybe by an older version.
+pub fn decode_past(bytes: &[u8]) -> Decoding {
+    of_parsed(doc::parse_bytes(bytes, &Limits::default()), None)
 }
 
 /// The same for a tree that was not read from a text.
 pub fn of_tree(root: Node) -> Decoding {
-    of_parsed(doc::Parsed {
+    let parsed = doc::Parsed {
         node: Some(root),
         faults: Vec::new(),
-    })
+    };
+    of_parsed(parsed, Some(near_miss::of))
 }
 
-fn of_parsed(parsed: doc::Parsed) -> Decoding {
+fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     // Missing parts may only have been cut off, and the rest may be in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {
         faults: parsed.faults,
-        near_miss: Some(near_miss::of),
+        near_miss,
         ..Findings::default()
     };
     let Some(mut root) = parsed.node else {
@@ -187,9 +194,12 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     let control = record(&mut fields, "control", Control::read).unwrap_or_default();
     let (atoms, work_graph_extra) = read_work_graph(&mut fields);
     let bindings = read_map(&mut fields, "bindings", Binding::read);
-    let trail = read_list(&mut fields, "trail", Entry::read);
-    let corrections = read_list(&mut fields, "corrections", Correction::read);
-    let run = record(&mut fields, "run", Run::read).unwrap_or_default();
+    let (trail, corrections, run) = fields.owned(Owner::Program, |fields| {
+        let trail = read_list(fields, "trail", Entry::read);
+        let corrections = read_list(fields, "corrections", Correction::read);
+        (trail, corrections, record(fields, "run", Run::read))
+    });
+    let run = run.unwrap_or_default();
     let plan = read_plan(&mut fields);
     let extra = fields.finish();
     Some(State {

@@ -1,6 +1,7 @@
 //! Reads an object of the lossless tree key by key, and writes one back: the table of keys is the code.
 //!
-//! Invariant: a key that is not asked for is unknown. It is kept with the key that it followed, and warned of.
+//! Invariant: a key that is not asked for is unknown. It is a fault where `near_miss` says so; else it is kept with the key
+//! that it followed, and warned of.
 
 use alloc::{
     borrow::ToOwned,
@@ -20,6 +21,7 @@ pub use writer::{Writer, pairs_node, texts_node};
 
 use extra::{UnknownKey, UnknownKeys};
 
+use super::rule::Owner;
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
 use crate::id::{AgentName, AttemptId, Serial};
@@ -31,18 +33,17 @@ pub struct Findings {
     pub warnings: Vec<Fault>,
     /// Whether the file is of a version that knows more: then an unknown value is no fault.
     pub is_newer: bool,
-    /// Whether it is a plan, which nobody has begun: a key that was written for another is a fault.
-    pub is_plan: bool,
-    /// Recognises a key that was written for another.
+    /// Finds the unknown keys that are faults. Without it every key is kept: in history, and in what the program writes.
     pub near_miss: Option<FindNearMiss>,
 }
 
-/// Judges a member of an object that was asked for these keys and nothing else.
-pub type FindNearMiss = fn(&Member, &Node, &[&'static str]) -> Option<NearMiss>;
+/// Judges a member that nobody asked for.
+pub type FindNearMiss = fn(&Member, &Fields<'_, '_>) -> Option<NearMiss>;
 
 /// A key that was written for another: the fault, and what to write.
 #[derive(Debug)]
 pub struct NearMiss {
+    pub rule: &'static str,
     pub message: String,
     pub hint: String,
 }
@@ -115,8 +116,11 @@ const NUMBER_SHOWN: usize = 24;
 /// The rule of the warning for a value that only a newer version knows.
 pub const NEWER_VALUE: &str = "newer-value";
 
-/// The rule of the fault of a plan for a key that was written for another.
+/// The rule of the fault for a key that was written for another.
 pub const NEAR_MISS: &str = "near-miss";
+
+/// The rule of a key that is not known: a fault where it is surely misspelt or could decide something, else a warning.
+pub const UNKNOWN_KEY: &str = "unknown-key";
 
 /// One object under reading.
 #[derive(Debug)]
@@ -156,6 +160,20 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     pub fn at(&self, key: &str) -> String {
         doc::pointer_push(&self.pointer, key)
+    }
+
+    /// The keys that were asked for so far: in the end all that are known.
+    pub fn asked(&self) -> &[&'static str] {
+        &self.asked
+    }
+
+    /// Reads what belongs to `owner`. In what only the program writes, every key is kept.
+    pub(crate) fn owned<T>(&mut self, owner: Owner, read: impl FnOnce(&mut Self) -> T) -> T {
+        let find = self.found.near_miss;
+        self.found.near_miss = find.filter(|_| owner == Owner::Person);
+        let value = read(self);
+        self.found.near_miss = find;
+        value
     }
 
     /// The value of `key`; a null reads as absent.
@@ -367,8 +385,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.kept.contains(&key)
     }
 
-    /// Closes the object. Keys that were not asked for are unknown, kept, and warned of. Exceptions are a person's
-    /// `notes`, and the `$schema` that an editor reads at the top.
+    /// Closes the object. Keys that were not asked for are unknown. Exceptions are a person's `notes`, and the `$schema`
+    /// that an editor reads at the top.
     pub fn finish(mut self) -> Extra {
         let mut extra = UnknownKeys::default();
         let mut after: Option<String> = None;
@@ -397,30 +415,29 @@ impl<'a, 'f> Fields<'a, 'f> {
         extra.into_extra()
     }
 
-    /// Reports a key that nobody asked for. In a plan it is a fault if it was written for another key: the plan would
-    /// do something else than its author meant.
+    /// Reports a key that nobody asked for. It is a fault if something else would be done than its author meant.
     fn unknown_key(&mut self, member: &Member) {
-        let find = self.found.near_miss;
-        let near_miss = find.and_then(|find| find(member, self.node, &self.asked));
-        let is_fault = self.found.is_plan && near_miss.is_some();
-        let (message, hint) = match near_miss {
-            Some(miss) => (miss.message, Some(miss.hint)),
+        let find = self.found.near_miss.filter(|_| !self.found.is_newer);
+        let miss = find.and_then(|find| find(member, self));
+        let list = match &miss {
+            Some(_) => &mut self.found.faults,
+            None => &mut self.found.warnings,
+        };
+        let (rule, message, hint) = match miss {
+            Some(miss) => (miss.rule, miss.message, Some(miss.hint)),
             None => {
                 let near = doc::suggest(&member.key, self.asked.iter().copied());
                 let hint = near.map(|near| format!("did you mean `{near}`?"));
-                (format!("unknown key `{}`", member.key), hint)
+                let message = format!("unknown key `{}`, kept as it is", member.key);
+                (UNKNOWN_KEY, message, hint)
             }
         };
-        let fault = Fault {
+        list.push(Fault {
             span: member.key_span,
-            pointer: self.at(&member.key),
-            rule: if is_fault { NEAR_MISS } else { "unknown-key" },
-            message: message + if is_fault { "" } else { ", kept as it is" },
+            pointer: doc::pointer_push(&self.pointer, &member.key),
+            rule,
+            message,
             hint,
-        };
-        match is_fault {
-            true => self.found.faults.push(fault),
-            false => self.found.warnings.push(fault),
-        }
+        });
     }
 }

@@ -1,14 +1,21 @@
-//! Keys that people write for others: the key that was meant, in the form that is read.
+//! Unknown keys that are faults, since something else would be done than their author meant: keys that people write for
+//! others, misspelt ones, those of another record, and any in a record that decides. Each with the right key.
 //!
-//! Not here: whether that is a fault (in a plan) or a warning (in a state); typing errors (`doc::suggest`).
+//! Invariant: a key that begins with `x-` or `x_` is a person's own, unless its record decides.
 
 use alloc::{
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
-use super::{Constraints, fields::NearMiss};
-use crate::doc::{Member, Node};
+use super::{
+    Check, Constraints, Control, Objective,
+    atom::rules::{ATOM, keys_of_program},
+    fields::{Fields, NEAR_MISS, NearMiss, UNKNOWN_KEY},
+    rule::{FieldRule, Owner},
+};
+use crate::doc::{self, Member, Node};
 
 /// A kind of object, and the keys that are written into it by mistake.
 struct RecordKind {
@@ -70,7 +77,7 @@ const KINDS: [RecordKind; 6] = [
         name: "an atom",
         forms: &[
             form(RUN, "action: {run: …}"),
-            form(&["desc", "title", "prompt"], "description: …"),
+            form(&["desc", "title", "name", "prompt"], "description: …"),
             form(&["check", "test"], "checks: {command: …}"),
             form(&["after", "needs", "requires"], "depends_on: […]"),
             form(&["steps", "tasks", "all"], "parts: […]"),
@@ -104,8 +111,91 @@ const OF_A_TASK: [&str; 9] = [
     "retry_from",
 ];
 
-/// The near miss for a member of `node`, which has the keys `asked` and no others.
-pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
+/// The rules of the keys of one kind of record.
+type Rules = fn() -> Vec<FieldRule>;
+
+/// The records that people write.
+const WRITTEN: [(&str, Rules); 5] = [
+    ("the objective", Objective::RULE.fields),
+    ("`objective.constraints`", Constraints::RULE.fields),
+    ("an atom", || ATOM.all_fields()),
+    ("a check", || Check::RULE.all_fields()),
+    ("`control`", Control::RULE.fields),
+];
+
+/// The fault of a member that no reader of its record asked for; `None` for a key of a person's own.
+pub(crate) fn of(member: &Member, fields: &Fields<'_, '_>) -> Option<NearMiss> {
+    let (key, asked) = (member.key.as_str(), fields.asked());
+    let is_own = key.starts_with("x-") || key.starts_with("x_");
+    let another = || {
+        let of_table = written_for_another(member, fields.node, asked);
+        let of_table = of_table.or_else(|| misspelt(key, asked));
+        of_table.or_else(|| of_another_record(key, asked))
+    };
+    let found = if is_own { None } else { another() };
+    found.or_else(|| decides(&fields.pointer).then(|| unknown(key, asked)))
+}
+
+/// A slip of the pen in a key that people write.
+fn misspelt(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
+    let of_program = keys_of_program();
+    let is_typed = |known: &&str| *known == "status" || !of_program.contains(known);
+    doc::slip_of(key, asked.iter().copied().filter(is_typed))?;
+    Some(unknown(key, asked))
+}
+
+fn unknown(key: &str, asked: &[&'static str]) -> NearMiss {
+    let near = doc::suggest(key, asked.iter().copied());
+    NearMiss {
+        rule: UNKNOWN_KEY,
+        message: format!("unknown key `{key}`"),
+        hint: near.map_or_else(
+            || "leave it out; a remark of yours goes into `notes`".to_string(),
+            |near| format!("did you mean `{near}`?"),
+        ),
+    }
+}
+
+/// A key that people write elsewhere.
+fn of_another_record(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
+    let has = |(_, rules): &&(&str, Rules)| {
+        let mut rules = rules().into_iter();
+        rules.any(|rule| rule.key == key && rule.owner == Owner::Person)
+    };
+    let (name, _) = WRITTEN.iter().find(has)?;
+    let (message, hint) = match *name == "an atom" && asked.contains(&"depends_on") {
+        true => ("another kind of atom", "leave it out"),
+        false => (
+            *name,
+            "move it there, or put a remark of yours into `notes`",
+        ),
+    };
+    Some(NearMiss {
+        rule: NEAR_MISS,
+        message: format!("`{key}` is a key of {message}, and not known here"),
+        hint: hint.to_string(),
+    })
+}
+
+/// Whether a key of the record at this place decides what is run or when a run ends.
+fn decides(pointer: &str) -> bool {
+    let mut at = pointer.split('/').skip(1);
+    // Behind the id of an atom.
+    let place = (at.next(), at.next(), at.nth(1));
+    matches!(
+        place,
+        (Some("control"), None, None)
+            | (Some("objective"), Some("constraints" | "base_case"), _)
+            | (
+                Some("work_graph"),
+                Some("atoms"),
+                Some("action" | "checks" | "budget")
+            )
+    )
+}
+
+/// A key that people write for another one of this record, which has the keys `asked` and no others.
+fn written_for_another(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
     let key = member.key.as_str();
     let is_of_atom = asked.contains(&"depends_on");
     let group = ["choices", "parts"]
@@ -120,8 +210,10 @@ pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option
         let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
         return Some(no_key(key, "an atom", hint.to_string()));
     }
-    if Constraints::RULE.field(key).is_some() {
-        return constraint(key, asked);
+    if Constraints::RULE.field(key).is_some()
+        && let Some(miss) = constraint(key, asked)
+    {
+        return Some(miss);
     }
     let is_atom = member.node.as_object().is_some();
     if asked == ["atoms"] && is_atom && node.get("atoms").is_none() {
@@ -161,7 +253,11 @@ pub(crate) fn is_of_objective(key: &str) -> bool {
 
 fn no_key(key: &str, name: &str, hint: String) -> NearMiss {
     let message = format!("`{key}` is no key of {name}");
-    NearMiss { message, hint }
+    NearMiss {
+        rule: NEAR_MISS,
+        message,
+        hint,
+    }
 }
 
 /// A group has no action and no checks of its own.
@@ -175,5 +271,9 @@ fn task_key(key: &str, group: &str) -> NearMiss {
         _ => format!("write it in a {one}: `{group}: [{{{key}: …}}]`"),
     };
     let message = format!("`{key}` stands beside `{group}`, and only a task has it");
-    NearMiss { message, hint }
+    NearMiss {
+        rule: NEAR_MISS,
+        message,
+        hint,
+    }
 }

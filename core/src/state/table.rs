@@ -136,7 +136,9 @@ macro_rules! record {
                     node, pointer, found, record!(@hint $($hint)?))?;
                 let fields = &mut open;
                 $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
-                $( let $field = record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?); )*
+                $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
+                    record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
+                }); )*
                 let record = 'record: {
                     Some(Self {
                         $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
@@ -219,7 +221,9 @@ macro_rules! record {
             #[allow(unused_labels)]
             fn read(fields: &mut $crate::state::fields::Fields<'_, '_>) -> Option<Self> {
                 $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
-                $( let $field = record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?); )*
+                $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
+                    record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
+                }); )*
                 'record: {
                     Some(Self {
                         $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-const PLAN: &str = "objective:\n  goal: it is so\n  background_intent: why\n  gaol: x\n  base_case:\n    all:\n      - comand: make test\nwork_graph:\n  atoms:\n    A1: {description: x, depends_on: [A2]}\n";
+const PLAN: &str = "objective:\n  goal: it is so\n  background_intent: why\n  gaol: x\n  owner: ada\n  base_case:\n    all:\n      - comand: make test\nwork_graph:\n  atoms:\n    A1: {description: x, depends_on: [A2]}\n";
 
 #[test]
 fn an_editors_error_list_gets_a_line_a_fault_and_warnings_too() {
@@ -13,9 +13,10 @@ fn an_editors_error_list_gets_a_line_a_fault_and_warnings_too() {
         .expect(65);
     assert_eq!(ran.stderr, "");
     for line in [
-        "plan.yaml:4:3: warning: /objective/gaol: unknown key `gaol`, kept as it is (did you mean `goal`?) [unknown-key]",
-        "plan.yaml:7:9: error: /objective/base_case/all/0: a check needs one key that tells what is checked (`comand`: did you mean `command`?) [bad-check]",
-        "plan.yaml:10:39: error: /work_graph/atoms/A1/depends_on/0: there is no atom `A2` (did you mean `A1`?) [unknown-atom]",
+        "plan.yaml:4:3: error: /objective/gaol: unknown key `gaol` (did you mean `goal`?) [unknown-key]",
+        "plan.yaml:5:3: warning: /objective/owner: unknown key `owner`, kept as it is [unknown-key]",
+        "plan.yaml:8:9: error: /objective/base_case/all/0: a check needs one key that tells what is checked (`comand`: did you mean `command`?) [bad-check]",
+        "plan.yaml:11:39: error: /work_graph/atoms/A1/depends_on/0: there is no atom `A2` (did you mean `A1`?) [unknown-atom]",
     ] {
         assert!(
             ran.stdout.lines().any(|one| one == line),
@@ -52,7 +53,7 @@ fn json_is_the_same_by_either_flag_and_a_person_sees_the_place() {
     assert_eq!(by_format.json(), by_flag.json());
     assert_eq!(by_format.json()["valid"], false);
     let seen = world.descent(&["validate", "plan.yaml"]).expect(65);
-    seen.says("\n    10 |     A1: {description: x, depends_on: [A2]}\n       |                                       ^\n");
+    seen.says("\n    11 |     A1: {description: x, depends_on: [A2]}\n       |                                       ^\n");
 }
 
 #[test]

@@ -187,25 +187,103 @@ fn a_key_that_is_like_nothing_is_kept_and_warned_of() {
 }
 
 #[test]
-fn in_a_state_a_near_miss_is_kept_and_warned_of_with_the_form() {
+fn a_misspelt_limit_is_a_fault_with_the_right_key() {
+    let objective =
+        OBJECTIVE.to_owned() + "  constraints: {max_atempts: 1, cost_us: 5, patience: 3}\n";
+    check(
+        &format!("{objective}work_graph:\n  atoms:\n    a: {{depend_on: [], timout: 5m}}\n"),
+        &[
+            "5:17: /objective/constraints/max_atempts: unknown key `max_atempts` (did you mean `max_attempts`?)",
+            "5:33: /objective/constraints/cost_us: unknown key `cost_us` (did you mean `cost_usd`?)",
+            "5:45: /objective/constraints/patience: unknown key `patience` (leave it out; a remark of yours goes into `notes`)",
+            "8:9: /work_graph/atoms/a/depend_on: unknown key `depend_on` (did you mean `depends_on`?)",
+            "8:24: /work_graph/atoms/a/timout: unknown key `timout` (did you mean `timeout`?)",
+        ],
+    );
+}
+
+#[test]
+fn a_key_of_another_record_is_a_fault_that_names_the_record() {
+    let objective = OBJECTIVE.to_owned() + "  timeout: 5m\n";
+    let move_it = "and not known here (move it there, or put a remark of yours into `notes`)";
+    check(
+        &format!("{objective}work_graph:\n  atoms:\n    a: {{protected: [x], selected: b}}\n"),
+        &[
+            &format!("5:3: /objective/timeout: `timeout` is a key of an atom, {move_it}"),
+            &format!(
+                "8:9: /work_graph/atoms/a/protected: `protected` is a key of `objective.constraints`, {move_it}"
+            ),
+            "8:25: /work_graph/atoms/a/selected: `selected` is a key of another kind of atom, and not \
+             known here (leave it out)",
+        ],
+    );
+}
+
+fn agreed() -> World {
     let world = World::new();
     world.align(&plan(
         &["test -e done"],
         json!({}),
         json!({"A1": task("touch done")}),
     ));
-    world.replace_in_state("\"action\": {", "\"cmd\": \"make\",\n        \"action\": {");
     world
-        .descent(&["validate"])
-        .expect(0)
-        .says("`cmd` is no key of an atom, kept as it is (write `action: {run: …}`)");
-    world.run().expect(0);
-    assert_eq!(
-        world.state()["bindings"]["A1"]["of"]["cmd"],
-        json!("make"),
-        "{}",
-        world.state_text()
-    );
+}
+
+#[test]
+fn in_a_state_a_misspelt_key_is_a_fault_with_its_place_for_each_command() {
+    let words = [
+        (
+            "\"action\": {",
+            "\"cmd\": \"make\", \"action\": {",
+            "`cmd` is no key of an atom (write `action: {run: …}`)",
+        ),
+        (
+            "\"constraints\": {",
+            "\"constraints\": {\"max_atempts\": 1",
+            "unknown key `max_atempts` (did you mean `max_attempts`?)",
+        ),
+        (
+            "\"stop_requested\"",
+            "\"stop_requestd\": true, \"stop_requested\"",
+            "unknown key `stop_requestd` (did you mean `stop_requested`?)",
+        ),
+        (
+            "\"run\": \"touch",
+            "\"shell\": \"zsh\", \"run\": \"touch",
+            "unknown key `shell`",
+        ),
+    ];
+    for (from, to, fault) in words {
+        let world = agreed();
+        world.replace_in_state(from, to);
+        let edited = world.state_text();
+        for args in [&["validate"][..], &["status"], &["run"]] {
+            let ran = world.descent(args).expect(65).says("E-STATE-INVALID");
+            ran.says(fault);
+        }
+        assert_eq!(world.state_text(), edited);
+    }
+}
+
+#[test]
+fn a_key_of_a_persons_own_is_warned_of_by_validate_and_once_a_run() {
+    let world = agreed();
+    world.replace_in_state("\"goal\":", "\"ticket\": 7, \"x-timeout\": 1, \"goal\":");
+    let told = |args: &[&str]| {
+        world
+            .descent(args)
+            .expect(0)
+            .stderr
+            .matches("unknown key")
+            .count()
+    };
+    assert_eq!(told(&["validate"]), 2);
+    assert_eq!(told(&["status"]), 0);
+    assert_eq!(told(&["run"]), 2);
+    for look in ["status", "log", "graph", "report"] {
+        assert_eq!(told(&[look]), 0, "{look}");
+    }
+    assert_eq!(world.state()["objective"]["ticket"], 7);
 }
 
 #[test]

@@ -131,18 +131,17 @@ fn an_unknown_constraint_on_the_command_line_is_answered_with_the_one_that_was_m
 }
 
 #[test]
-fn an_unknown_key_of_a_plan_is_kept_and_warned_of_with_the_one_that_was_meant() {
+fn a_misspelt_key_of_a_plan_is_a_fault_with_the_one_that_was_meant() {
     let world = World::new();
     let mut odd = good();
     odd["work_graph"]["atoms"]["A1"]["chekcs"] = json!("x");
     let path = world.plan(&odd);
     world
         .descent(&["validate", &path])
-        .expect(0)
-        .says("warning: ")
+        .expect(65)
         .says("did you mean `checks`?");
-    world.align(&odd);
-    assert_eq!(world.state()["work_graph"]["atoms"]["A1"]["chekcs"], "x");
+    world.try_align(&odd).expect(65);
+    assert!(!world.state_path().exists());
 }
 
 #[test]

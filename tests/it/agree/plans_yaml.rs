@@ -204,10 +204,10 @@ fn a_plan_is_looked_for_where_the_command_runs_as_if_started() {
 #[test]
 fn what_align_warns_of_is_said_before_it_is_agreed() {
     let world = World::new();
-    let odd = fixture("minimal.yaml").replace("description:", "descripton:");
+    let odd = fixture("minimal.yaml").replace("description:", "owner: ada\n      description:");
     let said = with_stdin(&world, &["align", "-n", "-f", "-"], &odd).expect(0);
-    let said = said.says("warning: <stdin>:9:7: /work_graph/atoms/greet/descripton");
-    said.says("did you mean `description`?");
+    let said = said.says("warning: <stdin>:9:7: /work_graph/atoms/greet/owner");
+    said.says("unknown key `owner`, kept as it is");
 }
 
 #[test]

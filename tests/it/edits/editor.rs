@@ -203,7 +203,7 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
     assert_eq!(copies(&world).len(), 1);
     by("sed -i 's/\"goal\": /\"gaol\": /' \"$1\"")
         .expect(65)
-        .says("/objective/goal");
+        .says("did you mean `goal`?");
     assert_eq!(world.state_bytes(), before);
     let failed = by("exit 3").expect(69).says("error[E-EDITOR]");
     failed.says("name one that needs no terminal");

@@ -175,7 +175,7 @@ fn an_effect_outside_that_a_timeout_cut_off_is_in_doubt_and_not_tried_again() {
         task(&deploy),
         json!({"effect": "external", "timeout": "1s"}),
     );
-    let twice = json!({"max_attempts_per_atom": 2});
+    let twice = json!({"max_attempts": 2});
     world.align(&plan(&["test -f done"], twice, json!({"deploy": atom})));
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");

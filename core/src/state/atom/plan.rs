@@ -13,7 +13,7 @@ use crate::{
     state::{
         Constraints, ContextMode, JudgedMark, PlannerContext, State, Usage,
         fields::{Extra, Fields, Writer},
-        rule::FieldRule,
+        rule::{FieldRule, Owner},
         table::{Part, record, rule},
         value::FieldValue,
     },
@@ -150,6 +150,18 @@ impl Atom {
         let plan = self.plan().filter(|_| is_persons);
         plan.is_some_and(|plan| is_summary(plan.context(constraints)))
     }
+}
+
+fn read_kept(fields: &mut Fields<'_, '_>) -> Vec<Fragment> {
+    let mut kept = Vec::new();
+    for (at, node) in fields.list("fragments") {
+        let fragment = Fragment::read(node, &at, fields.found);
+        if fragment.as_ref().is_some_and(|one| one.parts.is_empty()) {
+            kids::no_kids(fields.found, node, &at, "parts");
+        }
+        kept.extend(fragment);
+    }
+    kept
 }
 
 impl PlanningStep {
@@ -306,18 +318,11 @@ impl PlanningStep {
         if parts.is_some() {
             let _ = fields.need("fragment");
         }
-        plan.in_force = Fragment::take(fields, "fragment");
+        plan.in_force = fields.owned(Owner::Program, |fields| Fragment::take(fields, "fragment"));
         if let (Some(fragment), Some(parts)) = (&mut plan.in_force, parts) {
             fragment.parts = parts;
         }
-        let kept = fields.list("fragments");
-        for (at, node) in &kept {
-            let fragment = Fragment::read(node, at, fields.found);
-            if fragment.as_ref().is_some_and(|one| one.parts.is_empty()) {
-                kids::no_kids(fields.found, node, at, "parts");
-            }
-            plan.kept.extend(fragment);
-        }
+        plan.kept = fields.owned(Owner::Program, read_kept);
         plan.count_kids();
         refuse_outcome(fields, &plan.task);
         Some(plan)

@@ -35,7 +35,7 @@ fn an_edit_that_takes_away_what_a_run_starts_from_is_waited_for() {
         let mut it = waiting();
         let whole = it.world.state_text();
         it.world.save(&whole.replace(key, taken));
-        let told = format!("/objective/{}", key.trim_matches(['"', ':', ' ']));
+        let told = format!("/objective/{}", taken.trim_matches(['"', ':', ' ']));
         wait_for("what is missing", || it.run.said().contains(&told));
         it.world.descent(&["validate"]).expect(65);
         it.world

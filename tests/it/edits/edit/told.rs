@@ -56,13 +56,17 @@ fn a_command_says_that_the_loop_does_not_take_the_file_in() {
 }
 
 #[test]
-fn a_key_that_was_mistyped_during_a_run_is_named_with_what_was_meant() {
+fn a_key_that_was_mistyped_during_a_run_is_waited_for_and_told_with_what_was_meant() {
     let mut it = waiting();
-    it.world.replace_in_state(
-        "\"constraints\": {}",
-        "\"constraints\": {\"max_atempts\": 5}",
-    );
-    let meant = "max_attempts";
+    let none = "\"constraints\": {}";
+    let (wrong, right) = ("max_atempts", "max_attempts");
+    let with = |key: &str| format!("\"constraints\": {{\"{key}\": 5}}");
+    it.world.replace_in_state(none, &with(wrong));
+    let meant = "did you mean `max_attempts`?";
     wait_for_or(meant, || it.run.said().contains(meant), || it.run.said());
+    assert!(it.run.said().contains("waiting"), "{}", it.run.said());
+    it.world.replace_in_state(wrong, right);
+    it.wait_for_correction();
+    assert!(it.run.said().contains("whole again"), "{}", it.run.said());
     it.finish();
 }
