@@ -105,10 +105,9 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         let mut open = items(result, "open").iter();
         open.any(|open| field(open, "atom") == field(failed, "atom"))
     };
-    // A verdict of before, under no choice, says nothing of a base case that holds now.
+    // A verdict of before says nothing of a base case that holds now.
     let is_over = |failed: &&Node| {
-        let is_bare = pairs(failed.get("choices")).is_empty();
-        field(result, "result") == "completed" && field(failed, "atom") == BASE_CASE && is_bare
+        field(result, "result") == "completed" && field(failed, "atom") == BASE_CASE
     };
     let failed = items(result, "failed").iter();
     for failed in failed.filter(|one| !is_open(one) && !is_over(one)) {

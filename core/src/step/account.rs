@@ -2,7 +2,7 @@
 //!
 //! Invariant: it is made by code from what the state holds, on every ending, and decides nothing.
 
-use super::{delivery, law_point, transaction::Transaction};
+use super::{delivery, law_point, remedies, transaction::Transaction};
 use crate::{
     id::AtomId,
     law::{self, LawInputs},
@@ -123,6 +123,7 @@ fn accountable(
         Reason::Unavailable => Role::Environment,
         _ if facts.judge_errs => Role::Judge,
         _ if facts.memory_errs => Role::Memory,
+        _ if !remedies::blocked(transaction).is_empty() => Role::Person,
         _ if facts.is_unmeasured => Role::Perceiver,
         Reason::Passes | Reason::Abandoned if facts.came_nearer => Role::ControlLaw,
         _ if facts.is_refuted && facts.has_planner => Role::Planner,

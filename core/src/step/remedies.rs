@@ -14,6 +14,7 @@ use super::transaction::Transaction;
 use crate::{
     event::Reason,
     graph::{Ix, NodeKind},
+    id::AtomId,
     measure, profile,
     search::rounds::{self, Round},
     state::{
@@ -80,11 +81,41 @@ fn guidance(state: &State) -> Vec<String> {
         status == Some(&AtomStatus::NeedsGuidance)
     });
     let ids = asks.map(|(id, _)| id).take(MOVES_MAX / 2);
-    let moves = ids.flat_map(|id| {
-        let guide = format!("descent guide \"what it should know\" --for {id}");
-        [guide, format!("descent why {id}")]
-    });
+    let moves = ids.flat_map(|id| [guide(id), format!("descent why {id}")]);
     moves.collect()
+}
+
+/// The command that answers an atom.
+pub fn guide(id: &AtomId) -> String {
+    format!("descent guide \"what it should know\" --for {id}")
+}
+
+/// The open atoms under the selection in force that an agent called impossible, with its words.
+pub(super) fn blocked(transaction: &Transaction) -> Vec<(&AtomId, &str)> {
+    let open = transaction.graph.paired(&transaction.state.atoms);
+    let live = open.filter(|(x, _)| transaction.active.is_live(*x));
+    let blocked = live.filter_map(|(x, atom)| match &atom.task()?.status {
+        AtomStatus::Invalid(report) => Some((transaction.graph.id(x), report.words.as_str())),
+        _ => None,
+    });
+    blocked.collect()
+}
+
+/// Commands that try the first failed task under the selection in force again: as it is, or with a person's words.
+fn tried_again(transaction: &Transaction) -> Vec<String> {
+    let graph = &transaction.graph;
+    let mut failed = graph.tasks().filter(|x| transaction.active.is_live(*x));
+    let failed = failed.find_map(|x| {
+        let task = transaction.task_of(graph.id(x))?;
+        let mut ends = task.tries.iter().filter_map(|tried| tried.ended.as_ref());
+        let is_wrong = ends.any(|end| matches!(end, TryEnd::Failed(FailureClass::Logical)));
+        (is_wrong && task.status == AtomStatus::Failed).then_some((graph.id(x), task))
+    });
+    failed.map_or_else(Vec::new, |(id, task)| {
+        let mut moves = vec![format!("descent retry {id}")];
+        moves.extend(task.spec.action.is_none().then(|| guide(id)));
+        moves
+    })
 }
 
 /// A command after which planning goes on: the limits that are used up most are raised.
@@ -219,6 +250,8 @@ fn causes(transaction: &Transaction) -> Vec<String> {
 /// For a run in which every choice was tried: what failed, and what would open it again.
 fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
     let (mut failed, mut remedies) = (causes(transaction), BTreeSet::new());
+    let answers = blocked(transaction).into_iter().take(MOVES_MAX / 2);
+    let answers = answers.map(|(id, _)| guide(id));
     for x in transaction.graph.tasks() {
         let Some(task) = transaction.task_of(transaction.graph.id(x)) else {
             continue;
@@ -237,12 +270,13 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
         remedies.insert(Remedy::Raise(RaisableLimit::Replans));
     }
     failed.truncate(MOVES_MAX.saturating_sub(remedies.len() + 1).max(1));
-    let mut moves = failed;
+    let mut moves: Vec<String> = answers.chain(failed).collect();
     moves.push("add a choice or change an atom in the state file, then descent run".to_string());
     moves.extend(remedies.into_iter().map(|remedy| match remedy {
         Remedy::Raise(limit) => raise(transaction, limit),
         Remedy::Mend => "mend what made it fail, then descent run".to_string(),
     }));
+    moves.extend(tried_again(transaction));
     moves
 }
 

@@ -8,8 +8,10 @@ use alloc::{
 };
 
 use super::{
-    account, attempt_end, delivery, final_answer, law_point, question, remedies::next_moves,
-    transaction::Transaction, words,
+    account, attempt_end, delivery, final_answer, law_point, question,
+    remedies::{self, next_moves},
+    transaction::Transaction,
+    words,
 };
 use crate::{
     doc::{Member, Node, Value},
@@ -261,21 +263,7 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
                 .unwrap_or_default();
             format!("stopped on request{why}; {work}")
         }
-        (_, Reason::NoChoice) => match failed_whatever_is_chosen(transaction) {
-            Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
-            None => {
-                let tried = match transaction.graph.groups().next() {
-                    Some(_) => "every choice was tried",
-                    None => "nothing is left to try",
-                };
-                let verdict = if has_failed(&evidence(transaction)) {
-                    "does not hold"
-                } else {
-                    "could not be decided"
-                };
-                format!("{tried} and the base case {verdict}; {work}")
-            }
-        },
+        (_, Reason::NoChoice) => no_choice(transaction, &work),
         (_, Reason::Passes) => {
             let passes = run.passes.as_ref().map_or(0, |count| count.allocated);
             format!("all {passes} passes are over; {work}")
@@ -297,6 +285,26 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
         (_, Reason::Guidance) => format!("an atom needs guidance; {work}"),
         (_, Reason::AlreadyHeld | Reason::BaseCase | Reason::Stopped | Reason::Bug) => work,
     }
+}
+
+/// The summary of a run in which nothing is left to try.
+fn no_choice(transaction: &Transaction, work: &str) -> String {
+    if let Some((id, words)) = remedies::blocked(transaction).first() {
+        return format!("{id} is blocked: {words}; {work}");
+    }
+    if let Some(id) = failed_whatever_is_chosen(transaction) {
+        return format!("{id} failed, and no choice has to do with it; {work}");
+    }
+    let tried = match transaction.graph.groups().next() {
+        Some(_) => "every choice was tried",
+        None => "nothing is left to try",
+    };
+    let verdict = if has_failed(&evidence(transaction)) {
+        "does not hold"
+    } else {
+        "could not be decided"
+    };
+    format!("{tried} and the base case {verdict}; {work}")
 }
 
 /// The limit of usage that ended the run, and how much of it was used.

@@ -8,7 +8,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use super::StatusView;
 use crate::{
     id::{AtomId, CommitId},
-    state::{Reason, RunStatus, final_result::FinalResultRecord},
+    state::{AtomStatus, Reason, RunStatus, final_result::FinalResultRecord},
     step::remedies,
     verdict::assertions,
     wording,
@@ -69,6 +69,16 @@ pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> St
     // A loop that is at work is left to it.
     if around.live {
         return "descent status".to_owned();
+    }
+    let task = world
+        .state
+        .atoms
+        .get(explained)
+        .and_then(|atom| atom.task());
+    let asks =
+        |status: &AtomStatus| matches!(status, AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance);
+    if task.is_some_and(|task| asks(&task.status)) {
+        return remedies::guide(explained);
     }
     let next = next(world, around);
     if next != format!("descent why {explained}") {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Ran, World, plan, task};
 
 const CHANGE: &str = "add a choice or change an atom in the state file, then descent run";
+const GUIDE: &str = "descent guide \"what it should know\" --for A";
 const MEND: &str = "mend what made it fail, then descent run";
 
 #[track_caller]
@@ -23,16 +24,88 @@ fn a_dead_end_names_what_opens_it() {
         "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"no key\"}' > \"$DESCENT_RESULT\"";
     let raise = "descent run --set max_attempts=4";
     for (script, expected) in [
-        ("exit 1", &["descent why A", CHANGE, raise] as &[&str]),
+        (
+            "exit 1",
+            &["descent why A", CHANGE, raise, "descent retry A"] as &[&str],
+        ),
         ("no-such-program", &["descent why A", CHANGE, MEND]),
-        (gives_up, &["descent why A", CHANGE]),
+        (gives_up, &[GUIDE, "descent why A", CHANGE]),
     ] {
         let world = World::new();
         let constraints = json!({"max_attempts": 2});
         world.align(&plan(&["false"], constraints, json!({"A": task(script)})));
         check(&world, expected);
-        assert_eq!(world.status()["next"], "descent why A");
+        assert_eq!(world.status()["next"], expected[0]);
     }
+}
+
+#[test]
+fn a_failed_attempt_of_a_worker_may_be_made_again_as_it_is_or_with_words() {
+    let world = World::new();
+    world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
+    let atom = json!({"description": "do it"});
+    world.align(&plan(
+        &["test -e done"],
+        json!({"max_attempts": 1}),
+        json!({"A": atom}),
+    ));
+    let raise = "descent run --set max_attempts=2";
+    check(
+        &world,
+        &["descent why A", CHANGE, raise, "descent retry A", GUIDE],
+    );
+    world.descent(&["retry", "A"]).expect(0);
+    check(
+        &world,
+        &["descent why A", CHANGE, raise, "descent retry A", GUIDE],
+    );
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+}
+
+#[test]
+fn a_blocked_worker_asks_a_person_and_the_answer_is_the_next_command() {
+    let world = World::new();
+    let question = "which file name did you mean?";
+    let blocked = format!(
+        "#!/bin/sh\ngrep -q 'call it done' \"$DESCENT_PROMPT\" && {{ touch done; exit 0; }}\n\
+         echo '{{\"clarity\": \"BLOCKED\", \"summary\": \"{question}\"}}' > \"$DESCENT_RESULT\"\n"
+    );
+    let path = world.program("worker", &blocked);
+    world.write(
+        "descent.toml",
+        &format!("worker = {{run = \"{}\"}}\n", path.display()),
+    );
+    let atom = json!({"description": "make the file"});
+    world.align(&plan(&["test -e done"], json!({}), json!({"A": atom})));
+    let ran = world.descent(&["run"]).expect(5);
+    let ran = ran
+        .shows(&format!("A is blocked: {question}"))
+        .shows(&format!("next: {GUIDE}"));
+    assert!(!ran.stdout.contains("the work was wrong"), "{}", ran.stdout);
+    assert!(
+        !ran.stdout.contains("nothing is left to try"),
+        "{}",
+        ran.stdout
+    );
+    for look in [&["status"][..], &["why", "A"], &["report"]] {
+        world.descent(look).expect(0).shows(question).shows(GUIDE);
+    }
+    world
+        .descent(&["guide", "call it done", "--for", "A"])
+        .expect(0);
+    assert_eq!(world.status()["next"], "descent run");
+    world.run().expect(0);
+}
+
+#[test]
+fn a_run_that_completes_does_not_show_a_refuted_choice_among_its_checks() {
+    let world = World::new();
+    let way = json!({"kind": "any", "choices": ["left", "right"]});
+    let atoms = json!({"way": way, "left": task("touch left"), "right": task("touch right")});
+    world.align(&plan(&["test -e right"], json!({}), atoms));
+    let ran = world.descent(&["run"]).expect(0);
+    let (_, ending) = ran.stdout.split_once("completed: ").expect("an ending");
+    assert!(!ending.contains("base case with"), "{ending}");
 }
 
 #[test]
