@@ -66,7 +66,8 @@ use crate::{
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{
-    adopt_edit, as_rated, current, keep_superseded, unknown_keys, warnings, with_usage_counted,
+    SeenState, adopt_edit, current, keep_superseded, seen, unknown_keys, warnings,
+    with_usage_counted,
 };
 pub use fence::programs;
 

@@ -64,7 +64,7 @@ pub use transaction::{Refusal, Transition};
 use crate::{
     event::{Input, Observation},
     id::UnixMillis,
-    state::record::RetireReason,
+    state::{State, record::RetireReason},
     world::{Session, SpeculativeTree, World},
 };
 
@@ -159,6 +159,12 @@ fn take(
 /// Ends all attempts and discards their results, for a change by another process.
 pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
     by_another(world, now, redirect::end_for_change)
+}
+
+/// The state with its results as the next step of a loop brings them into line with the graph; nothing is started.
+pub fn in_line(world: &World, now: UnixMillis) -> Result<State, Refusal> {
+    let transition = by_another(world, now, reconcile::reconcile_results)?;
+    Ok(transition.world.state)
 }
 
 /// Takes a requested redirect back, for the process that asked.

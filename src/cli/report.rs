@@ -15,6 +15,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, lack_of},
     files::{self, Odd},
+    ops,
     render::{self, Line, Page},
     store::StatePlace,
 };
@@ -41,7 +42,8 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
-    let report = report::report(&World::new(loaded.state.clone()));
+    let seen = ops::seen(&context.client(None), &store, &loaded);
+    let report = report::report(&World::new(seen.state));
     let format = match (flags.format, context.out.json) {
         (Some(format), _) => format,
         (None, true) => ReportFormat::Json,

@@ -16,7 +16,7 @@ use crate::{
     clock,
     failure::{Failure, exit},
     ops::{
-        self,
+        self, SeenState,
         liveness::{LoopObservation, observe},
     },
     render::{self, Meaning, StatusNote},
@@ -77,27 +77,26 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
             for line in warnings {
                 context.out.say(&format!("warning: {line}"));
             }
-            return Ok(show(context, flags, &store, state, false));
+            let seen = SeenState {
+                state,
+                edit: Vec::new(),
+            };
+            return Ok(show(context, flags, &store, seen));
         }
     };
     context.warn(&store, &loaded);
-    let state = loaded.state.clone();
-    Ok(show(context, flags, &store, state, loaded.is_foreign))
+    let seen = ops::seen(&context.client(None), &store, &loaded);
+    Ok(show(context, flags, &store, seen))
 }
 
-fn show(
-    context: &Context,
-    flags: &StatusArgs,
-    store: &Store,
-    state: State,
-    is_edited: bool,
-) -> End {
+fn show(context: &Context, flags: &StatusArgs, store: &Store, seen: SeenState) -> End {
+    let SeenState { state, edit } = seen;
     if flags.constraints {
         return constraints::show(context, &state);
     }
     let world = World::new(ops::with_usage_counted(store.place(), state));
     let observed = observe(store, world.state.run.status);
-    let mut notes = notes(&observed, is_edited);
+    let mut notes = notes(&observed, &edit);
     notes.extend(stop_under_way(&world.state).filter(|_| observed.holder.is_some()));
     let around = surroundings(store, &world.state);
     let mut status = view::status(&world, &around, observed.liveness);
@@ -105,8 +104,8 @@ fn show(
         status.bound = bound_of_start(store, &world);
     }
     fill_workspace(store, &world, &mut status);
-    if is_edited {
-        status.note_edit(&world, &around);
+    if !edit.is_empty() {
+        status.note_edit(&world);
     }
     if context.out.json {
         context.out.json(&status);
@@ -125,11 +124,18 @@ fn show(
 }
 
 /// Notes beside the state: what a loop does, and whether the file was edited.
-fn notes(observed: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
-    let edited = is_edited.then(|| StatusNote {
-        meaning: Meaning::Unknown,
-        text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
-    });
+fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
+    let note = |(n, text): (usize, &String)| {
+        let head = match n {
+            0 => "edited by hand, and the next run takes it in: ",
+            _ => "then ",
+        };
+        StatusNote {
+            meaning: Meaning::Unknown,
+            text: format!("{head}{}", render::line(text)),
+        }
+    };
+    let edited = edit.iter().enumerate().map(note);
     liveness::note(observed).into_iter().chain(edited).collect()
 }
 

@@ -63,7 +63,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let mut store = context.store()?;
     ops::newer::ready(&mut store)?;
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
-    let state = &ops::as_rated(&store, &loaded);
+    let state = &ops::seen(&context.client(None), &store, &loaded).state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
     if let Some(trees) = workspaces.trees() {

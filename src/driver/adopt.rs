@@ -49,21 +49,7 @@ pub fn adopt(
 ) -> Result<(Arc<LoadedState>, Vec<Event>), AdoptionRefusal> {
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
-        let base = store.base(&edited.state);
-        // Another process may have committed what nobody read before the save. A kept state older
-        // than the file knows less of what happened than the file. A serial that a person wrote
-        // proves nothing. Without a base, a serial is believed only as far as unkept commits can
-        // reach.
-        let serial = edited.state.serial;
-        let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
-        let is_newer =
-            |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
-        let is_news = |kept: &Arc<State>| {
-            (kept.serial >= began_at
-                || base.is_none() && change::is_out_of_reach(serial, kept.serial))
-                && ours.is_none_or(|ours| is_newer(kept, ours))
-        };
-        let kept = store.newest().filter(is_news);
+        let (base, kept) = sides(store, &edited.state, ours);
         let ours = kept.as_deref().or(ours);
         match once(store, &edited.state, base.as_deref(), ours, by, now) {
             Ok(done) => return Ok(done),
@@ -76,6 +62,37 @@ pub fn adopt(
     }
     let path = store.place().state.clone();
     Err(StoreError::Restless { path }.into())
+}
+
+/// The commit that the adoption of an edit will make; nothing is written. `None` for the state of another lineage.
+pub fn foresee(store: &Store, edited: &State, by: &str, now: UnixMillis) -> Option<Adoption> {
+    let (base, ours) = sides(store, edited, None);
+    let (base, ours) = (base.as_deref(), ours.as_deref());
+    let is_ours = ours.is_none_or(|ours| is_of(ours, base, edited));
+    is_ours.then(|| commit_of(base, ours, change::merge(base, ours, edited), by, now))
+}
+
+/// The base of an edit, and the newest kept commit if the edit must be merged with it and the caller has an older one.
+fn sides(
+    store: &Store,
+    edited: &State,
+    ours: Option<&State>,
+) -> (Option<Arc<State>>, Option<Arc<State>>) {
+    let base = store.base(edited);
+    // Another process may have committed what nobody read before the save. A kept state older
+    // than the file knows less of what happened than the file. A serial that a person wrote
+    // proves nothing. Without a base, a serial is believed only as far as unkept commits can
+    // reach.
+    let serial = edited.serial;
+    let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
+    let is_newer =
+        |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
+    let is_news = |kept: &Arc<State>| {
+        (kept.serial >= began_at || base.is_none() && change::is_out_of_reach(serial, kept.serial))
+            && ours.is_none_or(|ours| is_newer(kept, ours))
+    };
+    let kept = store.newest().filter(is_news);
+    (base, kept)
 }
 
 fn once(

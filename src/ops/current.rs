@@ -3,11 +3,14 @@
 //! A running loop adopts edits itself, so it is waited for; an obstacle is reported. Not here: the changes of
 //! operations.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use descent_core::{
     doc::Fault,
+    event::Event,
     state::{RunStatus, State, VERSION, fields::UNKNOWN_KEY},
+    step,
+    world::World,
 };
 
 use super::{Client, Progress, announce, liveness, trust};
@@ -148,17 +151,31 @@ fn warned(store: &Store, loaded: &LoadedState, is_told: impl Fn(&Fault) -> bool)
         .collect()
 }
 
-/// The state for a look that takes nothing in: of a save that is in no commit, a rating is believed only as the newest
-/// commit has it.
-pub fn as_rated(store: &Store, loaded: &LoadedState) -> State {
-    let mut state = loaded.state.clone();
-    if loaded.is_foreign {
-        let newest = store.newest();
-        let newest = newest.filter(|newest| newest.lineage == state.lineage);
-        let ratings = newest.map(|newest| newest.run.ratings.clone());
-        Arc::make_mut(&mut state.run).ratings = ratings.unwrap_or_default();
+/// A state for a look that takes nothing in.
+pub struct SeenState {
+    /// With a save that is in no commit, the state that taking it in will make.
+    pub state: State,
+    /// For such a save: what it changes, then what follows.
+    pub edit: Vec<String>,
+}
+
+/// The present state for a look: what the program alone decides is as the newest commit has it.
+pub fn seen(client: &dyn Client, store: &Store, loaded: &LoadedState) -> SeenState {
+    let state = &loaded.state;
+    let foreseen = || adopt::foresee(store, state, &client.by(), client.now());
+    let Some(adoption) = loaded.is_foreign.then(foreseen).flatten() else {
+        let (state, edit) = (state.clone(), Vec::new());
+        return SeenState { state, edit };
+    };
+    let mut edit = Vec::new();
+    if let Some(Event::Corrected { what, effects, .. }) = adoption.events.into_iter().next() {
+        edit.extend(iter::once(what).chain(effects));
     }
-    state
+    let adopted = World::new(adoption.state);
+    let in_line = step::in_line(&adopted, client.now());
+    let mut seen = in_line.unwrap_or(adopted.state);
+    seen.serial = state.serial;
+    SeenState { state: seen, edit }
 }
 
 /// The state with the usage that its attempts in flight have told counted as spent, for whoever looks on.

@@ -17,6 +17,8 @@ use super::{
 const CHECKS_MAX: usize = 5;
 /// Rows of the bound.
 const BOUND_ROWS_MAX: usize = 3;
+/// Rows of a note.
+const NOTE_ROWS_MAX: usize = 3;
 const RUNNING_MAX: usize = 4;
 const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;
@@ -76,7 +78,7 @@ fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
     };
     page.wrapped(word.plain(": "), Meaning::Strong, &status.goal, 2);
     let mut note = |meaning: Meaning, text: &str| {
-        page.push(Line::indent(2).put(meaning, text));
+        page.wrapped(Line::indent(2), meaning, text, NOTE_ROWS_MAX);
     };
     if is_cut_off {
         let words = "no loop is at work: it was cut off, and `descent run` goes on";

@@ -10,6 +10,7 @@ pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod listed;
 pub(crate) mod look;
+pub(crate) mod measured;
 pub(crate) mod misread;
 pub(crate) mod next_step;
 pub(crate) mod prompt;

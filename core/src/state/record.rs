@@ -149,6 +149,8 @@ record! {
     #[derive(Default)]
     pub struct EvidenceRecord {
         optional check: String,
+        /// Digest of the rule of the check, whatever it is called; absent in an older state
+        optional key: Digest,
         optional verdict: String,
         /// The basis
         optional on: String,

@@ -242,18 +242,22 @@ fn check_failure(
     outcome: &Outcome,
 ) -> Failure {
     let mut criteria = Vec::new();
+    let criterion = |leaf, verdict: Verdict| EvidenceRecord {
+        on: None,
+        ..EvidenceRecord::of(leaf, verdict.word(), String::new())
+    };
     let (mut excerpt, mut whole) = (String::new(), None);
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
         if verdict::assertions::is_denied(&transaction.state.corrections, leaf, basis) {
-            criteria.push((leaf.title(), Verdict::Fail.word()));
+            criteria.push(criterion(leaf, Verdict::Fail));
             reason = format!("a person says that it does not hold: {}", leaf.title());
         }
         let Some(seen) = transaction.session.evidence.get(&leaf.key(), basis) else {
             continue;
         };
-        criteria.push((leaf.title(), seen.verdict.word()));
+        criteria.push(criterion(leaf, seen.verdict));
         if seen.verdict != Verdict::Pass && excerpt.is_empty() {
             reason = match seen.measurement.what {
                 MeasurementKind::SetupFailed { .. } => "`setup` fails on what it made".to_string(),

@@ -11,9 +11,9 @@ use crate::{
     search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
-        record::{FailureEntry, InDoubtEntry, ToolCall},
+        record::{EvidenceRecord, FailureEntry, InDoubtEntry, ToolCall},
     },
-    verdict::{CommandEnd, Verdict},
+    verdict::CommandEnd,
 };
 
 /// Bytes at most of the value that a failed attempt reported.
@@ -28,7 +28,7 @@ pub(super) struct Failure {
     pub(super) excerpt: String,
     /// The whole output of which `excerpt` is a part.
     pub(super) whole: Option<SideFile>,
-    pub(super) criteria: Vec<(String, &'static str)>,
+    pub(super) criteria: Vec<EvidenceRecord>,
     /// The files that it had changed.
     pub(super) changed: Arc<Vec<String>>,
     pub(super) duration_ms: u64,
@@ -60,13 +60,11 @@ impl Failure {
 
     /// The digest that failures have in common that are alike: of the checks that do not hold, else the fingerprint.
     pub(super) fn mark(&self, fingerprint: &Digest) -> Digest {
-        let unmet = self
-            .criteria
-            .iter()
-            .filter(|(_, verdict)| *verdict != Verdict::Pass.word());
-        let unmet: Vec<String> = unmet
-            .map(|(check, verdict)| format!("{check}\0{verdict}"))
-            .collect();
+        let unmet = self.criteria.iter().filter(|one| !one.passes()).map(|one| {
+            let text = |of: &Option<String>| of.clone().unwrap_or_default();
+            format!("{}\0{}", text(&one.check), text(&one.verdict))
+        });
+        let unmet: Vec<String> = unmet.collect();
         match unmet.is_empty() {
             true => fingerprint.clone(),
             false => Digest::of(unmet.join("\0").as_bytes()),
@@ -76,7 +74,7 @@ impl Failure {
     /// How many of its checks held, and how many there are; none where it was not judged by any.
     pub(super) fn confidence(&self) -> Option<(u64, u64)> {
         let held = self.criteria.iter();
-        let held = held.filter(|(_, verdict)| *verdict == Verdict::Pass.word());
+        let held = held.filter(|one| one.passes());
         let of = self.criteria.len() as u64;
         (of > 0).then(|| (held.count() as u64, of))
     }
@@ -122,7 +120,7 @@ pub(super) fn record(
         context: Some(intent.context.clone()),
         output: failure.excerpt.clone(),
         whole: failure.whole.clone(),
-        criteria: criteria(&failure.criteria),
+        criteria: failure.criteria.iter().map(EvidenceRecord::node).collect(),
         files,
         changed: failure.changed.iter().take(FILES_MAX).cloned().collect(),
         conflict: conflict.filter(|_| has_ended),
@@ -147,16 +145,6 @@ pub(super) fn record(
 /// A large value of an attempt that failed is of no use to the next.
 fn small(value: &Node) -> Option<Node> {
     (doc::canonical(value).len() <= VALUE_BYTES_MAX).then(|| value.clone())
-}
-
-fn criteria(criteria: &[(String, &'static str)]) -> Vec<Node> {
-    let one = |(check, verdict): &(String, &'static str)| {
-        Node::object(Vec::from([
-            ("check", Node::string(check.as_str())),
-            ("verdict", Node::string(*verdict)),
-        ]))
-    };
-    criteria.iter().map(one).collect()
 }
 
 /// The files changed by solved atoms that a text names.

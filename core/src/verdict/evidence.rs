@@ -25,7 +25,7 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> EvidenceRe
         duration_ms: Some(measurement.duration_ms),
         output: measurement.excerpt.clone(),
         whole: measurement.whole.clone(),
-        ..EvidenceRecord::of(check.title(), seen.verdict.word(), basis.text())
+        ..EvidenceRecord::of(check, seen.verdict.word(), basis.text())
     }
 }
 
@@ -49,7 +49,7 @@ fn evidence_of_word(
     };
     Some(EvidenceRecord {
         ended: Some(ended),
-        ..EvidenceRecord::of(check.title(), verdict.word(), basis.text())
+        ..EvidenceRecord::of(check, verdict.word(), basis.text())
     })
 }
 
@@ -64,7 +64,7 @@ fn evidence_of_rating(check: &Check, basis: &Basis, ratings: &[Rating]) -> Optio
     let told = rating.map(|rating| rating.text(leaf));
     Some(EvidenceRecord {
         ended: Some(told.unwrap_or_else(|| "no judge has rated it".to_owned())),
-        ..EvidenceRecord::of(check.title(), verdict.word(), basis.text())
+        ..EvidenceRecord::of(check, verdict.word(), basis.text())
     })
 }
 

@@ -7,8 +7,7 @@ use crate::{
     doc::Node,
     id::AtomId,
     search,
-    state::{Check, State, TryEnd},
-    verdict::Verdict,
+    state::{Check, State, TryEnd, fields::Findings, record::EvidenceRecord},
 };
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -22,18 +21,18 @@ pub struct ConfidenceView {
 pub fn confidence(state: &State, id: &AtomId) -> Option<ConfidenceView> {
     let checks = state.atom(id)?.task()?.spec.checks.as_ref()?;
     let leaves = checks.leaves();
-    let records = judged(state, id)?;
-    let of_leaf = |leaf: &&Check| {
-        let title = leaf.title();
-        let records = records.iter();
-        records.filter(move |one| text(one, "check") == Some(title.as_str()))
+    let records = judged(state, id)?.iter();
+    let records = records.filter_map(|one| EvidenceRecord::read(one, "", &mut Findings::default()));
+    let records: Vec<EvidenceRecord> = records.collect();
+    let of_leaf = |leaf: &Check| {
+        let of_leaf = records.iter().filter(|one| one.is_of(leaf));
+        of_leaf.collect::<Vec<&EvidenceRecord>>()
     };
     let holds = |leaf: &&&Check| {
-        let mut verdicts = of_leaf(leaf).peekable();
-        verdicts.peek().is_some()
-            && verdicts.all(|one| text(one, "verdict") == Some(Verdict::Pass.word()))
+        let found = of_leaf(leaf);
+        !found.is_empty() && found.iter().all(|one| one.passes())
     };
-    let is_judged = leaves.iter().any(|leaf| of_leaf(leaf).next().is_some());
+    let is_judged = leaves.iter().any(|leaf| !of_leaf(leaf).is_empty());
     is_judged.then(|| ConfidenceView {
         held: leaves.iter().filter(holds).count() as u64,
         of: leaves.len() as u64,
@@ -57,8 +56,4 @@ fn judged<'s>(state: &'s State, id: &AtomId) -> Option<&'s [Node]> {
     // Times in records compare as their texts do; failures come with the newest first.
     let newest = judged.rev().max_by_key(|(at, _)| *at)?;
     Some(newest.1)
-}
-
-fn text<'n>(record: &'n Node, key: &str) -> Option<&'n str> {
-    record.get(key).and_then(Node::as_str)
 }

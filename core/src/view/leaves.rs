@@ -1,12 +1,15 @@
 //! Each leaf of the base case with the newest verdict that a state keeps: of a refuted selection, or of the last
 //! ending.
 //!
+//! Invariant: a verdict is of this very rule and, but while a run is at work, of the tree of the result.
+//!
 //! Not here: measuring a leaf, and which verdict decides (`verdict`).
 
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    state::{Check, State, record::EvidenceRecord},
+    id::TreeId,
+    state::{Check, State, Workspace, record::EvidenceRecord},
     verdict::assertions,
 };
 
@@ -25,15 +28,26 @@ pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
     let refuted = refuted.map(|(entry, refuted)| (Some(&entry.at), &refuted.evidence));
     let last = state.run.last_result.iter();
     let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
-    let mut records: Vec<(Option<&String>, &Vec<EvidenceRecord>)> = last.chain(refuted).collect();
+    // While a run is at work, no tree is the result yet: the newest refuted selection counts.
+    let is_active = state.run.status.is_active();
+    let all = last.map(|one| (one, false));
+    let mut records: Vec<_> = all.chain(refuted.map(|one| (one, is_active))).collect();
     // The sort is stable: without a time the last result stays the newest.
-    records.sort_by_key(|(at, _)| core::cmp::Reverse(at.map_or("9", String::as_str)));
+    records.sort_by_key(|((at, _), _)| core::cmp::Reverse(at.map_or("9", String::as_str)));
+    let tree = tree_of_result(state);
+    let is_in_place = state.objective.constraints.workspace() == Workspace::Shared;
+    let is_of_result = |one: &EvidenceRecord| {
+        let on = one.on.as_deref();
+        is_in_place || on.is_none_or(|on| tree.is_some_and(|tree| tree.as_str() == on))
+    };
     let checks = state.objective.base_case.iter();
     let stand = |leaf| {
-        let title = Check::title(leaf);
-        let is_of = |one: &&EvidenceRecord| one.check.as_deref() == Some(title.as_str());
         let mut records = records.iter();
-        let found = records.find_map(|(at, evidence)| Some((*at, evidence.iter().find(is_of)?)));
+        let found = records.find_map(|((at, evidence), of_any_tree)| {
+            let is_of =
+                |one: &&EvidenceRecord| one.is_of(leaf) && (*of_any_tree || is_of_result(one));
+            Some((*at, evidence.iter().find(is_of)?))
+        });
         let evidence = found.map(|(_, one)| one);
         // A person's confirmation counts for the present result.
         let confirmed = assertions::as_it_stands(state, leaf).map(|verdict| verdict.word());
@@ -45,4 +59,18 @@ pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
         }
     };
     checks.flat_map(Check::leaves).map(stand).collect()
+}
+
+/// `None` if it was never looked at.
+fn tree_of_result(state: &State) -> Option<&TreeId> {
+    let run = &state.run;
+    let start = run.started_from.as_ref();
+    let Some(result) = run.result() else {
+        return start.map(|start| &start.tree);
+    };
+    let judged = run.verdicts.iter().find(|one| one.commit == *result);
+    let start = start.filter(|start| start.commit == *result);
+    judged
+        .map(|one| &one.tree)
+        .or(start.map(|start| &start.tree))
 }

@@ -91,9 +91,12 @@ pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> St
 
 impl StatusView {
     /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
-    pub fn note_edit(&mut self, world: &World, around: &Surroundings) {
-        if !self.live {
-            self.next = of_idle(world, around, true);
+    pub fn note_edit(&mut self, world: &World) {
+        if !self.live && is_changed_since(world) {
+            self.next = match doubts(&world.state).is_empty() {
+                true => RUN.to_owned(),
+                false => "descent resolve".to_owned(),
+            };
         }
     }
 }
@@ -101,6 +104,7 @@ impl StatusView {
 fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
     let run = &world.state.run;
     match run.status {
+        RunStatus::Completed if is_changed && has_new_work(world) => RUN.to_owned(),
         RunStatus::Completed
             if run.result().is_some() && run.result() == around.applied.as_ref() =>
         {
@@ -134,6 +138,18 @@ pub(super) fn is_changed_since(world: &World) -> bool {
     let corrections = world.state.corrections.iter();
     let times = corrections.filter_map(|one| one.data.timestamp.as_ref());
     times.max() > ended
+}
+
+/// Whether a change of a completed run left work, or a result to be made again.
+fn has_new_work(world: &World) -> bool {
+    let (_, open) = world.split();
+    let left = last(world).into_iter().flat_map(|result| &result.open);
+    let left: Vec<&AtomId> = left.map(|step| &step.atom).collect();
+    let is_new = |id: &AtomId| {
+        let task = world.state.atoms.get(id).and_then(|atom| atom.task());
+        task.is_some_and(|task| task.tries.is_empty()) && !left.contains(&id)
+    };
+    !world.is_line_settled() || open.iter().any(is_new)
 }
 
 fn last(world: &World) -> Option<&FinalResultRecord> {

@@ -74,12 +74,10 @@ impl WatchHistory {
         let (resolved, all) = (resolved.len(), resolved.len() + open.len());
         let left = world.measure().attempts.to_string();
         let spent = &world.state.run.spent;
-        let held = world
-            .state
-            .run
-            .verdicts
-            .last()
-            .filter(|one| one.is_pristine);
+        let run = &world.state.run;
+        let held = run.verdicts.last().filter(|one| {
+            one.is_pristine && (run.status.is_active() || Some(&one.commit) == run.result())
+        });
         let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
         let cost = render::count(spent.attempts, "attempt");
         let left_text = &left;

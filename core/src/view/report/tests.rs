@@ -68,8 +68,8 @@ fn failures_that_are_alike_stand_together_and_the_patterns_are_those_of_the_run(
 
 #[test]
 fn a_leaf_may_fail_where_another_choice_of_its_any_holds() {
-    let check = r#"{"all": [{"any": [{"name": "x", "command": "x"}, {"name": "y", "command": "y"}]},
-      {"any": [{"name": "z", "command": "z"}]}]}"#;
+    let check = r#"{"all": [{"any": [{"command": "x"}, {"command": "y"}]},
+      {"any": [{"command": "z"}]}]}"#;
     let evidence = r#"{"check": "x", "verdict": "fail", "ended": "exit 1"}, {"check": "y", "verdict": "pass"},
       {"check": "z", "verdict": "fail"}"#;
     let report = of(&state(check, TASKS, "", &run("exhausted", evidence)));
