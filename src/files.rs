@@ -10,6 +10,7 @@ pub mod private;
 mod stamp;
 #[cfg(test)]
 mod tests;
+mod upwards;
 
 use std::{
     ffi::OsString,
@@ -33,6 +34,7 @@ use rustix::{
 use tempfile::NamedTempFile;
 
 pub use stamp::{CloseStamp, ContentStamp};
+pub use upwards::{top_of, upwards};
 
 /// The beginning of the name of a file that is not whole yet.
 pub const HALF: &str = ".new-";

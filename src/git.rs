@@ -62,7 +62,10 @@ pub use look::Change;
 pub use snapshot::SnapshotNote;
 pub use written::WrittenText;
 
-use crate::process::{Programs, programs};
+use crate::{
+    files,
+    process::{Programs, programs},
+};
 use descent_core::id::{CommitId, TreeId};
 use diff::KnownChanges;
 use host::{Env, GitHost};
@@ -70,7 +73,6 @@ use kept::KeptFiles;
 use std::{
     collections::HashMap,
     ffi::OsStr,
-    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -115,7 +117,8 @@ impl Git {
         theirs: &Env,
     ) -> Result<Option<Self>, GitError> {
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
-        if is_surely_outside(&dir) {
+        // Then git need not be asked.
+        if files::top_of(&dir).is_none() {
             return Ok(None);
         }
         let host = GitHost::read(programs, &dir, theirs)?;
@@ -171,18 +174,6 @@ impl Git {
 pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
     let theirs: Env = std::env::vars_os().collect();
     GitHost::read(programs::real(), dir, &theirs).map(|host| host.version)
-}
-
-/// Whether no directory from here up holds what git takes for a repository, so that git need not be asked. A bare one, or
-/// the inside of one, has a `HEAD` (gitrepository-layout(5)).
-fn is_surely_outside(dir: &Path) -> bool {
-    let is_missing = |path: PathBuf| {
-        let found = path.symlink_metadata();
-        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    };
-    let marks = [".git", "HEAD"];
-    dir.ancestors()
-        .all(|above| marks.iter().all(|mark| is_missing(above.join(mark))))
 }
 
 fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {

@@ -12,7 +12,7 @@ use descent_core::{
     state::Constraints,
 };
 
-use crate::{config::program::missing_program_in, survey, workspace};
+use crate::{config::program::missing_program_in, files, survey, workspace};
 
 /// The place in which a plan would be carried out.
 pub struct PlanPlace<'a> {
@@ -63,13 +63,7 @@ impl PlanPlace<'_> {
     /// Paths are relative to the project, or to the top of its repository.
     fn places(&self) -> Vec<PathBuf> {
         let mut places = vec![self.project.to_owned()];
-        places.extend(repository(self.project));
+        places.extend(files::top_of(self.project).map(Path::to_owned));
         places
     }
-}
-
-fn repository(project: &Path) -> Option<PathBuf> {
-    let mut above = project.ancestors();
-    let top = above.find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
-    Some(top.to_owned())
 }

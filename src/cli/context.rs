@@ -100,19 +100,26 @@ impl Context {
     }
 
     pub(super) fn no_state(&self) -> Failure {
-        let where_from = self
-            .state
-            .as_ref()
-            .unwrap_or(&self.dir)
-            .display()
-            .to_string();
-        let hint = "descent align \"the goal\" --why \"…\" --check \"a command that passes when it is reached\" --step \"what to do=command\"";
-        Failure::new(
-            "E-NO-STATE",
-            exit::NOT_ALIGNED,
-            format!("nothing is agreed here: no state at {where_from} or above"),
-            hint,
-        )
+        let refused =
+            |what: String, hint| Failure::new("E-NO-STATE", exit::NOT_ALIGNED, what, hint);
+        let from = self.state.as_ref().unwrap_or(&self.dir).display();
+        let new = "descent align \"the goal\" --why \"…\" --check \"a command that passes when it is reached\" --step \"what to do=command\"";
+        if self.state.is_some() {
+            return refused(format!("nothing is agreed: no state at {from}"), new.into());
+        }
+        let Some(beyond) = StatePlace::project_beyond(&self.dir) else {
+            let what = format!("nothing is agreed here: no state at {from} or above");
+            return refused(what, new.into());
+        };
+        let what = format!(
+            "nothing is agreed here: {from} is not in the repository of {}, which has a state",
+            beyond.display()
+        );
+        let hint = format!(
+            "`descent -C {} …` where you mean that one; `descent align …` begins a project here",
+            quoted(&beyond)
+        );
+        refused(what, hint)
     }
 
     /// The author of changes: the name of the account.

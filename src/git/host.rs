@@ -35,6 +35,8 @@ const PASSED: &[&str] = &[
     "LOGNAME",
     "TMPDIR",
     "DEVELOPER_DIR",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
 const FIXED: &[(&str, &str)] = &[

@@ -38,15 +38,24 @@ pub struct StatePlace {
 
 impl StatePlace {
     /// The named file, whether it exists or not; without a name, the file of the nearest directory
-    /// upwards.
+    /// upwards, in the working tree that `start` is in.
     #[must_use]
     pub fn find(start: &Path, explicit: Option<&Path>) -> Option<Self> {
         let start = start.canonicalize().unwrap_or_else(|_| start.to_owned());
         if let Some(file) = explicit {
             return Some(Self::named(&start.join(file)));
         }
-        let project = start.ancestors().find(|dir| dir.join(DIR).is_dir())?;
+        let project = files::upwards(&start).find(|dir| dir.join(DIR).is_dir())?;
         Some(Self::of_project(project))
+    }
+
+    /// The nearest project above that has a state, beyond the working tree that `start` is in: it is another's affair.
+    #[must_use]
+    pub fn project_beyond(start: &Path) -> Option<PathBuf> {
+        let start = start.canonicalize().ok()?;
+        let beyond = start.ancestors().skip(files::upwards(&start).count());
+        let mut beyond = beyond.filter(|dir| dir.join(DIR).join(FILE).is_file());
+        beyond.next().map(Path::to_owned)
     }
 
     /// The place of a new state. The directory of its sidecars is made, the file is not.

@@ -15,6 +15,8 @@ use crate::{
 pub enum WorkspaceError {
     #[error("{} is not in a git repository with a working tree", project.display())]
     NotARepository { project: PathBuf },
+    #[error("the run did not begin in the repository of {}, which git finds from {}", top.display(), project.display())]
+    OtherRepository { project: PathBuf, top: PathBuf },
     #[error("the repository {} has no commits", top.display())]
     NoCommits { top: PathBuf },
     #[error("git is not installed")]
@@ -53,7 +55,7 @@ pub enum WorkspaceError {
 impl WorkspaceError {
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NotARepository { .. } => "E-NO-REPOSITORY",
+            Self::NotARepository { .. } | Self::OtherRepository { .. } => "E-NO-REPOSITORY",
             Self::NoCommits { .. } => "E-NO-COMMITS",
             Self::GitMissing => "E-GIT-MISSING",
             Self::GitTooOld { .. } => "E-GIT-OLD",
@@ -83,6 +85,7 @@ impl WorkspaceError {
     pub fn exit(&self) -> u8 {
         match self {
             Self::NotARepository { .. }
+            | Self::OtherRepository { .. }
             | Self::NoCommits { .. }
             | Self::GitMissing
             | Self::GitTooOld { .. }
@@ -102,6 +105,9 @@ impl WorkspaceError {
                 "let descent keep one of its own: `--set workspace=shadow`; \
                  or make one: git init && git add -A && git commit -m start"
                     .into()
+            }
+            Self::OtherRepository { .. } => {
+                "put the project's .git, or the project, back where it was; or begin anew: descent align --force".into()
             }
             Self::NoCommits { top } => format!(
                 "make the first one: git -C {} add -A && git -C {0} commit -m start",

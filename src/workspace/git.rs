@@ -82,12 +82,17 @@ impl Worktrees {
         if person.head()?.commit.is_none() {
             return Err(WorkspaceError::NoCommits { top });
         }
-        let prefix = project.strip_prefix(&top).map(Path::to_owned);
+        let prefix = project.strip_prefix(&top).unwrap_or(Path::new(""));
         let place = places::place_in(cache, &project, lineage);
         places::make_private(&place)?;
         let git = person.lineage(&places::repository_of(at, lineage)?)?;
+        // If its .git is gone, git finds a repository around it, in which all paths are others.
+        if !places::keeps_prefix(git.common_dir(), prefix).map_err(WorkspaceError::io(&top))? {
+            return Err(WorkspaceError::OtherRepository { project, top });
+        }
+        let prefix = prefix.to_owned();
         let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
-        trees.prefix = prefix.unwrap_or_default();
+        trees.prefix = prefix;
         Ok(trees)
     }
 

@@ -42,12 +42,9 @@ pub fn result_of(
 ) -> Option<(Option<PathBuf>, String)> {
     let cache = cache_dir()?;
     let result = places::place_in(&cache, project, lineage).join("result");
-    let mut above = project.ancestors();
     let top = match kind {
         Workspace::Shadow => Some(project),
-        Workspace::Git | Workspace::Shared => {
-            above.find(|dir| dir.join(".git").symlink_metadata().is_ok())
-        }
+        Workspace::Git | Workspace::Shared => files::top_of(project),
     };
     let within = top.and_then(|top| project.strip_prefix(top).ok());
     let path = match within {

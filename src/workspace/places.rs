@@ -20,6 +20,7 @@ use crate::{files, store::StatePlace};
 const NAME: &str = "project";
 const STATE: &str = "state";
 const LINEAGE: &str = "lineage";
+const PREFIX: &str = "descent-prefix";
 const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// Characters of a name that is used as it is; a longer one becomes its digest.
 const NAME_BYTES_MAX: usize = 100;
@@ -99,6 +100,17 @@ pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()>
         }
     }
     Ok(())
+}
+
+/// Whether the project has the path in the repository that it had when this repository of the lineage was opened first.
+pub(super) fn keeps_prefix(repository: &Path, prefix: &Path) -> io::Result<bool> {
+    let (path, prefix) = (repository.join(PREFIX), prefix.as_os_str().as_bytes());
+    match files::read(&path, NOTE_BYTES_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            files::write_anew(&path, prefix).map(|_| true)
+        }
+        found => Ok(found? == prefix),
+    }
 }
 
 /// Whether the place is the one that was opened: one that was removed and made again has no record.

@@ -5,5 +5,6 @@ pub(crate) mod clean;
 pub(crate) mod last;
 pub(crate) mod lineage;
 pub(crate) mod memory;
+pub(crate) mod nested;
 pub(crate) mod repositories;
 pub(crate) mod shadow;

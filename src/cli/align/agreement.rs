@@ -54,6 +54,14 @@ pub(super) fn conclude(
         return unchanged(context, found, config);
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
+    if let (None, None, Some(beyond)) = (&existing, &context.state, StatePlace::project_beyond(top))
+    {
+        let (shown, typed) = (beyond.display(), quoted(&beyond));
+        let words = format!(
+            "{shown} is left alone: this is another repository (descent -C {typed} align …)"
+        );
+        context.out.say(&words);
+    }
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     let mut client = context.client(Some(config));
     client.may_ask &= !flags.yes;
