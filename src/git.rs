@@ -23,6 +23,7 @@ mod disk;
 mod durable;
 mod error;
 mod export;
+mod forward;
 mod fsck;
 mod history;
 mod host;

@@ -66,6 +66,9 @@ struct ApplyPlace {
     /// The file that holds the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
+    /// Why only files are changed (`files`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_commit: Option<String>,
 }
 
 /// Without counts where it is not text
@@ -177,13 +180,19 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
             place.branch = Some(branch);
             (ApplyWord::FastForward, words)
         }
-        ApplyOutcome::Files(_) => {
-            let words = match flags.dry_run {
-                true => "would change these files, and nothing else",
-                false if is_shadow => "the changes are in the files",
-                false => "the changes are in the files; commit them when you like",
+        ApplyOutcome::Files { why, .. } => {
+            let (done, made) = match flags.dry_run {
+                true => ("would change these files, and nothing else", "would be"),
+                false => ("the changes are in the files", "was"),
             };
-            (ApplyWord::Files, words.to_owned())
+            let mut words = done.to_owned();
+            if !is_shadow {
+                words += &format!(
+                    "; no commit {made} made: {why}\n(a commit an atom: descent apply --branch NAME)"
+                );
+                place.no_commit = Some(why);
+            }
+            (ApplyWord::Files, words)
         }
     };
     let next = match how {

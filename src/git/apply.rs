@@ -11,7 +11,6 @@ use super::{
     durable::sync_all_at,
     index::PrivateIndex,
     place,
-    status::{StatusKind, WorkTreeStatus},
 };
 use descent_core::id::CommitId;
 use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
@@ -25,8 +24,8 @@ pub enum ApplyOutcome {
         branch: Option<String>,
         files: Vec<String>,
     },
-    /// Only the files were written.
-    Files(Vec<String>),
+    /// Only the files were written, and no commit was made.
+    Files { files: Vec<String>, why: String },
     /// These files differ from the base; nothing was changed.
     Refused(Vec<String>),
 }
@@ -41,11 +40,7 @@ impl Git {
         scratch: &Path,
         is_dry: bool,
     ) -> Result<ApplyOutcome, GitError> {
-        let call = diff::raw(self.call("diff-tree"));
-        let call = call
-            .id("", base.as_str(), "^{tree}")
-            .id("", head.as_str(), "^{tree}");
-        let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
+        let changes = self.between(base, head)?;
         if changes.is_empty() {
             return Ok(ApplyOutcome::Nothing);
         }
@@ -54,8 +49,8 @@ impl Git {
             return Ok(ApplyOutcome::Refused(seen.refused.into_iter().collect()));
         }
         let status = self.status(self.at_home("status"), false)?;
-        let forward = self.may_fast_forward(base, head, &changes, &status)?;
-        if seen.pending.is_empty() && !forward {
+        let forward = self.forward(base, head, &changes, &status)?;
+        if seen.pending.is_empty() && forward.is_err() {
             // An interrupted `apply` may have left it there unsynced.
             if !is_dry {
                 sync_all_at(self.top())?;
@@ -66,11 +61,12 @@ impl Git {
             self.write(&seen, head, scratch)?;
         }
         let files = diff::names(&changes);
-        if !forward {
-            return Ok(ApplyOutcome::Files(files));
-        }
+        let [home, to] = match forward {
+            Ok(forward) => forward,
+            Err(why) => return Ok(ApplyOutcome::Files { files, why }),
+        };
         if !is_dry {
-            self.move_head(base, head)?;
+            self.move_head(&home, &to)?;
         }
         let branch = status.branch;
         Ok(ApplyOutcome::FastForward { branch, files })
@@ -152,55 +148,6 @@ impl Git {
             .ok()?;
         unlike.extend(fields(&output).map(<[u8]>::to_vec));
         Ok((unlike, index))
-    }
-
-    /// Whether HEAD is the base, and the index and the tree differ from it only by the change.
-    fn may_fast_forward(
-        &self,
-        base: &CommitId,
-        head: &CommitId,
-        changes: &[PathChange],
-        status: &WorkTreeStatus,
-    ) -> Result<bool, GitError> {
-        if status.head.as_ref() != Some(base) || self.is_amid_something() {
-            return Ok(false);
-        }
-        let is_ours = |path: &[u8]| {
-            let found = changes.binary_search_by(|change| change.path[..].cmp(path));
-            found.ok().map(|at| &changes[at])
-        };
-        let clean = status.entries.iter().all(|entry| {
-            entry.kind == StatusKind::Tracked
-                && is_ours(&entry.path).is_some_and(|change| {
-                    let new = &change.new;
-                    entry.staged == b'.'
-                        || (entry.index_mode == new.mode
-                            && (new.is_absent() || entry.index_id == new.id))
-                })
-        });
-        if !clean {
-            return Ok(false);
-        }
-        let call = self.call("merge-base").arg("--is-ancestor");
-        let ran = call
-            .id("", base.as_str(), "")
-            .id("", head.as_str(), "")
-            .output()?;
-        Ok(ran.status.success())
-    }
-
-    /// Whether a merge, a rebase or the like is going on: HEAD must not move then.
-    pub fn is_amid_something(&self) -> bool {
-        const MARKS: &[&str] = &[
-            "MERGE_HEAD",
-            "CHERRY_PICK_HEAD",
-            "REVERT_HEAD",
-            "rebase-merge",
-            "rebase-apply",
-            "BISECT_LOG",
-        ];
-        let mut marks = MARKS.iter();
-        marks.any(|mark| self.person().git_dir().join(mark).exists())
     }
 
     /// Git writes the files elsewhere, with filters and modes as the person has them. From there

@@ -90,7 +90,9 @@ pub(super) fn open(
             return Err(commit_missing(commit, kind));
         }
     }
-    let base = base(run, head, &trees)?.unwrap_or_else(|| start.commit.clone());
+    let applied = workspace::applied(place, &state.lineage);
+    let base = base(run, head, &trees, &start.commit, applied)?;
+    let base = base.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
         configures: Vec::new(),
@@ -104,15 +106,30 @@ pub(super) fn open(
     }))
 }
 
-/// If an earlier result of this run was applied and the person's HEAD is at it, only later commits are left.
-fn base(run: &Run, result: &CommitId, trees: &Worktrees) -> Result<Option<CommitId>, Failure> {
+/// If an earlier result of this run was applied and the person's HEAD is at it, or at its copy, only later commits are
+/// left.
+fn base(
+    run: &Run,
+    result: &CommitId,
+    trees: &Worktrees,
+    start: &CommitId,
+    applied: Option<CommitId>,
+) -> Result<Option<CommitId>, Failure> {
     // A tree other than the head's is not based on it.
     if run.head.as_ref() != Some(result) {
         return Ok(None);
     }
-    let home = trees.person_head()?;
+    let Some(home) = trees.person_head()? else {
+        return Ok(None);
+    };
     let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
-    Ok(home.filter(made_here))
+    if made_here(&home) {
+        return Ok(Some(home));
+    }
+    match applied.filter(made_here) {
+        Some(applied) if trees.git().has_copy(&home, start, &applied)? => Ok(Some(applied)),
+        Some(_) | None => Ok(None),
+    }
 }
 
 impl ResultSource {

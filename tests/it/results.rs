@@ -8,3 +8,4 @@ pub(crate) mod memory;
 pub(crate) mod nested;
 pub(crate) mod repositories;
 pub(crate) mod shadow;
+pub(crate) mod untracked;

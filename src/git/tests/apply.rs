@@ -83,7 +83,7 @@ fn on_a_changed_tree_only_files_are_written_and_index_and_branch_stay() {
     world.git(&["add", "theirs.txt"]);
     let index = fs::read(world.top().join(".git/index")).unwrap();
     let applied = apply(&world, &range);
-    assert!(matches!(&applied, ApplyOutcome::Files(files) if files.len() == 5));
+    assert!(matches!(&applied, ApplyOutcome::Files { files, .. } if files.len() == 5));
     assert_has_result(&world);
     assert_eq!(fs::read(world.top().join(".git/index")).unwrap(), index);
     assert_eq!(world.at("main"), range.0);
@@ -176,7 +176,10 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
         applied,
-        ApplyOutcome::Files(vec!["a.txt".into(), "untracked.txt".into()])
+        ApplyOutcome::Files {
+            files: vec!["a.txt".into(), "untracked.txt".into()],
+            why: "a.txt: the run started from changes of it that were not committed".into(),
+        }
     );
     assert_eq!(world.read("a.txt"), "mine, and more\n");
 }
@@ -233,7 +236,7 @@ fn line_endings_and_filters_are_the_persons_on_the_way_back() {
     world.git(&["add", "other"]);
     assert!(matches!(
         apply(&world, &(base, head)),
-        ApplyOutcome::Files(_)
+        ApplyOutcome::Files { .. }
     ));
     assert_eq!(
         (world.read("x.up"), world.read("c.txt")),

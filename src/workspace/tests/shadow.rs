@@ -45,7 +45,7 @@ fn a_plain_directory_has_a_start_attempts_checks_and_a_result() {
     assert_eq!(Some(result), result_in(&world));
     assert!(!world.top().join("b.txt").exists() && !world.top().join(".git").exists());
     let applied = w.apply(&from.commit, &one, false).unwrap();
-    assert!(matches!(applied, ApplyOutcome::Files(files) if files == ["b.txt"]));
+    assert!(matches!(applied, ApplyOutcome::Files { files, .. } if files == ["b.txt"]));
     assert_eq!(read(world.top().join("b.txt")), "b\n");
     assert!(!world.top().join(".git").exists());
 }

@@ -61,6 +61,8 @@ fn on_a_dirty_tree_the_changes_come_into_the_files_and_nothing_else_moves() {
     let applied = world.descent(&["apply", "--json"]).expect(0).json();
     assert_eq!(applied["applied"], "files", "{applied}");
     assert_eq!(applied["files"], json!(["a.txt", "new.txt"]));
+    let why = "staged.txt has changes that are not committed";
+    assert_eq!(applied["no_commit"], why);
     let (_, refs, files) = persons(&world);
     assert_eq!(refs, before.1);
     assert_eq!(
