@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references and worktrees that earlier versions made in your repository.\n\nNothing goes of a run whose state is in place, nor of one that was archived before its result was applied: these are named, and --unapplied removes them too."
+    long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references and worktrees that earlier versions made in your repository.\n\nOf a run whose state is in place only workspaces go, where it has ended and its result was applied: they are made anew when they are needed. A run that was archived before its result was applied is kept and named; --unapplied removes it too."
 )]
 pub struct CleanArgs {
     /// Show what would be removed, and remove nothing
@@ -55,7 +55,7 @@ pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure
             bytes: report.bytes,
             next,
         });
-    } else {
+    } else if flags.dry_run || !context.out.quiet {
         let text = format!("{}\nnext: {next}", text(flags, &report, &place));
         context.out.data(&render::clean(&text));
     }

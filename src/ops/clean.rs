@@ -1,11 +1,11 @@
 //! Removes the leftovers of ended runs from the cache, from beside the state and from the repository.
 //!
-//! Invariant: a lineage whose state is in place is never touched. A result that was not applied is removed only if a
-//! person says so. Not here: finding the leftovers (`workspace`).
+//! Invariant: of a lineage whose state is in place only trees go, under its lease. A result that was not applied is
+//! removed only if a person says so. Not here: finding the leftovers (`workspace`).
 
 use crate::{
     failure::Failure,
-    store::{self, FileLock, StatePlace},
+    store::{self, FileLock, StatePlace, Store},
     workspace::{self, Leftover},
 };
 
@@ -26,7 +26,7 @@ pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanR
     let goes = |one: &Leftover| unapplied || !(one.is_unapplied || one.saved_state.is_some());
     let (removed, kept): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(goes);
     if !is_dry {
-        removed.iter().try_for_each(|one| one.remove(place))?;
+        removed.iter().try_for_each(|one| remove(one, place))?;
     }
     let bytes = removed.iter().map(|one| one.bytes);
     Ok(CleanReport {
@@ -34,6 +34,13 @@ pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanR
         removed,
         kept,
     })
+}
+
+fn remove(one: &Leftover, place: &StatePlace) -> Result<(), Failure> {
+    // No loop begins in trees that go.
+    let standing = one.standing.clone().map(Store::open);
+    let _lease = standing.map(|store| store.lease("clean")).transpose()?;
+    Ok(one.remove(place)?)
 }
 
 /// Held while leftovers go, and while a lineage has workspaces but no state yet. `None` without a cache.

@@ -14,6 +14,7 @@ use crate::{files, store::StatePlace};
 
 /// More than the length of a commit's name.
 const NOTE_BYTES_MAX: u64 = 128;
+pub(super) const APPLIED: &str = "applied";
 
 /// Records that this result was applied, for [`applied`]. Without the record only the suggested next command is worse,
 /// so no error stops anything.
@@ -23,14 +24,19 @@ pub fn note_applied(at: &StatePlace, lineage: &Lineage, head: &CommitId) {
 
 /// The result that was brought home last, as files or as a branch.
 pub fn applied(at: &StatePlace, lineage: &Lineage) -> Option<CommitId> {
-    let bytes = files::read(&applied_note(at, lineage), NOTE_BYTES_MAX).ok()?;
-    String::from_utf8(bytes).ok().map(CommitId::new)
+    noted_commit(&applied_note(at, lineage))
+}
+
+/// The commit that a file names, as a reference of git does.
+pub(super) fn noted_commit(file: &Path) -> Option<CommitId> {
+    let text = String::from_utf8(files::read(file, NOTE_BYTES_MAX).ok()?).ok()?;
+    Some(CommitId::new(text.trim_end()))
 }
 
 /// Beside the objects of the result: it goes where they go.
 fn applied_note(at: &StatePlace, lineage: &Lineage) -> PathBuf {
     let repository = at.repositories().join(places::name(lineage.as_str()));
-    repository.join("applied")
+    repository.join(APPLIED)
 }
 
 /// The place at which `deliver` puts the result, if it did, and the reference that follows it: known without asking

@@ -1,8 +1,8 @@
 //! Leftovers of ended runs: workspaces in the cache, repositories beside the state, references and worktrees of earlier
 //! versions in the person's repository.
 //!
-//! Invariant: a lineage that a state in place names, or may name, is never offered for removal. A result that was not
-//! applied is marked.
+//! Invariant: a lineage that a state in place names, or may name, is never offered for removal, but for its trees in the
+//! cache. Those are offered if the run has ended and its result was applied. A result that was not applied is marked.
 #![allow(clippy::disallowed_methods)] // door: removes directories of the cache and of ended lineages
 
 use std::{
@@ -15,11 +15,13 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use super::{Result, kept, places};
+use descent_core::state::RunStatus;
+
+use super::{Result, home, kept, places};
 use crate::{
     git::{ApplyOutcome, Git},
     process::programs,
-    store::StatePlace,
+    store::{StatePlace, Store},
 };
 
 /// Files that are counted below one directory.
@@ -57,6 +59,9 @@ pub struct Leftover {
     /// Whether its result was not applied, or this cannot be told.
     #[serde(skip)]
     pub is_unapplied: bool,
+    /// The place of its state, if that is there: the trees are made anew when they are needed.
+    #[serde(skip)]
+    pub standing: Option<StatePlace>,
     /// A state that a loop saved here when its own place was gone: it is nowhere else.
     #[serde(skip)]
     pub saved_state: Option<PathBuf>,
@@ -157,19 +162,27 @@ impl<'a> LeftoverScan<'a> {
             let states: Vec<&Path> = state.as_deref().into_iter().collect();
             let there = lineages_of(&project, &states);
             let is_there = there.is_none_or(|names| names.contains(&name));
-            if is_there || self.is_in_place(&name) {
+            let place = StatePlace::at(&project, state.as_deref());
+            let repository = place.repositories().join(&name);
+            let standing = (is_there || self.is_in_place(&name)).then_some(place);
+            if let Some(standing) = &standing {
                 // Wherever that state is, its references in this repository are in use.
-                self.in_place.as_mut().map(|names| names.insert(name));
-                continue;
+                self.in_place
+                    .as_mut()
+                    .map(|names| names.insert(name.clone()));
+                if !has_ended_applied(standing, &name) {
+                    continue;
+                }
             }
-            // Whether another project's archived run was applied, only that project can tell.
-            let repository = project.join(".descent/repository").join(&name);
+            // Another project's files are not compared here: they need not be as its result was applied.
             let is_elsewhere = project != self.at.project && repository.is_dir();
             let saved_state = saved_state(&dir);
             let one = self.add(&name, LeftoverPlace::Trees(dir));
-            one.is_unapplied |= is_elsewhere;
+            one.is_unapplied |=
+                is_elsewhere && standing.is_none() && !is_noted_applied(&repository, &name);
             one.saved_state = one.saved_state.take().or(saved_state);
             one.project = Some(project);
+            one.standing = one.standing.take().or(standing);
         }
     }
 
@@ -224,7 +237,8 @@ impl<'a> LeftoverScan<'a> {
             let repositories: Vec<PathBuf> = repositories.collect();
             for dir in repositories {
                 // A result counts as not applied if that cannot be told.
-                one.is_unapplied |= !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
+                one.is_unapplied |= !is_noted_applied(&dir, name)
+                    && !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
             }
             let has_refs = one.left.contains(&LeftoverPlace::References(refs.clone()));
             if let (true, Some(person)) = (has_refs, &person) {
@@ -232,6 +246,36 @@ impl<'a> LeftoverScan<'a> {
             }
         }
     }
+}
+
+/// Whether the run made nothing, or `apply` brought its result home, by the records beside its objects.
+fn is_noted_applied(repository: &Path, name: &str) -> bool {
+    let named = |file: String| home::noted_commit(&repository.join(file));
+    let result = named(format!("refs/descent/{name}/result"));
+    let brought = [
+        named(home::APPLIED.to_owned()),
+        named(format!("refs/descent/{name}/start")),
+    ];
+    result.is_some() && brought.contains(&result)
+}
+
+/// Whether the run of the state has ended with its result applied, and no loop is at work.
+fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
+    let mut store = Store::open(place.clone());
+    let Ok(loaded) = store.read() else {
+        return false;
+    };
+    let (state, run) = (&loaded.state, &loaded.state.run);
+    let has_ended = match run.status {
+        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting => false,
+        RunStatus::Completed
+        | RunStatus::Stopped
+        | RunStatus::Exhausted
+        | RunStatus::NeedsGuidance => run.in_flight.is_empty() && !store.is_live(),
+    };
+    let applied = home::applied(place, &state.lineage);
+    let is_applied = applied.is_some() && applied.as_ref() == run.result();
+    has_ended && is_applied && places::name(state.lineage.as_str()) == name
 }
 
 /// Whether the run made nothing, or the person has its result in files or commits.

@@ -190,3 +190,112 @@ fn references_and_worktrees_of_earlier_versions_go_but_for_results_that_are_nowh
     clean(&world, &["--unapplied"]);
     assert_eq!(world.git(&["for-each-ref", "refs/descent"]), "");
 }
+
+/// The trees of a run's result, of its attempts and of its checks.
+fn trees(world: &World, lineage: &str) -> Vec<PathBuf> {
+    let cache = world.cache().join("descent");
+    let mut dirs = vec![cache.join(lineage)];
+    dirs.extend(
+        fs::read_dir(cache.join("checks"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|one| one.path()),
+    );
+    dirs.retain(|dir| dir.exists());
+    dirs
+}
+
+#[test]
+fn the_trees_of_an_applied_run_whose_state_stands_go_and_are_made_anew_when_they_are_needed() {
+    let world = World::new();
+    ran(&world, "one");
+    let now = lineage(&world);
+    assert_eq!(clean(&world, &["--unapplied"])["removed"], json!([]));
+    world.descent(&["apply"]).expect(0);
+    let (state, repository) = (world.state_text(), listing(&world.repository()));
+    let found = clean(&world, &["-n"]);
+    assert_eq!(found["removed"][0]["lineage"], now.as_str());
+    assert_eq!(trees(&world, &now).len(), 2);
+    let quiet = world.descent(&["clean", "-q"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    assert_eq!(trees(&world, &now), Vec::<PathBuf>::new());
+    assert_eq!(world.state_text(), state);
+    crate::world::assert_same(&world.repository(), &repository);
+    assert_eq!(clean(&world, &[])["removed"], json!([]));
+    world.descent(&["diff"]).expect(0).shows("+x");
+    world.descent(&["verify"]).expect(0);
+    world.run().expect(0);
+}
+
+#[test]
+fn nothing_goes_of_a_run_that_was_applied_and_is_at_work_again() {
+    let world = World::new();
+    ran(&world, "one");
+    world.descent(&["apply"]).expect(0);
+    let go = world.out("go").display().to_string();
+    let waits = format!(
+        "until test -e {go}; do sleep 0.02; done; echo y >> one; echo at > {}",
+        world.out("at").display()
+    );
+    let more = world.root().join("more.json");
+    let atoms = json!({"work_graph": {"atoms": {"A2": task(&format!("echo > {}; {waits}", world.out("began").display()))}}});
+    fs::write(&more, atoms.to_string()).unwrap();
+    let more = more.display().to_string();
+    world
+        .descent(&[
+            "redirect",
+            "--add",
+            &more,
+            "--add-check",
+            "grep -q y one",
+            "-y",
+        ])
+        .expect(0);
+    assert_eq!(clean(&world, &[])["removed"], json!([]));
+    let mut run = world.start(&["run"]);
+    crate::world::wait_for("the step begins", || world.out("began").exists());
+    assert_eq!(clean(&world, &[])["removed"], json!([]));
+    world.touch("go");
+    run.wait().expect(0);
+    // The result has more than what was applied.
+    assert_eq!(clean(&world, &[])["removed"], json!([]));
+}
+
+#[test]
+fn an_applied_run_of_another_project_is_known_as_applied_and_one_that_was_not_is_kept() {
+    let world = World::new();
+    let elsewhere = world.out("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let clean_there = |flags: &[&str]| {
+        let ran = world.descent_in(&elsewhere, &[&["clean", "--json"], flags].concat());
+        ran.expect(0).json()
+    };
+    ran(&world, "one");
+    let first = lineage(&world);
+    world.descent(&["apply"]).expect(0);
+    world.write("one", "and changed since\n");
+    ran(&world, "two");
+    let second = lineage(&world);
+    ran(&world, "three");
+    for found in [clean_there(&["-n"]), clean(&world, &["-n"])] {
+        let named = |key: &str| {
+            let all = found[key].as_array().unwrap().iter();
+            all.map(|one| one["lineage"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (named("removed"), named("kept")),
+            (vec![first.clone()], vec![second.clone()]),
+            "{found}"
+        );
+    }
+    clean_there(&[]);
+    let repository = world.repo().join(".descent/repository");
+    assert!(
+        repository.join(&first).exists(),
+        "it goes from its own project alone"
+    );
+    assert!(!world.cache().join("descent").join(&first).exists());
+    assert!(world.cache().join("descent").join(&second).exists());
+}
