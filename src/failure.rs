@@ -61,6 +61,9 @@ pub struct Failure {
     /// The cause, if something outside of the work failed.
     #[serde(skip)]
     pub cause: Option<OutsideCause>,
+    /// Whether another `setup` may help.
+    #[serde(skip)]
+    pub is_of_setup: bool,
 }
 
 impl Failure {
@@ -77,6 +80,7 @@ impl Failure {
             details: Vec::new(),
             hint: hint.into(),
             cause: None,
+            is_of_setup: false,
         }
     }
 

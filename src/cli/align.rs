@@ -161,7 +161,8 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         AlignRefusal::Incomplete(missing) => proposals::complete(&missing, &flags, &top, has_agent),
         AlignRefusal::Failed(failure) => failure,
     })?;
-    agreement::conclude(context, &mut flags, &config, &top, state, carried)
+    let ended = agreement::conclude(context, &mut flags, &config, &top, state, carried);
+    ended.map_err(|failure| questions::with_answers(failure, &flags))
 }
 
 /// The agreement, once a person was asked for what it still lacks.

@@ -127,10 +127,12 @@ fn shown(out: Out, by: &str, question: &OpenQuestion, n: usize, all: usize) {
     out.say(&format!("\n{}", lines.join("\n").trim_start()));
 }
 
+const HELP: &str = "Your answer goes to the agent that asks, and is kept in the agreement. Left open, it decides itself.";
+
 /// The answer in words, `Some(None)` if there is none.
 fn answer(out: Out, question: &OpenQuestion) -> Option<Option<String>> {
     for _ in 0..ASKED_MAX {
-        let reply = ask::now(out, "> ")?;
+        let reply = ask::helped(out, HELP)?;
         match ask::taken(&reply, question.options.len()) {
             ListAnswer::Text(text) if text.is_empty() => return Some(None),
             ListAnswer::Text(text) => return Some(Some(text)),

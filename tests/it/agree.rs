@@ -1,6 +1,7 @@
 //! Agreements: plans, checks, constraints, and the words of `align` about them.
 
 pub(crate) mod align;
+pub(crate) mod asked;
 pub(crate) mod checks;
 pub(crate) mod constraints;
 pub(crate) mod counted;

@@ -85,6 +85,9 @@ pub(super) fn conclude(
         let replaces = existing.is_some();
         match agree(context, flags, config, top, state, kind.as_ref(), replaces)? {
             AgreementEnd::Edit(again) => state = draft_edit::edit(context, flags, *again)?,
+            AgreementEnd::SetupFailed(again) => {
+                state = questions::another_setup(context.out, flags, *again)?;
+            }
             AgreementEnd::End(end) => return Ok(end),
             AgreementEnd::Agreed => {
                 flags.draft.iter().for_each(draft_edit::forget);
@@ -102,6 +105,7 @@ enum AgreementEnd {
     End(End),
     /// The person edits the proposal first.
     Edit(Box<State>),
+    SetupFailed(Box<State>),
 }
 
 /// Runs the checks, shows the agreement, and writes it after a yes.
@@ -142,6 +146,9 @@ fn agree(
         WaitOutcome::Signal(signal) => Ok(AgreementEnd::End(End::Signal(signal))),
         WaitOutcome::Done(ConsentAnswer::Shown) => Ok(AgreementEnd::End(End::Code(0))),
         WaitOutcome::Done(ConsentAnswer::Edit(state)) => Ok(AgreementEnd::Edit(state)),
+        WaitOutcome::Done(ConsentAnswer::SetupFailed(state)) => {
+            Ok(AgreementEnd::SetupFailed(state))
+        }
         WaitOutcome::Done(ConsentAnswer::Agreed(mut state)) => {
             if let Some((aligner, used)) = &flags.aligner_used {
                 let run = Arc::make_mut(&mut state.run);
@@ -161,7 +168,11 @@ fn agree(
         }
         place.unmake().ok();
     }
-    if matches!(ending, Ok(AgreementEnd::Edit(_))) {
+    let goes_on = matches!(
+        ending,
+        Ok(AgreementEnd::Edit(_) | AgreementEnd::SetupFailed(_))
+    );
+    if goes_on {
         signals_are_given_back()?;
     }
     ending

@@ -33,6 +33,8 @@ pub(super) enum ConsentAnswer {
     Shown,
     /// A proposal is edited first.
     Edit(Box<State>),
+    /// It failed in a fresh checkout, which was told: the person says what else.
+    SetupFailed(Box<State>),
 }
 
 /// The setting in which an agreement is made.
@@ -68,7 +70,14 @@ impl Consent<'_> {
             start: None,
             cancel: cancel.clone(),
         };
-        let mut draft = AgreementDraft::evaluate(state, workspaces, bench).await?;
+        let may_change = self.asks && self.flags.plan.is_none();
+        let mut draft = match AgreementDraft::evaluate(state.clone(), workspaces, bench).await {
+            Err(failure) if may_change && failure.is_of_setup => {
+                out.failure(&failure);
+                return Ok(ConsentAnswer::SetupFailed(Box::new(state)));
+            }
+            draft => draft?,
+        };
         for _ in 0..OFFERS_MAX {
             if !self.asks || !draft.comparison.differ() || cancel.is_cancelled() {
                 break;

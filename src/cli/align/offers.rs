@@ -54,6 +54,10 @@ pub(super) async fn offer(
         let Some(reply) = reply else { return false };
         match ask::taken(&reply, offers.len()) {
             ListAnswer::Text(text) if text.is_empty() => return false,
+            ListAnswer::Text(text) if text == "?" => {
+                out.say(questions::NEEDS_HELP);
+                continue;
+            }
             ListAnswer::Text(text) => add_setup(constraints, &text),
             ListAnswer::Items(places) => {
                 for at in places {

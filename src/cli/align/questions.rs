@@ -2,9 +2,12 @@
 //!
 //! Invariant: nothing is written and no process is started here, so a person who leaves leaves nothing behind.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use descent_core::{graph::validate::MissingPart, state::Workspace};
+use descent_core::{
+    graph::validate::MissingPart,
+    state::{State, Workspace},
+};
 
 use crate::{
     config::Config,
@@ -22,6 +25,15 @@ use super::{
 
 /// Checks and steps at most that are asked for.
 const ANSWERS_MAX: usize = 20;
+
+const GOAL_HELP: &str =
+    "One sentence that is true at the end, such as: the parser accepts an empty input.";
+const WHY_HELP: &str =
+    "The workers read it where the goal leaves a choice open, such as: users send empty files.";
+const CHECK_HELP: &str = "A shell command that runs at the top of the project, such as cargo test -q. Exit code 0 says that the goal is\nreached; nothing else does.";
+const STEP_HELP: &str = "TEXT=COMMAND runs a shell command, such as format=cargo fmt. TEXT alone is a task for the worker, which is an\nagent. The checks decide whether it was done.";
+const PROTECT_HELP: &str = "An attempt that changes one of these files fails. A glob such as tests/** names all files below a directory.";
+pub(super) const NEEDS_HELP: &str = "Each attempt works in a new copy of what git keeps. A link shares a path of yours with it, such as node_modules;\nsetup is a command that runs in it first, such as npm ci.";
 
 /// Asks for each missing part; `Err` if the person left.
 pub(super) fn fill(
@@ -60,10 +72,11 @@ pub(super) fn words(
         out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
     }
     if lacks(MissingPart::Goal) {
-        flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);
+        let question = "What shall be reached?  (GOAL)";
+        flags.goal = Some(needed(out, question, GOAL_HELP)?);
     }
     if lacks(MissingPart::Why) {
-        flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
+        flags.why = Some(needed(out, "Why is it wanted?  (--why)", WHY_HELP)?);
     }
     Ok(())
 }
@@ -79,13 +92,39 @@ pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspac
         "1 or 2; or Ctrl-C, and again with what need not be copied: --link {largest}"
     ));
     for _ in 0..ANSWERS_MAX {
-        match answer(out)?.as_str() {
+        match answer(out, NEEDS_HELP)?.as_str() {
             "1" | "shadow" => return Ok(Workspace::Shadow),
             "2" | "shared" => return Ok(Workspace::Shared),
             _ => out.say("1 or 2."),
         }
     }
     Err(left())
+}
+
+/// Asks for another setup where it failed; `Err` with all answers if the person left. A proposal is decided on again.
+pub(super) fn another_setup(
+    out: Out,
+    flags: &mut AlignArgs,
+    mut state: State,
+) -> Result<State, Failure> {
+    if flags.draft.is_some() {
+        return Ok(state);
+    }
+    out.say("\nWhich setup command instead?  (--setup)  Enter: none.");
+    let reply = answer(out, NEEDS_HELP).map_err(|_| left_with(flags))?;
+    flags.set.retain(|pair| !pair.starts_with("setup="));
+    flags.setup = Some(reply).filter(|reply| !reply.is_empty());
+    let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
+    constraints.setup.clone_from(&flags.setup);
+    Ok(state)
+}
+
+/// A failure after answers, with all of them as a command line.
+pub(super) fn with_answers(mut failure: Failure, flags: &AlignArgs) -> Failure {
+    if flags.is_asked && !failure.hint.contains("descent align") {
+        failure.details.push(proposals::again(left(), flags).hint);
+    }
+    failure
 }
 
 pub(super) fn left() -> Failure {
@@ -110,18 +149,18 @@ pub(super) fn left_with(flags: &AlignArgs) -> Failure {
 }
 
 /// The answer to a question; the end of the input means leaving.
-fn answer(out: Out) -> Result<String, Failure> {
-    ask::now(out, "> ").ok_or_else(|| {
+fn answer(out: Out, help: &str) -> Result<String, Failure> {
+    ask::helped(out, help).ok_or_else(|| {
         out.say("");
         left()
     })
 }
 
 /// Asks until there is an answer.
-fn needed(out: Out, question: &str) -> Result<String, Failure> {
+fn needed(out: Out, question: &str, help: &str) -> Result<String, Failure> {
     out.say(&format!("\n{question}"));
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out)?;
+        let reply = answer(out, help)?;
         if !reply.is_empty() {
             return Ok(reply);
         }
@@ -150,7 +189,7 @@ fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
     }
     let mut found: Vec<String> = Vec::new();
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out)?;
+        let reply = answer(out, CHECK_HELP)?;
         match (reply.as_str(), found.is_empty()) {
             ("", false) => return Ok(found),
             ("", true) => match proposals.first() {
@@ -196,7 +235,7 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
     }
     let mut found = Vec::new();
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out)?;
+        let reply = answer(out, STEP_HELP)?;
         if reply.is_empty() {
             break;
         }
@@ -217,7 +256,7 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
         out.say("\nWhich files judge the work, so that no attempt may change them?  (--protect)");
         out.say(&numbered(&survey.protected));
         out.say("Enter: none; or numbers, such as 1,2; or a glob.");
-        flags.protect = chosen(out, &survey.protected)?;
+        flags.protect = chosen(out, &survey.protected, PROTECT_HELP)?;
     }
     let has_none = flags.link.is_empty() && flags.setup.is_none() && !needs;
     let offers: Vec<Proposal> = survey.link.iter().chain(&survey.setup).cloned().collect();
@@ -227,7 +266,7 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
         let shown: Vec<Proposal> = named(&offers, links);
         out.say(&numbered(&shown));
         out.say("Enter: nothing; or numbers, such as 1; or a setup command.");
-        for text in chosen(out, &offers)? {
+        for text in chosen(out, &offers, NEEDS_HELP)? {
             if survey.link.iter().any(|link| link.text == text) {
                 flags.link.push(text);
             } else {
@@ -258,9 +297,9 @@ pub(super) fn joined(before: Option<String>, more: &str) -> String {
     }
 }
 
-fn chosen(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
+fn chosen(out: Out, proposals: &[Proposal], help: &str) -> Result<Vec<String>, Failure> {
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out)?;
+        let reply = answer(out, help)?;
         if reply.is_empty() {
             return Ok(Vec::new());
         }

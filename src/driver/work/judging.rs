@@ -358,7 +358,8 @@ fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
     };
     let message = format!("`setup` failed on the files that the run starts from: {setup}{ended}");
     let hint = "run the `setup` command in a fresh clone and mend what it says";
-    let failure = Failure::new("E-SETUP", exit::UNAVAILABLE, message, hint);
+    let mut failure = Failure::new("E-SETUP", exit::UNAVAILABLE, message, hint);
+    failure.is_of_setup = true;
     failure.with(vec![seen.excerpt.clone()])
 }
 

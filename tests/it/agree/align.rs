@@ -39,7 +39,7 @@ pub fn with_tool() -> World {
 const TOOL: &str = "sh node_modules/tool";
 
 #[track_caller]
-fn nothing_is_left(world: &World) {
+pub fn nothing_is_left(world: &World) {
     assert!(!world.repo().join(".descent").exists());
     assert_eq!(world.git(&["for-each-ref", "refs/descent"]), "");
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
