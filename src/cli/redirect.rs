@@ -124,11 +124,13 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
     }
     let order = order::order(context, flags, &mut store)?;
     if order.redirect.is_empty() {
-        return match context.may_ask && !context.out.json && !flags.dry_run && !flags.yes {
-            true => dialogue::ask(context, &mut store, flags.text.as_deref()),
-            false => Err(nothing_named(flags.text.is_some())),
-        };
+        if !context.may_ask || context.out.json || flags.dry_run || flags.yes {
+            return Err(nothing_named(flags.text.is_some()));
+        }
+        tell_reason(context, flags, &mut store)?;
+        return dialogue::ask(context, &mut store, flags.text.as_deref());
     }
+    tell_reason(context, flags, &mut store)?;
     let manner = Manner {
         command: "redirect",
         dry_run: flags.dry_run,
@@ -141,6 +143,19 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
             Ok(unchanged(context, &store, &state, STANDS))
         }
     }
+}
+
+/// Tells that words without a flag are the reason alone: `align` takes such words as the goal.
+fn tell_reason(context: &Context, flags: &RedirectArgs, store: &mut Store) -> Result<(), Failure> {
+    if let (Some(reason), None) = (&flags.text, &flags.goal) {
+        let (reason, goal) = (render::line(reason), &store.read()?.state.objective.goal);
+        let goal = format!(
+            "the goal stays: {}  (--goal TEXT changes it)",
+            render::line(goal)
+        );
+        context.out.say(&format!("the reason: {reason}\n{goal}"));
+    }
+    Ok(())
 }
 
 /// How a redirect was asked for.
@@ -217,7 +232,7 @@ fn make(
 fn nothing_named(has_words: bool) -> Failure {
     if has_words {
         let message = "words alone need a terminal, and an answer to what is asked there";
-        let hint = "type it at a terminal without -y, -n and --json, or say what shall be another: descent redirect --help has all";
+        let hint = "type it at a terminal without -y, -n and --json, or say what changes, such as --goal TEXT: descent redirect --help has all";
         return Failure::usage(message, hint);
     }
     let hint = "say what shall be another, such as --set max_attempts=4 or --goal TEXT; descent redirect --help has all";

@@ -435,3 +435,36 @@ fn a_stop_is_obeyed_at_once_while_a_redirect_waits_and_the_change_is_made_to_a_s
     assert!(shown.contains("next: descent run"), "{shown}");
     world.run().expect(0);
 }
+
+#[test]
+fn words_without_a_flag_are_told_to_be_the_reason_and_that_the_goal_stays() {
+    let world = World::new();
+    let atoms = json!({"A1": task("touch done")});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let (set, stays) = (
+        ["--set", "max_attempts=9"],
+        "the goal stays: it is done  (--goal TEXT changes it)",
+    );
+    let goal = world.state()["objective"]["goal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let stays = stays.replace("it is done", &goal);
+    let words = [&["redirect", "seven numbers"][..], &set, &["-n"]].concat();
+    world
+        .descent(&words)
+        .expect(0)
+        .says("the reason: seven numbers")
+        .says(&stays);
+    let with_goal = [&words[..], &["--goal", "seven numbers"]].concat();
+    let ran = world.descent(&with_goal).expect(0);
+    assert!(!ran.stderr.contains("the goal stays"), "{}", ran.stderr);
+    let ran = world
+        .descent(&[&["redirect"][..], &set, &["-n"]].concat())
+        .expect(0);
+    assert!(!ran.stderr.contains("reason"), "{}", ran.stderr);
+    world
+        .descent(&["redirect", "seven numbers"])
+        .expect(2)
+        .says("--goal TEXT");
+}
