@@ -28,6 +28,8 @@ pub struct Preset {
     pub variables: Vec<String>,
     /// Variables that say where its login, its configuration or its server lies; they are passed on.
     pub env: Vec<String>,
+    /// How a provider other than its maker's is named in `descent.toml`, where `OPENAI_BASE_URL` does not do it.
+    pub provider: Option<String>,
     /// Variables that are set for it.
     #[serde(default)]
     pub set: BTreeMap<String, String>,

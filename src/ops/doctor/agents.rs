@@ -196,7 +196,20 @@ impl<'a> AgentFinding<'a> {
             Login::Out => return self.logged_out(preset, &version),
         };
         let abilities = self.abilities(Some(preset));
-        self.ok(format!("{} {version}, {login}; {abilities}", preset.title))
+        let provider = self.provider(preset).unwrap_or_default();
+        self.ok(format!(
+            "{} {version}, {login}; {abilities}{provider}",
+            preset.title
+        ))
+    }
+
+    /// That a variable for another provider does nothing here, and what does.
+    fn provider(&self, preset: &Preset) -> Option<String> {
+        const BASE_URL: &str = "OPENAI_BASE_URL";
+        let form = preset.provider.as_ref()?;
+        let is_passed = self.agent.env.iter().any(|name| name == BASE_URL);
+        let is_meant = std::env::var_os(BASE_URL).is_some() && !is_passed;
+        is_meant.then(|| format!("; {BASE_URL} is not passed on, a provider is named by {form}"))
     }
 
     fn logged_out(&self, preset: &Preset, version: &str) -> Finding {
@@ -205,7 +218,10 @@ impl<'a> AgentFinding<'a> {
         let is_withheld =
             |name: &&String| withheld.contains(name) && !self.agent.env.contains(name);
         let Some(key) = preset.variables.iter().find(is_withheld) else {
-            return self.bad(preset.program(), &what, preset.log_in.clone());
+            let provider = preset.provider.iter();
+            let provider = provider.map(|form| format!("; or a provider of your own: {form}"));
+            let mend = preset.log_in.clone() + &provider.collect::<String>();
+            return self.bad(preset.program(), &what, mend);
         };
         let what = format!("{what}; {key} is withheld");
         let mend = format!("name {key} in the agent's `env`, or: {}", preset.log_in);

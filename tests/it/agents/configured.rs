@@ -384,3 +384,32 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
         "an agent was started to work"
     );
 }
+
+#[test]
+fn doctor_shows_how_a_provider_of_your_own_is_named_where_its_variable_is_not_passed_on() {
+    let world = World::new();
+    let login = world.out("login").display().to_string();
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) echo 'codex-cli 0.171.0';; login) test -e {login};; esac\n"
+    );
+    world.program("codex", &script);
+    let form = "'model_providers.x={name=\"x\", base_url=\"URL\", env_key=\"X_KEY\"}', \"-c\", 'model_provider=\"x\"'";
+    let looked = |more: &str, code: i32| {
+        let agent = "agents.me.preset = \"codex\"\nroles.worker = \"me\"\n";
+        world.write("descent.toml", &format!("{agent}{more}"));
+        let mut command = with_own_programs(&world, &["doctor", "--json"]);
+        command.env("OPENAI_BASE_URL", "http://localhost:8000/v1");
+        let found = Running::of(command).wait().expect(code).json();
+        let mut all = found["findings"].as_array().unwrap().iter();
+        let one = all.find(|one| one["name"] == "agent me").unwrap();
+        format!("{} {}", one["found"], one["mend"]).replace('\\', "")
+    };
+    let out = looked("", 69);
+    assert!(out.contains("codex login") && out.contains(form), "{out}");
+    world.touch("login");
+    let ok = looked("", 0);
+    let words = "OPENAI_BASE_URL is not passed on, a provider is named by args = ";
+    assert!(ok.contains(words) && ok.contains(form), "{ok}");
+    let passed = looked("agents.me.env = [\"OPENAI_BASE_URL\"]\n", 0);
+    assert!(!passed.contains("OPENAI_BASE_URL"), "{passed}");
+}
