@@ -247,7 +247,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// The provider of its agent takes no more until then: it waits, at no cost.
+    /// The provider of its agent takes no more until then, or is down: it waits, at no cost.
     Limited {
         attempt: AttemptId,
         atom: AtomId,
@@ -255,6 +255,8 @@ pub enum Event {
         until: String,
         wait: u32,
         of: u32,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
     },
     /// It ended before the loop died: its result is used as it is.
     Adopted {

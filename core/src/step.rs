@@ -34,6 +34,7 @@ mod phase;
 mod plan_report;
 mod planning;
 mod probing;
+mod provider_wait;
 mod question;
 mod reconcile;
 mod redirect;

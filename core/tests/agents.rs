@@ -1,6 +1,7 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
 mod doubted;
+mod outages;
 mod situations;
 mod spent;
 
@@ -423,6 +424,7 @@ fn an_agent_that_cannot_be_used_stops_the_run_and_costs_nothing() {
         (AgentLack::Provider, "refuses"),
         (AgentLack::Context, "is too small"),
         (AgentLack::Unreachable, "is not there"),
+        (AgentLack::Down, "does not answer"),
     ] {
         let atoms = json!({"A": task(json!({})), "B": task(json!({}))});
         let mut run = Loop::new(&json!({}), &atoms);

@@ -245,6 +245,7 @@ fn transport(
 }
 
 fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
+    heard.outage = None;
     match update {
         SessionUpdate::AgentMessageChunk(chunk) => {
             if let ContentBlock::Text(text) = chunk.content {
@@ -261,11 +262,10 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
             }
         }
         SessionUpdate::SessionInfoUpdate(info) => {
-            let status = info.meta.as_ref().and_then(|meta| {
-                let status = meta.get("codex")?.pointer("/threadStatus/type")?;
-                status.as_str()
-            });
-            match status {
+            let codex = info.meta.as_ref().and_then(|meta| meta.get("codex"));
+            heard.outage =
+                codex.and_then(|codex| trouble::outage(&codex.get("error")?.to_string()));
+            match codex.and_then(|codex| codex.pointer("/threadStatus/type")?.as_str()) {
                 Some("systemError") => heard.has_failed = true,
                 Some("active") => heard.has_failed = false,
                 Some(_) | None => {}
@@ -346,7 +346,7 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
             .as_ref()
             .is_none_or(|usage| usage.total_tokens == 0)
         && heard.is_turn_empty();
-    if !is_of_no_model {
+    if !is_of_no_model && !heard.has_failed {
         heard.call();
     }
     heard.no_tool_is_open();

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
@@ -34,6 +34,13 @@ use crate::{
 const GO_ON: &str = "You were cut off. Go on from where you were: look at what is there, finish the task, \
                      and end with your answer as it was asked for.";
 
+/// The first pause before an agent goes on whose provider went down while it was at work; each further one is twice as
+/// long.
+const OUTAGE_FIRST: Duration = Duration::from_secs(2);
+const OUTAGE_LONGEST: Duration = Duration::from_secs(300);
+/// All such pauses of an attempt at most. Then its work is lost, and it waits as one that had not begun.
+const OUTAGES_MAX: Duration = Duration::from_secs(1_200);
+
 /// One start of an agent's process.
 struct Turn {
     words: String,
@@ -54,6 +61,7 @@ pub(super) async fn made(
     let log = attempt.dir.join("output.log");
     let mut turn = first_turn(attempt, agent);
     let mut is_going_on = turn.resume.is_some();
+    let (mut outages, mut paused) = (0, Duration::ZERO);
     let earlier = match is_going_on {
         true => EarlierUsage::OfThisSession(attempt.usage.before()),
         false => EarlierUsage::OfOtherSessions(attempt.usage.before()),
@@ -75,6 +83,7 @@ pub(super) async fn made(
             inputs,
             agent,
             since,
+            paused,
         };
         let talked = match started.talk(turn, &heard, &mut repairs, cancel).await {
             Ok(Some(talked)) => talked,
@@ -96,6 +105,28 @@ pub(super) async fn made(
         is_going_on = false;
         let session = heard.with(|heard| heard.session.clone());
         let again = session.filter(|_| agent.goes_on() && !talked.is_timed_out);
+        let pause = (OUTAGE_FIRST * (1 << outages)).min(OUTAGE_LONGEST);
+        let is_cut_off = heard.with(|heard| heard.was_cut_off());
+        if let Some(session) = again.clone()
+            && is_cut_off
+            && paused + pause <= OUTAGES_MAX
+        {
+            let seconds = pause.as_secs();
+            heard.with(|heard| {
+                heard.log(&format!("[waits {seconds} s: its provider is down]\n"));
+                heard.next_process();
+            });
+            tokio::select! {
+                () = cancel.cancelled() => return Ok(None),
+                () = tokio::time::sleep(pause) => {}
+            }
+            (outages, paused, is_going_on) = (outages + 1, paused + pause, true);
+            turn = Turn {
+                words: GO_ON.to_owned(),
+                resume: Some(session),
+            };
+            continue;
+        }
         let words = again.as_ref().and_then(|_| repairs.next(&heard));
         match (words, again) {
             (Some(words), Some(session)) => {
@@ -178,6 +209,8 @@ struct Started<'a> {
     inputs: &'a Inputs,
     agent: &'a TalkingAgent,
     since: Timer,
+    /// The pauses so far, which are no time of the attempt.
+    paused: Duration,
 }
 
 impl Started<'_> {
@@ -271,7 +304,7 @@ impl Started<'_> {
         let limits = TalkLimits {
             first_event: limits.first_event,
             idle: limits.idle,
-            total: self.attempt.timeout.saturating_sub(self.since.elapsed()),
+            total: (self.attempt.timeout + self.paused).saturating_sub(self.since.elapsed()),
             after_result: limits.after_result,
         };
         // Without that file a sweep still finds the job by its mark.
@@ -336,6 +369,8 @@ fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool
     let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
     let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {
+        // A warning may speak of a network, too.
+        AgentEnd::Down(_) if super::trouble::outage(&words).is_none() => AgentEnd::Protocol(words),
         AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
         trouble => trouble,
     });

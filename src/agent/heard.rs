@@ -61,6 +61,8 @@ pub(super) struct HeardSoFar {
     of_turn: Vec<MessageTokens>,
     pub(super) tried: Vec<ToolCall>,
     pub(super) end: Option<AgentEnd>,
+    /// An outage that it waits out by itself, until it tells anything else.
+    pub(super) outage: Option<AgentEnd>,
     /// Whether a request of this turn failed for good, though the turn may seem to have gone well.
     pub(super) has_failed: bool,
     /// The message that the last part belongs to.
@@ -126,9 +128,13 @@ impl Heard {
         changed
     }
 
-    /// Something arrived.
+    /// Something arrived. An outage is no sign that the agent gets on.
     pub(super) fn beat(&self) {
-        self.lock().last = Some(Timer::start());
+        let mut heard = self.lock();
+        if heard.outage.is_none() {
+            heard.last = Some(Timer::start());
+        }
+        drop(heard);
         self.event.notify_one();
     }
 
@@ -349,12 +355,25 @@ impl HeardSoFar {
         self.turn
     }
 
+    /// Its provider went down while it was at work, and its session may go on.
+    pub(super) fn was_cut_off(&self) -> bool {
+        matches!(self.end, Some(AgentEnd::Down(_))) && self.usage.calls > 0
+    }
+
+    /// Another process goes on with the session.
+    pub(super) fn next_process(&mut self) {
+        self.next_turn();
+        self.before = self.usage();
+        (self.usage, self.of_turn) = (self.before.clone(), Vec::new());
+    }
+
     /// Another turn begins: what the last one said is no answer.
     pub(super) fn next_turn(&mut self) {
         self.turn += 1;
         self.message.clear();
         self.structured = None;
         self.end = None;
+        self.outage = None;
         self.has_failed = false;
         self.is_turn_begun = false;
         self.is_mending = false;

@@ -301,11 +301,15 @@ fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
     match error {
         ModelError::Key { .. } => unavailable(AgentLack::NoKey),
         ModelError::Login { .. } | ModelError::Keyless { .. } => unavailable(AgentLack::Key),
-        ModelError::Unreachable { .. } => AgentEnd::Unavailable {
+        // A server on this machine is a person's to start.
+        ModelError::Unreachable { is_here: true, .. } => AgentEnd::Unavailable {
             kind: AgentLack::Unreachable,
             words: error.to_string(),
             variable: None,
         },
+        ModelError::Unreachable { .. } | ModelError::Down { .. } => {
+            AgentEnd::Down(error.to_string())
+        }
         ModelError::Credit { .. } => unavailable(AgentLack::Credit),
         ModelError::NoModel { .. } => unavailable(AgentLack::Model),
         ModelError::Refused { .. } | ModelError::KeyInAnswer => unavailable(AgentLack::Provider),

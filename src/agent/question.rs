@@ -133,6 +133,7 @@ pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
                 variable: variable.clone(),
             };
         }
+        Some(AgentEnd::Down(words)) => return ConsultAnswer::Down(words.clone()),
         Some(AgentEnd::Limited { until }) => return ConsultAnswer::Limited { until: *until },
         Some(AgentEnd::Done) | None => {}
         Some(end) => return ConsultAnswer::Silent(end.text()),

@@ -21,6 +21,8 @@ pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
         Some(AgentEnd::CutShort(_)) => "of a provider",
         Some(AgentEnd::Silent { .. }) => "silent",
         Some(AgentEnd::Protocol(_)) => "protocol",
+        Some(AgentEnd::Down(_)) => "down",
+        Some(AgentEnd::TooLong(_)) => "too long",
         Some(AgentEnd::Limited { .. }) => "limited",
         Some(AgentEnd::Unavailable { kind, .. }) => match kind {
             AgentLack::Login => "login",
@@ -31,7 +33,8 @@ pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
             | AgentLack::Model
             | AgentLack::Provider
             | AgentLack::Context
-            | AgentLack::Unreachable => "of a provider",
+            | AgentLack::Unreachable
+            | AgentLack::Down => "of a provider",
         },
     }
 }

@@ -138,12 +138,21 @@ pub(super) async fn talk(
             running.await?
         }
     };
-    if let Some(Cut::Silent(silence)) = cut {
-        let ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
-        heard.with(|heard| heard.end = Some(AgentEnd::Silent { ms }));
+    let end = heard.with(|heard| heard.outage.take());
+    let end = end.filter(|_| matches!(cut, Some(Cut::Silent(_) | Cut::TimedOut)));
+    let is_outage = end.is_some();
+    let end = end.or(match cut {
+        Some(Cut::Silent(silence)) => Some(AgentEnd::Silent {
+            ms: u64::try_from(silence.as_millis()).unwrap_or(u64::MAX),
+        }),
+        Some(Cut::Cancelled | Cut::TimedOut) | None => None,
+    });
+    if end.is_some() {
+        heard.with(|heard| heard.end = end);
     }
+    let is_timed_out = cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut;
     let talked = Talked {
-        is_timed_out: cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut,
+        is_timed_out: is_timed_out && !is_outage,
         result,
     };
     Ok((cut != Some(Cut::Cancelled)).then_some(talked))

@@ -286,7 +286,9 @@ impl AskPatience {
         }
         Err(match (error, after) {
             // A server that names a time is not broken.
-            (ModelError::Broken { words }, Some(after)) if after > self.left() => {
+            (ModelError::Broken { words } | ModelError::Down { words }, Some(after))
+                if after > self.left() =>
+            {
                 ModelError::Limited {
                     until: Some(http::until(after)),
                     words: words.clone(),

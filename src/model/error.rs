@@ -21,7 +21,12 @@ pub enum ModelError {
     Keyless { status: u16, words: String },
     /// Nobody answers there.
     #[error("cannot connect to {address}: is the server up? ({cause})")]
-    Unreachable { address: String, cause: String },
+    Unreachable {
+        address: String,
+        cause: String,
+        /// Whether it is a server on this machine.
+        is_here: bool,
+    },
     #[error("the account has no credit left: {words}")]
     Credit { words: String },
     #[error("the server has no model `{model}`: {words}")]
@@ -46,6 +51,9 @@ pub enum ModelError {
     /// It may go better another time.
     #[error("{words}")]
     Broken { words: String },
+    /// The server has trouble of its own, or the connection to it broke.
+    #[error("{words}")]
+    Down { words: String },
     #[error("the answer does not end: it has more than {what}")]
     Endless { what: String },
     #[error("the answer held the key that was sent with its question, and was refused")]
@@ -65,6 +73,7 @@ impl ModelError {
             | Self::Limited { .. }
             | Self::Silent { .. }
             | Self::Broken { .. }
+            | Self::Down { .. }
             | Self::Endless { .. }
             | Self::KeyInAnswer => "E-PROVIDER",
         }
@@ -84,7 +93,10 @@ impl ModelError {
             }
             Self::Credit { .. } => "give the account credit, or name another agent".to_owned(),
             Self::NoModel { .. } => format!("name a model that it has in agents.{name}.model"),
-            Self::Limited { .. } | Self::Silent { .. } | Self::Broken { .. } => {
+            Self::Limited { .. }
+            | Self::Silent { .. }
+            | Self::Broken { .. }
+            | Self::Down { .. } => {
                 "try again; if it stays, look at the server and at `base_url`".to_owned()
             }
             Self::Endless { .. } => {

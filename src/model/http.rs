@@ -118,7 +118,7 @@ impl AskTry<'_> {
         }
         if !error.is_connect() {
             let words = format!("{address} broke the connection: {cause}");
-            return again(ModelError::broken(words));
+            return again(ModelError::Down { words });
         }
         match cause.contains("certificate") {
             true => TryFault::Never(ModelError::Refused {
@@ -126,7 +126,11 @@ impl AskTry<'_> {
                 hint: "add the authority that signed it to the certificates of the system, or mend `base_url`"
                     .to_owned(),
             }),
-            false => again(ModelError::Unreachable { address, cause }),
+            false => again(ModelError::Unreachable {
+                is_here: is_here(&address),
+                address,
+                cause,
+            }),
         }
     }
 
@@ -270,7 +274,7 @@ impl AskTry<'_> {
                 until: retry.after.map(until),
                 words: words(),
             },
-            408 | 409 | 500.. => ModelError::broken(told),
+            408 | 409 | 500.. => ModelError::Down { words: told },
             _ => ModelError::Refused {
                 words: told,
                 hint: "mend what it says in descent.toml; descent doctor tries it".to_owned(),
@@ -349,9 +353,8 @@ fn silent(after: Duration) -> TryFault {
 }
 
 fn cut_off(where_to: &str) -> TryFault {
-    again(ModelError::broken(format!(
-        "the answer of the server was cut off: {where_to}"
-    )))
+    let words = format!("the answer of the server was cut off: {where_to}");
+    again(ModelError::Down { words })
 }
 
 fn endless(what: String) -> TryFault {
@@ -363,6 +366,17 @@ fn stream_fault(fault: StreamFault) -> TryFault {
         StreamFault::NotText => again(ModelError::broken("an event of the server is no UTF-8")),
         StreamFault::TooLong => endless("4 MiB in one event".to_owned()),
     }
+}
+
+/// Whether an address is one of this machine.
+fn is_here(address: &str) -> bool {
+    let url = reqwest::Url::parse(address).ok();
+    let host = url.as_ref().and_then(|url| url.host_str());
+    let host = host.unwrap_or_default().trim_matches(['[', ']']);
+    let ip = host
+        .parse()
+        .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    ip || host == "localhost"
 }
 
 /// The time of day after that wait.

@@ -283,7 +283,7 @@ async fn tries_end_after_ten() {
     let server = serve(vec![answer("500 x", "retry-after-ms: 1\r\n", b"boom")]);
     let error = ask(&provider(&server.base), None).await.unwrap_err();
     assert!(
-        matches!(&error, ModelError::Broken { words } if words.contains("boom")),
+        matches!(&error, ModelError::Down { words } if words.contains("boom")),
         "{error:?}"
     );
     assert_eq!(server.posts.load(Ordering::SeqCst), 10);

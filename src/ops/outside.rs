@@ -114,7 +114,7 @@ impl OutsideQuestion<'_> {
                 Some(fault) => OutsideAnswer::None(unusable(&fault)),
             },
             ConsultAnswer::Faulty(fault) => OutsideAnswer::None(unusable(&fault)),
-            ConsultAnswer::Silent(why) => {
+            ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
                 OutsideAnswer::None(why.trim_end_matches(": ").to_owned())
             }
             ConsultAnswer::Limited { .. } => {

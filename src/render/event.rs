@@ -196,13 +196,21 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             until,
             wait,
             of,
+            reason,
             ..
         } => (
             "waits",
-            format!(
-                "{atom}: {agent} takes no more until {}, costs no attempt; wait {wait} of {of}",
-                line(until)
-            ),
+            match reason.as_str() {
+                "" => format!(
+                    "{atom}: {agent} takes no more until {}, costs no attempt; wait {wait} of {of}",
+                    line(until)
+                ),
+                why => format!(
+                    "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of} ({})",
+                    line(until),
+                    line(why)
+                ),
+            },
         ),
         Event::Adopted { atom, .. } => (
             "adopted",

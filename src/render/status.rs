@@ -166,10 +166,11 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     }
     for wait in status.waits.iter().take(RUNNING_MAX) {
         let words = format!(
-            "{} for {} until {}",
+            "{} for {} until {}{}",
             wait.name(),
             wait.agent,
-            line(&wait.until)
+            line(&wait.until),
+            super::work::wait_cause(wait)
         );
         page.push(Line::label("waits").plain(words));
     }

@@ -90,10 +90,19 @@ fn wait_row(wait: &WaitView, now: UnixMillis) -> Line {
     let left = age(until.0.saturating_sub(now.0));
     let row = Line::new().put(Meaning::Unknown, "◦ ").strong(wait.name());
     row.dim(format!(
-        "  waits {left} for {} (until {})",
+        "  waits {left} for {} (until {}){}",
         wait.agent,
-        line(&wait.until)
+        line(&wait.until),
+        wait_cause(wait)
     ))
+}
+
+/// Why it waits, where that is known.
+pub(super) fn wait_cause(wait: &WaitView) -> String {
+    match wait.because.as_str() {
+        "" => String::new(),
+        because => format!(": {}", line(because)),
+    }
 }
 
 fn other_row(other: &OtherWork, now: UnixMillis) -> Line {

@@ -27,6 +27,10 @@ pub enum AgentEnd {
     Silent { ms: u64 },
     /// It broke its protocol.
     Protocol(String),
+    /// Its provider is down, or cannot be reached.
+    Down(String),
+    /// Its prompt, with all that it has read, does not fit into its model.
+    TooLong(String),
     /// Its provider takes no more until then.
     Limited { until: Option<UnixMillis> },
     /// It cannot be used at all.
@@ -59,6 +63,8 @@ words! {
         Context = "context",
         /// Its server cannot be connected to
         Unreachable = "unreachable",
+        /// Its provider was down for too long
+        Down = "down",
     }
 }
 
@@ -83,7 +89,9 @@ impl AgentEnd {
             AgentEnd::Refused(words)
             | AgentEnd::OutOfTurns(words)
             | AgentEnd::CutShort(words)
-            | AgentEnd::Protocol(words) => drop(to.text(WORDS, words)),
+            | AgentEnd::Protocol(words)
+            | AgentEnd::Down(words)
+            | AgentEnd::TooLong(words) => drop(to.text(WORDS, words)),
             AgentEnd::Silent { ms } => drop(to.put("ms", Node::uint(*ms))),
             AgentEnd::Limited { until } => {
                 to.some("until_ms", until.map(|until| Node::uint(until.0)));
@@ -113,6 +121,8 @@ impl AgentEnd {
             AgentEnd::CutShort(words) => with("the answer was too long", words),
             AgentEnd::Silent { ms } => format!("the agent said nothing for {} s", ms / 1_000),
             AgentEnd::Protocol(words) => with("the agent broke its protocol", words),
+            AgentEnd::Down(words) => with("its provider is down", words),
+            AgentEnd::TooLong(words) => with("the prompt does not fit into the model", words),
             AgentEnd::Limited { .. } => "its provider takes no more for now".into(),
             AgentEnd::Unavailable { words, .. } => with("the agent cannot be used", words),
         }
@@ -126,6 +136,8 @@ impl AgentEnd {
             AgentEnd::CutShort(_) => "cut_short",
             AgentEnd::Silent { .. } => "silent",
             AgentEnd::Protocol(_) => "protocol",
+            AgentEnd::Down(_) => "down",
+            AgentEnd::TooLong(_) => "too_long",
             AgentEnd::Limited { .. } => "limited",
             AgentEnd::Unavailable { .. } => "unavailable",
         }
@@ -143,6 +155,8 @@ impl AgentEnd {
                 ms: fields.count("ms")?,
             }),
             "protocol" => Some(AgentEnd::Protocol(words)),
+            "down" => Some(AgentEnd::Down(words)),
+            "too_long" => Some(AgentEnd::TooLong(words)),
             "limited" => Some(AgentEnd::Limited {
                 until: fields.count("until_ms").map(UnixMillis),
             }),

@@ -27,6 +27,8 @@ pub enum ConsultAnswer {
     Silent(String),
     /// Its provider takes no more until then.
     Limited { until: Option<UnixMillis> },
+    /// Its provider is down, in its words.
+    Down(String),
     /// The agent cannot be used until a person does something.
     Unavailable {
         kind: AgentLack,

@@ -173,6 +173,8 @@ record! {
         /// The role that such a question is for
         optional[program] role: Role,
         always[program] until: String,
+        /// Why, unless its provider takes no more for now
+        filled[program] because: String,
     }
 }
 

@@ -251,7 +251,12 @@ pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, failure: Fai
     fail(transaction, id, failure, false);
 }
 
-fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_good: bool) {
+pub(super) fn fail(
+    transaction: &mut Transaction,
+    id: &AttemptId,
+    failure: Failure,
+    for_good: bool,
+) {
     if is_probe(transaction, id) {
         return probing::failed(transaction, id, &failure.reason, failure.duration_ms);
     }

@@ -3,12 +3,12 @@
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
 
-use alloc::{format, string::ToString};
+use alloc::string::ToString;
 
 use super::{
-    agent_end, assess,
+    assess,
     backoff::backoff_ms,
-    delivery, gate,
+    delivery, gate, provider_wait,
     question::{self, NewQuestion},
     refine, reprofile, review, summarise,
     transaction::Transaction,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     event::{ConsultAnswer, ConsultEnd, Event},
-    id::{AgentName, ConsultId, Digest, UnixMillis},
+    id::{AgentName, ConsultId},
     rating,
     state::{
         AgentWait, Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths,
@@ -29,9 +29,7 @@ use crate::{
 /// Brings the question in flight into line with what is wanted now.
 pub(super) fn follow(transaction: &mut Transaction) {
     let wanted = unrated::wanted(transaction);
-    if !is_waiting(transaction) {
-        forget_wait(transaction);
-    }
+    forget_waits(transaction);
     if let Some(asked) = transaction.state.run.consult.clone()
         && !is_wanted(transaction, &asked)
     {
@@ -67,7 +65,9 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
         _ => {}
     }
     let leaf = asked.leaf.as_ref();
-    let is_there = leaf.and_then(|leaf| leaf_of(transaction, leaf)).is_some();
+    let is_there = leaf
+        .and_then(|leaf| question::leaf_of(transaction, leaf))
+        .is_some();
     // The target is unknown in a new loop until its first verdict.
     let target = transaction.session.base_target.as_ref();
     let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
@@ -128,6 +128,9 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         is_whole: true,
     };
     transaction.run().settle_consult(&asked, &reported);
+    let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
+        return;
+    };
     match asked.role {
         Role::Summarise => return summarise::answered(transaction, &asked, end),
         Role::Validate if asked.atom.is_some() => return gate::answered(transaction, &asked, end),
@@ -141,7 +144,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     let leaf = asked
         .leaf
         .as_ref()
-        .and_then(|leaf| leaf_of(transaction, leaf));
+        .and_then(|leaf| question::leaf_of(transaction, leaf));
     let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
         return;
     };
@@ -150,8 +153,15 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
             Ok(rated) => (Some(rated.score), rated.because),
             Err(fault) => (None, fault),
         },
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
-        ConsultAnswer::Limited { until } => return wait(transaction, &asked, &check, until),
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
+            (None, why)
+        }
+        ConsultAnswer::Limited { .. } => {
+            let why = "its provider takes no more";
+            let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
+            transaction.session.unavailable = Some(cause);
+            return;
+        }
         ConsultAnswer::Unavailable {
             kind,
             words,
@@ -194,47 +204,17 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     }
 }
 
-/// The judge's provider takes no more for now: the same is asked later, at no cost.
-fn wait(transaction: &mut Transaction, asked: &Consult, check: &Check, told: Option<UnixMillis>) {
-    transaction.session.consult_waits += 1;
-    let waits = transaction.session.consult_waits;
-    if waits > agent_end::WAITS_MAX {
-        let why = "its provider takes no more";
-        let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
-        transaction.session.unavailable = Some(cause);
-        return;
-    }
-    let wait_ms = agent_end::wait_ms(transaction.now(), told, waits);
-    transaction.session.base_again_at_ms = Some(transaction.active_in(wait_ms));
-    let until = UnixMillis(transaction.now().0.saturating_add(wait_ms)).rfc3339();
-    let because = format!("its provider takes no more until {until}");
-    forget_wait(transaction);
-    transaction.run().waits.push(AgentWait {
-        agent: asked.agent.clone(),
-        atom: None,
-        role: Some(asked.role),
-        until,
-        extra: Default::default(),
-    });
-    tell_rating(transaction, asked, check, None, &because, 0);
-}
-
-/// Whether the same is asked again later.
-fn is_waiting(transaction: &Transaction) -> bool {
-    let again_ms = transaction.session.base_again_at_ms;
-    let is_running = transaction.state.run.status == RunStatus::Running;
-    is_running && again_ms.is_some_and(|again_ms| again_ms > transaction.session.active_ms)
-}
-
-fn forget_wait(transaction: &mut Transaction) {
-    if transaction
-        .state
-        .run
-        .waits
-        .iter()
-        .any(|wait| wait.atom.is_none())
-    {
-        transaction.run().waits.retain(|wait| wait.atom.is_some());
+/// Removes the waits of questions that are over.
+fn forget_waits(transaction: &mut Transaction) {
+    let is_over = |wait: &AgentWait| {
+        let open = provider_wait::open(&transaction.session, &wait.agent);
+        wait.atom.is_none() && open.is_none()
+    };
+    let waits = &transaction.state.run.waits;
+    if waits.iter().any(is_over) {
+        let left = waits.iter().filter(|wait| !is_over(wait)).cloned();
+        let left = left.collect();
+        transaction.run().waits = left;
     }
 }
 
@@ -279,10 +259,4 @@ pub(super) fn forget_silence(transaction: &mut Transaction) {
     if transaction.state.run.ratings.iter().any(is_silent) {
         transaction.run().ratings.retain(|one| !is_silent(one));
     }
-}
-
-fn leaf_of(transaction: &Transaction, key: &Digest) -> Option<Check> {
-    let check = transaction.state.objective.base_case.as_ref()?;
-    let mut leaves = check.leaves().into_iter();
-    leaves.find(|leaf| leaf.key() == *key).cloned()
 }

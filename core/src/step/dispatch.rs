@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{NewAttempt, title_of},
-    delivery, gate, phase, probing, summarise,
+    delivery, gate, phase, probing, provider_wait, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
     worth,
@@ -16,7 +16,7 @@ use crate::{
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, SideEffect, Try, UsageLimit},
+    state::{AtomStatus, Role, SideEffect, Try, UsageLimit},
     world::{self, Unavailable, speculation::Speculation},
 };
 
@@ -97,6 +97,10 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
 
 /// Starts the probes that are due; gives the slots that are free afterwards.
 fn probe(transaction: &mut Transaction, mut free: usize) -> usize {
+    let agent = transaction.session.agents.in_role(Role::Probe);
+    if agent.is_some_and(|agent| provider_wait::open(&transaction.session, agent).is_some()) {
+        return free;
+    }
     for probe in probing::due(transaction) {
         let id = transaction.graph.id(probe.x);
         if free > 0 && is_due(transaction, id, &probe.context) {
@@ -137,7 +141,9 @@ fn start_or_wait(
 }
 
 /// Uses slots that are left over to try other choices side by side with the selected one.
-fn speculate(transaction: &mut Transaction, mut free: usize) {
+fn speculate(transaction: &mut Transaction, free: usize) {
+    // An atom that waits for a provider keeps its slot: nothing is tried in its place.
+    let mut free = free.saturating_sub(transaction.state.run.waits.len());
     for speculation in transaction.speculations().iter() {
         for (x, head) in startable_beside(transaction, speculation) {
             if free == 0 || !worth::is_worth(transaction, speculation) {
@@ -274,8 +280,7 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
             .is_none_or(is_over);
     let agent_is_due = || {
         let (_, agent) = usage::agent_of(transaction, id);
-        let until_ms = agent.and_then(|agent| of_agents.get(&agent));
-        until_ms.is_none_or(is_over)
+        agent.is_none_or(|agent| provider_wait::open(session, &agent).is_none())
     };
     is_due && (of_agents.is_empty() || agent_is_due())
 }

@@ -2,15 +2,20 @@
 //!
 //! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
 
-use alloc::string::{String, ToString};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
-use super::{attempt_start::title_of, backoff::backoff_ms, transaction::Transaction, usage};
+use super::{
+    attempt_start::title_of, backoff::backoff_ms, provider_wait, transaction::Transaction, usage,
+};
 use crate::{
     doc::{self, Node},
-    event::{ConsultAnswer, ConsultEnd, Event},
+    event::{AgentEnd, AgentLack, ConsultAnswer, ConsultEnd, Event},
     graph::Graph,
     id::{AgentName, AtomId, CommitId, Digest},
-    state::{Consult, ReportedUsage, Role, State},
+    state::{AgentWait, Check, Consult, ReportedUsage, Role, RunStatus, State},
     world::GateWait,
 };
 
@@ -119,6 +124,68 @@ pub(super) fn is_about_plan(transaction: &Transaction, asked: &Consult) -> bool 
     asked.subject == subject_of_plan(&transaction.state, &transaction.graph)
 }
 
+/// Lets a question wait for the provider of its agent: the same is asked again, at no cost. Gives back any other end,
+/// and that of a provider that was waited for long enough.
+pub(super) fn wait_or_give_back(
+    transaction: &mut Transaction,
+    asked: &Consult,
+    mut end: ConsultEnd,
+) -> Option<ConsultEnd> {
+    // Nobody waits for the wording of an ending.
+    if transaction.state.run.status != RunStatus::Running {
+        return Some(end);
+    }
+    let (ms, because) = match &end.answer {
+        // The run can go without any answer but a rating.
+        ConsultAnswer::Limited { .. } if asked.role != Role::Judge => return Some(end),
+        ConsultAnswer::Limited { until } => {
+            transaction.session.consult_waits += 1;
+            let waits = transaction.session.consult_waits;
+            if waits > provider_wait::WAITS_MAX {
+                return Some(end);
+            }
+            (
+                provider_wait::of_limit_ms(transaction.now(), *until, waits),
+                String::new(),
+            )
+        }
+        ConsultAnswer::Down(words) => {
+            match provider_wait::of_outage(transaction, &asked.agent, &end.usage) {
+                Ok(wait) => (wait.ms, AgentEnd::Down(words.clone()).text()),
+                Err(waited) => {
+                    end.answer = ConsultAnswer::Unavailable {
+                        kind: AgentLack::Down,
+                        words: format!("{waited}: {words}"),
+                        variable: None,
+                    };
+                    return Some(end);
+                }
+            }
+        }
+        ConsultAnswer::Value(_)
+        | ConsultAnswer::Faulty(_)
+        | ConsultAnswer::Silent(_)
+        | ConsultAnswer::Unavailable { .. } => {
+            transaction.session.outages.remove(&asked.agent);
+            return Some(end);
+        }
+    };
+    let wait = AgentWait {
+        role: Some(asked.role),
+        ..provider_wait::new(&asked.agent, &because)
+    };
+    let until = provider_wait::begin(transaction, wait, ms);
+    if asked.role == Role::Judge {
+        transaction.session.base_again_at_ms = Some(transaction.active_in(ms));
+    }
+    let because = match because.as_str() {
+        "" => format!("its provider takes no more until {until}"),
+        because => format!("{because}; it is asked again at {until}"),
+    };
+    tell(transaction, asked, &because, end.duration_ms);
+    None
+}
+
 /// The answer, read, or why there is none; it is told that the question came to its end. None where a silent agent is
 /// asked again later, as long as that is allowed.
 pub(super) fn heard<T>(
@@ -152,7 +219,9 @@ pub(super) fn heard<T>(
 pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
     match answer {
         ConsultAnswer::Value(node) => Ok(node),
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => Err(why),
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
+            Err(why)
+        }
         ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
         ConsultAnswer::Unavailable { words, .. } => Err(words),
     }
@@ -170,8 +239,12 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
     transaction.run().settle_consult(&asked, &reported);
 }
 
-/// Puts a question into the state: it is asked after the commit.
+/// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.
 pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
+    let is_running = transaction.state.run.status == RunStatus::Running;
+    if is_running && provider_wait::open(&transaction.session, &new.agent).is_some() {
+        return;
+    }
     let at: String = transaction.at().into();
     let reserved = transaction.state.run.estimate(new.role, Some(&new.agent));
     let run = transaction.run();
@@ -206,10 +279,14 @@ pub(super) fn about_step(transaction: &Transaction, role: Role, step: &AtomId) -
 
 /// Tells that a question about a plan or its results came to its end.
 pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
-    let atom = asked.atom.as_ref();
-    let about = match atom {
-        Some(atom) => about_step(transaction, asked.role, atom),
-        None => Consult::about_whole_plan(asked.role)
+    let leaf = asked
+        .leaf
+        .as_ref()
+        .and_then(|leaf| leaf_of(transaction, leaf));
+    let about = match (&asked.atom, leaf) {
+        (Some(atom), _) => about_step(transaction, asked.role, atom),
+        (None, Some(leaf)) => leaf.title(),
+        (None, None) => Consult::about_whole_plan(asked.role)
             .unwrap_or_default()
             .to_string(),
     };
@@ -223,4 +300,11 @@ pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str
         holds: None,
         because: because.to_string(),
     });
+}
+
+/// The leaf of the base case with that key.
+pub(super) fn leaf_of(transaction: &Transaction, key: &Digest) -> Option<Check> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    let mut leaves = check.leaves().into_iter();
+    leaves.find(|leaf| leaf.key() == *key).cloned()
 }

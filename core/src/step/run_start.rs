@@ -137,7 +137,7 @@ fn land_all(
         // A person may have helped since, and a limit may be over: the agent is asked again.
         if matches!(
             outcome.agent_end,
-            Some(AgentEnd::Unavailable { .. } | AgentEnd::Limited { .. })
+            Some(AgentEnd::Unavailable { .. } | AgentEnd::Limited { .. } | AgentEnd::Down(_))
         ) {
             attempt_end::cut_off(transaction, &id, "its agent could not be used");
             continue;

@@ -78,6 +78,9 @@ pub struct WaitView {
     pub role: Option<String>,
     pub agent: AgentName,
     pub until: String,
+    /// Why, unless its provider takes no more for now.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
 }
 
 impl WaitView {
@@ -94,6 +97,7 @@ pub fn waits(state: &State) -> Vec<WaitView> {
         role: wait.role.map(|role| role.word().into()),
         agent: wait.agent.clone(),
         until: wait.until.clone(),
+        because: wait.because.clone(),
     };
     state.run.waits.iter().map(view).collect()
 }

@@ -62,8 +62,10 @@ pub struct Session {
     /// Waits for the limit of a judge's provider.
     pub(crate) consult_waits: u32,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
-    /// The ends of waits for a provider's limit, by agent.
+    /// The ends of waits for a provider, by agent.
     pub(crate) agents_wait_until_ms: BTreeMap<AgentName, u64>,
+    /// Agents whose providers are down.
+    pub(crate) outages: BTreeMap<AgentName, Outage>,
     /// Whether nothing happens but such a wait.
     pub(crate) only_waits: bool,
     /// Failures that may be those of an agent that cannot work at all.
@@ -149,6 +151,14 @@ pub(crate) struct GateWait {
     pub(crate) asked: u32,
     /// In active time of this session.
     pub(crate) again_at_ms: u64,
+}
+
+/// A provider that is down.
+#[derive(Debug, Clone)]
+pub(crate) struct Outage {
+    /// The last moment at which it may have been up, in active time of this session.
+    pub(crate) since_ms: u64,
+    pub(crate) waits: u32,
 }
 
 /// A failure of an agent that ended at once and did nothing.

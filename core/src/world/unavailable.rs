@@ -38,6 +38,7 @@ impl Unavailable {
             AgentLack::Provider => format!("the server of the agent {agent} refuses"),
             AgentLack::Context => format!("the context of the agent {agent} is too small"),
             AgentLack::Unreachable => format!("the server of the agent {agent} is not there"),
+            AgentLack::Down => format!("the provider of the agent {agent} does not answer"),
         };
         let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
         let words = match words.trim() {
@@ -81,6 +82,10 @@ impl Unavailable {
                 format!(
                     "start the server, or mend agents.{agent}.base_url in descent.toml, then descent run"
                 ),
+            ),
+            AgentLack::Down => (
+                AgentTrouble::Unreachable,
+                "descent run, once it answers again".into(),
             ),
         };
         let mut moves: Vec<String> = name_it.into_iter().collect();

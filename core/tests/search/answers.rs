@@ -106,10 +106,11 @@ impl Sim<'_> {
             r#"{{"type": "relevance", "severity": "{severity}", "location": "{at}", "description": "d", "proposed_repair": "r"}}"#
         );
         let issues = [String::new(), issue.clone(), issue.replace(at, "nowhere")];
-        let answer = match self.rng.below(9) {
+        let answer = match self.rng.below(10) {
             0 => ConsultAnswer::Faulty("prose".to_owned()),
             1 | 2 => ConsultAnswer::Silent("nobody is there".to_owned()),
             3 => ConsultAnswer::Limited { until: None },
+            9 => ConsultAnswer::Down("500".to_owned()),
             n => {
                 let text = format!(r#"{{"issues": [{}]}}"#, issues[n % 3]);
                 let parsed = doc::parse(&text, &doc::Limits::default());

@@ -41,7 +41,7 @@ fn each_recorded_session_ends_as_it_did() {
         ("claude-acp-rate", "limited"),
         ("claude-acp-login-none", "login"),
         ("claude-acp-refusal", "refused"),
-        ("claude-acp-unreachable", "protocol"),
+        ("claude-acp-unreachable", "down"),
         ("claude-acp-resume-unknown", "protocol"),
         ("codex-acp-tool", "done"),
         ("codex-acp-resume", "done"),

@@ -21,32 +21,36 @@ impl EventDialect for CodexExecJson {
         let Some(event) = event(line) else {
             return LineMeaning::Foreign;
         };
-        heard.with(|heard| match text(&event, "/type") {
-            "thread.started" => {
-                heard.session(text(&event, "/thread_id"));
-                LineMeaning::Goes
+        heard.with(|heard| {
+            heard.outage = None;
+            match text(&event, "/type") {
+                "thread.started" => {
+                    heard.session(text(&event, "/thread_id"));
+                    LineMeaning::Goes
+                }
+                "item.started" => item(&event, false, heard),
+                "item.completed" => item(&event, true, heard),
+                "turn.completed" => {
+                    usage(&event, heard);
+                    heard.end = Some(match heard.message.is_empty() {
+                        true => AgentEnd::Refused("it ended its turn without a message".into()),
+                        false => AgentEnd::Done,
+                    });
+                    LineMeaning::Turn
+                }
+                "turn.failed" => {
+                    heard.end = Some(trouble::of_error(None, text(&event, "/error/message")));
+                    LineMeaning::Turn
+                }
+                // It may try again after this one.
+                "error" => {
+                    heard.outage = trouble::outage(text(&event, "/message"));
+                    heard.log(text(&event, "/message"));
+                    heard.log("\n");
+                    LineMeaning::Quiet
+                }
+                _ => LineMeaning::Goes,
             }
-            "item.started" => item(&event, false, heard),
-            "item.completed" => item(&event, true, heard),
-            "turn.completed" => {
-                usage(&event, heard);
-                heard.end = Some(match heard.message.is_empty() {
-                    true => AgentEnd::Refused("it ended its turn without a message".into()),
-                    false => AgentEnd::Done,
-                });
-                LineMeaning::Turn
-            }
-            "turn.failed" => {
-                heard.end = Some(failed(text(&event, "/error/message")));
-                LineMeaning::Turn
-            }
-            // It may try again after this one.
-            "error" => {
-                heard.log(text(&event, "/message"));
-                heard.log("\n");
-                LineMeaning::Quiet
-            }
-            _ => LineMeaning::Goes,
         })
     }
 }
@@ -93,13 +97,4 @@ fn usage(event: &Value, heard: &mut HeardSoFar) {
         count(event, "/usage/output_tokens"),
         cached,
     ));
-}
-
-/// A message such as `unexpected status 401 Unauthorized: …`.
-fn failed(words: &str) -> AgentEnd {
-    let status = words.split_once("status ").and_then(|(_, after)| {
-        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
-    });
-    trouble::of_error(status, words)
 }

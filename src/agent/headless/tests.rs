@@ -58,8 +58,8 @@ fn each_recorded_session_ends_as_it_did() {
         ("claude-credit", "credit"),
         ("claude-rate", "limited"),
         ("claude-limit", "limited"),
-        ("claude-overloaded", "protocol"),
-        ("claude-unreachable", "protocol"),
+        ("claude-overloaded", "down"),
+        ("claude-unreachable", "down"),
         ("claude-refusal", "refused"),
         ("claude-turns", "turns"),
         ("claude-budget", "turns"),
@@ -74,8 +74,8 @@ fn each_recorded_session_ends_as_it_did() {
         ("codex-credit", "credit"),
         ("codex-rate", "limited"),
         ("codex-limit", "limited"),
-        ("codex-overloaded", "protocol"),
-        ("codex-cut", "protocol"),
+        ("codex-overloaded", "down"),
+        ("codex-cut", "down"),
         ("codex-refusal", "refused"),
     ];
     let wrong: Vec<String> = table
@@ -194,4 +194,47 @@ fn what_an_agent_tells_of_its_process_is_added_to_what_it_had_told_before() {
         assert_eq!(heard.usage().cost, Some(Micros(500_000)));
         assert!(heard.answer_text().contains("told here alone"));
     });
+}
+
+#[test]
+fn a_status_comes_before_words_and_what_is_no_trouble_of_a_provider_is_none() {
+    for (status, words, expected) in [
+        (Some(529), "", "down"),
+        (Some(500), "rate limit service failed", "down"),
+        (Some(503), "The model is overloaded", "down"),
+        (None, "API Error: 529 Overloaded", "down"),
+        (None, "unexpected status 502 Bad Gateway: …", "down"),
+        (None, "API Error: Connection error.", "down"),
+        (None, "API Error: Request timed out", "down"),
+        (None, "getaddrinfo ENOTFOUND api.anthropic.com", "down"),
+        (None, "connect ECONNREFUSED 10.0.0.1:3128", "down"),
+        (None, "read ECONNRESET", "down"),
+        (None, "TypeError: fetch failed", "down"),
+        (None, "Proxy error: tunnel failed", "down"),
+        (None, "the TLS handshake was cut off", "down"),
+        (
+            None,
+            "unable to get local issuer certificate",
+            "of a provider",
+        ),
+        (None, "API Error: Prompt is too long", "too long"),
+        (Some(413), "", "too long"),
+        (Some(400), "input is too long for this model", "too long"),
+        (None, "unexpected status 401 Unauthorized", "login"),
+        (
+            Some(429),
+            "This request would exceed your rate limit",
+            "limited",
+        ),
+        (
+            Some(400),
+            "messages: at least one message is required",
+            "protocol",
+        ),
+        (None, "it printed a line that is no JSON", "protocol"),
+        (None, "Internal error", "protocol"),
+    ] {
+        let end = trouble::of_error(status, words);
+        assert_eq!(recorded::kind(Some(&end)), expected, "{status:?} {words}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Limits of calls, tokens and money for agents that are talked with: in mid-turn, and for those that tell no cost.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::talked::{Protocol, by_worker, world};
 use crate::world::{World, long_nap, plan, processes, wait_for};
@@ -114,6 +114,12 @@ fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redir
 
 /// A world whose worker is that shell script, in a dialect of events.
 fn scripted(dialect: &str, script: &str) -> World {
+    let one = json!({"A1": by_worker("make it")});
+    scripted_plan(dialect, script, &plan(&["test -f done"], json!({}), one))
+}
+
+/// The same with that plan; it judges too.
+pub(super) fn scripted_plan(dialect: &str, script: &str, plan: &Value) -> World {
     let world = World::new();
     world.write(
         "agent.sh",
@@ -124,14 +130,10 @@ fn scripted(dialect: &str, script: &str) -> World {
         "descent.toml",
         &format!(
             "[agents.script]\nheadless = {{argv = {argv}, events = \"{dialect}\", \
-             resume = [\"resume\", \"{{session}}\"]}}\n[roles]\nworker = \"script\"\n"
+             resume = [\"resume\", \"{{session}}\"]}}\n[roles]\nworker = \"script\"\njudge = \"script\"\n"
         ),
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker("make it")}),
-    ));
+    world.align(plan);
     world
 }
 

@@ -95,14 +95,14 @@ impl Drop for Model {
 }
 
 /// A plan of one step that makes the file `done`.
-fn fragment() -> Value {
+pub(super) fn fragment() -> Value {
     json!({"reasoning": "it must be", "atoms": {
         "one": {"description": "make it", "action": {"run": "env > ENV; rm ENV; echo made > done"}},
     }})
 }
 
 /// A configuration whose planner is the model.
-fn configure(world: &World, model: &Model, wire: &str, base: &str, more: &str) {
+pub(super) fn configure(world: &World, model: &Model, wire: &str, base: &str, more: &str) {
     let address = &model.address;
     world.write(
         "descent.toml",
@@ -113,7 +113,7 @@ fn configure(world: &World, model: &Model, wire: &str, base: &str, more: &str) {
     );
 }
 
-fn align(world: &World, constraints: Value) {
+pub(super) fn align(world: &World, constraints: Value) {
     world.align(&plan(
         &["test -e done"],
         constraints,
@@ -122,7 +122,7 @@ fn align(world: &World, constraints: Value) {
 }
 
 /// The program with the key in its environment.
-fn start(world: &World, args: &[&str]) -> Running {
+pub(super) fn start(world: &World, args: &[&str]) -> Running {
     let mut command = world.command(args);
     command.env("THINKER_KEY", KEY);
     Running::of(command)

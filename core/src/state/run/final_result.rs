@@ -130,7 +130,7 @@ words! {
         Provider = "E-PROVIDER",
         /// A question does not fit into the context of a provider
         Context = "E-CONTEXT",
-        /// The server of a provider cannot be connected to
+        /// A provider cannot be connected to, or is down
         Unreachable = "E-AGENT-UNREACHABLE",
         /// No agent's: the state has no room for what the run made
         NoRoom = "E-STATE-TOO-LARGE",
