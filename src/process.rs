@@ -177,6 +177,26 @@ pub async fn talk(
     run_with(job, fence, peer, source, cancel, on_started).await
 }
 
+/// Tries a start again that lacked something which may come back: nothing has begun then.
+///
+/// # Errors
+/// Those of the last try.
+pub async fn start_patiently<T, F: Future<Output = Result<T, SpawnError>>>(
+    cancel: &CancellationToken,
+    mut start: impl FnMut() -> F,
+) -> Result<T, SpawnError> {
+    for pause in timeouts::START_PAUSES {
+        match start().await {
+            Err(error) if error.lack().is_some() => tokio::select! {
+                () = cancel.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            },
+            ended => return ended,
+        }
+    }
+    start().await
+}
+
 async fn run_with(
     job: &Job,
     fence: Option<&Fence>,

@@ -147,9 +147,10 @@ impl MeasureContext<'_> {
             log: None,
             reach: Reach::Fenced { out: None },
         };
-        let ended = match self.programs.run(&job, self.cancel, Box::new(|_| ())).await {
+        let run = || self.programs.run(&job, self.cancel, Box::new(|_| ()));
+        let ended = match process::start_patiently(self.cancel, run).await {
             Ok(ended) => ended,
-            Err(error) => return Some(unmeasured(error.to_string(), "")),
+            Err(error) => return Some(unmeasured(format!("{error} ({})", error.hint()), "")),
         };
         let how = match ended.how {
             process::JobEnd::Cancelled => return None,

@@ -161,31 +161,28 @@ async fn run(
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(inputs.note_started(started));
-    Ok(
-        match attempt.programs.run(&job, cancel, Box::new(note)).await {
-            // The log file is ours, like the prompt: nothing has begun.
-            Err(SpawnError::Log { path, source }) => {
-                return Err(AgentError::Unwritable { path, source });
+    let run = || attempt.programs.run(&job, cancel, Box::new(note));
+    Ok(match process::start_patiently(cancel, run).await {
+        // The log file is ours, like the prompt: nothing has begun.
+        Err(SpawnError::Log { path, source }) => {
+            return Err(AgentError::Unwritable { path, source });
+        }
+        Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+        Err(error) => CommandOutcome::Ended(
+            CommandEnd::NotRun(format!("{error} ({})", error.hint())),
+            None,
+        ),
+        Ok(ended) => match ended.how {
+            process::JobEnd::Cancelled => CommandOutcome::Cancelled,
+            process::JobEnd::Exit(code) => {
+                CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
             }
-            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
-            Err(error) => CommandOutcome::Ended(
-                CommandEnd::NotRun(format!("{error} ({})", error.hint())),
-                None,
-            ),
-            Ok(ended) => match ended.how {
-                process::JobEnd::Cancelled => CommandOutcome::Cancelled,
-                process::JobEnd::Exit(code) => {
-                    CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
-                }
-                process::JobEnd::Signal(signal) => {
-                    CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
-                }
-                process::JobEnd::TimedOut => {
-                    CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended))
-                }
-            },
+            process::JobEnd::Signal(signal) => {
+                CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
+            }
+            process::JobEnd::TimedOut => CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended)),
         },
-    )
+    })
 }
 
 fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {

@@ -51,7 +51,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
         _ if says(TOO_LONG) => AgentEnd::TooLong(cut(words)),
         Some(429) => limited(words),
         _ if says(LIMIT) => limited(words),
-        _ if says(&["output token maximum"]) => AgentEnd::CutShort(cut(words)),
+        _ if says("output token maximum") => AgentEnd::CutShort(cut(words)),
         _ if says(CERTIFICATE) => unavailable(AgentLack::Provider, words),
         _ if says(DOWN) => AgentEnd::Down(cut(words)),
         _ => AgentEnd::Protocol(cut(words)),

@@ -11,7 +11,7 @@ use super::{
     ModelError,
     secret::{KEY_BYTES_MAX, Secret},
 };
-use crate::process::{Job, JobEnd, Programs, Reach, timeouts};
+use crate::process::{self, Job, JobEnd, Programs, Reach, timeouts};
 
 /// Runs it. Dropping the future ends the command.
 pub(super) async fn printed(
@@ -35,11 +35,15 @@ pub(super) async fn printed(
         log: None,
         reach: Reach::Account,
     };
-    let (ours, its) = duplex(KEY_BYTES_MAX);
     let cancel = CancellationToken::new();
-    let running = programs.talk(&job, its, &cancel, Box::new(|_| ()));
-    let (ended, printed) = tokio::join!(running, read(ours, &cancel));
-    let ended = ended.map_err(|error| fault(error.to_string()))?;
+    let run = || async {
+        let (ours, its) = duplex(KEY_BYTES_MAX);
+        let running = programs.talk(&job, its, &cancel, Box::new(|_| ()));
+        let (ended, printed) = tokio::join!(running, read(ours, &cancel));
+        Ok((ended?, printed))
+    };
+    let ended = process::start_patiently(&cancel, run).await;
+    let (ended, printed) = ended.map_err(|error| fault(error.to_string()))?;
     if printed.len() > KEY_BYTES_MAX {
         return Err(fault(format!(
             "prints more than {} KiB",

@@ -16,7 +16,7 @@ use super::{Client, Progress};
 use crate::{
     config,
     failure::{Failure, exit},
-    process::{Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
+    process::{self, Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
     signal::Signals,
     store::StatePlace,
 };
@@ -120,7 +120,8 @@ impl Notifier {
             log: None,
             reach: Reach::Account,
         };
-        let ended = self.programs.run(&job, cancel, Box::new(|_| ())).await;
+        let run = || self.programs.run(&job, cancel, Box::new(|_| ()));
+        let ended = process::start_patiently(cancel, run).await;
         let ended = ended.map_err(|error| format!("{error} ({})", error.hint()))?;
         let how = match ended.how {
             JobEnd::Exit(0) | JobEnd::Cancelled => return Ok(()),

@@ -272,7 +272,7 @@ impl JobEnding {
         command: &str,
         tag: Tag,
         leaf: Option<&Leaf>,
-        input: Option<OwnedFd>,
+        input: &mut Option<OwnedFd>,
         fence: Option<FenceTask>,
     ) -> io::Result<(Command, Option<UnixStream>)> {
         if self.method == Method::Group {
@@ -280,14 +280,11 @@ impl JobEnding {
             shell
                 .arg("-c")
                 .arg(command)
-                .stdin(input.map_or_else(Stdio::null, Stdio::from))
+                .stdin(input.take().map_or_else(Stdio::null, Stdio::from))
                 .process_group(0);
             return Ok((shell, None));
         }
         let (ours, its) = UnixStream::pair()?;
-        if let Some(input) = &input {
-            guard::input::send(&ours, input.as_fd())?;
-        }
         let task = self.guard_task(tag, leaf, input.is_some(), fence);
         let mut program = Command::new(guard::PROGRAM);
         program
@@ -352,14 +349,18 @@ impl JobEnding {
         let (left, held) = io::pipe()?;
         let way = fence.as_ref().map(|fence| fence.way);
         let closed = fence.iter().flat_map(|fence| fence.closed.clone()).next();
-        let (mut command, control) = self.command(TRIAL, tag, leaf, None, fence)?;
+        let (mut command, control) = self.command(TRIAL, tag, leaf, &mut None, fence)?;
         command.env(TRIAL_CLOSED, closed.unwrap_or_default());
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
         // The command holds the other end of the pipe.
         drop(command);
-        if let Err(error) = wait(&mut child) {
+        let begun = control
+            .as_ref()
+            .map(|control| guard::input::begin(control, None));
+        let ended = begun.transpose().and_then(|_| wait(&mut child));
+        if let Err(error) = ended {
             let _ = child.kill();
             let _ = child.wait();
             return Err(error);

@@ -17,15 +17,15 @@ pub enum SpawnError {
     NoDirectory(PathBuf),
     #[error("there is no shell at {SHELL}")]
     NoShell,
-    #[error("the command and its environment are too long for the system")]
+    #[error("the command and its environment are too long for the system: {0}")]
     TooLong(#[source] io::Error),
-    #[error("the system has no room for another process")]
+    #[error("the system has no room for another process: {0}")]
     NoRoom(#[source] io::Error),
     #[error("the command or its environment contains a NUL byte")]
     Nul(#[source] io::Error),
-    #[error("the log {} cannot be written", path.display())]
+    #[error("the log {} cannot be written: {source}", path.display())]
     Log { path: PathBuf, source: io::Error },
-    #[error("the command cannot be started")]
+    #[error("the command cannot be started: {0}")]
     Other(#[source] io::Error),
 }
 
@@ -42,7 +42,7 @@ impl SpawnError {
             }
             SpawnError::Nul(_) => "remove the NUL byte",
             SpawnError::Log { .. } => "check the directory's permissions and the free space",
-            SpawnError::Other(_) => "the cause below is the system's own word",
+            SpawnError::Other(_) => "fix what the system names, then run it again",
         }
     }
 

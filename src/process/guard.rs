@@ -68,7 +68,7 @@ pub(crate) struct GuardTask {
     pub(crate) tag: Tag,
     pub(crate) walls: Isolation,
     pub(crate) cgroup: Option<PathBuf>,
-    /// The job's standard input follows over the control socket; otherwise it is empty.
+    /// The job's standard input comes over the control socket; otherwise it is empty.
     pub(crate) has_input: bool,
     pub(crate) fence: Option<FenceTask>,
 }
@@ -134,6 +134,10 @@ impl JobGuard {
     fn start(task: &GuardTask, job: GuardedJob) -> io::Result<JobGuard> {
         // The name is only for people.
         let _ = rustix::thread::set_name(c"descent-guard");
+        let input = input::wait(rustix::stdio::stdin())?;
+        if task.has_input && input.is_none() {
+            return Err(Errno::NOTCONN.into());
+        }
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         // The tag is never taken off. Setting it fails if the hard limit is lower: then the next
         // start, after both of us died, has less to identify the job by.
@@ -155,10 +159,6 @@ impl JobGuard {
                 task.tag,
                 group,
             )?),
-        };
-        let input = match task.has_input {
-            true => Some(input::receive(rustix::stdio::stdin())?),
-            false => None,
         };
         task.fence.as_ref().map_or(Ok(()), fence::put_up)?;
         let is_mounted = |fence: &FenceTask| fence.way == FenceWay::Mounts;

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -76,7 +76,8 @@ pub(super) struct Streams {
     pub(super) is_stdout_apart: bool,
 }
 
-type First = (Leader, RegistryEntry, Option<UnixStream>);
+/// The leader, and its control socket and the standard input that its guard is still to get.
+type First = (Leader, RegistryEntry, Option<UnixStream>, Option<OwnedFd>);
 
 pub(super) fn spawn(
     job: &Job,
@@ -113,7 +114,7 @@ pub(super) fn spawn(
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
         leaf.remove();
     }
-    let (child, registered, control) = first.map_err(failed)?;
+    let (child, registered, control, for_guard) = first.map_err(failed)?;
     // From here on any failure drops the handle, which ends the child.
     let handle = JobHandle {
         processes: JobProcesses {
@@ -126,6 +127,11 @@ pub(super) fn spawn(
         control,
         registered: Some(registered),
     };
+    if let Some(control) = &handle.control {
+        let input = for_guard.as_ref().map(AsFd::as_fd);
+        guard::input::begin(control, input).map_err(failed)?;
+    }
+    drop(for_guard);
     let input = our_input.map(writer).transpose().map_err(failed)?;
     let apart = apart.map(reader).transpose().map_err(failed)?;
     let output = Output {
@@ -142,28 +148,24 @@ pub(super) fn spawn(
 
 impl Start<'_> {
     /// Afterwards this process no longer holds the job's ends of the pipes.
-    fn start_leader(self) -> io::Result<First> {
+    fn start_leader(mut self) -> io::Result<First> {
         #[cfg(target_os = "linux")]
         if self.ending.method != Method::Group
-            && let Some(forked) = self.fork_leader()?
+            && let Some((leader, registered, control)) = self.fork_leader()?
         {
-            return Ok(forked);
+            return Ok((leader, registered, Some(control), self.input.take()));
         }
         self.spawn_leader()
     }
 
     /// A guard from the fork server, if there is one.
     #[cfg(target_os = "linux")]
-    fn fork_leader(&self) -> io::Result<Option<First>> {
+    fn fork_leader(&self) -> io::Result<Option<(Leader, RegistryEntry, UnixStream)>> {
         use std::ffi::OsStr;
-        use std::os::fd::AsFd;
         if !guard::fork_server::is_open() {
             return Ok(None);
         }
         let (ours, its) = UnixStream::pair()?;
-        if let Some(input) = &self.input {
-            guard::input::send(&ours, input.as_fd())?;
-        }
         let env = self.env.iter();
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
@@ -183,16 +185,16 @@ impl Start<'_> {
             return Ok(None);
         };
         let forked = registry::spawn_if(|| guard::fork_server::fork_guard(&request, &encoded))?;
-        Ok(forked.map(|(forked, registered)| (Leader::Forked(forked), registered, Some(ours))))
+        Ok(forked.map(|(forked, registered)| (Leader::Forked(forked), registered, ours)))
     }
 
-    fn spawn_leader(self) -> io::Result<First> {
+    fn spawn_leader(mut self) -> io::Result<First> {
         let job = self.job;
         let (program, control) = self.ending.command(
             &job.command,
             self.tag,
             self.leaf.as_ref(),
-            self.input,
+            &mut self.input,
             self.fence,
         )?;
         let mut command = Command::from(program);
@@ -212,7 +214,7 @@ impl Start<'_> {
                 child,
             ))
         })?;
-        Ok((Leader::Started(child), registered, control))
+        Ok((Leader::Started(child), registered, control, self.input))
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 
 mod plain;
+mod starts;
 mod sweeps;
 mod talks;
 
@@ -232,7 +233,12 @@ async fn what_cannot_be_started_is_said_with_its_cause() {
     };
     assert!(matches!(refused(nowhere).await, SpawnError::NoDirectory(_)));
     let endless = world.job(&"x".repeat(4 * 1024 * 1024));
-    assert!(matches!(refused(endless).await, SpawnError::TooLong(_)));
+    let too_long = refused(endless).await;
+    assert!(matches!(too_long, SpawnError::TooLong(_)));
+    assert!(
+        too_long.to_string().contains("Argument list too long"),
+        "{too_long}"
+    );
     assert!(matches!(
         refused(world.job("echo \0")).await,
         SpawnError::Nul(_)

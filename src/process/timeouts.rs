@@ -17,3 +17,12 @@ pub const LOOP_GRACE: Duration = Duration::from_secs(2);
 pub const ENDING_MAX: Duration = Duration::from_secs(2);
 /// How long to wait for a killed leader. A leader that hangs in the kernel is given up.
 pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
+
+/// The pauses between tries to start a program, where something lacks that may come back.
+pub(super) const START_PAUSES: [Duration; 5] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(800),
+];

@@ -27,7 +27,9 @@ use super::guard;
 use super::{
     orphans,
     registry::{self, RegistryEntry},
+    timeouts,
 };
+use crate::failure::lack_at_start;
 
 /// The most that a tool may print, on each of its two streams.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
@@ -66,7 +68,7 @@ pub struct ToolOutput {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    #[error("{} cannot be started in {}", program.display(), cwd.display())]
+    #[error("{} cannot be started in {}: {source}", program.display(), cwd.display())]
     Start {
         program: PathBuf,
         cwd: PathBuf,
@@ -76,7 +78,7 @@ pub enum ToolError {
     TooLong { program: PathBuf, waited: Duration },
     #[error("{} printed more than {} MiB and was killed", program.display(), OUTPUT_BYTES_MAX >> 20)]
     TooMuch { program: PathBuf },
-    #[error("what {} printed cannot be read", program.display())]
+    #[error("what {} printed cannot be read: {source}", program.display())]
     Read { program: PathBuf, source: io::Error },
 }
 
@@ -105,7 +107,7 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
         source,
     };
     let (mut child, registered) =
-        registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child)))
+        start_again(|| registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child))))
             .map_err(start_failed)?;
     let streams = match attach(&mut child, tool) {
         Ok(streams) => streams,
@@ -119,6 +121,17 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
         kill(&mut child, &registered);
     }
     ended
+}
+
+/// Tries a start again that lacked something which may come back.
+fn start_again<T>(start: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    for pause in timeouts::START_PAUSES {
+        match start() {
+            Err(error) if lack_at_start(&error).is_some() => std::thread::sleep(pause),
+            started => return started,
+        }
+    }
+    start()
 }
 
 /// Ends all running tools and what they started, so that a hanging filter cannot delay a requested

@@ -215,6 +215,21 @@ fn atoms_of_another_type_are_faults() {
 }
 
 #[test]
+fn a_command_that_no_system_can_start_is_a_fault() {
+    let long = |bytes: usize| {
+        format!(
+            "{{\"a\": {{\"action\": {{\"run\": \"{}\"}}}}}}",
+            "x".repeat(bytes)
+        )
+    };
+    check_faults(
+        &long((127 << 10) + 1),
+        &["2:26 /work_graph/atoms/a/action/run limit"],
+    );
+    check_faults(&long(127 << 10), &[]);
+}
+
+#[test]
 fn keys_of_a_state_are_left_out_and_other_unknown_keys_are_kept() {
     let text = r#"{"$schema": "s", "version": "2.0", "objective": {"goal": "g"}, "run": {}, "mine": 1,
         "notes": "n", "work_graph": {"atoms": {}, "theirs": 2}}"#;

@@ -91,8 +91,8 @@ pub(crate) fn is_open() -> bool {
     server().is_some()
 }
 
-/// Forks a guard for this job and returns it with its id. `None` if there is no server. A broken
-/// server is abandoned.
+/// Forks a guard for this job and returns it with its id. `None` if there is no server that answers: a broken one, or one
+/// that takes too long, is abandoned.
 pub(crate) fn fork_guard(
     request: &ForkRequest<'_>,
     encoded: &[u8],
@@ -101,28 +101,18 @@ pub(crate) fn fork_guard(
     let Some(open) = server.as_mut() else {
         return Ok(None);
     };
-    let broken = match open.request(encoded, &request.streams) {
-        Ok(forked) => return forked.map(Some),
-        Err(broken) => broken,
-    };
+    if let Ok(forked) = open.request(encoded, &request.streams) {
+        return forked.map(Some);
+    }
+    // Nothing has begun: a guard that was forked all the same waits for its word, finds us gone and ends.
     if let Some(left) = server.take() {
         left.shut_down();
     }
-    match broken {
-        ForkServerError::Gone => Ok(None),
-        // This is not an error that says nothing has begun. If a guard was forked, it finds us gone
-        // and ends.
-        ForkServerError::Silent => Err(io::Error::other("what starts jobs does not answer")),
-    }
+    Ok(None)
 }
 
-/// Why there is no answer.
-enum ForkServerError {
-    /// The request did not arrive.
-    Gone,
-    /// It is not known whether the job began.
-    Silent,
-}
+/// The server did not answer.
+struct NoAnswer;
 
 impl ForkServer {
     fn open() -> io::Result<ForkServer> {
@@ -164,7 +154,7 @@ impl ForkServer {
         &mut self,
         encoded: &[u8],
         streams: &[BorrowedFd<'_>],
-    ) -> Result<io::Result<(u32, ForkedGuard)>, ForkServerError> {
+    ) -> Result<io::Result<(u32, ForkedGuard)>, NoAnswer> {
         // Reserves a descriptor for the pidfd, which must not be lacking once the job has begun.
         let spare = match self.socket.try_clone() {
             Ok(spare) => spare,
@@ -179,20 +169,20 @@ impl ForkServer {
         // In one message as far as there is room for it.
         let parts = [IoSlice::new(&length), IoSlice::new(encoded)];
         let sent = sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL)
-            .map_err(|_| ForkServerError::Gone)?;
+            .map_err(|_| NoAnswer)?;
         let mut answer = [0; 4];
         let rest = sent
             .checked_sub(length.len())
             .and_then(|at| encoded.get(at..));
-        let sent = self.socket.write_all(rest.ok_or(ForkServerError::Silent)?);
+        let sent = self.socket.write_all(rest.ok_or(NoAnswer)?);
         sent.and_then(|()| self.socket.read_exact(&mut answer))
-            .map_err(|_| ForkServerError::Silent)?;
+            .map_err(|_| NoAnswer)?;
         Ok(match i32::from_le_bytes(answer) {
             error @ ..=0 => Err(io::Error::from_raw_os_error(-error)),
             pid => {
                 drop(spare);
                 let pid = pid.unsigned_abs();
-                let forked = ForkedGuard::from_pid(pid).map_err(|_| ForkServerError::Silent)?;
+                let forked = ForkedGuard::from_pid(pid).map_err(|_| NoAnswer)?;
                 Ok((pid, forked))
             }
         })
@@ -328,8 +318,8 @@ mod tests {
         let task = GuardTask {
             tag: Tag::new("a/b"),
             walls: Isolation::Pids,
-            cgroup: Some("/g".into()),
-            has_input: true,
+            cgroup: None,
+            has_input: false,
             fence: None,
         };
         let env = env
@@ -352,7 +342,7 @@ mod tests {
         let (task, cwd, job) = decode(&encoded("", "/tmp", &env).unwrap()).unwrap();
         assert_eq!(
             (task.walls, task.cgroup, task.has_input),
-            (Isolation::Pids, Some("/g".into()), true)
+            (Isolation::Pids, None, false)
         );
         assert_eq!(
             (cwd.to_str(), job.command.to_str()),
@@ -361,6 +351,36 @@ mod tests {
         let heard = job.env.iter().flatten();
         let heard = heard.map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap()));
         assert_eq!(heard.collect::<Vec<_>>(), env);
+    }
+
+    #[test]
+    fn a_guard_whose_server_answered_too_late_begins_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = ForkServer::open().unwrap();
+        let stopped = rustix::process::Pid::from_child(&server.child);
+        rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
+        let wait = Some(Duration::from_millis(50));
+        server.socket.set_read_timeout(wait).unwrap();
+        let job = encoded(
+            "touch began",
+            dir.path().to_str().unwrap(),
+            &[("PATH", "/usr/bin:/bin")],
+        );
+        let (ours, its) = UnixStream::pair().unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let streams = [its.as_fd(), null.as_fd(), null.as_fd()];
+        assert!(server.request(&job.unwrap(), &streams).is_err());
+        drop((ours, its));
+        rustix::process::kill_process(stopped, rustix::process::Signal::CONT).unwrap();
+        server.socket.set_read_timeout(None).unwrap();
+        let mut answer = [0; 4];
+        server.socket.read_exact(&mut answer).unwrap();
+        let forked = rustix::process::Pid::from_raw(i32::from_le_bytes(answer)).unwrap();
+        let ended = rustix::process::waitpid(Some(forked), rustix::process::WaitOptions::empty());
+        // A sweep of another test may have reaped it.
+        assert!(ended.map_or(true, |ended| ended.unwrap().1.exit_status() != Some(0)));
+        assert!(!dir.path().join("began").exists());
+        server.shut_down();
     }
 
     #[test]

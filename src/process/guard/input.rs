@@ -1,7 +1,7 @@
-//! The standard input of a job on its way to the guard, over the control socket.
+//! The word by which a job begins, with its standard input, over the control socket to its guard.
 //!
-//! Invariant: one message with one descriptor, sent before the guard starts and read before the job
-//! does. So the socket holds nothing else when the guard begins to watch it.
+//! Invariant: one message, sent once it is known that the guard is there, and read before anything of the job is made. A
+//! guard that was given up gets none and ends. So a start that failed has begun nothing, and may be tried again.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,34 +13,39 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// A descriptor needs one byte to travel with.
-const CARRIER: [u8; 1] = *b"i";
+const WORD: [u8; 1] = *b"g";
 
-/// Hands the reading end of a job's standard input to its guard.
-pub(crate) fn send(control: impl AsFd, input: BorrowedFd<'_>) -> io::Result<()> {
-    let streams = [input];
+/// Lets the job of a guard begin, with the reading end of its standard input if it has one.
+pub(crate) fn begin(control: impl AsFd, input: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut room);
-    ancillary.push(SendAncillaryMessage::ScmRights(&streams));
-    let carrier = [IoSlice::new(&CARRIER)];
-    sendmsg(control, &carrier, &mut ancillary, SendFlags::NOSIGNAL)?;
+    if input.is_some() {
+        ancillary.push(SendAncillaryMessage::ScmRights(input.as_slice()));
+    }
+    sendmsg(
+        control,
+        &[IoSlice::new(&WORD)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 
-/// The descriptor that was sent.
+/// Waits for that word; gives the standard input that came with it.
 ///
 /// # Errors
-/// If the loop is gone, or nothing but the byte arrived.
-pub(super) fn receive(control: impl AsFd) -> io::Result<OwnedFd> {
-    let mut carrier = CARRIER;
+/// If the loop is gone, or has given this guard up.
+pub(super) fn wait(control: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    let mut word = WORD;
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut room);
     loop {
-        let mut into = [IoSliceMut::new(&mut carrier)];
+        let mut into = [IoSliceMut::new(&mut word)];
         let flags = RecvFlags::CMSG_CLOEXEC;
         match recvmsg(control.as_fd(), &mut into, &mut ancillary, flags) {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
+            Ok(got) if got.bytes == 0 => return Err(Errno::NOTCONN.into()),
             Ok(_) => break,
         }
     }
@@ -48,5 +53,5 @@ pub(super) fn receive(control: impl AsFd) -> io::Result<OwnedFd> {
         RecvAncillaryMessage::ScmRights(mut streams) => streams.next(),
         _ => None,
     });
-    streams.next().ok_or_else(|| Errno::NOTCONN.into())
+    Ok(streams.next())
 }

@@ -40,6 +40,23 @@ fn a_plan_in_the_place_of_the_goal_is_told_by_its_flag() {
 }
 
 #[test]
+fn a_command_that_cannot_be_started_anywhere_is_told_before_anything_is_agreed() {
+    let world = World::new();
+    let long = format!("true {}", "x".repeat(128 << 10));
+    let checked = plan(&["test -f done"], json!({}), json!({"A1": task(&long)}));
+    world.write("plan.json", &checked.to_string());
+    for args in [
+        &["validate", "plan.json"][..],
+        &["align", "-f", "plan.json", "-y"],
+    ] {
+        let ran = world.descent(args).expect(65);
+        ran.says("no command of more than 127 KiB can be started")
+            .says("write a script");
+    }
+    assert!(!world.state_path().exists());
+}
+
+#[test]
 fn every_fault_of_a_plan_is_named_at_once_with_its_place() {
     let world = World::new();
     world.write("plan.json", FAULTY);

@@ -5,6 +5,9 @@ use alloc::{borrow::ToOwned, format, string::String};
 use super::Fields;
 use crate::doc::Value;
 
+/// Bytes at most of a command. The system starts none with an argument of 128 KiB, and some are put after `exec`.
+const COMMAND_BYTES_MAX: usize = 127 << 10;
+
 /// A span of time as people write it: `90s`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationText {
@@ -93,6 +96,17 @@ impl Fields<'_, '_> {
             let hint = "take it out, or let printf '\\0' write it".to_owned();
             self.found
                 .fault("nul", (&pointer, span), message, Some(hint));
+        }
+        if text.len() > COMMAND_BYTES_MAX {
+            let pointer = self.at(key);
+            let span = node.map_or(self.node.span, |node| node.span);
+            let (long, most) = (text.len(), COMMAND_BYTES_MAX >> 10);
+            let message = format!(
+                "`{key}` has {long} bytes, and no command of more than {most} KiB can be started"
+            );
+            let hint = "write a script, and name that".to_owned();
+            self.found
+                .fault("limit", (&pointer, span), message, Some(hint));
         }
         Some(text)
     }

@@ -1,0 +1,72 @@
+//! Starts that fail: each names its cause, and one that may pass is tried again.
+
+use super::*;
+
+#[test]
+fn each_cause_of_the_system_is_named_and_those_that_may_pass_are_known() {
+    use rustix::io::Errno;
+    for (errno, lacks) in [
+        (Errno::AGAIN, true),
+        (Errno::NOMEM, true),
+        (Errno::MFILE, true),
+        (Errno::NFILE, true),
+        (Errno::TOOBIG, false),
+        (Errno::NOENT, false),
+        (Errno::ACCESS, false),
+        (Errno::PERM, false),
+    ] {
+        let error = SpawnError::from_spawn(errno.into(), Path::new("/"));
+        let words = io::Error::from(errno).to_string();
+        assert!(error.to_string().ends_with(&words), "{error}");
+        assert_eq!(error.lack().is_some(), lacks, "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_lacks_something_is_tried_again_and_not_for_ever() {
+    let refused = || SpawnError::NoRoom(io::Error::from_raw_os_error(11));
+    for (failing, expected) in [(0, Some(1)), (2, Some(3)), (100, None)] {
+        let mut tries = 0;
+        let cancel = CancellationToken::new();
+        let started = start_patiently(&cancel, || {
+            tries += 1;
+            std::future::ready((tries > failing).then_some(tries).ok_or_else(refused))
+        });
+        assert_eq!(started.await.ok(), expected);
+    }
+    let mut tries = 0;
+    let _ = start_patiently(&CancellationToken::new(), || {
+        tries += 1;
+        std::future::ready(Err::<(), _>(SpawnError::NoShell))
+    })
+    .await;
+    assert_eq!(tries, 1);
+}
+
+#[tokio::test]
+async fn what_no_shell_can_start_ends_with_its_words() {
+    let world = World::new();
+    let program = |name: &str, text: &str, mode: u32| {
+        let path = world.directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&path, mode).unwrap();
+    };
+    program("closed", "#!/bin/sh\n", 0o644);
+    program("lost", "#!/nowhere/sh\n", 0o755);
+    std::fs::create_dir(world.directory.path().join("folder")).unwrap();
+    for (command, code, words) in [
+        ("./closed", 126, "ermission denied"),
+        ("./folder", 126, ""),
+        ("./lost", 127, "not found"),
+        ("./gone", 127, "not found"),
+    ] {
+        let ended = run_it(&world.job(command)).await;
+        assert_eq!(ended.how, JobEnd::Exit(code), "{command}");
+        let told = ended.output.head();
+        assert!(
+            told.contains(words) && !told.is_empty(),
+            "{command}: {told}"
+        );
+    }
+}
