@@ -1,5 +1,5 @@
-//! No word of a state reaches an agent under a digest that stands for other words: every text of a state in which each
-//! record of a run occurs is changed, one after another, and the prompts of all roles are compared.
+//! No word of a state reaches an agent under a digest of other words. Each text of a rich state is changed, and the
+//! prompts of all roles are compared.
 
 use descent_core::{
     doc::{self, Limits, Node, Value},
@@ -18,7 +18,7 @@ use descent_core::{
     world::{Session, World, long_phase},
 };
 
-/// What stands in the place of a text, or behind it.
+/// The words that are put behind a text.
 const PLANTED: &str = "PLANTED-WORDS";
 const NOW: UnixMillis = UnixMillis(1_764_000_000_000);
 /// The tree that is rated.

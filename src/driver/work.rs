@@ -5,6 +5,7 @@ mod consult;
 mod judging;
 mod kept;
 mod prepared;
+mod rebuilt;
 mod shaped;
 mod thinking;
 mod told;
@@ -15,9 +16,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use descent_core::{
     desired::Work,
     event::{Input, Merge, Outcome, Product},
-    id::{AtomId, CommitId},
+    id::CommitId,
     prompt::{self, Ending, TreeStart},
-    state::{Intent, ResultCommit, Role},
+    state::{Intent, Role},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,7 @@ use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, made, may_have_changed, without_room};
 use prepared::{laid, note_setup, start};
+use rebuilt::{rebuild, stage};
 use thinking::shell_faults;
 
 pub(super) fn perform(
@@ -436,63 +438,6 @@ async fn merge(
         attempt,
         onto,
         merge,
-    }))
-}
-
-async fn rebuild(
-    workspaces: Workspaces,
-    start: CommitId,
-    from: CommitId,
-    stays: Vec<ResultCommit>,
-    keep: Vec<ResultCommit>,
-) -> Result<Option<Input>, Failure> {
-    let (head, rebuilt, dropped) = built(workspaces, "head".to_owned(), from, keep).await?;
-    let line = stays.into_iter().chain(rebuilt).collect();
-    Ok(Some(Input::Built {
-        start,
-        head,
-        line,
-        dropped,
-    }))
-}
-
-/// Rebuilds a line of commits. A reference of that name keeps it before anything builds on it.
-async fn built(
-    workspaces: Workspaces,
-    name: String,
-    from: CommitId,
-    keep: Vec<ResultCommit>,
-) -> Result<workspace::RebuildResult, Failure> {
-    let theirs = workspaces.clone();
-    let built = with_trees(&theirs, move || {
-        let Some(trees) = workspaces.trees() else {
-            return Ok((from, keep, Vec::new()));
-        };
-        let built = trees.rebuild(&from, &keep)?;
-        trees.keep(&name, &built.0, &from)?;
-        Ok::<_, workspace::WorkspaceError>(built)
-    });
-    Ok(built.await??)
-}
-
-/// Merges like the result, but under a reference of its own, which keeps the base of whatever
-/// builds on it.
-async fn stage(
-    workspaces: Workspaces,
-    speculation: (AtomId, AtomId),
-    start: CommitId,
-    wanted: Vec<ResultCommit>,
-    from: CommitId,
-    keep: Vec<ResultCommit>,
-) -> Result<Option<Input>, Failure> {
-    let name = format!("beside.{}", speculation.1);
-    let (head, _, dropped) = built(workspaces, name, from, keep).await?;
-    Ok(Some(Input::Staged {
-        speculation,
-        start,
-        wanted,
-        head,
-        dropped,
     }))
 }
 

@@ -395,7 +395,7 @@ fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
     )
 }
 
-/// What lacks a worker, if none is named: an atom without an action, or the tasks that an agent may plan.
+/// Says that no worker is named where an atom, or a task that an agent may plan, needs one.
 pub fn lacks_worker(state: &State, config: &Config) -> Option<&'static str> {
     let worker = config.agent(Role::Worker, None).ok()?;
     if worker.is_some() {

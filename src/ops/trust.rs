@@ -16,6 +16,7 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::{
     id::Lineage,
+    state::State,
     trust::{Origin, TrustList},
 };
 
@@ -125,6 +126,14 @@ pub fn writer(edited: &LoadedState) -> Option<String> {
     let doubt = Fact::ByAttempt(TrustList::of_wanted(&edited.state).digest());
     let is_doubted = Records::find().holds(&doubt) != RecordState::No;
     is_doubted.then(|| UNKNOWN_WRITER.to_owned())
+}
+
+/// Whether a state is one that was allowed, but for the corrections that its adoption made.
+#[must_use]
+pub fn follows(allowed: &LoadedState, adopted: &LoadedState) -> bool {
+    let mut before = State::clone(&adopted.state);
+    before.corrections.clone_from(&allowed.state.corrections);
+    TrustList::of_state(&before).digest() == allowed.carried().digest()
 }
 
 fn changed_meanwhile(subject: &TrustQuestion) -> Failure {

@@ -48,7 +48,7 @@ pub enum StoreError {
         size: usize,
         most: usize,
         unit: &'static str,
-        /// What takes the room, in words.
+        /// The records that take the room, in words.
         large: String,
     },
     #[error("another loop works on this state ({holder})")]

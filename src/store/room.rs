@@ -14,7 +14,7 @@ use super::{CommitContent, LoadedState, StoreError};
 
 /// The reader's limit ([`Limits`]).
 pub(super) const BYTES_MAX: usize = 16 << 20;
-/// Of the reader's limits, what is kept for the end of a run and for a request to stop it.
+/// The part of the reader's limits that is kept for the end of a run and for a request to stop it.
 const RESERVE_BYTES: usize = 1 << 20;
 const RESERVE_VALUES: usize = 50_000;
 

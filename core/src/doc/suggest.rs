@@ -10,8 +10,9 @@ pub fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     nearest(wrong, known, |length| if length < 4 { 1 } else { 2 })
 }
 
-/// The known word of which `wrong` is surely a slip, where a false alarm would cost more than a slip that is missed: one
-/// slip in four characters, two in eight.
+/// The known word of which `wrong` is surely a slip: one slip in four characters, two in eight.
+///
+/// A false alarm would cost more than a slip that is missed.
 pub fn slip_of<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(wrong, known, |length| (length / 4).min(2))
 }

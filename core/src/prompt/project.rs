@@ -1,5 +1,5 @@
-//! The parts of a prompt with the project's words about itself: its instructions for whoever works on it, and all of
-//! them for an aligner, and for a model that cannot look.
+//! The project's words about itself in a prompt. Its instructions are for who works on it; all of them are for an aligner
+//! and a model that cannot look.
 //!
 //! Invariant: everything that a file of the project says stands in a fence that it cannot close, and is called data.
 

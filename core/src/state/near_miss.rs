@@ -1,5 +1,4 @@
-//! Unknown keys that are faults, since something else would be done than their author meant: keys that people write for
-//! others, misspelt ones, those of another record, and any in a record that decides. Each with the right key.
+//! Unknown keys that are faults: misspelt ones, those of another record or another tool, and any in a record that decides.
 //!
 //! Invariant: a key that begins with `x-` or `x_` is a person's own, unless its record decides.
 

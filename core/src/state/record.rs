@@ -20,6 +20,7 @@ use alloc::{
 pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
 };
+pub use evidence::EvidenceRecord;
 pub use growth::added;
 pub use probe::ProbeEntry;
 pub use replan::{ReplanEntry, ReplanPlace};
@@ -141,28 +142,6 @@ record! {
         optional context: Digest,
         filled files: Vec<String>,
         always evidence: Vec<EvidenceRecord>,
-    }
-}
-
-record! {
-    /// The verdict on one leaf, and what it was taken on
-    #[derive(Default)]
-    pub struct EvidenceRecord {
-        optional check: String,
-        /// Digest of the rule of the check, whatever it is called; absent in an older state
-        optional key: Digest,
-        optional verdict: String,
-        /// The basis
-        optional on: String,
-        /// How its command ended, or who said so
-        optional ended: String,
-        optional number: FreeValue,
-        /// How many files were found
-        optional found: u64,
-        optional duration_ms: u64,
-        filled output: String,
-        /// The side file with all of the output
-        optional whole: SideFile,
     }
 }
 

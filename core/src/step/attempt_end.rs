@@ -141,7 +141,7 @@ pub(super) fn doubted(
         .insert(intent.id.clone(), progress);
 }
 
-/// Fails an attempt by what speaks against it.
+/// Fails an attempt by the doubt about it.
 pub(super) fn denied(
     transaction: &mut Transaction,
     id: &AttemptId,

@@ -168,7 +168,8 @@ fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
     text.chars().take(SUMMARY_CHARS_MAX).collect()
 }
 
-/// Without the summary of its agent: how the attempt ended, how long it took, the changes, and the last line that is not blank.
+/// Without a summary by its agent: how the attempt ended, how long it took, the changes, and the last line that is not
+/// blank.
 /// Without a tree of its own nobody knows what an attempt changed.
 fn summary(outcome: &Outcome, files: Option<&[String]>) -> String {
     let seconds = outcome.duration_ms / 1_000;

@@ -76,7 +76,7 @@ pub(super) fn finish(
     words::ask(transaction);
 }
 
-/// The state has no room for the next commit. What was recorded stays in flight: the next run takes it in.
+/// The state has no room for the next commit. Recorded attempts stay in flight: the next run takes them in.
 pub(super) fn no_room(transaction: &mut Transaction, why: String, recorded: &BTreeSet<AttemptId>) {
     if !transaction.state.run.status.is_active() {
         return;

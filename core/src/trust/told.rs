@@ -3,7 +3,7 @@
 //! Invariant: every record is covered, also one that nobody knows, but for what names and numbers the state itself. Not
 //! here: what a person is shown of it (`listed`).
 
-use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, sync::Arc};
 
 use crate::{
     doc::{self, Node},
@@ -31,20 +31,19 @@ pub(super) fn whole(state: &State) -> Digest {
         work_graph_extra,
     } = state;
     let unknown = |extra| Writer::default().finish(extra);
-    let list = |nodes: Vec<Node>| Node::array(nodes);
     let parts = [
         objective.node(),
         control.node(),
         by_id(atoms, Atom::node),
         by_id(bindings, Binding::node),
-        list(trail.iter().map(|one| one.node.clone()).collect()),
-        list(corrections.iter().map(|one| one.node.clone()).collect()),
+        Node::array(trail.iter().map(|one| one.node.clone()).collect()),
+        Node::array(corrections.iter().map(|one| one.node.clone()).collect()),
         run.node(),
         plan.as_deref().cloned().unwrap_or_else(Node::null),
         unknown(extra),
         unknown(work_graph_extra),
     ];
-    Digest::of(doc::canonical(&list(parts.to_vec())).as_bytes())
+    Digest::of(doc::canonical(&Node::array(parts.to_vec())).as_bytes())
 }
 
 fn by_id<T>(records: &Records<T>, node: impl Fn(&T) -> Node) -> Node {

@@ -40,6 +40,12 @@ fn opened(world: &World) -> fs::File {
     options.write(true).open(world.file()).unwrap()
 }
 
+/// An edit of the words of another key than [`edited`] changes.
+fn in_capitals(text: &str) -> String {
+    let key = r#""background_intent": ""#;
+    text.replace(key, &format!("{key}BACKGROUND "))
+}
+
 fn save_into(mut open: fs::File, text: &str) {
     open.set_len(0).unwrap();
     io::Write::write_all(&mut open, text.as_bytes()).unwrap();
@@ -57,7 +63,7 @@ fn a_save_over_a_late_one_that_is_not_adopted_yet_costs_neither() {
     store.tend(later()).unwrap();
     assert_eq!(world.text(), late);
     // An editor that had read the state before it held the late save.
-    save_by_rename(&world.file(), &before.replace("background", "BACKGROUND"));
+    save_by_rename(&world.file(), &in_capitals(&before));
     bump(&mut store).unwrap();
     store.tend(later()).unwrap();
     assert!(world.text().contains("BACKGROUND"));
@@ -73,7 +79,7 @@ fn a_save_over_a_late_one_that_is_not_adopted_yet_costs_neither() {
 fn a_save_over_one_that_a_commit_gives_the_name_back_costs_neither() {
     let world = World::new();
     let (late, before, file) = (edited(&world.text()), world.text(), world.file());
-    let other = before.replace("background", "BACKGROUND");
+    let other = in_capitals(&before);
     let (open, text) = (Mutex::new(Some(opened(&world))), late.clone());
     let step = Mutex::new(0);
     let person = move |call: &str, _: usize| {

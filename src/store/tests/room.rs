@@ -5,7 +5,7 @@ use descent_core::state::RunStatus;
 
 use super::*;
 
-/// What ordinary commits may use of the bytes.
+/// The bytes that ordinary commits may use.
 const LESS: usize = 15 << 20;
 /// A little less than the largest value.
 const MUCH: usize = 60_000;
@@ -107,7 +107,8 @@ fn a_state_has_no_more_values_than_a_reader_takes() {
     let mut store = world.store();
     let with = |values: usize| {
         move |state: &mut State, touched: &mut ChangeSet| {
-            state.plan = Some(Arc::new(Node::array(vec![Node::uint(1); values])));
+            let list = Node::array(vec![Node::uint(1); values]);
+            state.plan = Some(Arc::new(Node::object(vec![("list", list)])));
             touched.plan = true;
         }
     };

@@ -260,13 +260,14 @@ fn a_planning_step_has_a_budget_of_its_own() {
 }
 
 #[test]
-fn a_report_of_usage_that_cannot_be_is_no_result() {
+fn a_report_of_usage_that_cannot_be_makes_a_result_unclear() {
     let world = world("touch done; uses '{\"calls\": -1}'");
     let limits = json!({"max_attempts": 1});
     world.align(&plan(&["test -f done"], limits, json!({"A1": by_worker()})));
-    let result = world.run().expect(5).result();
-    let reason = result["failed"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("`usage.calls` is a number"), "{reason}");
+    world.run().expect(0);
+    let binding = &world.state()["bindings"]["A1"];
+    let because = binding["unclear_because"].as_str().unwrap();
+    assert!(because.contains("`usage.calls` is a number"), "{because}");
 }
 
 #[test]

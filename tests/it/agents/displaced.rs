@@ -70,8 +70,11 @@ fn slot(world: &World) -> PathBuf {
     found.expect("a workspace")
 }
 
+type TakeAway = fn(&World, &Path);
+type PlaceOf = fn(&World) -> PathBuf;
+
 /// The ways in which a path can be gone.
-pub(crate) const GONE: [(&str, fn(&World, &Path)); 4] = [
+pub(crate) const GONE: [(&str, TakeAway); 4] = [
     ("removed", |_, path| remove(path)),
     ("a file", |_, path| {
         remove(path);
@@ -94,7 +97,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// What is done between the kill and the next `descent run`, which it may change too.
+/// A change between the kill and the next `descent run`, which it may change too.
 type Displacement = Box<dyn Fn(&World, &mut Command) + Sync>;
 
 /// Kills the loop, does that, and runs again: the run completes and nothing was charged. Gives whether the agent went on.
@@ -160,7 +163,7 @@ fn move_project(world: &World, next: &mut Command) {
 
 #[test]
 fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_costs_nothing() {
-    let own: [(&str, fn(&World) -> PathBuf, bool); 9] = [
+    let own: [(&str, PlaceOf, bool); 9] = [
         ("its workspace", slot, false),
         (
             "the repository of its workspace",
@@ -203,7 +206,7 @@ fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_cost
             next.env("XDG_CACHE_HOME", world.root().join("cache-2"));
         }),
         one("another home", false, |world, next| {
-            // What was allowed is known there too.
+            // The consent is known there too.
             let (home, there) = (world.root().join("home"), world.root().join("home-2"));
             copy(&home, &there);
             next.env_remove("XDG_CACHE_HOME").env("HOME", there);

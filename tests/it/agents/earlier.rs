@@ -50,7 +50,7 @@ fn the_next_attempt_can_apply_what_the_one_before_had_changed() {
         );
         assert!(world.left("files.3").contains(patch));
     }
-    assert_eq!(world.left("files.1"), "bindings.json\nprompt.md\n");
+    assert_eq!(world.left("files.1"), "bindings.json\nout\nprompt.md\n");
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Escaped {
         let world = World::new();
         let script = script(&world);
         let atom = with(task(&script), json!({"timeout": timeout}));
-        let once = json!({"max_attempts_per_atom": 1});
+        let once = json!({"max_attempts": 1});
         world.align(&plan(&["test -f done"], once, json!({"A1": atom})));
         let bystander = bystander(&world);
         let run = Running::of(command(&world, method));

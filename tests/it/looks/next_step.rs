@@ -127,11 +127,10 @@ fn edit(world: &World, change: fn(&mut Value)) {
 }
 
 fn atom<'s>(state: &'s mut Value, id: &str) -> &'s mut Value {
-    let map = match state["bindings"].get(id).is_some() {
+    match state["bindings"].get(id).is_some() {
         true => &mut state["bindings"][id]["of"],
         false => &mut state["work_graph"]["atoms"][id],
-    };
-    map
+    }
 }
 
 #[test]

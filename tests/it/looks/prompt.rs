@@ -55,6 +55,7 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
     let expected = [
         "goal",
         "base_case",
+        "words",
         "day",
         "description",
         "checks",
@@ -136,7 +137,7 @@ fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
     world.write("CLAUDE.md", "the other file");
     world.commit_all("instructions");
     let atoms = json!({"A1": {"description": "one"}, "A2": {"description": "two", "depends_on": ["A1"]},
-        "B": {"action": {"run": "test ! -e \"$DESCENT_PROMPT\" || cp \"$DESCENT_PROMPT\" b"}}});
+        "B": {"depends_on": ["A2"], "action": {"run": "test ! -e \"$DESCENT_PROMPT\" || cp \"$DESCENT_PROMPT\" b"}}});
     world.align(&plan(&["test -e A2"], json!({}), atoms));
     let before = world.descent(&["prompt", "A1"]).expect(0).stdout;
     world.run().expect(0);
@@ -174,6 +175,7 @@ fn after_another_goal_the_words_before_it_are_history() {
     let atoms = json!({"A1": {"description": "count"}});
     let mut agreed = plan(&["test -e done"], json!({}), atoms);
     agreed["objective"]["goal"] = json!("things are there");
+    agreed["objective"]["raw_input"] = json!("things are there");
     world.align(&agreed);
     let first = world.descent(&["prompt", "A1"]).expect(0).stdout;
     assert!(
@@ -207,7 +209,7 @@ fn a_planner_is_told_who_does_the_work() {
     world
         .descent(&["align", "-f", &file, "-y"])
         .expect(0)
-        .says("a plan may hold work for a worker, and none is named yet");
+        .shows("a plan may hold work for a worker, and none is named yet");
     let nobody = "nobody does a task without `action`, so every task needs one";
     let told = world.descent(&["prompt", "P"]).expect(0);
     assert!(told.stdout.contains(nobody), "{}", told.stdout);

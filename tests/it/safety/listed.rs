@@ -186,7 +186,7 @@ fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_to
             "{at}: {planted:#}"
         );
     }
-    // What was allowed is not what stands there.
+    // Other words were allowed.
     let allow = ["trust", "--hash", &hash(&harmless)];
     world.descent(&allow).expect(77);
     world.descent(&["run"]).expect(77);

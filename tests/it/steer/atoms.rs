@@ -323,7 +323,7 @@ fn with_a_choice_left_or_with_abandon_every_attempt_is_made() {
 /// C1 ends only after B failed for good and A1 asks: then nothing but C2 is left.
 #[test]
 fn others_go_on_while_an_atom_waits_for_guidance_also_when_one_of_them_fails_for_good() {
-    let world = stuck(json!({"max_parallel": 3}), |one| json!({"A1": one}));
+    let world = stuck(json!({"max_parallel_agents": 3}), |one| json!({"A1": one}));
     let (at, failed) = (world.out("at"), world.out("failed"));
     let (at, failed) = (at.display(), failed.display());
     let blocked = r#"{"clarity": "BLOCKED", "summary": "no way"}"#;

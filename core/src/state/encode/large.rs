@@ -60,7 +60,7 @@ pub fn what_is_large(state: &State) -> String {
             state.plan.iter().flat_map(|plan| one(plan)).collect(),
         ),
     ]);
-    let known: usize = kinds.iter().map(|kind| bytes(kind)).sum();
+    let known: usize = kinds.iter().map(bytes).sum();
     let whole = StateText::of(state).text(state).len();
     kinds.push((
         "other keys",

@@ -2,8 +2,32 @@
 
 use alloc::string::String;
 
-use super::EvidenceRecord;
-use crate::state::Check;
+use crate::{
+    id::Digest,
+    state::{Check, FreeValue, SideFile, table::record},
+};
+
+record! {
+    /// The verdict on one leaf, and what it was taken on
+    #[derive(Default)]
+    pub struct EvidenceRecord {
+        optional check: String,
+        /// Digest of the rule of the check, whatever it is called; absent in an older state
+        optional key: Digest,
+        optional verdict: String,
+        /// The basis
+        optional on: String,
+        /// How its command ended, or who said so
+        optional ended: String,
+        optional number: FreeValue,
+        /// How many files were found
+        optional found: u64,
+        optional duration_ms: u64,
+        filled output: String,
+        /// The side file with all of the output
+        optional whole: SideFile,
+    }
+}
 
 impl EvidenceRecord {
     pub fn of(check: &Check, verdict: &str, on: String) -> Self {
