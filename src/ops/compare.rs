@@ -124,9 +124,9 @@ impl CheckoutComparison {
     /// Without leftovers of tools, unless there is nothing else.
     pub fn likely_links(&self) -> Vec<Proposal> {
         let mut links = self.links();
-        let likely = links.iter().filter(|link| !is_cache(&link.text)).count();
-        if likely > 0 {
-            links.truncate(likely);
+        // Also where what is lacking leads back: then the leftovers are not what the checks need.
+        if self.lacks().iter().any(|path| !is_cache(path)) {
+            links.retain(|link| !is_cache(&link.text));
         }
         links
     }
@@ -240,7 +240,7 @@ impl CheckoutBench<'_> {
             advice.push(Advice {
                 check: "setup".to_owned(),
                 what: format!(
-                    "it changes {}, which git does not ignore: no part of a step's change, and not brought home",
+                    "it changes {}, which git does not ignore: no part of a step's change, and not brought home unless a step changes it too",
                     some_of(&changed)
                 ),
                 hint: "commit what it makes, or let git ignore it".to_owned(),

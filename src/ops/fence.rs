@@ -10,11 +10,8 @@ use std::{
 use crate::{
     process::{Fence, Programs, programs},
     store::StatePlace,
-    workspace::cache_dir,
 };
 
-/// The name of the home of links, in the cache.
-const HOME: &str = "home";
 /// A longer file names no repository.
 const LINK_BYTES_MAX: u64 = 8 * 1024;
 
@@ -24,8 +21,7 @@ pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
     programs::fenced(Fence::around(
         &place.project,
         [&place.state, &place.dir],
-        repository(&place.project),
-        cache_dir().map(|cache| cache.join(HOME)),
+        &repository(&place.project),
     ))
 }
 

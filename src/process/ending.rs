@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::{self, Leaf};
@@ -36,11 +37,14 @@ use crate::failure::{Failure, exit};
 /// The variable that names a method, for people whom the strongest one harms.
 const METHOD_VARIABLE: &str = "DESCENT_ENDING";
 /// Leaves a process behind that holds the output open, and exits with an unusual status.
-const TRIAL: &str = r#"sleep 600 & [ -z "$DESCENT_CLOSED" ] || mkdir "$DESCENT_CLOSED/x" 2>/dev/null && exit 43; exit 42"#;
+const TRIAL: &str = r#"sleep 600 & [ -z "$DESCENT_CLOSED" ] || mkdir "$DESCENT_CLOSED/x" 2>/dev/null && exit 43
+[ "$DESCENT_USERS" ] && command -v ssh && ! ssh -G localhost && exit 43; exit 42"#;
 const TRIAL_STATUS: i32 = 42 << 8;
-/// The trial wrote where the fence is.
+/// The trial wrote where the fence is, or ssh does not work behind it.
 const TRIAL_LOOSE: i32 = 43 << 8;
 const TRIAL_CLOSED: &str = "DESCENT_CLOSED";
+/// In a user namespace ssh may refuse the system's settings: their owner has no name there.
+const TRIAL_USERS: &str = "DESCENT_USERS";
 const TRIAL_MARK: &str = "trial";
 /// Tags that are tried until one is free.
 const TRIAL_TAGS_MAX: u32 = 8;
@@ -226,9 +230,7 @@ fn choose(candidates: &[JobEnding]) -> Result<JobEnding, String> {
     }
     let mut why = "no control group of the second version can be reached".to_owned();
     for ending in candidates {
-        // A fence that cannot be put up says nothing of the method.
-        let tried = ending.try_fenced().or_else(|_| ending.try_out(None));
-        match tried {
+        match ending.try_fenced() {
             Ok(fence) => {
                 let mut ending = ending.clone();
                 ending.fence = fence;
@@ -296,24 +298,33 @@ impl JobEnding {
         Ok((program, Some(ours)))
     }
 
-    /// The way in which a fence is put up with this method.
-    fn fence_way(&self) -> FenceWay {
+    /// The ways to put up a fence with this method, the best first. Root has no use for a user namespace: there it could
+    /// not work with the files of others any more.
+    fn fence_ways(&self) -> &'static [FenceWay] {
         match self.walls {
-            Isolation::None => FenceWay::Landlock,
-            Isolation::Pids | Isolation::PidsAndUsers => FenceWay::Mounts,
+            Isolation::None if geteuid().is_root() => &[FenceWay::Landlock],
+            Isolation::None => &[FenceWay::UserMounts, FenceWay::Landlock],
+            Isolation::Pids | Isolation::PidsAndUsers => &[FenceWay::Mounts],
         }
     }
 
-    /// Tries it with a fence around an empty directory.
+    /// Tries it with a fence around an empty directory, and gives the first that holds. A fence that cannot be put up
+    /// says nothing of the method.
     fn try_fenced(&self) -> io::Result<Option<FenceWay>> {
         let dir = tempfile::tempdir()?;
-        let path = dir.path().canonicalize()?;
-        self.try_out(Some(FenceTask {
-            way: self.fence_way(),
-            closed: vec![path],
-            open: Vec::new(),
-            held: None,
-        }))
+        let closed = vec![dir.path().canonicalize()?];
+        for way in self.fence_ways() {
+            let task = FenceTask {
+                way: *way,
+                closed: closed.clone(),
+                open: Vec::new(),
+                held: None,
+            };
+            if let Ok(Some(way)) = self.try_out(Some(task)) {
+                return Ok(Some(way));
+            }
+        }
+        self.try_out(None)
     }
 
     /// Runs a job that leaves something behind, and checks that it is gone; gives the fence if it held.
@@ -351,6 +362,8 @@ impl JobEnding {
         let closed = fence.iter().flat_map(|fence| fence.closed.clone()).next();
         let (mut command, control) = self.command(TRIAL, tag, leaf, &mut None, fence)?;
         command.env(TRIAL_CLOSED, closed.unwrap_or_default());
+        let has_users = way == Some(FenceWay::UserMounts);
+        command.env(TRIAL_USERS, if has_users { "1" } else { "" });
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;

@@ -1,7 +1,7 @@
 //! The fence of one job: the paths that it cannot write, and how the kernel keeps them.
 //!
-//! Jobs that have a mount namespace see these paths read-only. Else Landlock closes them. It can only allow, so every
-//! entry beside them is opened one by one, and nothing new can be made in a directory above them.
+//! In a mount namespace these paths are read-only. Else Landlock closes them. It can only allow, so every entry beside
+//! them is opened one by one, and nothing new can be made in a directory above them.
 //!
 //! Not here: the calls of the kernel (`guard::fence`), and which paths are closed (`fenced_place`).
 
@@ -17,7 +17,10 @@ const ENTRIES_MAX: usize = 10_000;
 /// How the kernel keeps a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FenceWay {
+    /// In the mount namespace that the job has.
     Mounts,
+    /// In a namespace of its own, with a user namespace: the way of an ordinary account.
+    UserMounts,
     Landlock,
 }
 

@@ -3,7 +3,6 @@
 //! Invariant: any failure after the first process exists ends that process.
 #![allow(clippy::disallowed_methods)] // door: processes
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -38,7 +37,6 @@ struct Start<'j> {
     stdout: OwnedFd,
     stderr: OwnedFd,
     fence: Option<FenceTask>,
-    env: Vec<(OsString, OsString)>,
 }
 
 /// Our ends of the pipes, and the two streams that the job begins with.
@@ -95,10 +93,6 @@ pub(super) fn spawn(
     let (its_input, our_input) = input.unzip();
     let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
     let leaf = ending.make_leaf(tag);
-    let (task, mut env) = (fence.and_then(|fence| fence.task(job)), job.env.clone());
-    if let (Some(fence), Some(task)) = (fence, &task) {
-        fence.at_home(task, &mut env);
-    }
     let start = Start {
         job,
         input: its_input,
@@ -107,8 +101,7 @@ pub(super) fn spawn(
         leaf: leaf.clone(),
         stdout,
         stderr,
-        fence: task,
-        env,
+        fence: fence.and_then(|fence| fence.task(job)),
     };
     let first = start.start_leader();
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
@@ -166,7 +159,7 @@ impl Start<'_> {
             return Ok(None);
         }
         let (ours, its) = UnixStream::pair()?;
-        let env = self.env.iter();
+        let env = self.job.env.iter();
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
         let request = guard::fork_server::ForkRequest {
@@ -199,7 +192,7 @@ impl Start<'_> {
         )?;
         let mut command = Command::from(program);
         command.current_dir(&job.cwd).env_clear();
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.envs(job.env.iter().map(|(name, value)| (name, value)));
         command.env(table::MARK, &job.mark);
         if control.is_some() {
             command.env(guard::COMMAND, &job.command);

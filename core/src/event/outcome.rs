@@ -73,7 +73,7 @@ impl Outcome {
                 Some(AnswerDoubt::Unfinished(end.text()))
             }
             (_, None, Some(fault)) => Some(AnswerDoubt::Form(format!(
-                "its result cannot be used: {fault}"
+                "its answer cannot be read: {fault}"
             ))),
             (_, None, None) => None,
         }

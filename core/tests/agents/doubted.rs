@@ -181,7 +181,7 @@ fn checks_decide_whatever_the_agent_says_and_the_result_says_what_was_wrong() {
     for (outcome, because) in [
         (
             unreadable(),
-            "its result cannot be used: it holds no JSON object",
+            "its answer cannot be read: it holds no JSON object",
         ),
         (denies(), "it says that it did not succeed: I am not sure"),
         (

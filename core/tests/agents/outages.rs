@@ -31,7 +31,7 @@ fn pauses_of_outage(run: &mut Loop) -> Vec<u64> {
         run.pass(pause_ms);
         pauses.push(pause_ms);
     }
-    panic!("it waits for ever");
+    unreachable!("it waits for ever")
 }
 
 #[test]

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::mount::{mount_bind, mount_bind_recursive};
 
 use super::super::fence::{FenceTask, FenceWay, opened};
-use super::kernel;
+use super::{kernel, namespace};
 
 /// Writing in any form, with renames between directories: older kernels cannot tell those apart.
 const WRITES: ABI = ABI::V2;
@@ -25,6 +25,7 @@ const WRITES: ABI = ABI::V2;
 pub(super) fn put_up(task: &FenceTask) -> io::Result<()> {
     match task.way {
         FenceWay::Mounts => mount(task),
+        FenceWay::UserMounts => namespace::enter(true, 0).and_then(|()| mount(task)),
         FenceWay::Landlock => restrict(task),
     }
 }

@@ -36,6 +36,22 @@ pub(super) struct Namespace {
     _open: UnixStream,
 }
 
+/// Enters a new mount namespace, and more. In a user namespace our own account keeps its number.
+pub(super) fn enter(with_users: bool, more: i32) -> io::Result<()> {
+    let users = if with_users { libc::CLONE_NEWUSER } else { 0 };
+    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+    kernel::unshare(users | more | libc::CLONE_NEWNS)?;
+    if with_users {
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    }
+    // Outside mounts show inside, but not the other way round.
+    let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", flags)?;
+    Ok(())
+}
+
 impl Namespace {
     /// Every process started from here on is inside, with a `/proc` of the inside.
     pub(super) fn make(
@@ -43,17 +59,7 @@ impl Namespace {
         tag: Tag,
         group: Option<BorrowedFd<'_>>,
     ) -> io::Result<Namespace> {
-        let users = if with_users { libc::CLONE_NEWUSER } else { 0 };
-        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
-        kernel::unshare(users | libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
-        if with_users {
-            fs::write("/proc/self/setgroups", "deny")?;
-            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
-        }
-        // Outside mounts show inside, but not the other way round.
-        let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-        mount_change("/", flags)?;
+        enter(with_users, libc::CLONE_NEWPID)?;
         let (mut ours, its) = UnixStream::pair()?;
         let process = FirstProcess {
             guards: ours.as_raw_fd(),

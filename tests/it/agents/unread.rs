@@ -205,7 +205,7 @@ fn what_was_wrong_with_an_answer_is_shown_and_told_to_those_who_build_on_the_res
         "A2": with(by_worker("use it"), json!({"depends_on": ["A1"]})),
     });
     world.align(&plan(&["test -e A2"], json!({"max_attempts": 1}), atoms));
-    let words = "unclear: its result cannot be used: it is no JSON";
+    let words = "unclear: its answer cannot be read: it is no JSON";
     world.descent(&["run"]).expect(0).shows(words);
     let told = world.left("prompt.A2");
     assert!(told.contains(words), "{told}");

@@ -354,7 +354,7 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
         (
             spoil,
             json!({"max_attempts": 3}),
-            "its result cannot be used",
+            "its answer cannot be read",
         ),
         (
             remove,
@@ -404,7 +404,7 @@ fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
     world
         .descent(&["resolve"])
         .expect(0)
-        .shows("its result cannot be used")
+        .shows("its answer cannot be read")
         .shows("started at 2");
 }
 

@@ -1,6 +1,6 @@
 //! The fence around the state: no job writes `.descent` or `.git`, and what nobody is known to have written is asked about.
 
-use std::{fs, process::Command};
+use std::{fs, os::unix::process::CommandExt, process::Command};
 
 use serde_json::json;
 
@@ -34,17 +34,29 @@ try record touch "$(dirname "$DESCENT_PROMPT")/new"
 echo '{"summary": "tried"}' >"$DESCENT_RESULT"
 "#;
 
-/// The program with one way to end jobs, and a home above the project.
-fn command(world: &World, ending: &str, args: &[&str]) -> Command {
+/// The account of a test that is not root's own.
+const ACCOUNT: u32 = 4242;
+
+/// Who runs the program, and how its jobs are ended.
+#[derive(Clone, Copy)]
+enum By {
+    Root(&'static str),
+    /// With a home above the project.
+    Account,
+}
+
+fn command(world: &World, by: By, args: &[&str]) -> Command {
     let mut command = world.command(args);
-    command.env("DESCENT_ENDING", ending);
     command.env("TMPDIR", world.root().join("tmp"));
-    command.env("HOME", world.root());
+    match by {
+        By::Root(ending) => command.env("DESCENT_ENDING", ending),
+        By::Account => command.env("HOME", world.root()).uid(ACCOUNT).gid(ACCOUNT),
+    };
     command
 }
 
-fn ran(world: &World, ending: &str, args: &[&str]) -> Ran {
-    Running::of(command(world, ending, args)).wait()
+fn ran(world: &World, by: By, args: &[&str]) -> Ran {
+    Running::of(command(world, by, args)).wait()
 }
 
 fn world() -> World {
@@ -54,8 +66,27 @@ fn world() -> World {
     world
 }
 
+/// Gives all of the world to the account.
+fn give(world: &World) {
+    let owner = format!("{ACCOUNT}:{ACCOUNT}");
+    let mut chown = Command::new("chown");
+    let given = chown.args(["-R", &owner]).arg(world.root()).status();
+    assert!(given.unwrap().success());
+}
+
+/// Another account may not reach the program, where it was built in root's own home.
+fn account_can_start() -> bool {
+    let mut look = world().bare_command(env!("CARGO_BIN_EXE_descent"));
+    let can_start = has_root() && look.uid(ACCOUNT).arg("--version").output().is_ok();
+    if !can_start {
+        let why = "another account cannot start the program";
+        passed_over("the fence", Lack::Machine(why));
+    }
+    can_start
+}
+
 /// Runs the tries as an attempt and as a check, which is a job too.
-fn tried(ending: &str, is_worker: bool) {
+fn tried(by: By, is_worker: bool) {
     let world = world();
     let program = world.program("tries.sh", TRIES);
     let (out, repo) = (world.root().join("out"), world.repo());
@@ -72,48 +103,66 @@ fn tried(ending: &str, is_worker: bool) {
     world.commit_all("a worker");
     let check = format!("test $PWD = {repo} || DESCENT_PROMPT=/x/y {tries}; test -f done");
     let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));
-    ran(&world, ending, &["align", "-f", &file, "-y"]).expect(0);
-    let before = world.git(&["rev-parse", "HEAD"]);
-    ran(&world, ending, &["run"]).expect(0).shows("completed");
-    assert_eq!(world.left("broken"), "", "by {ending}");
-    assert_eq!(world.git(&["rev-parse", "HEAD"]), before);
+    if matches!(by, By::Account) {
+        give(&world);
+    }
+    ran(&world, by, &["align", "-f", &file, "-y"]).expect(0);
+    let log = || fs::read(world.repo().join(".git/logs/HEAD")).unwrap();
+    let before = log();
+    let ran = ran(&world, by, &["run"]).expect(0);
+    assert!(!ran.stderr.contains("no fence"), "{}", ran.stderr);
+    ran.shows("completed");
+    assert_eq!(world.left("broken"), "");
+    assert_eq!(log(), before);
     let state = world.state();
     assert_eq!(state["corrections"], json!([]), "nobody edited it");
     assert_eq!(state["bindings"]["A1"]["summary"], "tried");
 }
 
+/// Only root has mounts without a user namespace, and can be another account.
+fn has_root() -> bool {
+    let is_root = is_root();
+    if !is_root {
+        passed_over("the fence", Lack::Machine("not root"));
+    }
+    is_root
+}
+
 #[test]
 fn no_attempt_and_no_check_writes_the_state_or_the_repository_behind_mounts() {
-    match is_root() {
-        true => tried("namespace", false),
-        false => passed_over(
-            "mounts",
-            Lack::Machine("only root has them without a user namespace"),
-        ),
+    if has_root() {
+        tried(By::Root("namespace"), false);
     }
 }
 
 #[test]
 fn no_worker_and_no_check_writes_the_state_or_the_repository_behind_landlock() {
-    tried("guard", true);
+    tried(By::Root("guard"), true);
 }
 
 #[test]
-fn a_job_behind_landlock_keeps_what_it_puts_into_its_home() {
+fn no_attempt_of_an_ordinary_account_writes_the_state_or_the_repository_below_its_home() {
+    if account_can_start() {
+        tried(By::Account, false);
+    }
+}
+
+#[test]
+fn an_ordinary_account_has_its_own_home_behind_the_fence() {
+    if !account_can_start() {
+        return;
+    }
     let world = world();
-    let keeps = task("echo kept >~/new && echo more >>~/old && cat ~/new ~/old >got; mktemp");
-    fs::write(world.root().join("old"), "was\n").unwrap();
-    let file = world.plan(&plan(
-        &["grep -q more got"],
-        json!({}),
-        json!({"A1": keeps}),
-    ));
-    ran(&world, "guard", &["align", "-f", &file, "-y"]).expect(0);
-    ran(&world, "guard", &["run"]).expect(0).shows("completed");
-    assert_eq!(
-        fs::read_to_string(world.root().join("old")).unwrap(),
-        "was\nmore\n"
-    );
+    let keeps = task("echo kept >~/new && mv ~/new ~/old && touch got");
+    let check = "grep -q kept ~/old";
+    let file = world.plan(&plan(&[check], json!({}), json!({"A1": keeps})));
+    give(&world);
+    ran(&world, By::Account, &["align", "-f", &file, "-y"]).expect(0);
+    ran(&world, By::Account, &["run"])
+        .expect(0)
+        .shows("completed");
+    let kept = fs::read_to_string(world.root().join("old")).unwrap();
+    assert_eq!(kept, "kept\n");
 }
 
 /// A step in the project itself, without mounts, that edits the state and waits.
@@ -130,8 +179,8 @@ fn edited(edit: &str) -> (World, Running) {
         json!({"A1": task(&step)}),
     );
     let file = world.plan(&plan);
-    ran(&world, "guard", &["align", "-f", &file, "-y"]).expect(0);
-    let running = Running::of(command(&world, "guard", &["run"]));
+    ran(&world, By::Root("guard"), &["align", "-f", &file, "-y"]).expect(0);
+    let running = Running::of(command(&world, By::Root("guard"), &["run"]));
     (world, running)
 }
 
@@ -146,16 +195,18 @@ fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
     let ended = running.wait();
     assert!(!ended.stderr.contains("completed"), "{}", ended.stderr);
     ended.says("no fence: attempts can write the state file");
-    let refused = ran(&world, "guard", &["run"]).expect(77);
+    let refused = ran(&world, By::Root("guard"), &["run"]).expect(77);
     refused.says("it was changed while attempts ran that can write it");
-    let hash = ran(&world, "guard", &["trust", "--json"]).json()["hash"].clone();
+    let hash = ran(&world, By::Root("guard"), &["trust", "--json"]).json()["hash"].clone();
     ran(
         &world,
-        "guard",
+        By::Root("guard"),
         &["trust", "--hash", hash.as_str().unwrap()],
     )
     .expect(0);
-    ran(&world, "guard", &["run"]).expect(0).shows("completed");
+    ran(&world, By::Root("guard"), &["run"])
+        .expect(0)
+        .shows("completed");
     let state = world.state();
     let corrections = state["corrections"].as_array().unwrap();
     assert!(!corrections.is_empty() && corrections.iter().all(|one| one["by"] == "unknown"));
