@@ -28,6 +28,9 @@ use crate::{
     state::{Atom, Objective, State, atom::rules::keys_of_program},
 };
 
+/// The item that stands for all that was made before, by its digest.
+pub const EARLIER_RESULTS: &str = "earlier results";
+
 /// The use of a text, in the order of display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -120,7 +123,7 @@ impl TrustList {
         carried.add_said(&state.run);
         let whole = told::whole(state);
         if told::is_any(state) {
-            carried.add(TrustGroup::Task, "earlier results", whole.as_str());
+            carried.add(TrustGroup::Task, EARLIER_RESULTS, whole.as_str());
         }
         carried.records.push(whole);
         carried.sorted()

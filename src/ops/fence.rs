@@ -10,6 +10,7 @@ use std::{
 use crate::{
     process::{Fence, Programs, programs},
     store::StatePlace,
+    workspace::cache_dir,
 };
 
 /// A longer file names no repository.
@@ -22,6 +23,7 @@ pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
         &place.project,
         [&place.state, &place.dir],
         &repository(&place.project),
+        cache_dir(),
     ))
 }
 

@@ -17,7 +17,7 @@ use std::{path::Path, sync::Arc};
 use descent_core::{
     id::Lineage,
     state::State,
-    trust::{Origin, TrustList},
+    trust::{EARLIER_RESULTS, Origin, TrustItem, TrustList},
 };
 
 use super::{Client, Progress};
@@ -128,12 +128,17 @@ pub fn writer(edited: &LoadedState) -> Option<String> {
     is_doubted.then(|| UNKNOWN_WRITER.to_owned())
 }
 
-/// Whether a state is one that was allowed, but for the corrections that its adoption made.
+/// Whether a state is one that was allowed, but for what its adoption wrote. Files of another account beside it were
+/// moved aside before.
 #[must_use]
 pub fn follows(allowed: &LoadedState, adopted: &LoadedState) -> bool {
+    let (known, now) = (allowed.carried().items(), adopted.carried().items());
+    let is_known = |item: &TrustItem| item.at == EARLIER_RESULTS || known.contains(item);
     let mut before = State::clone(&adopted.state);
     before.corrections.clone_from(&allowed.state.corrections);
-    TrustList::of_state(&before).digest() == allowed.carried().digest()
+    before.trail.clone_from(&allowed.state.trail);
+    before.run.clone_from(&allowed.state.run);
+    now.iter().all(is_known) && TrustList::of_state(&before).digest() == allowed.carried().digest()
 }
 
 fn changed_meanwhile(subject: &TrustQuestion) -> Failure {

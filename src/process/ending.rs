@@ -318,7 +318,7 @@ impl JobEnding {
                 way: *way,
                 closed: closed.clone(),
                 open: Vec::new(),
-                held: None,
+                held: Vec::new(),
             };
             if let Ok(Some(way)) = self.try_out(Some(task)) {
                 return Ok(Some(way));

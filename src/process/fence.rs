@@ -30,8 +30,8 @@ pub(crate) struct FenceTask {
     pub(crate) way: FenceWay,
     pub(crate) closed: Vec<PathBuf>,
     pub(crate) open: Vec<PathBuf>,
-    /// A directory that keeps its name.
-    pub(crate) held: Option<PathBuf>,
+    /// Directories that keep their names, the outermost first.
+    pub(crate) held: Vec<PathBuf>,
 }
 
 /// The directories above what is closed.

@@ -16,6 +16,8 @@ pub struct Fence {
     state: Vec<PathBuf>,
     /// Open to a job that works in the project itself.
     git: Vec<PathBuf>,
+    /// The workspaces lie there, also where that is in the project.
+    cache: Option<PathBuf>,
     /// Why the state cannot be closed, wherever a job works.
     loose: Option<String>,
 }
@@ -23,7 +25,12 @@ pub struct Fence {
 impl Fence {
     /// `state` is the state's file with the directories beside it; `git` what git keeps of the project.
     #[must_use]
-    pub fn around(project: &Path, state: [&Path; 2], git: &[PathBuf]) -> Self {
+    pub fn around(
+        project: &Path,
+        state: [&Path; 2],
+        git: &[PathBuf],
+        cache: Option<PathBuf>,
+    ) -> Self {
         let whole = |path: &Path| path.canonicalize().ok();
         let [file, dir] = state;
         let project = whole(project).unwrap_or_else(|| project.to_owned());
@@ -31,6 +38,7 @@ impl Fence {
         let beside = whole(dir);
         let mut fence = Self {
             git: git.iter().filter_map(|path| whole(path)).collect(),
+            cache,
             ..Self::default()
         };
         // A commit gives the file's name to another file: only its whole folder can be closed.
@@ -90,7 +98,10 @@ impl Fence {
     }
 
     fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
-        let is_in_place = cwd.starts_with(&self.project);
+        let is_own =
+            |cache: &PathBuf| cwd.starts_with(cache.canonicalize().as_ref().unwrap_or(cache));
+        let is_in_place =
+            cwd.starts_with(&self.project) && !self.cache.as_ref().is_some_and(is_own);
         let git = self.git.iter().filter(|_| !is_in_place);
         let all: Vec<&PathBuf> = self.state.iter().chain(git).collect();
         // One inside another is closed with it.
@@ -112,15 +123,18 @@ impl Fence {
         let way = ending::chosen()
             .fence
             .filter(|_| self.gap(&job.cwd).is_none())?;
-        let is_apart = !job.cwd.starts_with(&self.project);
+        let closed = self.closed(&job.cwd);
+        let top = Path::new("/");
+        let held = above(&closed).into_iter().filter(|dir| dir != top);
         Some(FenceTask {
             way,
-            closed: self.closed(&job.cwd),
             open: out
                 .iter()
                 .filter_map(|out| out.canonicalize().ok())
                 .collect(),
-            held: is_apart.then(|| self.project.clone()),
+            // A directory stands before those in it.
+            held: held.collect(),
+            closed,
         })
     }
 }

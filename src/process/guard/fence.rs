@@ -3,6 +3,7 @@
 //! Invariant: what is closed and missing is passed over; anything else that fails keeps the job from starting. Not
 //! here: what is closed (`process::fence`).
 
+use std::env;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -31,6 +32,11 @@ pub(super) fn put_up(task: &FenceTask) -> io::Result<()> {
 }
 
 fn mount(task: &FenceTask) -> io::Result<()> {
+    let cwd = env::current_dir()?;
+    // A mount point can be neither renamed nor removed.
+    for held in &task.held {
+        mount_bind_recursive(held, held)?;
+    }
     // The mounts below one that becomes read-only stay as they are.
     for open in &task.open {
         mount_bind(open, open)?;
@@ -44,11 +50,8 @@ fn mount(task: &FenceTask) -> io::Result<()> {
             }
         }
     }
-    // A mount point can be neither renamed nor removed.
-    if let Some(held) = &task.held {
-        mount_bind_recursive(held, held)?;
-    }
-    Ok(())
+    // The same directory, in the mounts that its absolute path leads through now.
+    env::set_current_dir(cwd)
 }
 
 fn text(path: &Path) -> io::Result<CString> {

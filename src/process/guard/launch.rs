@@ -148,8 +148,11 @@ impl Launch {
             return error;
         }
         if !self.may_mount {
-            // An account without the ability has nothing to lose.
-            let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_ADMIN);
+            // An account without these abilities has nothing to lose. With the second, another process could be made to
+            // use the first.
+            for ability in [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE] {
+                let _ = remove_capability_from_bounding_set(ability);
+            }
         }
         kernel::default_signals();
         if let Some(Direct { files, args }) = &self.direct {

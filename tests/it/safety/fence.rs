@@ -25,6 +25,8 @@ try link ln "$OUT/forged" "$P/.descent/linked"
 try rename mv "$P/.descent" "$P/.descent-old"
 try rename-git mv "$P/.git" "$P/.git-old"
 try project mv "$P" "$P-old"
+try above mv "$(dirname "$P")" "$(dirname "$P")-old"
+
 try hook touch "$P/.git/hooks/post-commit"
 try unmount umount "$P/.descent"
 try remount mount -o remount,rw,bind "$P/.descent"
