@@ -78,8 +78,9 @@ fn give(world: &World) {
 
 /// Another account may not reach the program, where it was built in root's own home.
 fn account_can_start() -> bool {
-    let mut look = world().bare_command(env!("CARGO_BIN_EXE_descent"));
-    let can_start = has_root() && look.uid(ACCOUNT).arg("--version").output().is_ok();
+    let mut look = Command::new(env!("CARGO_BIN_EXE_descent"));
+    look.arg("--version").current_dir("/").uid(ACCOUNT);
+    let can_start = has_root() && look.output().is_ok();
     if !can_start {
         let why = "another account cannot start the program";
         passed_over("the fence", Lack::Machine(why));
