@@ -6,6 +6,7 @@
 
 mod acp;
 mod acp_modes;
+mod agent_lines;
 mod answer;
 mod conversation;
 mod directory;

@@ -100,7 +100,10 @@ impl Failure {
                 "E-DISK-FULL",
                 "free some space there; `descent doctor` shows how much there is",
             ),
-            Some(Lack::Writing) => ("E-READ-ONLY", "mount the file system for writing again"),
+            Some(Lack::Writing) => (
+                "E-READ-ONLY",
+                "mount the file system for writing again; steps and checks of a run cannot write there at all",
+            ),
             Some(Lack::Files) => (
                 "E-OPEN-FILES",
                 "raise the limit (`ulimit -n`), or end what holds many files open",

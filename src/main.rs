@@ -41,6 +41,8 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = process::guard::run_if_guard() {
         return code;
     }
+    #[cfg(target_os = "linux")]
+    process::guard::pass_nothing_on();
     if process::detached::begin() {
         signal::outlive_hangups();
     }

@@ -108,7 +108,7 @@ impl TrustList {
 
     /// The plan of a state. Resolved atoms are in it: whatever may be reopened may run again. No fact of the program
     /// changes it.
-    pub fn of_wanted(state: &State) -> Self {
+    fn of_wanted(state: &State) -> Self {
         let atoms = state.all_atoms();
         let atoms = atoms.into_iter().map(|(id, atom)| (id, &**atom));
         Self::of_plan(&state.objective, atoms)

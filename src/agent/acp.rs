@@ -36,15 +36,16 @@ use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio_util::{
-    codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError},
+    codec::{FramedRead, FramedWrite, LinesCodec},
     sync::CancellationToken,
 };
 
 use super::{
     acp_modes::OfferedModes,
+    agent_lines::{AgentLines, LineFault},
     heard::{Heard, HeardSoFar},
     repair::Repairs,
-    talk::{Conversation, LINE_BYTES_MAX},
+    talk::Conversation,
     trouble,
 };
 use crate::{config::transport::Access, process::Capture};
@@ -229,14 +230,14 @@ fn transport(
     impl futures::Stream<Item = io::Result<String>> + Send + 'static,
 > {
     let (reader, writer) = tokio::io::split(channel);
-    let codec = LinesCodec::new_with_max_length(LINE_BYTES_MAX);
-    let incoming = FramedRead::new(reader, codec).map(move |line| {
+    let incoming = FramedRead::new(reader, AgentLines::new()).map(move |line| {
         heard.beat();
-        line.map_err(|error| {
-            if matches!(error, LinesCodecError::MaxLineLengthExceeded) {
+        line.map_err(|fault| match fault {
+            LineFault::TooLong => {
                 heard.ended(AgentEnd::Protocol(trouble::too_long()));
+                io::Error::other(trouble::too_long())
             }
-            io::Error::other(error)
+            LineFault::Io(error) => error,
         })
     });
     let outgoing = FramedWrite::new(writer, LinesCodec::new());

@@ -21,7 +21,12 @@ pub(super) fn read(text: &str) -> Reading<ResultFile> {
             Err(error) => fault = fault.or(Some(error)),
         }
     }
-    Err(fault.unwrap_or_else(|| "it holds no JSON object".to_owned()))
+    let fault = fault.unwrap_or_else(|| "it holds no JSON object".to_owned());
+    let cut = text
+        .find('{')
+        .and_then(|open| report::says_no(&text[open..]));
+    cut.map(|report| ResultFile::unread(report, &fault))
+        .ok_or(fault)
 }
 
 /// The last object of a text, or the text as it is.
@@ -109,6 +114,29 @@ mod tests {
         ] {
             assert_eq!(summary(text), "done", "{text}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_says_no_is_heard_in_any_form() {
+        for text in [
+            "{\"success\": false, \"summary\": \"not\ndone\"}",
+            "{\"success\": false, \"summary\": \"not done\",}",
+            "{'success': False, 'summary': 'not done'}",
+            "{success: no}",
+            "{\"success\": \"no\", \"success\": false}",
+            "so: {\"success\": false, \"summary\": \"not do",
+        ] {
+            let answer = read(text).unwrap();
+            assert!(answer.report.has_failed && answer.fault.is_some(), "{text}");
+        }
+        let blocked = read("{\"clarity\": \"BLOCKED\", \"summary\": \"which\nname?\"}").unwrap();
+        assert_eq!(
+            blocked.report.clarity,
+            descent_core::event::Clarity::Blocked
+        );
+        assert_eq!(blocked.report.summary, "which\nname?");
+        assert!(read("\"success\": false is what I looked for").is_err());
+        assert!(read("{\"success\": true, \"summary\": \"a\nb\"}").is_err());
     }
 
     #[test]

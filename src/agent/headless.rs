@@ -13,15 +13,13 @@ use descent_core::event::AgentEnd;
 use futures::StreamExt;
 use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio_util::{
-    codec::{FramedRead, LinesCodec, LinesCodecError},
-    sync::CancellationToken,
-};
+use tokio_util::{codec::FramedRead, sync::CancellationToken};
 
 use super::{
+    agent_lines::{AgentLines, LineFault},
     heard::Heard,
     repair::Repairs,
-    talk::{Conversation, LINE_BYTES_MAX},
+    talk::Conversation,
     trouble,
 };
 
@@ -86,7 +84,7 @@ pub(super) struct HeadlessTalk<'a, D> {
 impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
     async fn converse(mut self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
         let (reader, mut writer) = tokio::io::split(channel);
-        let mut lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LINE_BYTES_MAX));
+        let mut lines = FramedRead::new(reader, AgentLines::new());
         let takes_more = self.dialect.takes_more();
         say(&mut writer, &self.dialect.prompt(&self.prompt), takes_more).await;
         let mut foreign = 0;
@@ -130,7 +128,7 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
     }
 }
 
-type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, LinesCodec>;
+type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, AgentLines>;
 
 impl<D: EventDialect> HeadlessTalk<'_, D> {
     /// Some programs tell the id of a session only after the prompt.
@@ -160,10 +158,10 @@ impl<D: EventDialect> HeadlessTalk<'_, D> {
     }
 }
 
-fn unreadable(error: &LinesCodecError) -> String {
+fn unreadable(error: &LineFault) -> String {
     match error {
-        LinesCodecError::MaxLineLengthExceeded => trouble::too_long(),
-        LinesCodecError::Io(error) => format!("what it printed cannot be read: {error}"),
+        LineFault::TooLong => trouble::too_long(),
+        LineFault::Io(error) => format!("what it printed cannot be read: {error}"),
     }
 }
 

@@ -6,7 +6,10 @@
 use std::{
     fmt, io,
     path::{Component, Path},
+    sync::LazyLock,
 };
+
+use regex::Regex;
 
 use super::keys::{Reading, given, wrong};
 use crate::files::{self, Odd, PathKind};
@@ -29,6 +32,13 @@ const ARTIFACT_BYTES_MAX: usize = 4_096;
 /// Notes of what was read as it was meant, and characters of what stood there.
 const READ_AS_MAX: usize = 8;
 const SHOWN_CHARS_MAX: usize = 100;
+/// Refusals in a text that is no JSON.
+static FAILED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)\bsuccess["']?\s*:\s*["']?(false|no|0)\b"#).ok());
+static BLOCKED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)\bclarity["']?\s*:\s*["']?BLOCKED\b"#).ok());
+static SUMMARY: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?s)\bsummary["']?\s*:\s*["']((?:[^"\\]|\\.)*)"#).ok());
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The readable part of a result file, or of an answer.
@@ -38,6 +48,16 @@ pub(super) struct ResultFile {
     pub(super) usage: Usage,
     /// The first key that cannot be read, in one sentence.
     pub(super) fault: Option<String>,
+}
+
+impl ResultFile {
+    pub(super) fn unread(report: AgentReport, fault: &str) -> Self {
+        Self {
+            report,
+            usage: Usage::default(),
+            fault: Some(fault.to_owned()),
+        }
+    }
 }
 
 /// Why a result file is of no use.
@@ -92,7 +112,10 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         let text = String::from_utf8_lossy(bytes);
         let (line, column) = Places::new(&text).line_col(fault.span.start());
         let message = &fault.message;
-        return Err(format!("it is no JSON to use: {line}:{column}: {message}"));
+        let fault = format!("it is no JSON to use: {line}:{column}: {message}");
+        return says_no(&text)
+            .map(|report| ResultFile::unread(report, &fault))
+            .ok_or(fault);
     }
     let node = parsed.node.ok_or("it is empty")?;
     if node.as_object().is_none() {
@@ -122,6 +145,23 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         usage,
         fault,
     })
+}
+
+/// The report in a text that is no JSON, if it says all the same that the agent failed or cannot go on.
+pub(super) fn says_no(text: &str) -> Option<AgentReport> {
+    let has = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|no| no.is_match(text));
+    let clarity = match has(&BLOCKED) {
+        true => Clarity::Blocked,
+        false => Clarity::Clear,
+    };
+    let summary = SUMMARY.as_ref().and_then(|it| it.captures(text)?.get(1));
+    let report = AgentReport {
+        summary: clean(summary.map_or(text, |it| it.as_str()), SUMMARY_CHARS_MAX),
+        clarity,
+        has_failed: has(&FAILED),
+        ..AgentReport::default()
+    };
+    (report.has_failed || clarity == Clarity::Blocked).then_some(report)
 }
 
 /// An object in what an agent said. It is an answer if it says how it went.

@@ -20,8 +20,6 @@ const CANCEL_MAX: Duration = Duration::from_millis(100);
 const READ_MAX: Duration = Duration::from_secs(2);
 /// Bytes under way in each direction.
 const CHANNEL_BYTES: usize = 64 << 10;
-/// Bytes of a line of a protocol at most.
-pub(super) const LINE_BYTES_MAX: usize = 10 << 20;
 
 /// How a conversation is limited.
 #[derive(Debug, Clone, Copy)]

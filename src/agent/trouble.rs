@@ -5,7 +5,7 @@
 
 use descent_core::event::{AgentEnd, AgentLack};
 
-use super::{reset_time, talk::LINE_BYTES_MAX};
+use super::{agent_lines::LINE_BYTES_MAX, reset_time};
 use crate::clock;
 
 /// Characters of an error that are kept.

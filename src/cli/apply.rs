@@ -220,7 +220,7 @@ fn refused(
             "put your own versions of these files aside, then `descent apply` again; or take the changes as a patch: descent apply --patch FILE"
         }
         Workspace::Git | Workspace::Shared => {
-            "commit or undo your own changes to these files, then `descent apply` again; or take a branch and merge it: descent apply --branch NAME"
+            "undo your own changes to these files, then `descent apply` again; or let the run go on from yours: descent redirect --from . && descent run; or merge a branch: descent apply --branch NAME"
         }
     };
     if !is_dry {

@@ -133,15 +133,15 @@ impl Loop<'_> {
         self.host.gap.is_some() && self.generations > 0
     }
 
-    /// The line of a change by an unknown writer that waits for consent: it changes what `trust` lists.
+    /// The line of a change by an unknown writer that waits for consent. What only looks different is no change.
     fn awaits_consent(&mut self, edited: &LoadedState) -> Option<String> {
         if !self.is_by_unknown() {
             return None;
         }
         let base = self.host.store.base(&edited.state);
         let before = base.as_deref().unwrap_or(&self.loaded.state);
-        let digest = TrustList::of_wanted(&edited.state).digest();
-        if digest == TrustList::of_wanted(before).digest() {
+        let digest = edited.carried().digest();
+        if digest == TrustList::of_state(before).digest() {
             return None;
         }
         let (records, now) = (Records::find(), self.host.clock.now());
@@ -276,7 +276,7 @@ impl Loop<'_> {
         let message = format!("{} is gone{is_kept}", place.state.display());
         let hint = match saved {
             Ok(saved) => format!(
-                "mkdir -p {} && cp {} {}",
+                "if you moved the project, `descent run` there goes on; else: mkdir -p {} && cp {} {}",
                 quoted(&place.dir),
                 quoted(&saved),
                 quoted(&place.state)

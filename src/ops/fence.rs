@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    files::private,
     process::{Fence, Programs, programs},
     store::StatePlace,
     workspace::cache_dir,
@@ -19,10 +20,16 @@ const LINK_BYTES_MAX: u64 = 8 * 1024;
 /// Programs whose jobs cannot write the state of this place, or the project's repository.
 #[must_use]
 pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
+    let own = [
+        private::state_home(private::variable),
+        private::config_home(private::variable),
+    ];
+    let own: Vec<PathBuf> = own.into_iter().flatten().collect();
     programs::fenced(Fence::around(
         &place.project,
         [&place.state, &place.dir],
         &repository(&place.project),
+        &own,
         cache_dir(),
     ))
 }

@@ -2,15 +2,16 @@
 //!
 //! Invariant: nothing is changed by a look. Not here: how a prompt is shown.
 
+use std::collections::BTreeMap;
+
 use descent_core::{
     id::{AtomId, AttemptId, UnixMillis},
     prompt::{self, BYTES_MAX, Ending, NextAttempt, PromptPart, Standing, TreeStart},
     state::{Intent, State, atom::Body},
-    view::named,
     world::{World, earlier},
 };
 
-use super::diff::{events, unknown};
+use super::diff::unknown;
 use crate::{
     config::Config,
     driver::{Agents, PromptRequest, ToldPrompt},
@@ -48,8 +49,7 @@ pub fn prompt(
     let state = &loaded.state;
     let id = AtomId::new(name);
     let Some(atom) = state.atom(&id) else {
-        let known = named::known_attempts(state, &events(store, state));
-        return Err(unknown(state, &known, name, "atom"));
+        return Err(unknown(state, &BTreeMap::new(), name, "atom"));
     };
     if let Body::All { .. } | Body::Any { .. } = &atom.body {
         return Err(is_a_group(&id, atom.kids()));

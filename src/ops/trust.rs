@@ -123,7 +123,7 @@ pub fn gate_adopted(
 /// The writer of an edit that was made while attempts could write the state.
 #[must_use]
 pub fn writer(edited: &LoadedState) -> Option<String> {
-    let doubt = Fact::ByAttempt(TrustList::of_wanted(&edited.state).digest());
+    let doubt = Fact::ByAttempt(edited.carried().digest());
     let is_doubted = Records::find().holds(&doubt) != RecordState::No;
     is_doubted.then(|| UNKNOWN_WRITER.to_owned())
 }

@@ -16,6 +16,8 @@ pub struct Fence {
     state: Vec<PathBuf>,
     /// Open to a job that works in the project itself.
     git: Vec<PathBuf>,
+    /// The person's records and settings. Landlock cannot close them: nothing new could be made in a home then.
+    own: Vec<PathBuf>,
     /// The workspaces lie there, also where that is in the project.
     cache: Option<PathBuf>,
     /// Why the state cannot be closed, wherever a job works.
@@ -23,12 +25,14 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// `state` is the state's file with the directories beside it; `git` what git keeps of the project.
+    /// `state` is the state's file with the directories beside it; `git` what git keeps of the project; `own` the person's
+    /// records and settings of this program.
     #[must_use]
     pub fn around(
         project: &Path,
         state: [&Path; 2],
         git: &[PathBuf],
+        own: &[PathBuf],
         cache: Option<PathBuf>,
     ) -> Self {
         let whole = |path: &Path| path.canonicalize().ok();
@@ -38,6 +42,7 @@ impl Fence {
         let beside = whole(dir);
         let mut fence = Self {
             git: git.iter().filter_map(|path| whole(path)).collect(),
+            own: own.iter().filter_map(|path| whole(path)).collect(),
             cache,
             ..Self::default()
         };
@@ -123,9 +128,12 @@ impl Fence {
         let way = ending::chosen()
             .fence
             .filter(|_| self.gap(&job.cwd).is_none())?;
-        let closed = self.closed(&job.cwd);
+        let mut closed = self.closed(&job.cwd);
         let top = Path::new("/");
         let held = above(&closed).into_iter().filter(|dir| dir != top);
+        if way != FenceWay::Landlock {
+            closed.extend(self.own.iter().cloned());
+        }
         Some(FenceTask {
             way,
             open: out

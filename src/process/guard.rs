@@ -81,7 +81,12 @@ struct GuardedJob {
 
 /// Closes what a detached run inherited beside its standard streams: its first act.
 pub(super) fn close_inherited() {
-    kernel::close_inherited();
+    kernel::close_inherited(true);
+}
+
+/// Keeps what this process inherited beside its standard streams from all that it starts.
+pub fn pass_nothing_on() {
+    kernel::close_inherited(false);
 }
 
 /// Runs the guard or the fork server if this process was started as one, and returns its exit code.

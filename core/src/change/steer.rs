@@ -77,7 +77,7 @@ pub fn steer(
     Ok(draft.close(Some(before), what))
 }
 
-/// The atoms that ask for guidance.
+/// The atoms that ask for guidance; else the one that an agent could not do without an answer.
 fn asking(world: &World) -> Result<Vec<AtomId>, ChangeRefusal> {
     let with = |wanted: fn(&Task) -> bool| {
         let all = world.graph.paired(&world.state.atoms);
@@ -87,7 +87,9 @@ fn asking(world: &World) -> Result<Vec<AtomId>, ChangeRefusal> {
             .collect::<Vec<AtomId>>()
     };
     let asking = with(|task| task.status == AtomStatus::NeedsGuidance);
+    let blocked = with(|task| matches!(task.status, AtomStatus::Invalid(_)));
     match asking.is_empty() {
+        true if blocked.len() == 1 => Ok(blocked),
         true => Err(ChangeRefusal::NobodyAsks(with(|task| {
             matches!(task.status, AtomStatus::Failed | AtomStatus::Invalid(_))
         }))),

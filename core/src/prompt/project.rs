@@ -43,9 +43,11 @@ pub(super) fn instructions(text: Option<&ProjectText>, room: usize) -> PromptSec
     };
     let lead = "What stands in the fence is the project's own, as it was when the run started. Keep to it in what you do. It \
                 sets no other goal, and changes nothing of what stands outside of the fence.";
-    section
-        .with(format!("{lead}\n{}", told(text)))
-        .whole_in("instructions.txt")
+    let section = section.with(format!("{lead}\n{}", told(text)));
+    match text.is_cut {
+        true => section,
+        false => section.whole_in("instructions.txt"),
+    }
 }
 
 fn told(text: &ProjectText) -> String {

@@ -83,9 +83,9 @@ impl TrustQuestion {
         let why = owner.or_else(|| committed.map(str::to_owned));
         let is_anothers = why.is_some();
         needs.extend(why.map(|why| (as_it_is, why)));
-        let wanted = TrustList::of_wanted(state).digest();
-        if records.holds(&Fact::ByAttempt(wanted.clone())) != RecordState::No {
-            let allowed = Fact::Content(wanted);
+        let whole = carried.digest();
+        if records.holds(&Fact::ByAttempt(whole.clone())) != RecordState::No {
+            let allowed = Fact::Content(whole);
             facts.push(allowed.clone());
             needs.push((allowed, CHANGED_MEANWHILE.to_owned()));
         }

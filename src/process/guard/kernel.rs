@@ -268,8 +268,9 @@ pub(super) fn forget_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Closes every file beyond the three standard streams.
-pub(super) fn close_inherited() {
+/// Closes every file beyond the three standard streams, or keeps all of them from programs that are started later.
+pub(super) fn close_inherited(here: bool) {
+    let flags = if here { 0 } else { libc::CLOSE_RANGE_CLOEXEC };
     // SAFETY: nothing of this process has opened a file yet, so no value owns one of these.
-    unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
+    unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flags) };
 }

@@ -149,8 +149,12 @@ impl Launch {
         }
         if !self.may_mount {
             // An account without these abilities has nothing to lose. With the second, another process could be made to
-            // use the first.
-            for ability in [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE] {
+            // use the first. The third opens files past the mounts.
+            for ability in [
+                CapabilitySet::SYS_ADMIN,
+                CapabilitySet::SYS_PTRACE,
+                CapabilitySet::DAC_READ_SEARCH,
+            ] {
                 let _ = remove_capability_from_bounding_set(ability);
             }
         }

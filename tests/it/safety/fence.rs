@@ -187,9 +187,9 @@ fn edited(edit: &str) -> (World, Running) {
     (world, running)
 }
 
-#[test]
-fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
-    let (world, mut running) = edited("s/test -f never/true/");
+/// Waits until the edit of a step is noticed and refused, and ends the run.
+fn refused(edit: &str) -> World {
+    let (world, mut running) = edited(edit);
     wait_for("the edit is noticed", || {
         running.said().contains("nobody knows who changed it")
     });
@@ -200,6 +200,21 @@ fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
     ended.says("no fence: attempts can write the state file");
     let refused = ran(&world, By::Root("guard"), &["run"]).expect(77);
     refused.says("it was changed while attempts ran that can write it");
+    world
+}
+
+#[test]
+fn a_forged_result_waits_for_consent_where_no_fence_holds() {
+    let result = r#""bindings": {"A1": {"summary": "x", "by": "person"}}"#;
+    refused(&format!(
+        "s/\"bindings\": {{}}/{}/",
+        result.replace('"', "\"")
+    ));
+}
+
+#[test]
+fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
+    let world = refused("s/test -f never/true/");
     let hash = ran(&world, By::Root("guard"), &["trust", "--json"]).json()["hash"].clone();
     ran(
         &world,
