@@ -364,7 +364,7 @@ fn starting_place(project: &Path, dir: &Path) -> Option<String> {
     let below = dir.strip_prefix(&project).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty())?;
     let words = format!(
-        "{} (checks and steps), not in {}",
+        "{} (checks and steps), not in {} (`mkdir .descent` there begins a project of its own)",
         render::visible(&project.display().to_string()),
         render::visible(&below.display().to_string())
     );
