@@ -352,7 +352,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork
         .waits_until_ms
         .values()
         .chain(session.checks_wait_until_ms.values())
-        .chain(session.agents_wait_until_ms.values())
+        .chain(session.provider_waits.values().map(|wait| &wait.until_ms))
         .chain(session.base_again_at_ms.iter())
         .chain(session.gate.iter().map(|wait| &wait.again_at_ms));
     let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));

@@ -37,8 +37,8 @@
 //! - Live work is repaired once more whenever the choices change; each change is paid for by a failed context, a refuted
 //!   selection or a rest ([`rests`]).
 //! - A crash cuts off an atom only so often.
-//! - A start after a wait for a provider is not counted: the waits of an atom, and those of an outage, have caps of
-//!   their own.
+//! - A start after a wait for a provider is not counted: the waits of an agent have a cap, until its provider
+//!   answers.
 //! - All else that is cut off at no cost is cut off by a context that closes, a selection that is refuted, or a rest. Each
 //!   change of the choices cuts off at most all that goes on side by side.
 

@@ -25,7 +25,7 @@ pub use self::{
     session::Session,
 };
 pub(crate) use self::{
-    session::{AttemptProgress, GateWait, Outage, QuickFailure, SpeculativeTree},
+    session::{AttemptProgress, GateWait, QuickFailure, SpeculativeTree},
     unavailable::Unavailable,
 };
 use crate::{

@@ -401,15 +401,24 @@ fn a_stop_now_is_obeyed_while_an_attempt_has_to_finish_and_an_agent_cannot_be_us
 }
 
 #[test]
-fn after_24_waits_of_an_attempt_a_limit_is_a_passing_failure() {
+fn after_24_waits_without_an_answer_a_limit_ends_the_run_at_no_cost() {
     let mut run = alone();
-    for _ in 0..24 {
-        run.end_one(AgentEnd::Limited { until: None });
-        run.pass(3_600_000);
-    }
-    assert_eq!(run.world.state.run.spent.transient, 0);
+    let limited_for_long = |run: &mut Loop| {
+        for _ in 0..24 {
+            run.end_one(AgentEnd::Limited { until: None });
+            run.pass(3_600_000);
+        }
+    };
+    limited_for_long(&mut run);
+    run.end_one(AgentEnd::Protocol("?".into()));
+    run.pass(60_000);
+    limited_for_long(&mut run);
     run.end_one(AgentEnd::Limited { until: None });
-    assert_eq!(run.world.state.run.spent.transient, 1);
+    assert_eq!(run.reason(), Some(Reason::Unavailable));
+    let words = "takes no more for now, asked again 24 times";
+    assert!(run.summary().contains(words), "{}", run.summary());
+    assert_eq!(run.attempts("A"), 0);
+    assert!(run.world.state.failures().next().is_none());
 }
 
 #[test]

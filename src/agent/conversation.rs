@@ -61,7 +61,7 @@ pub(super) async fn made(
     let log = attempt.dir.join("output.log");
     let mut turn = first_turn(attempt, agent);
     let mut is_going_on = turn.resume.is_some();
-    let (mut outages, mut paused) = (0, Duration::ZERO);
+    let mut paused = Duration::ZERO;
     let earlier = match is_going_on {
         true => EarlierUsage::OfThisSession(attempt.usage.before()),
         false => EarlierUsage::OfOtherSessions(attempt.usage.before()),
@@ -105,29 +105,24 @@ pub(super) async fn made(
         is_going_on = false;
         let session = heard.with(|heard| heard.session.clone());
         let again = session.filter(|_| agent.goes_on() && !talked.is_timed_out);
-        let pause = (OUTAGE_FIRST * (1 << outages)).min(OUTAGE_LONGEST);
-        let is_cut_off = heard.with(|heard| heard.was_cut_off());
-        if let Some(session) = again.clone()
-            && is_cut_off
-            && paused + pause <= OUTAGES_MAX
-        {
-            let seconds = pause.as_secs();
-            heard.with(|heard| {
-                heard.log(&format!("[waits {seconds} s: its provider is down]\n"));
-                heard.next_process();
-            });
-            tokio::select! {
-                () = cancel.cancelled() => return Ok(None),
-                () = tokio::time::sleep(pause) => {}
+        // As long as all before it, and the first.
+        let pause = (paused + OUTAGE_FIRST).min(OUTAGE_LONGEST);
+        let may_pause = again.is_some() && paused + pause <= OUTAGES_MAX;
+        let words = match again {
+            Some(_) if may_pause && heard.with(|heard| heard.was_cut_off()) => {
+                let line = format!("[waits {} s: its provider is down]\n", pause.as_secs());
+                heard.with(|heard| heard.log(&line));
+                heard.with(HeardSoFar::next_process);
+                tokio::select! {
+                    () = cancel.cancelled() => return Ok(None),
+                    () = tokio::time::sleep(pause) => {}
+                }
+                (paused, is_going_on) = (paused + pause, true);
+                Some(GO_ON.to_owned())
             }
-            (outages, paused, is_going_on) = (outages + 1, paused + pause, true);
-            turn = Turn {
-                words: GO_ON.to_owned(),
-                resume: Some(session),
-            };
-            continue;
-        }
-        let words = again.as_ref().and_then(|_| repairs.next(&heard));
+            Some(_) => repairs.next(&heard),
+            None => None,
+        };
         match (words, again) {
             (Some(words), Some(session)) => {
                 turn = Turn {

@@ -293,35 +293,25 @@ fn length_words(model: &AskedModel) -> String {
 }
 
 fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
-    let unavailable = |kind| AgentEnd::Unavailable {
-        kind,
-        words: format!("{error} ({})", error.hint(name.as_str())),
-        variable: None,
-    };
+    let hinted = || format!("{error} ({})", error.hint(name.as_str()));
     match error {
-        ModelError::Key { .. } => unavailable(AgentLack::NoKey),
-        ModelError::Login { .. } | ModelError::Keyless { .. } => unavailable(AgentLack::Key),
         // A server on this machine is a person's to start.
-        ModelError::Unreachable { is_here: true, .. } => AgentEnd::Unavailable {
-            kind: AgentLack::Unreachable,
-            words: error.to_string(),
-            variable: None,
-        },
-        ModelError::Unreachable { .. } | ModelError::Down { .. } => {
+        ModelError::Unreachable { is_here: false, .. } | ModelError::Down { .. } => {
             AgentEnd::Down(error.to_string())
         }
-        ModelError::Credit { .. } => unavailable(AgentLack::Credit),
-        ModelError::NoModel { .. } => unavailable(AgentLack::Model),
-        ModelError::Refused { .. } | ModelError::KeyInAnswer => unavailable(AgentLack::Provider),
-        ModelError::Context { .. } => unavailable(AgentLack::Context),
         ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
         ModelError::Silent { after } => AgentEnd::Silent {
             ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
         },
         ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
-        ModelError::Endless { .. } => {
-            let hint = error.hint(name.as_str());
-            AgentEnd::CutShort(format!("{error} ({hint})"))
-        }
+        ModelError::Endless { .. } => AgentEnd::CutShort(hinted()),
+        _ => AgentEnd::Unavailable {
+            kind: error.lack(),
+            words: match error {
+                ModelError::Unreachable { .. } => error.to_string(),
+                _ => hinted(),
+            },
+            variable: None,
+        },
     }
 }

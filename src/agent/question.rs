@@ -122,20 +122,9 @@ pub fn object(text: &str) -> Result<Node, String> {
 /// The answer in the outcome of a question, not judged yet.
 pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
     match &outcome.agent_end {
-        Some(AgentEnd::Unavailable {
-            kind,
-            words,
-            variable,
-        }) => {
-            return ConsultAnswer::Unavailable {
-                kind: *kind,
-                words: words.clone(),
-                variable: variable.clone(),
-            };
-        }
-        Some(AgentEnd::Down(words)) => return ConsultAnswer::Down(words.clone()),
-        Some(AgentEnd::Limited { until }) => return ConsultAnswer::Limited { until: *until },
         Some(AgentEnd::Done) | None => {}
+        Some(end @ AgentEnd::Unavailable { .. }) => return ConsultAnswer::Ended(end.clone()),
+        Some(end) if end.is_of_provider() => return ConsultAnswer::Ended(end.clone()),
         Some(end) => return ConsultAnswer::Silent(end.text()),
     }
     let last = outcome.last_line.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use descent_core::id::UnixMillis;
+use descent_core::{event::AgentLack, id::UnixMillis};
 
 /// Bytes of an answer's text at most.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
@@ -61,22 +61,27 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    pub fn code(&self) -> &'static str {
+    /// What its agent lacks, if no time makes it better.
+    pub fn lack(&self) -> AgentLack {
         match self {
-            Self::Key { .. } => "E-KEY",
-            Self::Login { .. } | Self::Keyless { .. } => "E-AGENT-LOGIN",
-            Self::Unreachable { .. } => "E-AGENT-UNREACHABLE",
-            Self::Credit { .. } => "E-AGENT-CREDIT",
-            Self::NoModel { .. } => "E-MODEL",
-            Self::Context { .. } => "E-CONTEXT",
+            Self::Key { .. } => AgentLack::NoKey,
+            Self::Login { .. } | Self::Keyless { .. } => AgentLack::Key,
+            Self::Unreachable { .. } => AgentLack::Unreachable,
+            Self::Credit { .. } => AgentLack::Credit,
+            Self::NoModel { .. } => AgentLack::Model,
+            Self::Context { .. } => AgentLack::Context,
             Self::Refused { .. }
             | Self::Limited { .. }
             | Self::Silent { .. }
             | Self::Broken { .. }
             | Self::Down { .. }
             | Self::Endless { .. }
-            | Self::KeyInAnswer => "E-PROVIDER",
+            | Self::KeyInAnswer => AgentLack::Provider,
         }
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.lack().trouble().word()
     }
 
     /// The next step of a person; `name` is that of the agent.

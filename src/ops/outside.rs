@@ -9,7 +9,7 @@ use std::path::Path;
 
 use descent_core::{
     doc::{self, Node},
-    event::ConsultAnswer,
+    event::{AgentEnd, ConsultAnswer},
     id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
     prompt::Prompt,
     state::{Intent, SideEffect, Usage},
@@ -114,18 +114,16 @@ impl OutsideQuestion<'_> {
                 Some(fault) => OutsideAnswer::None(unusable(&fault)),
             },
             ConsultAnswer::Faulty(fault) => OutsideAnswer::None(unusable(&fault)),
-            ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
+            ConsultAnswer::Silent(why) => {
                 OutsideAnswer::None(why.trim_end_matches(": ").to_owned())
             }
-            ConsultAnswer::Limited { .. } => {
-                OutsideAnswer::None("its provider takes no more for now".to_owned())
-            }
-            ConsultAnswer::Unavailable {
+            ConsultAnswer::Ended(AgentEnd::Unavailable {
                 words, variable, ..
-            } => OutsideAnswer::None(match variable {
+            }) => OutsideAnswer::None(match variable {
                 Some(name) => format!("{words} (its `env` can pass on {name})"),
                 None => words,
             }),
+            ConsultAnswer::Ended(end) => OutsideAnswer::None(end.text()),
         }
     }
 

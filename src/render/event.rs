@@ -200,17 +200,11 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ..
         } => (
             "waits",
-            match reason.as_str() {
-                "" => format!(
-                    "{atom}: {agent} takes no more until {}, costs no attempt; wait {wait} of {of}",
-                    line(until)
-                ),
-                why => format!(
-                    "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of} ({})",
-                    line(until),
-                    line(why)
-                ),
-            },
+            format!(
+                "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of}{}",
+                line(until),
+                super::work::because(reason)
+            ),
         ),
         Event::Adopted { atom, .. } => (
             "adopted",

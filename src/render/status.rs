@@ -165,14 +165,8 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(question_line(question, status.live, now));
     }
     for wait in status.waits.iter().take(RUNNING_MAX) {
-        let words = format!(
-            "{} for {} until {}{}",
-            wait.name(),
-            wait.agent,
-            line(&wait.until),
-            super::work::wait_cause(wait)
-        );
-        page.push(Line::label("waits").plain(words));
+        let words = format!("{}: {}", wait.name(), super::work::wait_words(wait, now));
+        page.unabridged(Line::label("waits"), Meaning::Plain, &words);
     }
     more(page, status.waits.len(), RUNNING_MAX);
     // Once the goal is reached, the choices tell of failures on the way.

@@ -86,22 +86,23 @@ fn stage(stage: Stage) -> &'static str {
 }
 
 fn wait_row(wait: &WaitView, now: UnixMillis) -> Line {
-    let until = moment(&wait.until).unwrap_or(now);
-    let left = age(until.0.saturating_sub(now.0));
     let row = Line::new().put(Meaning::Unknown, "◦ ").strong(wait.name());
-    row.dim(format!(
-        "  waits {left} for {} (until {}){}",
-        wait.agent,
-        line(&wait.until),
-        wait_cause(wait)
-    ))
+    row.dim(format!("  waits: {}", wait_words(wait, now)))
 }
 
-/// Why it waits, where that is known.
-pub(super) fn wait_cause(wait: &WaitView) -> String {
-    match wait.because.as_str() {
+/// The time left of a wait, and the reason.
+pub(super) fn wait_words(wait: &WaitView, now: UnixMillis) -> String {
+    let until = moment(&wait.until).unwrap_or(now);
+    let left = age(until.0.saturating_sub(now.0));
+    let why = because(&wait.because);
+    format!("{} is asked again in {left}{why}", wait.agent)
+}
+
+/// Why an agent waits for its provider, where that is known.
+pub(super) fn because(words: &str) -> String {
+    match words {
         "" => String::new(),
-        because => format!(": {}", line(because)),
+        words => format!(" ({})", line(words)),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{
     doc::Node,
     id::UnixMillis,
     state::{
+        AgentTrouble,
         fields::{Extra, Fields, Findings, Writer},
         table::words,
         value::FieldValue,
@@ -63,8 +64,24 @@ words! {
         Context = "context",
         /// Its server cannot be connected to
         Unreachable = "unreachable",
-        /// Its provider was down for too long
+        /// Its provider was waited for long enough
         Down = "down",
+    }
+}
+
+impl AgentLack {
+    /// The code of a run that ends by it.
+    pub fn trouble(self) -> AgentTrouble {
+        match self {
+            AgentLack::Login | AgentLack::Key => AgentTrouble::Login,
+            AgentLack::Credit => AgentTrouble::Credit,
+            AgentLack::Missing => AgentTrouble::Missing,
+            AgentLack::NoKey => AgentTrouble::NoKey,
+            AgentLack::Model => AgentTrouble::Model,
+            AgentLack::Provider => AgentTrouble::Provider,
+            AgentLack::Context => AgentTrouble::Context,
+            AgentLack::Unreachable | AgentLack::Down => AgentTrouble::Unreachable,
+        }
     }
 }
 
@@ -106,6 +123,11 @@ impl AgentEnd {
             }
         }
         to.finish(&Extra::default())
+    }
+
+    /// Whether its provider is to be waited for.
+    pub fn is_of_provider(&self) -> bool {
+        matches!(self, AgentEnd::Limited { .. } | AgentEnd::Down(_))
     }
 
     /// The end in words, for a reason.

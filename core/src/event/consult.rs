@@ -2,8 +2,8 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::AgentLack;
-use crate::{doc::Node, id::UnixMillis, judging::PlanFacts, state::Usage};
+use super::AgentEnd;
+use crate::{doc::Node, judging::PlanFacts, state::Usage};
 
 /// How a question ended, and what it cost.
 #[derive(Debug, Clone)]
@@ -25,15 +25,6 @@ pub enum ConsultAnswer {
     Faulty(String),
     /// Nobody answered; the reason.
     Silent(String),
-    /// Its provider takes no more until then.
-    Limited { until: Option<UnixMillis> },
-    /// Its provider is down, in its words.
-    Down(String),
-    /// The agent cannot be used until a person does something.
-    Unavailable {
-        kind: AgentLack,
-        words: String,
-        /// The variable that lacks, or that holds a wrong key.
-        variable: Option<String>,
-    },
+    /// Its provider takes no more or is down, or it cannot be used.
+    Ended(AgentEnd),
 }

@@ -188,8 +188,6 @@ record! {
         always[program] attempts: u32,
         /// Retries of the attempt under way
         filled[program] transient: u32,
-        /// Waits of that attempt for a provider's limit
-        filled[program] limited: u32,
         filled[program] repairs: u32,
         /// The change that did not merge, until another lands
         optional[program] conflict: MergeConflict,
@@ -263,7 +261,6 @@ impl Try {
             choices,
             attempts: 0,
             transient: 0,
-            limited: 0,
             repairs: 0,
             conflict: None,
             probe: None,

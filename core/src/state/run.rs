@@ -173,7 +173,7 @@ record! {
         /// The role that such a question is for
         optional[program] role: Role,
         always[program] until: String,
-        /// Why, unless its provider takes no more for now
+        /// Why; absent of a limit in older files
         filled[program] because: String,
     }
 }

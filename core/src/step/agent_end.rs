@@ -2,18 +2,16 @@
 //!
 //! Invariant: a provider's limit, one that is down, and an agent that cannot be used, cost no attempt.
 
-use alloc::{format, string::ToString};
-
 use super::{
     attempt_end,
-    provider_wait::{self, ProviderWait, WAITS_MAX},
+    provider_wait::{self, WAITS_MAX},
     transaction::Transaction,
     usage,
 };
 use crate::{
-    event::{AgentEnd, AgentLack, Event, Outcome},
-    id::{AttemptId, Epoch, UnixMillis},
-    state::{AgentWait, FailureClass, Intent},
+    event::{AgentEnd, Event, Outcome},
+    id::{AttemptId, Epoch},
+    state::{FailureClass, Intent},
     world::Unavailable,
 };
 
@@ -23,11 +21,9 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
     let intent = transaction.in_flight(id);
     let intent = intent.filter(|intent| intent.epoch == epoch).cloned();
     let end = outcome.agent_end.clone();
-    if let Some(intent) = intent
-        .as_ref()
-        .filter(|_| !matches!(end, Some(AgentEnd::Down(_))))
-    {
-        transaction.session.outages.remove(&intent.payer());
+    let is_of_provider = end.as_ref().is_some_and(AgentEnd::is_of_provider);
+    if let Some(intent) = intent.as_ref().filter(|_| !is_of_provider) {
+        provider_wait::answered(transaction, &intent.payer());
     }
     match (intent, end.filter(|end| *end != AgentEnd::Done)) {
         (Some(intent), Some(end)) => {
@@ -55,11 +51,6 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
         AgentEnd::Silent { .. } | AgentEnd::Protocol(_) => {
             attempt_end::passing(transaction, id, outcome);
         }
-        AgentEnd::Limited { until } => {
-            if !wait(transaction, intent, *until) {
-                attempt_end::passing(transaction, id, outcome);
-            }
-        }
         AgentEnd::TooLong(_) => {
             let has_worked = outcome.usage.calls > 0 || !outcome.changed.is_empty();
             let class = match has_worked {
@@ -70,16 +61,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
             // A prompt that does not fit at its beginning never does.
             attempt_end::fail(transaction, id, failure, !has_worked);
         }
-        AgentEnd::Down(words) => {
-            match provider_wait::of_outage(transaction, &intent.payer(), &outcome.usage) {
-                Ok(wait) => land_to_wait(transaction, intent, wait, &end.text()),
-                Err(waited) => {
-                    let (down, words) = (AgentLack::Down, format!("{waited}: {words}"));
-                    let cause = Unavailable::lack(&intent.payer(), down, &words, None);
-                    unavailable(transaction, id, cause);
-                }
-            }
-        }
+        AgentEnd::Limited { .. } | AgentEnd::Down(_) => wait(transaction, intent, outcome, end),
         AgentEnd::Unavailable {
             kind,
             words,
@@ -87,46 +69,28 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
         } => {
             let agent = intent.payer();
             let cause = Unavailable::lack(&agent, *kind, words, variable.as_deref());
-            unavailable(transaction, id, cause);
+            attempt_end::cut_off(transaction, id, &cause.why);
+            transaction.session.unavailable = Some(cause);
         }
     }
 }
 
-fn unavailable(transaction: &mut Transaction, id: &AttemptId, cause: Unavailable) {
-    attempt_end::cut_off(transaction, id, &cause.why);
-    transaction.session.unavailable = Some(cause);
-}
-
-/// Lets the atom wait until the provider takes more. False if it waited too often: then the end is a transient failure.
-fn wait(transaction: &mut Transaction, intent: &Intent, told: Option<UnixMillis>) -> bool {
-    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
-        return true;
+/// Lets the atom wait for its provider.
+fn wait(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {
+    let (agent, atom) = (intent.payer(), Some(intent.atom.clone()));
+    let begun = provider_wait::begin(transaction, agent, (atom, None), end, &outcome.usage);
+    let (wait, n) = match begun {
+        Ok(begun) => begun,
+        Err(end) => return judge(transaction, intent, outcome, &end),
     };
-    if tried.limited >= WAITS_MAX {
-        return false;
-    }
-    tried.limited += 1;
-    let n = tried.limited;
-    let ms = provider_wait::of_limit_ms(transaction.now(), told, n);
-    land_to_wait(transaction, intent, ProviderWait { ms, n }, "");
-    true
-}
-
-fn land_to_wait(transaction: &mut Transaction, intent: &Intent, wait: ProviderWait, because: &str) {
-    let agent = intent.payer();
     transaction.land(&intent.id);
-    let of_atom = AgentWait {
-        atom: Some(intent.atom.clone()),
-        ..provider_wait::new(&agent, because)
-    };
-    let until = provider_wait::begin(transaction, of_atom, wait.ms);
     transaction.announce(Event::Limited {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
-        agent,
-        until,
-        wait: wait.n,
+        agent: wait.agent,
+        until: wait.until,
+        wait: n,
         of: WAITS_MAX,
-        reason: because.to_string(),
+        reason: wait.because,
     });
 }

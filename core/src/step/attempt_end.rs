@@ -273,7 +273,7 @@ pub(super) fn fail(
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
-    (tried.transient, tried.limited) = (0, 0);
+    tried.transient = 0;
     // If all attempts are used, this was a repair; repairs have a limit of their own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);

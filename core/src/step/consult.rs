@@ -3,12 +3,10 @@
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
 
-use alloc::string::ToString;
-
 use super::{
     assess,
     backoff::backoff_ms,
-    delivery, gate, provider_wait,
+    delivery, gate,
     question::{self, NewQuestion},
     refine, reprofile, review, summarise,
     transaction::Transaction,
@@ -16,12 +14,10 @@ use super::{
     usage, words,
 };
 use crate::{
-    event::{ConsultAnswer, ConsultEnd, Event},
+    event::{AgentEnd, ConsultAnswer, ConsultEnd},
     id::{AgentName, ConsultId},
     rating,
-    state::{
-        AgentWait, Check, Consult, Leaf, Rating, ReportedUsage, Role, RunStatus, check::Thousandths,
-    },
+    state::{AgentWait, Check, Consult, Rating, ReportedUsage, Role, RunStatus},
     verdict, wording,
     world::Unavailable,
 };
@@ -153,34 +149,20 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
             Ok(rated) => (Some(rated.score), rated.because),
             Err(fault) => (None, fault),
         },
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
-            (None, why)
-        }
-        ConsultAnswer::Limited { .. } => {
-            let why = "its provider takes no more";
-            let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
-            transaction.session.unavailable = Some(cause);
-            return;
-        }
-        ConsultAnswer::Unavailable {
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
+        ConsultAnswer::Ended(AgentEnd::Unavailable {
             kind,
             words,
             variable,
-        } => {
+        }) => {
             // The same is asked again once a person has mended it.
             let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
             transaction.session.unavailable = Some(cause);
             return;
         }
+        ConsultAnswer::Ended(end) => (None, end.text()),
     };
-    tell_rating(
-        transaction,
-        &asked,
-        &check,
-        score,
-        &because,
-        end.duration_ms,
-    );
+    question::tell_rated(transaction, &asked, score, &because, end.duration_ms);
     let (leaf, agent, n) = (check.key(), asked.agent.clone(), asked.n);
     let rating = Rating {
         leaf,
@@ -207,7 +189,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
 /// Removes the waits of questions that are over.
 fn forget_waits(transaction: &mut Transaction) {
     let is_over = |wait: &AgentWait| {
-        let open = provider_wait::open(&transaction.session, &wait.agent);
+        let open = transaction.session.provider_wait(&wait.agent);
         wait.atom.is_none() && open.is_none()
     };
     let waits = &transaction.state.run.waits;
@@ -216,30 +198,6 @@ fn forget_waits(transaction: &mut Transaction) {
         let left = left.collect();
         transaction.run().waits = left;
     }
-}
-
-fn tell_rating(
-    transaction: &mut Transaction,
-    asked: &Consult,
-    check: &Check,
-    score: Option<Thousandths>,
-    because: &str,
-    ms: u64,
-) {
-    let holds = match check.leaf() {
-        Some(Leaf::Quality(leaf)) => score.map(|score| leaf.passes(score)),
-        _ => None,
-    };
-    transaction.announce(Event::Consulted {
-        consult: asked.id.clone(),
-        role: asked.role,
-        agent: asked.agent.clone(),
-        about: check.title(),
-        ms,
-        score: score.map(Thousandths::text),
-        holds,
-        because: because.to_string(),
-    });
 }
 
 /// No rating came: it is asked for again after a while, or the run ends for want of one.

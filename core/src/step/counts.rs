@@ -50,7 +50,7 @@ pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return 1;
     };
-    (tried.transient, tried.limited, tried.alike) = (0, 0, None);
+    (tried.transient, tried.alike) = (0, None);
     // Else it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);

@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{NewAttempt, title_of},
-    delivery, gate, phase, probing, provider_wait, summarise,
+    delivery, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
     worth,
@@ -98,7 +98,7 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
 /// Starts the probes that are due; gives the slots that are free afterwards.
 fn probe(transaction: &mut Transaction, mut free: usize) -> usize {
     let agent = transaction.session.agents.in_role(Role::Probe);
-    if agent.is_some_and(|agent| provider_wait::open(&transaction.session, agent).is_some()) {
+    if agent.is_some_and(|agent| transaction.session.provider_wait(agent).is_some()) {
         return free;
     }
     for probe in probing::due(transaction) {
@@ -273,14 +273,14 @@ fn ready(transaction: &Transaction, last: Option<Ix>, most: usize) -> Vec<Ix> {
 fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
     let session = &transaction.session;
     let is_over = |until_ms: &u64| *until_ms <= session.active_ms;
-    let (waits, of_agents) = (&session.waits_until_ms, &session.agents_wait_until_ms);
+    let (waits, of_agents) = (&session.waits_until_ms, &session.provider_waits);
     let is_due = waits.is_empty()
         || waits
             .get(&(id.clone(), context.clone()))
             .is_none_or(is_over);
     let agent_is_due = || {
         let (_, agent) = usage::agent_of(transaction, id);
-        agent.is_none_or(|agent| provider_wait::open(session, &agent).is_none())
+        agent.is_none_or(|agent| session.provider_wait(&agent).is_none())
     };
     is_due && (of_agents.is_empty() || agent_is_due())
 }

@@ -213,7 +213,7 @@ fn keep(
     let feasible = found.as_ref().map(|found| found.feasible);
     let findings = found.as_ref().map_or(why, |found| found.findings.clone());
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
-        (tried.transient, tried.limited) = (0, 0);
+        tried.transient = 0;
         tried.probe = Some(ProbeRecord {
             attempt: id.clone(),
             feasible,

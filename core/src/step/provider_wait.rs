@@ -1,125 +1,108 @@
-//! Waits for a provider that takes no more for now, or is down: how long each is, and what is told of it.
+//! Waits for a provider that takes no more for now, or is down: how long each is, and how many there are.
 //!
-//! Invariant: the waits of an outage are bounded by their number and by their time. Not here: whose end is waited for
+//! Invariant: an agent waits only so often before its provider answers. Not here: whose end is waited for
 //! (`agent_end`, `question`).
 
-use alloc::{format, string::String};
+use alloc::format;
 
-use super::{backoff::growing_ms, transaction::Transaction};
+use super::{
+    backoff::{growing_ms, jittered_ms},
+    transaction::Transaction,
+};
 use crate::{
-    event,
-    id::{AgentName, UnixMillis},
-    state::{AgentWait, Usage},
-    world::{Outage, Session},
+    event::{self, AgentEnd, AgentLack},
+    id::{AgentName, AtomId, UnixMillis},
+    state::{AgentWait, Role, Usage},
 };
 
-/// Waits at most of one attempt, or in one outage.
+/// Waits at most, one after another.
 pub(super) const WAITS_MAX: u32 = 24;
-/// The first wait of an attempt whose end is not told; each further one is twice as long.
-const UNTOLD_MS: u64 = 300_000;
-const UNTOLD_MAX_MS: u64 = 3_600_000;
-/// The first wait for an end that has passed; each further one of the attempt is at least twice as long.
-const PASSED_MS: u64 = 1_000;
-const PASSED_MAX_MS: u64 = 300_000;
+/// The first and the longest wait for a limit whose end is not told.
+const UNTOLD_MS: [u64; 2] = [300_000, 3_600_000];
+/// The same for an end that has passed. No wait for an end that is told is shorter.
+const PASSED_MS: [u64; 2] = [1_000, 300_000];
 const WAIT_MAX_MS: u64 = 86_400_000;
-/// The first pause before a provider that is down is asked again; each further one is twice as long.
-const DOWN_MS: u64 = 2_000;
-const DOWN_MAX_MS: u64 = 300_000;
+/// The same for a provider that is down.
+const DOWN_MS: [u64; 2] = [2_000, 300_000];
 /// How long a provider may be down.
 const OUTAGE_MS: u64 = 3_600_000;
 
-/// A wait for a provider.
-pub(super) struct ProviderWait {
-    pub(super) ms: u64,
-    /// Its number.
-    pub(super) n: u32,
-}
-
-/// The wait for a provider that is down; or how long it was waited for, where that was long enough.
-pub(super) fn of_outage(
+/// Begins the wait of an atom, or of a question to a role, for the provider of its agent. Agents that were asked side by
+/// side wait together.
+///
+/// # Errors
+/// The end that follows where the provider was waited for long enough.
+pub(super) fn begin(
     transaction: &mut Transaction,
-    agent: &AgentName,
+    agent: AgentName,
+    (atom, role): (Option<AtomId>, Option<Role>),
+    end: &AgentEnd,
     used: &Usage,
-) -> Result<ProviderWait, String> {
-    let now_ms = transaction.session.active_ms;
-    let open_until_ms = open(&transaction.session, agent);
-    let outages = &mut transaction.session.outages;
-    let outage = outages.entry(agent.clone()).or_insert(Outage {
-        since_ms: now_ms,
-        waits: 0,
-    });
-    if used.calls > 0 {
-        outage.since_ms = now_ms;
+) -> Result<(AgentWait, u32), AgentEnd> {
+    let (now, now_ms) = (transaction.now(), transaction.session.active_ms);
+    let waits = &mut transaction.session.provider_waits;
+    let wait = waits.entry(agent.clone()).or_default();
+    if wait.n == 0 || used.calls > 0 || !matches!(end, AgentEnd::Down(_)) {
+        wait.up_ms = now_ms;
     }
-    // It was asked side by side, and waits together.
-    if let Some(until_ms) = open_until_ms {
-        let (ms, n) = (until_ms - now_ms, outage.waits);
-        return Ok(ProviderWait { ms, n });
-    }
-    let passed_ms = now_ms - outage.since_ms;
-    let left_ms = OUTAGE_MS.saturating_sub(passed_ms);
-    if left_ms == 0 || outage.waits >= WAITS_MAX {
-        let (minutes, waits) = (passed_ms / 60_000, outage.waits);
-        return Err(format!("down for {minutes} min, asked again {waits} times"));
-    }
-    outage.waits += 1;
-    let n = outage.waits;
-    let ms = growing_ms(DOWN_MS, DOWN_MAX_MS, n, agent.as_str()).min(left_ms);
-    Ok(ProviderWait { ms, n })
-}
-
-/// The end of the wait for the provider of an agent, if one goes on.
-pub(super) fn open(session: &Session, agent: &AgentName) -> Option<u64> {
-    let until_ms = session.agents_wait_until_ms.get(agent).copied();
-    until_ms.filter(|until_ms| *until_ms > session.active_ms)
-}
-
-/// A wait of an agent that has not begun.
-pub(super) fn new(agent: &AgentName, because: &str) -> AgentWait {
-    AgentWait {
-        agent: agent.clone(),
-        atom: None,
-        role: None,
-        until: String::new(),
-        because: event::short(because),
-        extra: Default::default(),
-    }
-}
-
-/// The length of a wait. An agent that tells no time, or keeps telling a time in the past, is asked less and less often.
-pub(super) fn of_limit_ms(now: UnixMillis, told: Option<UnixMillis>, wait: u32) -> u64 {
-    let doubled = |first: u64| first << wait.saturating_sub(1).min(16);
-    match told {
-        None => doubled(UNTOLD_MS).min(UNTOLD_MAX_MS),
-        Some(until) => {
-            let least = doubled(PASSED_MS).min(PASSED_MAX_MS);
-            let left = until.0.saturating_sub(now.0);
-            left.clamp(least, WAIT_MAX_MS)
+    let open_ms = wait.until_ms.saturating_sub(now_ms);
+    let down_ms = now_ms - wait.up_ms;
+    if open_ms == 0 {
+        if down_ms >= OUTAGE_MS || wait.n >= WAITS_MAX {
+            return Err(outlasted(end, down_ms, wait.n));
         }
+        wait.n += 1;
     }
-}
-
-/// Notes a wait. The agent's latest end holds for all of its atoms, and is given.
-pub(super) fn begin(transaction: &mut Transaction, wait: AgentWait, ms: u64) -> String {
-    let agent = &wait.agent;
-    let until_ms = transaction.active_in(ms);
-    let ends = &mut transaction.session.agents_wait_until_ms;
-    let before = ends.get(agent).copied().unwrap_or(0);
-    let is_latest = until_ms >= before;
-    ends.insert(agent.clone(), until_ms.max(before));
-    let told = UnixMillis(transaction.now().0.saturating_add(ms)).rfc3339();
-    let waits = &mut transaction.run().waits;
-    let mut of_agent = waits.iter_mut().filter(|wait| wait.agent == *agent);
-    let until = match is_latest {
-        true => {
-            of_agent.for_each(|wait| wait.until.clone_from(&told));
-            told
-        }
-        false => of_agent.next().map_or(told, |wait| wait.until.clone()),
+    let (n, seed) = (wait.n, agent.as_str());
+    let ms = match end {
+        AgentEnd::Limited { until } => limit_ms(now, *until, n).max(open_ms),
+        _ if open_ms > 0 => open_ms,
+        _ => jittered_ms(growing_ms(DOWN_MS, n), seed).min(OUTAGE_MS - down_ms),
     };
-    waits.push(AgentWait {
-        until: until.clone(),
-        ..wait
-    });
-    until
+    wait.until_ms = now_ms.saturating_add(ms);
+    let until = UnixMillis(now.0.saturating_add(ms)).rfc3339();
+    let waits = &mut transaction.run().waits;
+    let of_agent = waits.iter_mut().filter(|wait| wait.agent == agent);
+    of_agent.for_each(|wait| wait.until.clone_from(&until));
+    let wait = AgentWait {
+        agent,
+        atom,
+        role,
+        until,
+        because: event::short(&end.text()),
+        extra: Default::default(),
+    };
+    waits.push(wait.clone());
+    Ok((wait, n))
+}
+
+/// The provider of an agent answered: its waits are counted anew.
+pub(super) fn answered(transaction: &mut Transaction, agent: &AgentName) {
+    if let Some(wait) = transaction.session.provider_waits.get_mut(agent) {
+        wait.n = 0;
+    }
+}
+
+fn outlasted(end: &AgentEnd, down_ms: u64, n: u32) -> AgentEnd {
+    let words = match end {
+        AgentEnd::Down(words) => {
+            let minutes = down_ms / 60_000;
+            format!("down for {minutes} min, asked again {n} times: {words}")
+        }
+        end => format!("{}, asked again {n} times", end.text()),
+    };
+    AgentEnd::Unavailable {
+        kind: AgentLack::Down,
+        words,
+        variable: None,
+    }
+}
+
+/// An agent that tells no time, or keeps telling a time in the past, is asked less and less often.
+fn limit_ms(now: UnixMillis, told: Option<UnixMillis>, n: u32) -> u64 {
+    let Some(until) = told else {
+        return growing_ms(UNTOLD_MS, n);
+    };
+    let left_ms = until.0.saturating_sub(now.0);
+    left_ms.clamp(growing_ms(PASSED_MS, n), WAIT_MAX_MS)
 }

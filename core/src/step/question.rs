@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
-    event::{AgentEnd, AgentLack, ConsultAnswer, ConsultEnd, Event},
+    event::{AgentEnd, ConsultAnswer, ConsultEnd, Event},
     graph::Graph,
     id::{AgentName, AtomId, CommitId, Digest},
-    state::{AgentWait, Check, Consult, ReportedUsage, Role, RunStatus, State},
+    state::{Check, Consult, Leaf, ReportedUsage, Role, RunStatus, State, check::Thousandths},
     world::GateWait,
 };
 
@@ -131,59 +131,30 @@ pub(super) fn wait_or_give_back(
     asked: &Consult,
     mut end: ConsultEnd,
 ) -> Option<ConsultEnd> {
-    // Nobody waits for the wording of an ending.
-    if transaction.state.run.status != RunStatus::Running {
+    let ConsultAnswer::Ended(ended) = &end.answer else {
+        provider_wait::answered(transaction, &asked.agent);
+        return Some(end);
+    };
+    // The run can go without any answer but a rating. Nobody waits for the wording of an ending.
+    let is_waited_for = match ended {
+        AgentEnd::Limited { .. } => asked.role == Role::Judge,
+        ended => ended.is_of_provider(),
+    };
+    if !is_waited_for || transaction.state.run.status != RunStatus::Running {
         return Some(end);
     }
-    let (ms, because) = match &end.answer {
-        // The run can go without any answer but a rating.
-        ConsultAnswer::Limited { .. } if asked.role != Role::Judge => return Some(end),
-        ConsultAnswer::Limited { until } => {
-            transaction.session.consult_waits += 1;
-            let waits = transaction.session.consult_waits;
-            if waits > provider_wait::WAITS_MAX {
-                return Some(end);
-            }
-            (
-                provider_wait::of_limit_ms(transaction.now(), *until, waits),
-                String::new(),
-            )
+    let (agent, role) = (asked.agent.clone(), Some(asked.role));
+    match provider_wait::begin(transaction, agent, (None, role), ended, &end.usage) {
+        Ok((wait, _)) => {
+            let because = format!("{}; it is asked again at {}", wait.because, wait.until);
+            tell(transaction, asked, &because, end.duration_ms);
+            None
         }
-        ConsultAnswer::Down(words) => {
-            match provider_wait::of_outage(transaction, &asked.agent, &end.usage) {
-                Ok(wait) => (wait.ms, AgentEnd::Down(words.clone()).text()),
-                Err(waited) => {
-                    end.answer = ConsultAnswer::Unavailable {
-                        kind: AgentLack::Down,
-                        words: format!("{waited}: {words}"),
-                        variable: None,
-                    };
-                    return Some(end);
-                }
-            }
+        Err(outlasted) => {
+            end.answer = ConsultAnswer::Ended(outlasted);
+            Some(end)
         }
-        ConsultAnswer::Value(_)
-        | ConsultAnswer::Faulty(_)
-        | ConsultAnswer::Silent(_)
-        | ConsultAnswer::Unavailable { .. } => {
-            transaction.session.outages.remove(&asked.agent);
-            return Some(end);
-        }
-    };
-    let wait = AgentWait {
-        role: Some(asked.role),
-        ..provider_wait::new(&asked.agent, &because)
-    };
-    let until = provider_wait::begin(transaction, wait, ms);
-    if asked.role == Role::Judge {
-        transaction.session.base_again_at_ms = Some(transaction.active_in(ms));
     }
-    let because = match because.as_str() {
-        "" => format!("its provider takes no more until {until}"),
-        because => format!("{because}; it is asked again at {until}"),
-    };
-    tell(transaction, asked, &because, end.duration_ms);
-    None
 }
 
 /// The answer, read, or why there is none; it is told that the question came to its end. None where a silent agent is
@@ -219,11 +190,8 @@ pub(super) fn heard<T>(
 pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
     match answer {
         ConsultAnswer::Value(node) => Ok(node),
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) | ConsultAnswer::Down(why) => {
-            Err(why)
-        }
-        ConsultAnswer::Limited { .. } => Err("its provider takes no more for now".to_string()),
-        ConsultAnswer::Unavailable { words, .. } => Err(words),
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => Err(why),
+        ConsultAnswer::Ended(end) => Err(end.text()),
     }
 }
 
@@ -242,7 +210,7 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.
 pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
     let is_running = transaction.state.run.status == RunStatus::Running;
-    if is_running && provider_wait::open(&transaction.session, &new.agent).is_some() {
+    if is_running && transaction.session.provider_wait(&new.agent).is_some() {
         return;
     }
     let at: String = transaction.at().into();
@@ -277,12 +245,25 @@ pub(super) fn about_step(transaction: &Transaction, role: Role, step: &AtomId) -
     Consult::about_step(role, step, &title_of(transaction, step))
 }
 
-/// Tells that a question about a plan or its results came to its end.
+/// Tells that a question came to its end without a rating.
 pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
-    let leaf = asked
-        .leaf
-        .as_ref()
-        .and_then(|leaf| leaf_of(transaction, leaf));
+    tell_rated(transaction, asked, None, because, ms);
+}
+
+/// The same with the score of a leaf of the base case, if it has one.
+pub(super) fn tell_rated(
+    transaction: &mut Transaction,
+    asked: &Consult,
+    score: Option<Thousandths>,
+    because: &str,
+    ms: u64,
+) {
+    let leaf = asked.leaf.as_ref();
+    let leaf = leaf.and_then(|leaf| leaf_of(transaction, leaf));
+    let holds = match leaf.as_ref().and_then(Check::leaf) {
+        Some(Leaf::Quality(leaf)) => score.map(|score| leaf.passes(score)),
+        _ => None,
+    };
     let about = match (&asked.atom, leaf) {
         (Some(atom), _) => about_step(transaction, asked.role, atom),
         (None, Some(leaf)) => leaf.title(),
@@ -296,8 +277,8 @@ pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str
         agent: asked.agent.clone(),
         about,
         ms,
-        score: None,
-        holds: None,
+        score: score.map(Thousandths::text),
+        holds,
         because: because.to_string(),
     });
 }

@@ -78,7 +78,7 @@ pub struct WaitView {
     pub role: Option<String>,
     pub agent: AgentName,
     pub until: String,
-    /// Why, unless its provider takes no more for now.
+    /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }

@@ -59,13 +59,8 @@ pub struct Session {
     pub(crate) base_again_at_ms: Option<u64>,
     /// The question about a plan that is asked again later.
     pub(crate) gate: Option<GateWait>,
-    /// Waits for the limit of a judge's provider.
-    pub(crate) consult_waits: u32,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
-    /// The ends of waits for a provider, by agent.
-    pub(crate) agents_wait_until_ms: BTreeMap<AgentName, u64>,
-    /// Agents whose providers are down.
-    pub(crate) outages: BTreeMap<AgentName, Outage>,
+    pub(crate) provider_waits: BTreeMap<AgentName, ProviderWait>,
     /// Whether nothing happens but such a wait.
     pub(crate) only_waits: bool,
     /// Failures that may be those of an agent that cannot work at all.
@@ -99,6 +94,12 @@ impl Session {
             slots,
             ..Self::default()
         }
+    }
+
+    /// The end of the wait for the provider of an agent, if one goes on.
+    pub(crate) fn provider_wait(&self, agent: &AgentName) -> Option<u64> {
+        let wait = self.provider_waits.get(agent)?;
+        (wait.until_ms > self.active_ms).then_some(wait.until_ms)
     }
 
     /// Forgets what is true of another start of the run: trees made from it, and verdicts on them.
@@ -153,12 +154,14 @@ pub(crate) struct GateWait {
     pub(crate) again_at_ms: u64,
 }
 
-/// A provider that is down.
-#[derive(Debug, Clone)]
-pub(crate) struct Outage {
-    /// The last moment at which it may have been up, in active time of this session.
-    pub(crate) since_ms: u64,
-    pub(crate) waits: u32,
+/// The waits of an agent for its provider, one after another; all times are active ones of this session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProviderWait {
+    /// The last moment at which the provider may have been up.
+    pub(crate) up_ms: u64,
+    pub(crate) until_ms: u64,
+    /// How many there were.
+    pub(crate) n: u32,
 }
 
 /// A failure of an agent that ended at once and did nothing.

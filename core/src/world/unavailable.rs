@@ -22,7 +22,7 @@ impl Unavailable {
         Self {
             why,
             trouble: None,
-            moves: vec![MEND.into()],
+            moves: vec![then_run(MEND)],
         }
     }
 
@@ -52,48 +52,27 @@ impl Unavailable {
         let name_it = variable.map(|name| {
             format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
         });
-        let (trouble, mend) = match lack {
-            AgentLack::Login => (
-                AgentTrouble::Login,
-                format!("log in with the program of {agent}, then descent run"),
-            ),
-            AgentLack::Key => (
-                AgentTrouble::Login,
-                format!("give {agent} a key that works, then descent run"),
-            ),
-            AgentLack::Credit => (
-                AgentTrouble::Credit,
-                format!(
-                    "give the account of {agent} credit, or name another agent, then descent run"
-                ),
-            ),
-            AgentLack::Missing => (AgentTrouble::Missing, MEND.into()),
-            AgentLack::NoKey => (AgentTrouble::NoKey, MEND.into()),
-            AgentLack::Model => (
-                AgentTrouble::Model,
-                format!(
-                    "name a model that its server has in descent.toml (agents.{agent}.model), then descent run"
-                ),
-            ),
-            AgentLack::Provider => (AgentTrouble::Provider, MEND.into()),
-            AgentLack::Context => (AgentTrouble::Context, MEND.into()),
-            AgentLack::Unreachable => (
-                AgentTrouble::Unreachable,
-                format!(
-                    "start the server, or mend agents.{agent}.base_url in descent.toml, then descent run"
-                ),
-            ),
-            AgentLack::Down => (
-                AgentTrouble::Unreachable,
-                "descent run, once it answers again".into(),
-            ),
+        let first = match lack {
+            AgentLack::Login => "log in with the program of AGENT",
+            AgentLack::Key => "give AGENT a key that works",
+            AgentLack::Credit => "give the account of AGENT credit, or name another agent",
+            AgentLack::Model => {
+                "name a model that its server has in descent.toml (agents.AGENT.model)"
+            }
+            AgentLack::Unreachable => {
+                "start the server, or mend agents.AGENT.base_url in descent.toml"
+            }
+            AgentLack::Down => "wait until it answers again",
+            AgentLack::Missing | AgentLack::NoKey | AgentLack::Provider | AgentLack::Context => {
+                MEND
+            }
         };
         let mut moves: Vec<String> = name_it.into_iter().collect();
-        moves.push(mend);
+        moves.push(then_run(&first.replace("AGENT", agent.as_str())));
         moves.push(TRY.into());
         Self {
             why,
-            trouble: Some(trouble),
+            trouble: Some(lack.trouble()),
             moves,
         }
     }
@@ -127,7 +106,7 @@ impl Unavailable {
                 crate::event::short(why)
             ),
             trouble: Some(AgentTrouble::NoRating),
-            moves: vec![MEND.into(), TRY.into()],
+            moves: vec![then_run(MEND), TRY.into()],
         }
     }
 
@@ -151,10 +130,14 @@ impl Unavailable {
                 crate::event::short(reason)
             ),
             trouble: Some(AgentTrouble::Protocol),
-            moves: vec![MEND.into(), TRY.into(), format!("descent why {atom}")],
+            moves: vec![then_run(MEND), TRY.into(), format!("descent why {atom}")],
         }
     }
 }
 
-const MEND: &str = "mend what it says, then descent run";
+const MEND: &str = "mend what it says";
 const TRY: &str = "descent doctor";
+
+fn then_run(first: &str) -> String {
+    format!("{first}, then descent run")
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use descent_core::{
     desired::{self, Work, WorkKey},
     doc,
-    event::{ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
+    event::{AgentEnd, ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     state::{Consult, Intent, ResultCommit, Role},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
@@ -109,8 +109,8 @@ impl Sim<'_> {
         let answer = match self.rng.below(10) {
             0 => ConsultAnswer::Faulty("prose".to_owned()),
             1 | 2 => ConsultAnswer::Silent("nobody is there".to_owned()),
-            3 => ConsultAnswer::Limited { until: None },
-            9 => ConsultAnswer::Down("500".to_owned()),
+            3 => ConsultAnswer::Ended(AgentEnd::Limited { until: None }),
+            9 => ConsultAnswer::Ended(AgentEnd::Down("500".to_owned())),
             n => {
                 let text = format!(r#"{{"issues": [{}]}}"#, issues[n % 3]);
                 let parsed = doc::parse(&text, &doc::Limits::default());

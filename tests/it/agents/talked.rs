@@ -189,7 +189,7 @@ fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
         wait_for("the wait", || !world.state()["run"]["waits"].is_null());
         let status = world.descent(&["status"]).expect(0).stdout;
         assert!(
-            status.contains("A1 for fixture until"),
+            status.contains("A1: fixture is asked again in 2 h"),
             "{protocol:?}\n{status}"
         );
         let until = world.state()["run"]["waits"][0]["until"].clone();

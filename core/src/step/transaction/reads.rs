@@ -42,10 +42,10 @@ impl Transaction {
     /// Whether nothing happens until a provider takes more, or a person has made up their mind about a change: then no
     /// active time passes.
     pub(crate) fn only_waits(&self) -> bool {
-        let waits = self.session.agents_wait_until_ms.values();
-        let mut open = waits.filter(|until_ms| **until_ms > self.session.active_ms);
+        let mut waits = self.session.provider_waits.values();
+        let is_open = waits.any(|wait| wait.until_ms > self.session.active_ms);
         let awaits_person = self.state.run.status == RunStatus::Redirecting;
-        (awaits_person || open.next().is_some())
+        (awaits_person || is_open)
             && self.state.run.in_flight.is_empty()
             && self.session.base_target.is_none()
             && self.is_line_settled()
