@@ -317,7 +317,7 @@ impl Store {
         let committed = self.committed.as_ref();
         let committed = committed.map_or(0, |committed| committed.bytes().len());
         let whole_up_to = room::whole_up_to(committed, &now.state, &next);
-        let loaded = room::written(next.state.clone(), &mut rendered, whole_up_to)?;
+        let loaded = room::written(next.state.clone(), &mut rendered, whole_up_to, Some(now))?;
         if !self.swap(seen, &loaded)? {
             return Ok(None);
         }
@@ -395,7 +395,7 @@ impl Store {
 
     /// Checks a whole state that did not come from a step like the content of a file.
     fn checked(&self, state: State) -> Result<(LoadedState, StateText), StoreError> {
-        let loaded = room::written(state.clone(), &mut StateText::of(&state), 0)?;
+        let loaded = room::written(state.clone(), &mut StateText::of(&state), 0, None)?;
         load::read(&self.place.state, loaded.bytes().to_vec())
     }
 

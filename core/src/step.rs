@@ -145,7 +145,7 @@ fn take(
         Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
         Input::Unworded => words::withdraw(&mut transaction),
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
-        Input::NoRoom { why, recorded } => run_end::no_room(&mut transaction, why, &recorded),
+        Input::NoRoom { why } => run_end::no_room(&mut transaction, why),
     }
     if transaction.state.run.status.is_active() && transaction.is_loop() {
         advance::advance(&mut transaction);

@@ -217,10 +217,7 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
     let (word, since) = match matches!(status.status, "running" | "redirecting") {
         _ if status.live => ("running", format!("for {since}")),
         true => ("cut off", format!("started {since} ago")),
-        false => (
-            "ended",
-            "what it made waits for room in the state".to_owned(),
-        ),
+        false => ("ended", "the next run takes it in or goes on".to_owned()),
     };
     Line::new()
         .put(Meaning::of(word), word)

@@ -1,6 +1,6 @@
 //! The inputs of a run: observations with the facts that the core may not look up itself.
 
-use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use super::{ConsultEnd, Leftovers, Outcome};
 use crate::{
@@ -91,11 +91,8 @@ pub enum Input {
     /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the
     /// start's tree.
     Unavailable { why: String },
-    /// The state has no room for the next commit. The outcomes of these attempts lie on the disk.
-    NoRoom {
-        why: String,
-        recorded: BTreeSet<AttemptId>,
-    },
+    /// The state has no room for the next commit.
+    NoRoom { why: String },
 }
 
 #[derive(Debug, Clone)]

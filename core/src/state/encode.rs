@@ -3,11 +3,8 @@
 //! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only the
 //! records that it changed. The seal is taken over the records' digests.
 
-mod large;
 mod lines;
 mod single;
-
-pub use large::what_is_large;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
@@ -309,6 +306,19 @@ impl StateText {
         Digest::of(&list)
     }
 
+    /// The values in the whole file, as a reader counts them.
+    pub fn values(&self, state: &State) -> usize {
+        let single = [&self.objective, &self.control, &self.run].map(|record| record.values);
+        let plan = self.plan.as_ref().map_or(0, |plan| plan.values);
+        let graph = self.atoms.values() + self.bindings.values();
+        let lists = self.trail.values() + self.corrections.values();
+        let mut unknown = Vec::new();
+        state.extra.weave(&mut unknown, Node::count);
+        state.work_graph_extra.weave(&mut unknown, Node::count);
+        let unknown = unknown.iter().map(|(_, values)| values).sum::<usize>();
+        TOP_VALUES + single.iter().sum::<usize>() + plan + graph + lists + unknown
+    }
+
     /// The whole file.
     pub fn text(&self, state: &State) -> String {
         self.compose(state, &self.seal(state)).text
@@ -401,6 +411,8 @@ impl StateText {
 const AROUND_BYTES: usize = 16;
 /// The rough size of the file's own keys, blanks and brackets.
 const TOP_BYTES: usize = 1024;
+/// The file itself, its texts and numbers at the top, and what holds the records.
+const TOP_VALUES: usize = 10;
 
 /// The text of a file, with the places in it of the atoms, the bindings, the trail, the corrections, and the plan.
 struct FileText {

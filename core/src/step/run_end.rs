@@ -1,14 +1,13 @@
 //! The end of a run: one typed final result, whatever the reason.
 
 use alloc::{
-    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
 use super::{
-    account, attempt_end, delivery, final_answer, law_point, question,
+    account, delivery, final_answer, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
     words,
@@ -17,7 +16,7 @@ use crate::{
     doc::{Member, Node, Value},
     event::Event,
     graph::Ix,
-    id::{AtomId, AttemptId, CommitId},
+    id::{AtomId, CommitId},
     search,
     state::{
         AgentTrouble, Extra, FailureClass, FinalResult, Reason, RunStatus, State,
@@ -76,16 +75,10 @@ pub(super) fn finish(
     words::ask(transaction);
 }
 
-/// The state has no room for the next commit. Recorded attempts stay in flight: the next run takes them in.
-pub(super) fn no_room(transaction: &mut Transaction, why: String, recorded: &BTreeSet<AttemptId>) {
+/// The state has no room for the next commit. All attempts stay in flight, as after a kill of the loop.
+pub(super) fn no_room(transaction: &mut Transaction, why: String) {
     if !transaction.state.run.status.is_active() {
         return;
-    }
-    for id in transaction.all_in_flight() {
-        let has_ended = transaction.session.progress.contains_key(&id);
-        if !has_ended && !recorded.contains(&id) {
-            attempt_end::cut_off(transaction, &id, "the state has no room left");
-        }
     }
     let kept = transaction.state.run.in_flight.clone();
     transaction.session.unavailable = Some(Unavailable::no_room(why));

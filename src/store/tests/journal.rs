@@ -190,7 +190,8 @@ fn another_state_of_the_newest_serial_is_kept_too() {
     let past = Past::of(3);
     let mut state = past.store().read().unwrap().state.clone();
     Arc::make_mut(&mut state.objective).goal = "another goal".to_owned();
-    let other = crate::store::room::written(state.clone(), &mut StateText::of(&state), 0).unwrap();
+    let other =
+        crate::store::room::written(state.clone(), &mut StateText::of(&state), 0, None).unwrap();
     let place = past.store().place().clone();
     Journal::new(place.journal()).keep(&other, 0);
     let kept = past.store().history().state(&state.lineage, state.serial);

@@ -114,6 +114,9 @@ fn a_state_has_no_more_values_than_a_reader_takes() {
     };
     refused(&world, &mut store, "950,000 values and more", with(950_000));
     commit(&mut store, with(949_000)).unwrap();
+    let told = commit(&mut store, with(950_000)).unwrap_err().to_string();
+    let words = "950000 is the most: plan 949002 values (the largest: list, 949001 values), ";
+    assert!(told.contains(words), "{told}");
     world.store().read().expect("what was written can be read");
 }
 
@@ -124,6 +127,6 @@ fn what_is_large_is_told() {
     assert!(error.is_ok(), "a count of the same length");
     let grow: Grow = |state, touched| describe(state, touched, "build", &much());
     let told = commit(&mut store, grow).unwrap_err().to_string();
-    let words = "atoms 15.0 MiB (the largest: test, 14.9 MiB)";
+    let words = "atoms 14.9 MiB (the largest: test, 14.9 MiB)";
     assert!(told.contains(words), "{told}");
 }
