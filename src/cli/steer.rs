@@ -41,6 +41,9 @@ pub struct AtomsArgs {
     /// Why, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Do not ask: nothing is asked
+    #[arg(short = 'y', long = "yes", hide = true)]
+    _yes: bool,
 }
 
 pub(super) const ABOUT_SKIP: &str = "Count an atom as done without doing it.\n\nIt gets a result by your word, and what waits for it goes on. Of a group, all open tasks that are in force are skipped. `descent redirect --forget ATOM` brings it back.";

@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String};
 
 use super::Fields;
-use crate::doc::Value;
+use crate::doc::{Span, Value};
 
 /// Bytes at most of a command. The system starts none with an argument of 128 KiB, and some are put after `exec`.
 const COMMAND_BYTES_MAX: usize = 127 << 10;
@@ -62,52 +62,53 @@ impl Fields<'_, '_> {
     pub fn length(&mut self, key: &'static str) -> Option<DurationText> {
         let node = self.take(key)?;
         let read = node.as_str().and_then(DurationText::parse);
-        if read.is_none() {
-            let pointer = self.at(key);
-            let hint = match &node.value {
-                Value::Number(count) => format!("write \"{count}s\" or \"{count}m\""),
-                _ => "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned(),
-            };
-            self.found.fault(
+        let spelt = "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned();
+        let fault = match (&read, &node.value) {
+            (Some(length), _) if length.ms > 0 => return read,
+            (Some(_), _) => (
+                "limit",
+                format!("`{key}` is no time at all, so nothing could ever be done in it"),
+                spelt,
+            ),
+            (None, Value::Number(count)) => (
                 "bad-duration",
-                (&pointer, node.span),
                 "not a duration".to_owned(),
-                Some(hint),
-            );
-        }
-        if read.as_ref().is_some_and(|length| length.ms == 0) {
-            let pointer = self.at(key);
-            let message = format!("`{key}` is no time at all, so nothing could ever be done in it");
-            let hint = "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned();
-            self.found
-                .fault("limit", (&pointer, node.span), message, Some(hint));
-        }
+                format!("write \"{count}s\" or \"{count}m\""),
+            ),
+            (None, _) => ("bad-duration", "not a duration".to_owned(), spelt),
+        };
+        self.refuse(key, node.span, fault);
         read
     }
 
     /// A text that a shell is to run.
     pub fn command(&mut self, key: &'static str) -> Option<String> {
-        let node = self.node.get(key);
+        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
         let text = self.text(key)?;
         if text.contains('\0') {
-            let pointer = self.at(key);
-            let span = node.map_or(self.node.span, |node| node.span);
             let message = format!("`{key}` holds a NUL, which no command can");
             let hint = "take it out, or let printf '\\0' write it".to_owned();
-            self.found
-                .fault("nul", (&pointer, span), message, Some(hint));
+            self.refuse(key, span, ("nul", message, hint));
         }
         if text.len() > COMMAND_BYTES_MAX {
-            let pointer = self.at(key);
-            let span = node.map_or(self.node.span, |node| node.span);
             let (long, most) = (text.len(), COMMAND_BYTES_MAX >> 10);
             let message = format!(
                 "`{key}` has {long} bytes, and no command of more than {most} KiB can be started"
             );
             let hint = "write a script, and name that".to_owned();
-            self.found
-                .fault("limit", (&pointer, span), message, Some(hint));
+            self.refuse(key, span, ("limit", message, hint));
         }
         Some(text)
+    }
+
+    fn refuse(
+        &mut self,
+        key: &str,
+        span: Span,
+        (code, message, hint): (&'static str, String, String),
+    ) {
+        let pointer = self.at(key);
+        self.found
+            .fault(code, (&pointer, span), message, Some(hint));
     }
 }
