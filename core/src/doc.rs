@@ -16,7 +16,7 @@ mod write;
 
 pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use places::Places;
-pub use suggest::{slip_of, suggest};
+pub use suggest::{did_you_mean, slip_of, suggest};
 pub use write::{canonical, write, write_compact, write_indented, write_quoted};
 
 use alloc::{

@@ -2,7 +2,7 @@
 
 use descent_core::{
     change::{ChangeRefusal, ConstraintChange, constraints_with},
-    doc::{self, Node, suggest},
+    doc::{self, Node, did_you_mean},
     profile,
     state::{
         Constraints, State,
@@ -53,11 +53,8 @@ fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
     };
     let mut rules = limits::all().into_iter();
     let Some(limit) = rules.find(|rule| rule.key == key.trim()) else {
-        let near = suggest(key.trim(), names());
-        let hint = near.map_or_else(
-            || LOOK.to_owned(),
-            |near| format!("did you mean `{near}`? {LOOK}"),
-        );
+        let near = did_you_mean(key.trim(), names()).map(|near| near + " ");
+        let hint = near.unwrap_or_default() + LOOK;
         let message = format!("--set {pair}: there is no constraint `{}`", key.trim());
         return Err(Failure::usage(message, hint));
     };
@@ -74,9 +71,9 @@ fn refuse_unknown_keys(limit: &ConstraintRule, value: &Node, pair: &str) -> Resu
         return Ok(());
     };
     let message = format!("--set {pair}: `{}` has no `{unknown}`", limit.key);
-    let near = suggest(unknown, limit.keys.iter().copied());
-    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    Err(Failure::usage(message, near + &example(limit, pair)))
+    let near = did_you_mean(unknown, limit.keys.iter().copied()).map(|near| near + " ");
+    let hint = near.unwrap_or_default() + &example(limit, pair);
+    Err(Failure::usage(message, hint))
 }
 
 /// A command may look like JSON, so text is taken as it is; a list may be written with commas.

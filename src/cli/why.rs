@@ -65,14 +65,11 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
             return Err(Failure::usage(message, "descent log tells when, and why"));
         }
         let ids = world.state.all_atoms();
-        let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
+        let near = doc::did_you_mean(asked, ids.keys().map(|id| id.as_str()));
         let mut known: Vec<_> = ids.keys().collect();
         known.sort_by(|one, other| one.cmp_naturally(other));
         let known: Vec<&str> = known.into_iter().take(20).map(|id| id.as_str()).collect();
-        let hint = near.map_or_else(
-            || format!("one of {}", known.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
+        let hint = near.unwrap_or_else(|| format!("one of {}", known.join(", ")));
         return Err(Failure::usage(format!("there is no atom `{asked}`"), hint));
     };
     let commits = store.history().commits(&world.state.lineage);

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use descent_core::{doc::suggest, id::AgentName, state::Role};
+use descent_core::{doc::did_you_mean, id::AgentName, state::Role};
 
 use super::ConfigError;
 
@@ -81,8 +81,6 @@ fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigErr
 
 /// The name that may have been meant, else all.
 pub(super) fn meant(name: &str, known: &[&str]) -> String {
-    match suggest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known here: {}", known.join(", ")),
-    }
+    let near = did_you_mean(name, known.iter().copied());
+    near.unwrap_or_else(|| format!("known here: {}", known.join(", ")))
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use descent_core::doc::suggest;
+use descent_core::doc::did_you_mean;
 use reqwest::Url;
 use toml::{Spanned, Value};
 
@@ -142,7 +142,7 @@ fn key(value: &Spanned<Value>) -> Result<KeySource, ConfigFault> {
     let known = ["env", "file", "command"];
     let Some(known) = known.into_iter().find(|known| known == name) else {
         // Anything else may be a key.
-        let near = suggest(name, known).map(|near| format!("; did you mean `{near}`?"));
+        let near = did_you_mean(name, known).map(|near| format!("; {near}"));
         let what = "`key` names no place that is known";
         return Err(fault(format!("{what}{}", near.unwrap_or_default())));
     };

@@ -307,10 +307,10 @@ pub(super) fn unknown(
     let of_atom = known
         .values()
         .filter(|one| Some(&one.atom) == atom.as_ref());
-    let near = doc::suggest(name, of_atom.map(|one| one.id.as_str()));
-    let near = near.or_else(|| doc::suggest(name, names.iter().copied()));
+    let near = doc::did_you_mean(name, of_atom.map(|one| one.id.as_str()));
+    let near = near.or_else(|| doc::did_you_mean(name, names.iter().copied()));
     let hint = match near {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => near,
         None if names.is_empty() => "nothing was tried yet: descent run".to_owned(),
         None => {
             names.reverse();

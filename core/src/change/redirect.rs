@@ -19,7 +19,7 @@ use super::{
     put_back_forgotten, unblock,
 };
 use crate::{
-    doc::{self, Fault, Node, Span, suggest},
+    doc::{self, Fault, Node, Span, did_you_mean},
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
@@ -440,8 +440,7 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
 /// The fault of a name that nothing has, with the nearest one.
 pub(super) fn no_such_atom(state: &State, id: &AtomId) -> Fault {
     let atoms = state.all_atoms();
-    let near = suggest(id.as_str(), atoms.keys().map(|id| id.as_str()));
-    let hint = near.map(|near| format!("did you mean `{near}`?"));
+    let hint = did_you_mean(id.as_str(), atoms.keys().map(|id| id.as_str()));
     fault(
         "no-such-atom",
         &place(id),

@@ -2,12 +2,17 @@
 //!
 //! Invariant: words of very different length cost nothing, so a wrong word of any size is safe.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 
 /// First a word that differs only in case; else the nearest within two typing slips (one under four
 /// characters). A slip is a character added, left out, changed, or swapped with its neighbour.
 pub fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(wrong, known, |length| if length < 4 { 1 } else { 2 })
+}
+
+/// The same as a hint.
+pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    suggest(wrong, known).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// The known word of which `wrong` is surely a slip: one slip in four characters, two in eight.

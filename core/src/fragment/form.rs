@@ -59,8 +59,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
             "reasoning" | "notes" => {}
             key => {
                 let message = format!("unknown key `{key}`");
-                let hint = doc::suggest(key, ["atoms", "reasoning"]);
-                let hint = hint.map(|near| format!("did you mean `{near}`?"));
+                let hint = doc::did_you_mean(key, ["atoms", "reasoning"]);
                 faults.push(fault("unknown-key", &at, message, hint.as_deref()));
             }
         }

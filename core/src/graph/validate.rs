@@ -133,8 +133,8 @@ impl Validator<'_> {
         if named == by {
             self.fault("cycle", at, format!("`{by}` names itself"), None);
         } else if !self.names.contains(named.as_str()) {
-            let near = doc::suggest(named.as_str(), self.names.iter().map(String::as_str));
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
+            let names = self.names.iter().map(String::as_str);
+            let hint = doc::did_you_mean(named.as_str(), names);
             self.fault(
                 "unknown-atom",
                 at,
@@ -200,8 +200,8 @@ impl Validator<'_> {
                 let hint = Some(hint.to_owned());
                 self.fault("bound-and-open", &at, message, hint);
             } else if !has_atom {
-                let near = doc::suggest(id.as_str(), state.atoms.keys().map(AtomId::as_str));
-                let hint = near.map(|near| format!("did you mean `{near}`?"));
+                let names = state.atoms.keys().map(AtomId::as_str);
+                let hint = doc::did_you_mean(id.as_str(), names);
                 let message = format!("a binding for the unknown atom `{id}` (it has no `of`)");
                 self.fault("binding-unknown-atom", &at, message, hint);
             }

@@ -45,8 +45,8 @@ impl<'a> AnswerReading<'a> {
             if known.contains(&key) {
                 continue;
             }
-            let near = doc::suggest(key, known.iter().copied());
-            let near = near.map(|near| format!(" (did you mean `{near}`?)"));
+            let near = doc::did_you_mean(key, known.iter().copied());
+            let near = near.map(|near| format!(" ({near})"));
             let what = format!("unknown key `{key}`{}", near.unwrap_or_default());
             self.fault(at, &what);
         }

@@ -33,19 +33,16 @@ pub struct Findings {
     pub warnings: Vec<Fault>,
     /// Whether the file is of a version that knows more: then an unknown value is no fault.
     pub is_newer: bool,
-    /// Finds the unknown keys that are faults. Without it every key is kept: in history, and in what the program writes.
+    /// Finds the unknown keys that are faults: not in history, and not in what the program writes.
     pub near_miss: Option<FindNearMiss>,
 }
 
-/// Judges a member that nobody asked for.
-pub type FindNearMiss = fn(&Member, &Fields<'_, '_>) -> Option<NearMiss>;
+/// Judges a member that nobody asked for: the rule, the message and the hint of its fault.
+pub type FindNearMiss = fn(&Member, &Fields<'_, '_>) -> Option<(&'static str, String, String)>;
 
-/// A key that was written for another: the fault, and what to write.
-#[derive(Debug)]
-pub struct NearMiss {
-    pub rule: &'static str,
-    pub message: String,
-    pub hint: String,
+/// Whether a person marked the key as their own.
+pub(crate) fn is_own(key: &str) -> bool {
+    key.starts_with("x-") || key.starts_with("x_")
 }
 
 impl Findings {
@@ -357,22 +354,15 @@ impl<'a, 'f> Fields<'a, 'f> {
             return Some(*value);
         }
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let hint = doc::suggest(text, known.iter().copied()).map_or_else(
-            || format!("one of {}", known.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
+        let near = doc::did_you_mean(text, known.iter().copied());
         let message = format!("`{text}` is no known `{key}`");
-        let near = doc::suggest(text, known.iter().copied());
-        let near = near.map(|near| format!("did you mean `{near}`?"));
-        if self
-            .found
-            .newer((&pointer, node.span), message.clone(), near)
-        {
+        let at = (pointer.as_str(), node.span);
+        if self.found.newer(at, message.clone(), near.clone()) {
             self.keep(key);
             return None;
         }
-        self.found
-            .fault("unknown-value", (&pointer, node.span), message, Some(hint));
+        let hint = near.or_else(|| Some(format!("one of {}", known.join(", "))));
+        self.found.fault("unknown-value", at, message, hint);
         None
     }
 
@@ -417,27 +407,21 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Reports a key that nobody asked for. It is a fault if something else would be done than its author meant.
     fn unknown_key(&mut self, member: &Member) {
+        let key = member.key.as_str();
         let find = self.found.near_miss.filter(|_| !self.found.is_newer);
         let miss = find.and_then(|find| find(member, self));
-        let list = match &miss {
-            Some(_) => &mut self.found.faults,
-            None => &mut self.found.warnings,
-        };
-        let (rule, message, hint) = match miss {
-            Some(miss) => (miss.rule, miss.message, Some(miss.hint)),
-            None => {
-                let near = doc::suggest(&member.key, self.asked.iter().copied());
-                let hint = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("unknown key `{}`, kept as it is", member.key);
-                (UNKNOWN_KEY, message, hint)
-            }
-        };
-        list.push(Fault {
-            span: member.key_span,
-            pointer: doc::pointer_push(&self.pointer, &member.key),
-            rule,
-            message,
-            hint,
-        });
+        let (pointer, span) = (self.at(key), member.key_span);
+        if let Some((rule, message, hint)) = miss {
+            self.found
+                .fault(rule, (&pointer, span), message, Some(hint));
+        } else if self.found.is_newer || !is_own(key) {
+            self.found.warnings.push(Fault {
+                span,
+                pointer,
+                rule: UNKNOWN_KEY,
+                message: format!("unknown key `{key}`, kept as it is"),
+                hint: doc::did_you_mean(key, self.asked.iter().copied()),
+            });
+        }
     }
 }

@@ -10,170 +10,199 @@ use alloc::{
 
 use super::{
     Check, Constraints, Control, Objective,
-    atom::rules::{ATOM, keys_of_program},
-    fields::{Fields, NEAR_MISS, NearMiss, UNKNOWN_KEY},
+    atom::rules::{ATOM, TASK},
+    fields::{Fields, NEAR_MISS, UNKNOWN_KEY, is_own},
     rule::{FieldRule, Owner},
 };
-use crate::doc::{self, Member, Node};
+use crate::doc::{self, Member};
 
-/// A kind of object, and the keys that are written into it by mistake.
+/// A kind of record that people write.
 struct RecordKind {
-    /// The key that identifies the kind: no other kind is asked for it.
+    /// A key that no other kind has.
     mark: &'static str,
     name: &'static str,
-    forms: &'static [KeyForm],
+    /// The keys that lead to it from the top.
+    path: &'static [&'static str],
+    rules: fn() -> Vec<FieldRule>,
+    /// Keys that people write in the place of others, and the right form.
+    forms: &'static [(&'static [&'static str], &'static str)],
 }
 
-/// Keys with the same meaning, and the right form.
-struct KeyForm {
-    keys: &'static [&'static str],
-    write: &'static str,
+impl RecordKind {
+    /// The kind that has the keys `asked`.
+    fn of(asked: &[&str]) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| asked.contains(&kind.mark))
+    }
+
+    fn form(&self, key: &str) -> Option<&'static str> {
+        let mut forms = self.forms.iter();
+        let (_, form) = forms.find(|(keys, _)| keys.contains(&key))?;
+        Some(form)
+    }
 }
 
-const fn form(keys: &'static [&'static str], write: &'static str) -> KeyForm {
-    KeyForm { keys, write }
-}
-
-const KINDS: [RecordKind; 6] = [
+static KINDS: [RecordKind; 7] = [
     RecordKind {
         mark: "objective",
         name: "a plan",
-        forms: &[
-            form(&["goal"], "objective: {goal: …}"),
-            form(
-                &["why", "background_intent"],
-                "objective: {background_intent: …}",
-            ),
-            form(
-                &["check", "checks", "base_case"],
-                "objective: {base_case: {command: …}}",
-            ),
-            form(&["constraints"], "objective: {constraints: {…}}"),
-            form(&["deliverables"], "objective: {deliverables: …}"),
-            form(
-                &["definition_of_done"],
-                "objective: {definition_of_done: …}",
-            ),
-            form(&["raw_input"], "objective: {raw_input: …}"),
-            form(&["atoms", "steps", "tasks"], "work_graph: {atoms: {…}}"),
-        ],
+        path: &[],
+        rules: Vec::new,
+        forms: &[],
     },
     RecordKind {
         mark: "base_case",
         name: "the objective",
+        path: &["objective"],
+        rules: Objective::RULE.fields,
         forms: &[
-            form(&["why"], "background_intent: …"),
-            form(&["check", "checks"], "base_case: {command: …}"),
+            (&["why"], "background_intent: …"),
+            (&["check", "checks"], "base_case: {command: …}"),
         ],
+    },
+    RecordKind {
+        mark: "max_attempts",
+        name: "the constraints",
+        path: &["objective", "constraints"],
+        rules: Constraints::RULE.fields,
+        forms: &[(&["protect"], "protected: […]")],
     },
     RecordKind {
         mark: "atoms",
         name: "the work graph",
-        forms: &[form(&["steps", "tasks"], "atoms: {…}")],
+        path: &["work_graph"],
+        rules: Vec::new,
+        forms: &[(&["atoms", "steps", "tasks"], "atoms: {…}")],
     },
     RecordKind {
         mark: "depends_on",
         name: "an atom",
+        path: &["work_graph", "atoms", "ID"],
+        rules: || ATOM.all_fields(),
         forms: &[
-            form(RUN, "action: {run: …}"),
-            form(&["desc", "title", "name", "prompt"], "description: …"),
-            form(&["check", "test"], "checks: {command: …}"),
-            form(&["after", "needs", "requires"], "depends_on: […]"),
-            form(&["steps", "tasks", "all"], "parts: […]"),
-            form(&["options", "any"], "choices: […]"),
+            (RUN, "action: {run: …}"),
+            (&["desc", "title", "name", "prompt"], "description: …"),
+            (&["check", "test"], "checks: {command: …}"),
+            (&["after", "needs", "requires"], "depends_on: […]"),
+            (
+                &["deps", "depend", "depends", "dependencies"],
+                "depends_on: […]",
+            ),
+            (&["steps", "tasks", "all"], "parts: […]"),
+            (&["options", "any"], "choices: […]"),
+            (&["protect"], "objective: {constraints: {protected: […]}}"),
         ],
     },
     RecordKind {
         mark: "stdout_matches",
         name: "a check of a command",
-        forms: &[form(&["contains", "matches"], "stdout_matches: REGEX")],
+        path: &["objective", "base_case"],
+        rules: || Check::RULE.all_fields(),
+        forms: &[
+            (&["contains", "matches"], "stdout_matches: REGEX"),
+            (&["exit", "exit_code"], "expect_exit: N"),
+        ],
     },
     RecordKind {
-        mark: "expect_exit",
-        name: "a check of a command",
-        forms: &[form(&["exit", "exit_code"], "expect_exit: N")],
+        mark: "stop_requested",
+        name: "`control`",
+        path: &["control"],
+        rules: Control::RULE.fields,
+        forms: &[],
     },
 ];
 
 /// Names that people give the command of an atom.
 const RUN: &[&str] = &["run", "command", "cmd"];
-/// Keys that only a task has, and a group does not.
-const OF_A_TASK: [&str; 9] = [
-    "action",
-    "checks",
-    "timeout",
-    "effect",
-    "idempotent",
-    "output_schema",
-    "touches",
-    "interruptible",
-    "retry_from",
-];
 
-/// The rules of the keys of one kind of record.
-type Rules = fn() -> Vec<FieldRule>;
+/// The rule, the message and the hint of a fault.
+type NearMiss = (&'static str, String, String);
 
-/// The records that people write.
-const WRITTEN: [(&str, Rules); 5] = [
-    ("the objective", Objective::RULE.fields),
-    ("`objective.constraints`", Constraints::RULE.fields),
-    ("an atom", || ATOM.all_fields()),
-    ("a check", || Check::RULE.all_fields()),
-    ("`control`", Control::RULE.fields),
-];
-
-/// The fault of a member that no reader of its record asked for; `None` for a key of a person's own.
+/// The fault of a member that no reader of its record asked for; `None` for one that may stay.
 pub(crate) fn of(member: &Member, fields: &Fields<'_, '_>) -> Option<NearMiss> {
     let (key, asked) = (member.key.as_str(), fields.asked());
-    let is_own = key.starts_with("x-") || key.starts_with("x_");
-    let another = || {
-        let of_table = written_for_another(member, fields.node, asked);
-        let of_table = of_table.or_else(|| misspelt(key, asked));
-        of_table.or_else(|| of_another_record(key, asked))
-    };
-    let found = if is_own { None } else { another() };
-    found.or_else(|| decides(&fields.pointer).then(|| unknown(key, asked)))
-}
-
-/// A slip of the pen in a key that people write.
-fn misspelt(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
-    let of_program = keys_of_program();
-    let is_typed = |known: &&str| *known == "status" || !of_program.contains(known);
-    doc::slip_of(key, asked.iter().copied().filter(is_typed))?;
-    Some(unknown(key, asked))
-}
-
-fn unknown(key: &str, asked: &[&'static str]) -> NearMiss {
-    let near = doc::suggest(key, asked.iter().copied());
-    NearMiss {
-        rule: UNKNOWN_KEY,
-        message: format!("unknown key `{key}`"),
-        hint: near.map_or_else(
-            || "leave it out; a remark of yours goes into `notes`".to_string(),
-            |near| format!("did you mean `{near}`?"),
-        ),
+    let decides = decides(&fields.pointer);
+    if is_own(key) {
+        return decides.then(|| unknown(key, asked));
     }
+    let here = of_atom(key, asked).or_else(|| of_record(member, fields));
+    let here = here.or_else(|| misspelt(key, asked));
+    here.or_else(|| match decides {
+        true => Some(unknown(key, asked)),
+        false => {
+            let place = place_of(key, RecordKind::of(asked).map(|kind| kind.path))?;
+            Some(no_key(key, asked, format!("write `{place}`")))
+        }
+    })
 }
 
-/// A key that people write elsewhere.
-fn of_another_record(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
-    let has = |(_, rules): &&(&str, Rules)| {
-        let mut rules = rules().into_iter();
-        rules.any(|rule| rule.key == key && rule.owner == Owner::Person)
-    };
-    let (name, _) = WRITTEN.iter().find(has)?;
-    let (message, hint) = match *name == "an atom" && asked.contains(&"depends_on") {
-        true => ("another kind of atom", "leave it out"),
-        false => (
-            *name,
-            "move it there, or put a remark of yours into `notes`",
-        ),
-    };
-    Some(NearMiss {
-        rule: NEAR_MISS,
-        message: format!("`{key}` is a key of {message}, and not known here"),
-        hint: hint.to_string(),
+/// A key that people write for another one of an atom, or that only another kind of atom has.
+fn of_atom(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
+    let mut groups = ["choices", "parts"].into_iter();
+    let group = groups.find(|group| asked.contains(group) && !asked.contains(&"action"));
+    if let Some(group) = group
+        && (has_key((TASK.fields)(), key) || RUN.contains(&key))
+    {
+        return Some(task_key(key, group));
+    }
+    if !asked.contains(&"depends_on") {
+        return None;
+    }
+    if key == "worker" {
+        let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
+        return Some(no_key(key, asked, hint.to_string()));
+    }
+    has_key(ATOM.all_fields(), key).then(|| {
+        let message = format!("`{key}` is a key of another kind of atom, and not known here");
+        (NEAR_MISS, message, "leave it out".to_string())
     })
+}
+
+/// A key that people write for another one of the record that it is in.
+fn of_record(member: &Member, fields: &Fields<'_, '_>) -> Option<NearMiss> {
+    let (key, asked) = (member.key.as_str(), fields.asked());
+    let is_atom = member.node.as_object().is_some() && fields.node.get("atoms").is_none();
+    if asked == ["atoms"] && is_atom {
+        return Some(no_key(key, asked, format!("write `atoms: {{{key}: …}}`")));
+    }
+    let form = RecordKind::of(asked)?.form(key)?;
+    Some(no_key(key, asked, format!("write `{form}`")))
+}
+
+/// The place of a key of another record, or of one further down that people write so, from the record at `here`.
+fn place_of(key: &str, here: Option<&[&str]>) -> Option<String> {
+    let mut others = KINDS.iter().filter(|kind| Some(kind.path) != here);
+    others.find_map(|kind| {
+        let below = here.and_then(|here| kind.path.strip_prefix(here));
+        // A key that people write in an atom may be a remark anywhere else.
+        let form = below.filter(|_| kind.mark != "depends_on");
+        let form = form.and_then(|_| kind.form(key)).map(ToString::to_string);
+        let is_its = || has_key((kind.rules)(), key).then(|| format!("{key}: …"));
+        let path = below.unwrap_or(kind.path).iter().rev();
+        Some(path.fold(form.or_else(is_its)?, |form, key| {
+            format!("{key}: {{{form}}}")
+        }))
+    })
+}
+
+/// Whether a plan with `key` at its top holds the objective there, so that it is not missing.
+pub(crate) fn is_of_objective(key: &str) -> bool {
+    place_of(key, Some(&[])).is_some_and(|place| place.starts_with("objective"))
+}
+
+/// A slip of the pen in a key that people write: of an atom, in a key of any kind of atom.
+fn misspelt(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
+    let typed = ATOM.all_fields().into_iter().filter(is_typed);
+    let of_atoms: Vec<&str> = typed.map(|rule| rule.key).chain(["status"]).collect();
+    let is_atom = asked.contains(&"depends_on");
+    let known = if is_atom { &of_atoms } else { asked };
+    doc::slip_of(key, known.iter().copied())?;
+    Some(unknown(key, known))
+}
+
+fn unknown(key: &str, known: &[&str]) -> NearMiss {
+    let near = doc::did_you_mean(key, known.iter().copied());
+    let hint = near.unwrap_or_else(|| "leave it out; a remark of yours goes into `notes`".into());
+    (UNKNOWN_KEY, format!("unknown key `{key}`"), hint)
 }
 
 /// Whether a key of the record at this place decides what is run or when a run ends.
@@ -193,70 +222,18 @@ fn decides(pointer: &str) -> bool {
     )
 }
 
-/// A key that people write for another one of this record, which has the keys `asked` and no others.
-fn written_for_another(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
-    let key = member.key.as_str();
-    let is_of_atom = asked.contains(&"depends_on");
-    let group = ["choices", "parts"]
-        .into_iter()
-        .find(|key| asked.contains(key));
-    if let Some(group) = group.filter(|_| is_of_atom && !asked.contains(&"action"))
-        && (OF_A_TASK.contains(&key) || RUN.contains(&key))
-    {
-        return Some(task_key(key, group));
-    }
-    if is_of_atom && ["worker", "agent"].contains(&key) {
-        let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
-        return Some(no_key(key, "an atom", hint.to_string()));
-    }
-    if Constraints::RULE.field(key).is_some()
-        && let Some(miss) = constraint(key, asked)
-    {
-        return Some(miss);
-    }
-    let is_atom = member.node.as_object().is_some();
-    if asked == ["atoms"] && is_atom && node.get("atoms").is_none() {
-        let hint = format!("write `atoms: {{{key}: …}}`");
-        return Some(no_key(key, "the work graph", hint));
-    }
-    let kinds = KINDS.iter().filter(|kind| asked.contains(&kind.mark));
-    let mut forms = kinds.flat_map(|kind| kind.forms.iter().map(move |form| (kind, form)));
-    let (kind, form) = forms.find(|(_, form)| form.keys.contains(&key))?;
-    Some(no_key(key, kind.name, format!("write `{}`", form.write)))
+fn is_typed(rule: &FieldRule) -> bool {
+    rule.owner == Owner::Person
 }
 
-/// A constraint outside of `constraints`.
-fn constraint(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
-    let (name, hint) = if asked.contains(&"base_case") {
-        (
-            "the objective",
-            format!("write `constraints: {{{key}: …}}`"),
-        )
-    } else if asked.contains(&"objective") {
-        (
-            "a plan",
-            format!("write `objective: {{constraints: {{{key}: …}}}}`"),
-        )
-    } else {
-        return None;
-    };
-    Some(no_key(key, name, hint))
+fn has_key(rules: Vec<FieldRule>, key: &str) -> bool {
+    let mut typed = rules.iter().filter(|rule| is_typed(rule));
+    typed.any(|rule| rule.key == key)
 }
 
-/// Whether a plan with `key` at its top holds the objective there, so that it is not missing.
-pub(crate) fn is_of_objective(key: &str) -> bool {
-    let top = KINDS.iter().filter(|kind| kind.mark == "objective");
-    let mut forms = top.flat_map(|kind| kind.forms);
-    forms.any(|form| form.write.starts_with("objective") && form.keys.contains(&key))
-}
-
-fn no_key(key: &str, name: &str, hint: String) -> NearMiss {
-    let message = format!("`{key}` is no key of {name}");
-    NearMiss {
-        rule: NEAR_MISS,
-        message,
-        hint,
-    }
+fn no_key(key: &str, asked: &[&'static str], hint: String) -> NearMiss {
+    let name = RecordKind::of(asked).map_or("this record", |kind| kind.name);
+    (NEAR_MISS, format!("`{key}` is no key of {name}"), hint)
 }
 
 /// A group has no action and no checks of its own.
@@ -264,15 +241,11 @@ fn task_key(key: &str, group: &str) -> NearMiss {
     let one = if group == "choices" { "choice" } else { "part" };
     let hint = match key {
         "checks" => format!("give `checks` to each {one}, or to an atom that depends on the group"),
-        _ if key == "action" || RUN.contains(&key) => {
+        "action" | "run" | "command" | "cmd" => {
             format!("write it in a {one}: `{group}: [{{action: {{run: …}}}}]`")
         }
         _ => format!("write it in a {one}: `{group}: [{{{key}: …}}]`"),
     };
     let message = format!("`{key}` stands beside `{group}`, and only a task has it");
-    NearMiss {
-        rule: NEAR_MISS,
-        message,
-        hint,
-    }
+    (NEAR_MISS, message, hint)
 }

@@ -148,8 +148,7 @@ impl ProfileText {
                     profile.confidence = Some(word(key, value, &ConfidenceNeed::WORDS)?);
                 }
                 _ => {
-                    let near = doc::suggest(key, FIELDS);
-                    let near = near.map(|near| format!("; did you mean `{near}`?"));
+                    let near = doc::did_you_mean(key, FIELDS).map(|near| format!("; {near}"));
                     let all = FIELDS.join(", ");
                     return Err(format!(
                         "`{key}` is no part of a profile, which has {all}{}",

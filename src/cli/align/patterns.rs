@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use descent_core::doc::suggest;
+use descent_core::doc::did_you_mean;
 
 use super::{AlignArgs, reading::DraftText};
 use crate::{
@@ -47,8 +47,8 @@ pub(super) fn list() -> String {
 pub(super) fn take(flags: &mut AlignArgs, name: &str) -> Result<(), Failure> {
     let Some(pattern) = ALL.iter().find(|one| one.name == name) else {
         let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
-        let near = suggest(name, names.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = did_you_mean(name, names.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; {near}"));
         let message = format!("there is no pattern `{}`{near}", name.escape_debug());
         let hint = format!(
             "one of {}; descent align --pattern shows them",

@@ -330,7 +330,7 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
     );
     let text = text.replacen(
         "\"goal\": ",
-        "\"x-owner\": {\"b\": 1, \"a\": 2},\n    \"goal\": ",
+        "\"ticket\": {\"b\": 1, \"a\": 2},\n    \"goal\": ",
         1,
     );
     let text = text.replacen(
@@ -346,7 +346,7 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
     world.save(&text);
     let ran = world.run().expect(0);
     assert!(
-        ran.stderr.contains("x-owner"),
+        ran.stderr.contains("ticket"),
         "an unknown key is shown: {}",
         ran.stderr
     );
@@ -360,7 +360,7 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
         "{after}"
     );
     assert!(after.contains("12345678901234567890"), "{after}");
-    assert!(keys(&after, "\"x-owner\": {", "\"goal\": "), "{after}");
+    assert!(keys(&after, "\"ticket\": {", "\"goal\": "), "{after}");
     assert!(
         after.contains("\"max_attempts\": 2,\n      \"notes\": \"a limit\""),
         "{after}"

@@ -12,7 +12,7 @@ use alloc::{
 use super::{GroupChoice, Reading, place};
 use crate::{
     change::Change,
-    doc::suggest,
+    doc::did_you_mean,
     id::AtomId,
     state::{Atom, Body, State},
 };
@@ -121,10 +121,8 @@ impl Reading<'_> {
         };
         if !choices.contains(choice) {
             let names: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
-            let hint = match suggest(choice.as_str(), names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("its choices are {}", names.join(", ")),
-            };
+            let hint = did_you_mean(choice.as_str(), names.iter().copied());
+            let hint = hint.unwrap_or_else(|| format!("its choices are {}", names.join(", ")));
             let message = format!("{choice} is no choice of {group}");
             return self.fault("no-choice", &place(group), message, Some(hint));
         }

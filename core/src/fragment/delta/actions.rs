@@ -142,8 +142,7 @@ impl Actions {
             if !known.contains(&member.key.as_str()) {
                 let at = doc::pointer_push(at, &member.key);
                 let message = format!("unknown key `{}`", member.key);
-                let hint = doc::suggest(&member.key, known.iter().copied());
-                let hint = hint.map(|near| format!("did you mean `{near}`?"));
+                let hint = doc::did_you_mean(&member.key, known.iter().copied());
                 self.faults
                     .push(fault("unknown-key", &at, message, hint.as_deref()));
             }

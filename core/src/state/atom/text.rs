@@ -173,11 +173,9 @@ fn selected(fields: &mut Fields<'_, '_>, choices: &[AtomId]) -> Option<AtomId> {
     if choices.contains(&named) {
         return Some(named);
     }
-    let known = || choices.iter().map(AtomId::as_str);
-    let hint = match doc::suggest(named.as_str(), known()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("one of {}, or null", known().collect::<Vec<_>>().join(", ")),
-    };
+    let known: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
+    let hint = doc::did_you_mean(named.as_str(), known.iter().copied());
+    let hint = hint.unwrap_or_else(|| format!("one of {}, or null", known.join(", ")));
     let span = fields.node.get("selected").map(|node| node.span);
     fields.found.warnings.push(Fault {
         span: span.unwrap_or_default(),
