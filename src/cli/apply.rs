@@ -137,7 +137,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
     }
     let text = match report {
         ApplyReport::Tree(ApplyOutcome::Refused(paths)) => {
-            return refused(context, &result, flags.dry_run, paths);
+            return refused(context, flags, &result, paths);
         }
         ApplyReport::Patch { text, .. } if is_text && !flags.dry_run => {
             context.out.bytes(&text);
@@ -167,10 +167,10 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
     };
     let mut place = ApplyPlace::default();
     let (how, words) = match applied {
-        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => {
-            let words = "the working tree has it all already".to_owned();
-            (ApplyWord::Nothing, words)
-        }
+        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => (
+            ApplyWord::Nothing,
+            "the working tree has it all already".to_owned(),
+        ),
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
             let words = match flags.dry_run {
@@ -195,54 +195,51 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
             (ApplyWord::Files, words)
         }
     };
-    let next = match how {
-        ApplyWord::Nothing => look.to_owned(),
-        _ => next(flags, look),
-    };
     ApplyText {
         how,
         words,
-        next,
+        next: look.to_owned(),
         place,
     }
 }
 
 fn refused(
     context: &Context,
+    flags: &ApplyArgs,
     result: &ResultSource,
-    is_dry: bool,
     paths: Vec<String>,
 ) -> Result<End, Failure> {
     let message =
         "your files differ from what the run started from, where the result changes them too";
-    let hint = match result.kind {
-        Workspace::Shadow => {
-            "put your own versions of these files aside, then `descent apply` again; or take the changes as a patch: descent apply --patch FILE"
-        }
-        Workspace::Git | Workspace::Shared => {
-            "undo your own changes to these files, then `descent apply` again; or let the run go on from yours: descent redirect --from . && descent run; or merge a branch: descent apply --branch NAME"
-        }
+    let (aside, other) = match result.kind {
+        Workspace::Shadow => (
+            "put your own versions of these files aside",
+            "the changes as a patch: descent apply --patch FILE",
+        ),
+        Workspace::Git | Workspace::Shared => (
+            "undo your own changes to these files",
+            "a branch and merge it: descent apply --branch NAME; or let the run go on from your files: descent redirect --from . && descent run",
+        ),
     };
-    if !is_dry {
+    let hint = format!("{aside}, then `descent apply` again; or take {other}");
+    if !flags.dry_run {
         let failure = Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint);
         return Err(failure.with(paths));
     }
-    if context.out.json {
-        let place = ApplyPlace {
+    let overlaps: Vec<String> = paths
+        .iter()
+        .map(|path| format!("\n  overlaps  {path}"))
+        .collect();
+    let text = ApplyText {
+        how: ApplyWord::Refused,
+        words: format!("would refuse: {message}{}", overlaps.concat()),
+        next: hint,
+        place: ApplyPlace {
             overlaps: Some(paths),
             ..ApplyPlace::default()
-        };
-        let output = output(true, result, ApplyWord::Refused, place);
-        context.out.json(&output);
-    } else {
-        let overlaps = paths.iter().map(|path| format!("  overlaps  {path}\n"));
-        let text = format!(
-            "{}would refuse: {message}\n{}next: {hint}",
-            listed(&result.lines),
-            overlaps.collect::<String>()
-        );
-        context.out.data(&render::clean(&text));
-    }
+        },
+    };
+    print_report(context, flags, result, text);
     Ok(End::Code(exit::NOT_SO))
 }
 
@@ -273,7 +270,7 @@ fn of_branch(
     Ok(ApplyText {
         how: ApplyWord::Branch,
         words,
-        next: next(flags, &format!("git log --stat {short}..{name}")),
+        next: format!("git log --stat {short}..{name}"),
         place: ApplyPlace {
             branch: Some(Some(name.to_owned())),
             ..ApplyPlace::default()
@@ -304,7 +301,7 @@ fn of_patch(
             true => "would write these changes as a patch, and nothing else".into(),
             false => format!("the patch is {shown}"),
         },
-        next: next(flags, &format!("git -C {top} apply {}", quoted(file))),
+        next: format!("git -C {top} apply {}", quoted(file)),
         place: ApplyPlace {
             patch: Some(shown),
             ..ApplyPlace::default()
@@ -322,10 +319,10 @@ fn shortest(path: &Path) -> PathBuf {
 }
 
 /// After a dry run, the same command without `-n`.
-fn next(flags: &ApplyArgs, after: &str) -> String {
+fn next(flags: &ApplyArgs, after: String) -> String {
     let last = if flags.last { " --last" } else { "" };
     match (flags.dry_run, &flags.branch, &flags.patch) {
-        (false, ..) => after.to_owned(),
+        (false, ..) => after,
         (true, Some(name), _) => format!("descent apply{last} --branch {}", quoted(name)),
         (true, None, Some(file)) => format!("descent apply{last} --patch {}", quoted(file)),
         (true, None, None) => format!("descent apply{last}"),
@@ -360,21 +357,17 @@ fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, rep
         context.out.json(&output);
         return;
     }
-    let files = match report.how {
-        ApplyWord::Nothing => String::new(),
-        ApplyWord::FastForward
-        | ApplyWord::Files
-        | ApplyWord::Branch
-        | ApplyWord::Patch
-        | ApplyWord::Refused => listed(&result.lines),
+    let mut text = String::new();
+    if report.how != ApplyWord::Nothing {
+        text += &listed(&result.lines);
+        let written = result.configures.iter();
+        text.extend(written.map(|path| format!("{}\n", render::configures(path))));
+    }
+    let next = match report.how {
+        ApplyWord::Nothing | ApplyWord::Refused => report.next,
+        _ => next(flags, report.next),
     };
-    let configures = match report.how {
-        ApplyWord::Nothing | ApplyWord::Refused => String::new(),
-        ApplyWord::FastForward | ApplyWord::Files | ApplyWord::Branch | ApplyWord::Patch => {
-            configures(&result.configures)
-        }
-    };
-    let text = format!("{files}{configures}{}\nnext: {}", report.words, report.next);
+    text += &format!("{}\nnext: {next}", report.words);
     context.out.data(&render::clean(&text));
 }
 
@@ -384,8 +377,10 @@ fn output(
     how: ApplyWord,
     place: ApplyPlace,
 ) -> ApplyOutput<'_> {
-    let is_nothing = how == ApplyWord::Nothing;
-    let lines = if is_nothing { &[][..] } else { &result.lines };
+    let (lines, configures) = match how {
+        ApplyWord::Nothing => (&[][..], &[][..]),
+        _ => (&result.lines[..], &result.configures[..]),
+    };
     ApplyOutput {
         schema: "descent/apply/1",
         applied: how,
@@ -393,10 +388,7 @@ fn output(
         partial: result.is_partial(),
         files: lines.iter().map(|lines| lines.path.as_str()).collect(),
         changes: lines.iter().map(changed_file).collect(),
-        configures: match is_nothing {
-            true => Vec::new(),
-            false => result.configures.iter().map(String::as_str).collect(),
-        },
+        configures: configures.iter().map(String::as_str).collect(),
         place,
     }
 }
@@ -410,20 +402,14 @@ pub(super) fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
     }
 }
 
-/// Tells of configurations that attempts wrote.
-fn configures(paths: &[String]) -> String {
-    let one = |path: &String| format!("{}\n", render::configures(path));
-    paths.iter().map(one).collect()
-}
-
 /// A line a file: its added and removed lines, and its name.
 pub(super) fn listed(lines: &[FileLines]) -> String {
-    let one = |lines: &FileLines| match lines.counts {
-        Some((added, removed)) => {
-            let counts = format!("+{added} -{removed}");
-            format!("  {counts:<11} {}\n", render::line(&lines.path))
-        }
-        None => format!("  {:<11} {}\n", "binary", render::line(&lines.path)),
+    let one = |lines: &FileLines| {
+        let counts = lines
+            .counts
+            .map(|(added, removed)| format!("+{added} -{removed}"));
+        let counts = counts.unwrap_or_else(|| "binary".to_owned());
+        format!("  {counts:<11} {}\n", render::line(&lines.path))
     };
     let mut text: String = lines.iter().take(NAMED_MAX).map(one).collect();
     if let Some(more) = lines.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {

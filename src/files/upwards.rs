@@ -4,9 +4,7 @@
 //! `GIT_CEILING_DIRECTORIES`, or on another file system. Not here: what git says of a repository (`git`).
 
 use std::{
-    env,
-    ffi::OsStr,
-    io,
+    env, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -14,12 +12,11 @@ use std::{
 /// The directories from `dir` upwards, `dir` among them. If they end at a repository, it is the last one.
 pub fn upwards(dir: &Path) -> impl Iterator<Item = &Path> {
     let ceilings = ceilings();
-    let crosses = env::var_os("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|is| is_true(&is));
     std::iter::successors(Some(dir), move |below| {
         let above = below.parent()?;
         let is_border = is_repository(below)
             || ceilings.iter().any(|ceiling| ceiling == above)
-            || !crosses && device(below) != device(above);
+            || device(below) != device(above);
         (!is_border).then_some(above)
     })
 }
@@ -44,12 +41,6 @@ fn ceilings() -> Vec<PathBuf> {
     let named = env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
     let whole = env::split_paths(&named).filter(|dir| dir.is_absolute());
     whole.map(|dir| dir.canonicalize().unwrap_or(dir)).collect()
-}
-
-/// A boolean, as git reads one.
-fn is_true(value: &OsStr) -> bool {
-    let value = value.to_string_lossy().to_lowercase();
-    !matches!(value.as_str(), "" | "0" | "false" | "no" | "off")
 }
 
 fn device(dir: &Path) -> Option<u64> {

@@ -34,30 +34,35 @@ impl Git {
         if let Some(path) = uncommitted(changes, status) {
             return Ok(Err(format!("{path} has changes that are not committed")));
         }
-        if home == base {
-            let call = self.call("merge-base").arg("--is-ancestor");
-            let call = call.id("", base.as_str(), "").id("", head.as_str(), "");
-            let is_above = call.output()?.status.success();
-            let both = [base.clone(), head.clone()];
-            return Ok(is_above.then_some(both).ok_or(MOVED.to_owned()));
+        let no = |path: &[u8], why: &str| Ok(Err(format!("{}: {why}", shown(path))));
+        let apart = self.between(home, base)?;
+        if let Some(change) = apart.iter().find(|change| !change.old.is_absent()) {
+            let why = "the run started from changes of it that were not committed";
+            return match self.parent_of(base)?.as_ref() == Some(home) {
+                true => no(&change.path, why),
+                false => Ok(Err(MOVED.to_owned())),
+            };
         }
-        let missing = match self.missing(home, base)? {
-            Ok(missing) => missing,
-            Err(path) if self.parent_of(base)?.as_ref() == Some(home) => {
-                let why = "the run started from changes of it that were not committed";
-                return Ok(Err(format!("{path}: {why}")));
-            }
-            Err(_) => return Ok(Err(MOVED.to_owned())),
-        };
-        let is_missing = |change: &&PathChange| missing.binary_search(&change.path).is_ok();
-        if let Some(change) = changes.iter().find(is_missing) {
-            let path = shown(&change.path);
+        if let Some(change) = changes
+            .iter()
+            .find(|one| change_of(&apart, &one.path).is_some())
+        {
             let why = "the result changes it, and it was not tracked at the start";
-            return Ok(Err(format!("{path}: {why}")));
+            return no(&change.path, why);
         }
-        let copied = self.copied(home, base, head, changes)?;
-        let copied = copied.map(|copy| [home.clone(), copy]);
-        Ok(copied.ok_or_else(|| "its commits change untracked files, and change them back".into()))
+        let call = self
+            .call("rev-list")
+            .args(["--reverse", "--first-parent"])
+            .id("", head.as_str(), "")
+            .id("^", base.as_str(), "");
+        let listed = call.ok()?;
+        let commits = listed.split(|byte| *byte == b'\n').filter_map(as_id);
+        // At the base itself each is its own copy.
+        let copy = self.rebuild(home, &commits.map(CommitId::new).collect::<Vec<_>>())?;
+        let is_whole = copy.line.iter().all(Option::is_some);
+        let is_same = is_whole && self.between(home, &copy.head)? == changes;
+        let why = || "its commits change untracked files, and change them back".to_owned();
+        Ok(is_same.then(|| [home.clone(), copy.head]).ok_or_else(why))
     }
 
     /// Whether HEAD has the files of `head`, but for some that it lacks and that are no part of `base`→`head`.
@@ -67,51 +72,10 @@ impl Git {
         base: &CommitId,
         head: &CommitId,
     ) -> Result<bool, GitError> {
-        let Ok(missing) = self.missing(home, head)? else {
-            return Ok(false);
-        };
+        let apart = self.between(home, head)?;
         let mut changes = self.between(base, head)?.into_iter();
-        Ok(changes.all(|change| missing.binary_search(&change.path).is_err()))
-    }
-
-    /// The paths of `base` that HEAD lacks, in order; `Err` with the first in which they differ otherwise.
-    fn missing(
-        &self,
-        home: &CommitId,
-        base: &CommitId,
-    ) -> Result<Result<Vec<Vec<u8>>, String>, GitError> {
-        let changes = self.between(home, base)?;
-        let other = changes.iter().find(|change| !change.old.is_absent());
-        Ok(match other {
-            Some(change) => Err(shown(&change.path)),
-            None => Ok(changes.into_iter().map(|change| change.path).collect()),
-        })
-    }
-
-    /// The commits of `base`→`head` on HEAD. `None` where they do not make the same change there: one of them changes
-    /// what HEAD lacks, and a later one changes it back.
-    fn copied(
-        &self,
-        home: &CommitId,
-        base: &CommitId,
-        head: &CommitId,
-        changes: &[PathChange],
-    ) -> Result<Option<CommitId>, GitError> {
-        let call = self
-            .call("rev-list")
-            .args(["--reverse", "--first-parent"])
-            .id("", head.as_str(), "")
-            .id("^", base.as_str(), "");
-        let listed = call.ok()?;
-        let keep: Vec<CommitId> = listed
-            .split(|byte| *byte == b'\n')
-            .filter_map(as_id)
-            .map(CommitId::new)
-            .collect();
-        let copy = self.rebuild(home, &keep)?;
-        let is_whole = copy.line.iter().all(Option::is_some);
-        let is_same = is_whole && self.between(home, &copy.head)? == changes;
-        Ok(is_same.then_some(copy.head))
+        Ok(apart.iter().all(|change| change.old.is_absent())
+            && changes.all(|change| change_of(&apart, &change.path).is_none()))
     }
 
     pub(super) fn between(
@@ -141,15 +105,17 @@ impl Git {
     }
 }
 
+/// The change of a path among those in order.
+fn change_of<'c>(changes: &'c [PathChange], path: &[u8]) -> Option<&'c PathChange> {
+    let found = changes.binary_search_by(|change| change.path[..].cmp(path));
+    Some(&changes[found.ok()?])
+}
+
 /// The first tracked path that differs from HEAD otherwise than by the change.
 fn uncommitted(changes: &[PathChange], status: &WorkTreeStatus) -> Option<String> {
-    let is_ours = |path: &[u8]| {
-        let found = changes.binary_search_by(|change| change.path[..].cmp(path));
-        found.ok().map(|at| &changes[at])
-    };
     let other = status.entries.iter().find(|entry| {
         entry.kind != StatusKind::Tracked
-            || is_ours(&entry.path).is_none_or(|change| {
+            || change_of(changes, &entry.path).is_none_or(|change| {
                 let new = &change.new;
                 entry.staged != b'.'
                     && (entry.index_mode != new.mode

@@ -92,7 +92,6 @@ pub(super) fn open(
     }
     let applied = workspace::applied(place, &state.lineage);
     let base = base(run, head, &trees, &start.commit, applied)?;
-    let base = base.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
         configures: Vec::new(),
@@ -106,29 +105,26 @@ pub(super) fn open(
     }))
 }
 
-/// If an earlier result of this run was applied and the person's HEAD is at it, or at its copy, only later commits are
-/// left.
+/// The start; if an earlier result of this run was applied and the person's HEAD is at it, or at its copy, that result.
 fn base(
     run: &Run,
     result: &CommitId,
     trees: &Worktrees,
     start: &CommitId,
     applied: Option<CommitId>,
-) -> Result<Option<CommitId>, Failure> {
-    // A tree other than the head's is not based on it.
-    if run.head.as_ref() != Some(result) {
-        return Ok(None);
-    }
-    let Some(home) = trees.person_head()? else {
-        return Ok(None);
-    };
+) -> Result<CommitId, Failure> {
     let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
+    // A tree other than the head's is not based on it.
+    let is_of_head = run.head.as_ref() == Some(result);
+    let Some(home) = trees.person_head()?.filter(|_| is_of_head) else {
+        return Ok(start.clone());
+    };
     if made_here(&home) {
-        return Ok(Some(home));
+        return Ok(home);
     }
     match applied.filter(made_here) {
-        Some(applied) if trees.git().has_copy(&home, start, &applied)? => Ok(Some(applied)),
-        Some(_) | None => Ok(None),
+        Some(applied) if trees.git().has_copy(&home, start, &applied)? => Ok(applied),
+        Some(_) | None => Ok(start.clone()),
     }
 }
 

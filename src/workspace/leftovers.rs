@@ -142,10 +142,8 @@ impl<'a> LeftoverScan<'a> {
             .into_iter()
             .filter(|(name, _)| name != "checks");
         let places = of_attempts.flat_map(|(name, dir)| {
-            let places = entries(&dir).into_iter().map(|(_, place)| place);
-            places
-                .map(|place| (name.clone(), place))
-                .collect::<Vec<_>>()
+            let places = entries(&dir).into_iter();
+            places.map(move |(_, place)| (name.clone(), place))
         });
         let of_checks = entries(&cache.join("checks")).into_iter();
         let of_checks =
@@ -228,22 +226,17 @@ impl<'a> LeftoverScan<'a> {
         let (at, person) = (self.at, self.person.clone());
         for (name, one) in &mut self.found {
             let refs = format!("refs/descent/{name}");
-            let repositories = one.left.iter().filter_map(|left| match left {
-                LeftoverPlace::Repository(dir) => Some(dir.clone()),
-                LeftoverPlace::Trees(_)
-                | LeftoverPlace::References(_)
-                | LeftoverPlace::Worktree(_) => None,
+            // A result counts as not applied if that cannot be told.
+            one.is_unapplied |= one.left.iter().any(|left| match (left, &person) {
+                (LeftoverPlace::Repository(dir), _) => {
+                    !is_noted_applied(dir, name)
+                        && !is_applied(at, person.as_ref(), dir, &refs).unwrap_or(false)
+                }
+                (LeftoverPlace::References(_), Some(person)) => {
+                    !person.are_merged(&refs).unwrap_or(false)
+                }
+                _ => false,
             });
-            let repositories: Vec<PathBuf> = repositories.collect();
-            for dir in repositories {
-                // A result counts as not applied if that cannot be told.
-                one.is_unapplied |= !is_noted_applied(&dir, name)
-                    && !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
-            }
-            let has_refs = one.left.contains(&LeftoverPlace::References(refs.clone()));
-            if let (true, Some(person)) = (has_refs, &person) {
-                one.is_unapplied |= !person.are_merged(&refs).unwrap_or(false);
-            }
         }
     }
 }
@@ -266,16 +259,13 @@ fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
         return false;
     };
     let (state, run) = (&loaded.state, &loaded.state.run);
-    let has_ended = match run.status {
-        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting => false,
-        RunStatus::Completed
-        | RunStatus::Stopped
-        | RunStatus::Exhausted
-        | RunStatus::NeedsGuidance => run.in_flight.is_empty() && !store.is_live(),
-    };
+    let has_ended = run.status != RunStatus::Aligned && !run.status.is_active();
     let applied = home::applied(place, &state.lineage);
-    let is_applied = applied.is_some() && applied.as_ref() == run.result();
-    has_ended && is_applied && places::name(state.lineage.as_str()) == name
+    has_ended
+        && run.in_flight.is_empty()
+        && !store.is_live()
+        && applied.is_some_and(|applied| Some(&applied) == run.result())
+        && places::name(state.lineage.as_str()) == name
 }
 
 /// Whether the run made nothing, or the person has its result in files or commits.
