@@ -9,9 +9,6 @@ use crate::render::Out;
 /// Bytes at most of an answer; a terminal gives fewer.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
-/// How often help is printed for one question.
-const HELPED_MAX: usize = 100;
-
 /// Waits for the answer outside of a runtime: Ctrl-C ends the program as usual.
 pub(super) fn now(out: Out, question: &str) -> Option<String> {
     out.ask(question);
@@ -20,13 +17,12 @@ pub(super) fn now(out: Out, question: &str) -> Option<String> {
 
 /// The same with help for a person who answers `?`, which is never the answer.
 pub(super) fn helped(out: Out, help: &str) -> Option<String> {
-    for _ in 0..HELPED_MAX {
-        match now(out, "> ")?.as_str() {
-            "?" => out.say(help),
-            reply => return Some(reply.to_owned()),
+    loop {
+        match now(out, "> ")? {
+            reply if reply == "?" => out.say(help),
+            reply => return Some(reply),
         }
     }
-    None
 }
 
 /// Drops input that was typed before a question was seen: above all it must not answer whether something may run.

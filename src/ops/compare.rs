@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     evaluate,
     lacking::{is_cache, lacking as not_found},
+    start,
 };
 use crate::{
     clock, driver,
@@ -42,9 +43,6 @@ type LeafResult = Vec<Option<Measurement>>;
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
 
-/// Paths named at most that `setup` changed.
-const CHANGED_MAX: usize = 5;
-
 /// Paths offered at most.
 const OFFERS_MAX: usize = 8;
 
@@ -58,8 +56,8 @@ pub struct CheckoutComparison {
     /// Ignored paths that the checkout lacks, and that the working directory lacks.
     pub not_fresh: Vec<String>,
     pub not_here: Vec<String>,
-    /// Ignored paths that would lead from a checkout back into the project, if they were linked.
-    leads_back: Vec<String>,
+    /// Ignored paths that the checkout lacks and that could be linked, the likely ones first.
+    pub links: Vec<Proposal>,
     pub advice: Vec<Advice>,
     /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
     pub setup_ms: Option<u64>,
@@ -90,10 +88,8 @@ pub struct CheckoutBench<'a> {
 
 impl CheckoutComparison {
     pub fn differ(&self) -> bool {
-        let pairs = self.here.iter().zip(&self.fresh);
-        pairs
-            .into_iter()
-            .any(|(here, fresh)| here.verdict != fresh.verdict)
+        let mut pairs = self.here.iter().zip(&self.fresh);
+        pairs.any(|(here, fresh)| here.verdict != fresh.verdict)
     }
 
     /// Titles of the checks that failed in the fresh checkout.
@@ -110,20 +106,9 @@ impl CheckoutComparison {
         paths
     }
 
-    /// Those of them that could be linked.
-    pub fn links(&self) -> Vec<Proposal> {
-        let leads_back = |path: &&str| self.leads_back.iter().any(|other| other == path);
-        let offer = |path: &str| Proposal {
-            text: path.to_owned(),
-            from: "ignored by git".to_owned(),
-        };
-        let paths = self.lacks().into_iter();
-        paths.filter(|path| !leads_back(path)).map(offer).collect()
-    }
-
     /// Without leftovers of tools, unless there is nothing else.
     pub fn likely_links(&self) -> Vec<Proposal> {
-        let mut links = self.links();
+        let mut links = self.links.clone();
         // Also where what is lacking leads back: then the leftovers are not what the checks need.
         if self.lacks().iter().any(|path| !is_cache(path)) {
             links.retain(|link| !is_cache(&link.text));
@@ -191,10 +176,9 @@ impl CheckoutBench<'_> {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
-        comparison.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
-            Some(trees) => trees.ignored(Some(Checkout::Judging))?,
-            None => Vec::new(),
-        };
+        let set_up = workspaces.trees().filter(|_| setup_ms.is_some());
+        let made = set_up.map(|trees| trees.ignored(Some(Checkout::Judging)));
+        comparison.made_by_setup = made.transpose()?.unwrap_or_default();
         let mut surroundings = self.surroundings(workspaces, setup_ms.is_some())?;
         let (seen, touched) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
@@ -207,16 +191,17 @@ impl CheckoutBench<'_> {
             false => BTreeSet::new(),
         };
         let trees = workspaces.trees().filter(|_| comparison.differ());
-        (comparison.not_fresh, comparison.not_here) = match trees {
-            Some(trees) => lacking(trees, &at, self.top)?,
-            None => Default::default(),
-        };
-        let may_be_linked = |path: &&String| {
+        let lacks = trees.map(|trees| lacking(trees, &at, self.top));
+        (comparison.not_fresh, comparison.not_here) = lacks.transpose()?.unwrap_or_default();
+        let may_be_linked = |path: &&str| {
             is_cache(path) || trees.is_none_or(|trees| trees.may_be_linked(Path::new(path)))
         };
-        let lacking = comparison.not_fresh.iter();
-        let leads_back = lacking.filter(|path| !may_be_linked(path)).cloned();
-        comparison.leads_back = leads_back.collect();
+        let linkable = comparison.lacks().into_iter().filter(may_be_linked);
+        let linkable = linkable.map(|path| Proposal {
+            text: path.to_owned(),
+            from: "ignored by git".to_owned(),
+        });
+        comparison.links = linkable.collect();
         surroundings.extend(self.advise(state, workspaces, comparison, &seen)?);
         comparison.advice = surroundings;
         Ok(())
@@ -237,11 +222,15 @@ impl CheckoutBench<'_> {
             false => Vec::new(),
         };
         if !changed.is_empty() {
+            let changed: Vec<_> = changed
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
             advice.push(Advice {
                 check: "setup".to_owned(),
                 what: format!(
                     "it changes {}, which git does not ignore: no part of a step's change, and not brought home unless a step changes it too",
-                    some_of(&changed)
+                    start::named(&changed)
                 ),
                 hint: "commit what it makes, or let git ignore it".to_owned(),
             });
@@ -252,7 +241,6 @@ impl CheckoutBench<'_> {
     /// The atoms whose checks hold at `at`. Checks for which the time does not suffice are left out.
     async fn holding(&self, state: &State, at: &Path, known: &[VerdictView]) -> BTreeSet<AtomId> {
         let since = clock::Stopwatch::start(clock::real());
-        let mark = evaluate::mark(self.place);
         let base = leaves(state).into_iter().map(Check::key);
         let known = known.iter().map(|one| one.verdict);
         let mut known: BTreeMap<Digest, Verdict> = base.zip(known).collect();
@@ -270,16 +258,7 @@ impl CheckoutBench<'_> {
                 if left.is_zero() || known.contains_key(&leaf.key()) {
                     continue;
                 }
-                let bench = verify::MeasureContext {
-                    at,
-                    env: self.environment,
-                    programs: self.programs,
-                    timeout_default: left,
-                    mark: &mark,
-                    cancel: &self.cancel,
-                    keep: None,
-                };
-                let Some(seen) = verify::measure(&without_timeout(rule), &bench).await else {
+                let Some(seen) = self.seen(&without_timeout(rule), at, left).await else {
                     return holding;
                 };
                 known.insert(leaf.key(), evaluate::verdict_of(leaf, rule, seen).verdict);
@@ -294,6 +273,20 @@ impl CheckoutBench<'_> {
         holding
     }
 
+    /// Measures one leaf; `None` where it was cut off.
+    async fn seen(&self, rule: &Leaf, at: &Path, timeout: Duration) -> Option<Measurement> {
+        let bench = verify::MeasureContext {
+            at,
+            env: self.environment,
+            programs: self.programs,
+            timeout_default: timeout,
+            mark: &evaluate::mark(self.place),
+            cancel: &self.cancel,
+            keep: None,
+        };
+        verify::measure(rule, &bench).await
+    }
+
     /// Measures every leaf in one directory, in the order written, and lists the project's files that changed.
     async fn measure(
         &self,
@@ -301,18 +294,7 @@ impl CheckoutBench<'_> {
         at: &Path,
         workspaces: &Workspaces,
     ) -> Result<(LeafResult, Vec<TouchedFiles>), Failure> {
-        let mark = evaluate::mark(self.place);
-        let bench = verify::MeasureContext {
-            at,
-            env: self.environment,
-            programs: self.programs,
-            timeout_default: Duration::from_millis(
-                state.objective.constraints.attempt_timeout_ms(),
-            ),
-            mark: &mark,
-            cancel: &self.cancel,
-            keep: None,
-        };
+        let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
         let (mut seen, mut touched) = (Vec::new(), Vec::new());
         let trees = workspaces.trees().filter(|_| at == self.top);
         let look = || trees.map_or(Ok(Stamps::default()), |trees| trees.stamps());
@@ -323,7 +305,7 @@ impl CheckoutBench<'_> {
                 touched.push(TouchedFiles::default());
                 continue;
             };
-            let Some(measured) = verify::measure(rule, &bench).await else {
+            let Some(measured) = self.seen(rule, at, timeout).await else {
                 break;
             };
             seen.push(Some(measured));
@@ -372,17 +354,6 @@ impl CheckoutBench<'_> {
         }
         Ok(found)
     }
-}
-
-/// The first of some paths, and whether there are more.
-fn some_of(paths: &[PathBuf]) -> String {
-    let named = paths.iter().take(CHANGED_MAX);
-    let named: Vec<String> = named.map(|path| path.display().to_string()).collect();
-    let more = match paths.len() > CHANGED_MAX {
-        true => format!(" and {} more", paths.len() - CHANGED_MAX),
-        false => String::new(),
-    };
-    named.join(", ") + &more
 }
 
 fn leaves(state: &State) -> Vec<&Check> {

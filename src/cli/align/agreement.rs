@@ -3,7 +3,7 @@
 //!
 //! Invariant: if the agreement does not come about, nothing of it stays.
 
-use std::{io::IsTerminal, path::Path, sync::Arc};
+use std::{io::IsTerminal, ops::ControlFlow, path::Path, sync::Arc};
 
 use descent_core::{
     state::{Role, State},
@@ -54,14 +54,6 @@ pub(super) fn conclude(
         return unchanged(context, found, config);
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
-    if let (None, None, Some(beyond)) = (&existing, &context.state, StatePlace::project_beyond(top))
-    {
-        let (shown, typed) = (beyond.display(), quoted(&beyond));
-        let words = format!(
-            "{shown} is left alone: this is another repository (descent -C {typed} align …)"
-        );
-        context.out.say(&words);
-    }
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     let mut client = context.client(Some(config));
     client.may_ask &= !flags.yes;
@@ -84,40 +76,23 @@ pub(super) fn conclude(
         kind.iter().for_each(|given| kind::put(&mut state, given));
         let replaces = existing.is_some();
         match agree(context, flags, config, top, state, kind.as_ref(), replaces)? {
-            AgreementEnd::Edit(again) => state = draft_edit::edit(context, flags, *again)?,
-            AgreementEnd::SetupFailed(again) => {
-                state = questions::another_setup(context.out, flags, *again)?;
-            }
-            AgreementEnd::End(end) => return Ok(end),
-            AgreementEnd::Agreed => {
-                flags.draft.iter().for_each(draft_edit::forget);
-                let how = how_agreed(context, flags);
-                context.out.say(&format!("{how}\nnext: descent run"));
-                return Ok(End::Code(0));
-            }
+            ControlFlow::Break(end) => return Ok(end),
+            ControlFlow::Continue(again) => state = again,
         }
     }
     Err(questions::left_with(flags))
 }
 
-enum AgreementEnd {
-    Agreed,
-    End(End),
-    /// The person edits the proposal first.
-    Edit(Box<State>),
-    SetupFailed(Box<State>),
-}
-
-/// Runs the checks, shows the agreement, and writes it after a yes.
+/// Runs the checks, shows the agreement, and writes it after a yes. It goes on with a state that the person changed.
 fn agree(
     context: &Context,
-    flags: &AlignArgs,
+    flags: &mut AlignArgs,
     config: &Config,
     top: &Path,
     mut state: State,
     kind: Option<&GivenProfile>,
     replaces: bool,
-) -> Result<AgreementEnd, Failure> {
+) -> Result<ControlFlow<End, State>, Failure> {
     let asks = asks(context, flags);
     AgentLook {
         config,
@@ -142,13 +117,7 @@ fn agree(
         };
         agreeing.agree(state, workspaces.clone(), cancel)
     });
-    let ending = agreed.and_then(|agreed| match agreed {
-        WaitOutcome::Signal(signal) => Ok(AgreementEnd::End(End::Signal(signal))),
-        WaitOutcome::Done(ConsentAnswer::Shown) => Ok(AgreementEnd::End(End::Code(0))),
-        WaitOutcome::Done(ConsentAnswer::Edit(state)) => Ok(AgreementEnd::Edit(state)),
-        WaitOutcome::Done(ConsentAnswer::SetupFailed(state)) => {
-            Ok(AgreementEnd::SetupFailed(state))
-        }
+    let open = agreed.and_then(|agreed| match agreed {
         WaitOutcome::Done(ConsentAnswer::Agreed(mut state)) => {
             if let Some((aligner, used)) = &flags.aligner_used {
                 let run = Arc::make_mut(&mut state.run);
@@ -158,24 +127,34 @@ fn agree(
                 .for_each(|given| kind::settle(&mut state, given));
             let client = context.client(Some(config));
             ops::trust::made_here(&client, &state.lineage, config);
-            write(context, top, *state, replaces).map(|()| AgreementEnd::Agreed)
+            write(context, top, *state, replaces).map(|()| None)
         }
+        other => Ok(Some(other)),
     });
-    if !matches!(ending, Ok(AgreementEnd::Agreed)) {
-        // The agreement did not come about, so nothing of it stays.
-        if let Some(trees) = workspaces.trees() {
-            trees.discard()?;
+    if let Ok(None) = open {
+        flags.draft.iter().for_each(draft_edit::forget);
+        let how = how_agreed(context, flags);
+        context.out.say(&format!("{how}\nnext: descent run"));
+        return Ok(ControlFlow::Break(End::Code(0)));
+    }
+    // The agreement did not come about, so nothing of it stays.
+    if let Some(trees) = workspaces.trees() {
+        trees.discard()?;
+    }
+    place.unmake().ok();
+    let again = match open? {
+        Some(WaitOutcome::Signal(signal)) => return Ok(ControlFlow::Break(End::Signal(signal))),
+        Some(WaitOutcome::Done(ConsentAnswer::Edit(state))) => {
+            signals_are_given_back()?;
+            draft_edit::edit(context, flags, *state)
         }
-        place.unmake().ok();
-    }
-    let goes_on = matches!(
-        ending,
-        Ok(AgreementEnd::Edit(_) | AgreementEnd::SetupFailed(_))
-    );
-    if goes_on {
-        signals_are_given_back()?;
-    }
-    ending
+        Some(WaitOutcome::Done(ConsentAnswer::SetupFailed(state))) => {
+            signals_are_given_back()?;
+            questions::another_setup(context.out, flags, *state)
+        }
+        Some(WaitOutcome::Done(_)) | None => return Ok(ControlFlow::Break(End::Code(0))),
+    };
+    again.map(ControlFlow::Continue)
 }
 
 fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {

@@ -25,7 +25,7 @@ pub(super) async fn offer(
             out.say(&verdict_text::two(here, fresh));
         }
     }
-    let links = comparison.links();
+    let links = &comparison.links;
     let mut offers = links.clone();
     offers.extend(proposals::survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.

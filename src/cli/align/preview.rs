@@ -245,14 +245,13 @@ fn difference(comparison: &CheckoutComparison) -> String {
             "  a fresh checkout lacks, since git ignores it: ",
             &comparison.lacks().join(", "),
         ));
-        let flags = comparison.link_flags();
-        let makes = match flags.is_empty() {
-            true => "  add what makes it: --setup COMMAND",
-            false => "  or what makes it:  --setup COMMAND",
-        };
-        let flags = (!flags.is_empty()).then(|| wrapped("  add what it needs: ", &flags.join(" ")));
-        text.extend(flags);
-        text.push(makes.to_owned());
+        let flags = comparison.link_flags().join(" ");
+        if flags.is_empty() {
+            text.push("  add what makes it: --setup COMMAND".to_owned());
+        } else {
+            text.push(wrapped("  add what it needs: ", &flags));
+            text.push("  or what makes it:  --setup COMMAND".to_owned());
+        }
     }
     if !comparison.not_here.is_empty() {
         let most = comparison.not_here.len().min(8);

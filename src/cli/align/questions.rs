@@ -187,33 +187,24 @@ fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
         out.say(&numbered(proposals));
         out.say("Enter takes 1; or numbers, such as 1,2; or a command of your own.");
     }
-    let mut found: Vec<String> = Vec::new();
+    let mut found = Vec::new();
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out, CHECK_HELP)?;
-        match (reply.as_str(), found.is_empty()) {
-            ("", false) => return Ok(found),
-            ("", true) => match proposals.first() {
-                Some(first) => return Ok(vec![first.text.clone()]),
-                None => out.say("It cannot be left out: any shell command that ends with 0 then."),
-            },
-            _ => match ask::taken(&reply, proposals.len()) {
-                ListAnswer::Items(places) => {
-                    found.extend(places.into_iter().map(|at| proposals[at].text.clone()));
+        let (texts, is_own) = chosen(out, proposals, CHECK_HELP)?;
+        match (texts.is_empty() && found.is_empty(), proposals.first()) {
+            (true, Some(first)) => return Ok(vec![first.text.clone()]),
+            (true, None) => {
+                out.say("It cannot be left out: any shell command that ends with 0 then.");
+            }
+            (false, _) => {
+                found.extend(texts);
+                if !is_own {
                     return Ok(found);
                 }
-                ListAnswer::Text(text) => {
-                    found.push(text);
-                    out.say("Another one?  Enter: no.");
-                }
-                ListAnswer::Wrong(number) => out.say(&not_listed(&number)),
-            },
+                out.say("Another one?  Enter: no.");
+            }
         }
     }
     Ok(found)
-}
-
-fn not_listed(number: &str) -> String {
-    format!("There is no {number} in the list.")
 }
 
 fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> {
@@ -256,7 +247,7 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
         out.say("\nWhich files judge the work, so that no attempt may change them?  (--protect)");
         out.say(&numbered(&survey.protected));
         out.say("Enter: none; or numbers, such as 1,2; or a glob.");
-        flags.protect = chosen(out, &survey.protected, PROTECT_HELP)?;
+        flags.protect = chosen(out, &survey.protected, PROTECT_HELP)?.0;
     }
     let has_none = flags.link.is_empty() && flags.setup.is_none() && !needs;
     let offers: Vec<Proposal> = survey.link.iter().chain(&survey.setup).cloned().collect();
@@ -266,7 +257,7 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
         let shown: Vec<Proposal> = named(&offers, links);
         out.say(&numbered(&shown));
         out.say("Enter: nothing; or numbers, such as 1; or a setup command.");
-        for text in chosen(out, &offers, NEEDS_HELP)? {
+        for text in chosen(out, &offers, NEEDS_HELP)?.0 {
             if survey.link.iter().any(|link| link.text == text) {
                 flags.link.push(text);
             } else {
@@ -297,20 +288,18 @@ pub(super) fn joined(before: Option<String>, more: &str) -> String {
     }
 }
 
-fn chosen(out: Out, proposals: &[Proposal], help: &str) -> Result<Vec<String>, Failure> {
+/// The texts that were chosen, none for Enter; and whether it is the person's own one.
+fn chosen(out: Out, proposals: &[Proposal], help: &str) -> Result<(Vec<String>, bool), Failure> {
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out, help)?;
-        if reply.is_empty() {
-            return Ok(Vec::new());
-        }
-        match ask::taken(&reply, proposals.len()) {
+        match ask::taken(&answer(out, help)?, proposals.len()) {
+            ListAnswer::Text(text) if text.is_empty() => break,
+            ListAnswer::Text(text) => return Ok((vec![text], true)),
             ListAnswer::Items(places) => {
                 let texts = places.into_iter().map(|at| proposals[at].text.clone());
-                return Ok(texts.collect());
+                return Ok((texts.collect(), false));
             }
-            ListAnswer::Text(text) => return Ok(vec![text]),
-            ListAnswer::Wrong(number) => out.say(&not_listed(&number)),
+            ListAnswer::Wrong(number) => out.say(&format!("There is no {number} in the list.")),
         }
     }
-    Ok(Vec::new())
+    Ok((Vec::new(), false))
 }
