@@ -66,8 +66,7 @@ use crate::{
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{
-    SeenState, adopt_edit, current, keep_superseded, seen, unknown_keys, warnings,
-    with_usage_counted,
+    SeenState, adopt_edit, current, keep_superseded, seen, warnings, with_usage_counted,
 };
 pub use fence::programs;
 

@@ -130,7 +130,7 @@ impl Context {
     }
 
     pub(super) fn warn(&self, store: &Store, loaded: &LoadedState) {
-        for line in ops::warnings(store, loaded) {
+        for line in ops::warnings(store, loaded, false) {
             self.out.say(&line);
         }
     }

@@ -95,9 +95,7 @@ fn here(
     apart: Option<&DetachedRun>,
 ) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let loaded = ops::newer::ready(&mut store)?;
-    let odd = ops::unknown_keys(&store, &loaded);
-    odd.iter().for_each(|line| context.out.say(line));
+    ops::newer::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
     let config = configured(&store.place().project, flags)?;
     // The clock is made first: its whole seconds are the runtime's.

@@ -169,17 +169,11 @@ impl Loop<'_> {
             let mut known = known.iter();
             known.any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
         };
-        let new: Vec<Fault> = edited
-            .warnings()
-            .iter()
-            .filter(|new| !is_known(new))
-            .cloned()
-            .collect();
+        let new = edited.warnings().iter().filter(|new| !is_known(new));
+        let new: Vec<Fault> = new.cloned().collect();
         let lines = store::show_faults(&self.host.store.place().state, edited.bytes(), &new);
-        lines
-            .iter()
-            .map(|line| format!("warning: {line}"))
-            .collect()
+        let lines = lines.iter().map(|line| format!("warning: {line}"));
+        lines.collect()
     }
 
     /// The reason if the file is now by another owner. The consent at the start of the run was for

@@ -121,34 +121,22 @@ pub(super) fn restless(store: &Store) -> Failure {
     })
 }
 
-/// The warnings about a state file, each with its place, and about edits that are in no commit. Unknown keys are left to
-/// `validate` and to the start of a run, unless a newer version may know them.
-pub fn warnings(store: &Store, loaded: &LoadedState) -> Vec<String> {
-    let is_newer = loaded.state.version > VERSION;
-    let lines = warned(store, loaded, |fault| is_newer || fault.rule != UNKNOWN_KEY).into_iter();
+/// The warnings about a state file, each with its place, and about edits that are in no commit. Unknown keys are among
+/// them only where a person is to look at them, or where a newer version may know them.
+pub fn warnings(store: &Store, loaded: &LoadedState, of_keys: bool) -> Vec<String> {
+    let of_keys = of_keys || loaded.state.version > VERSION;
+    let told = loaded.warnings().iter();
+    let told = told.filter(|fault| of_keys || fault.rule != UNKNOWN_KEY);
+    let told: Vec<Fault> = told.cloned().collect();
+    let lines = show_faults(&store.place().state, loaded.bytes(), &told).into_iter();
     let rescued = store.rescued().into_iter().map(|path| {
         let path = path.display();
         format!(
             "{path} is an edit that is in no commit (bring back what you want of it, then remove it)"
         )
     });
-    let rescued = rescued.map(|line| format!("warning: {line}"));
-    lines.chain(rescued).collect()
-}
-
-/// The unknown keys of a state file, for the start of a run.
-pub fn unknown_keys(store: &Store, loaded: &LoadedState) -> Vec<String> {
-    warned(store, loaded, |fault| fault.rule == UNKNOWN_KEY)
-}
-
-fn warned(store: &Store, loaded: &LoadedState, is_told: impl Fn(&Fault) -> bool) -> Vec<String> {
-    let told = loaded.warnings().iter().filter(|one| is_told(one));
-    let told: Vec<Fault> = told.cloned().collect();
-    let lines = show_faults(&store.place().state, loaded.bytes(), &told);
-    lines
-        .iter()
-        .map(|line| format!("warning: {line}"))
-        .collect()
+    let all = lines.chain(rescued);
+    all.map(|line| format!("warning: {line}")).collect()
 }
 
 /// A state for a look that takes nothing in.

@@ -147,7 +147,7 @@ pub fn run<'a>(
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
     let loaded = newer::ready(&mut store)?;
     note(client, &store, &loaded.state, options);
-    let warnings = warnings(&store, &loaded).into_iter();
+    let warnings = warnings(&store, &loaded, true).into_iter();
     warnings.for_each(|text| client.tell(&Progress::Note(text)));
     keep_superseded(client, &store, &loaded)?;
     let mut loaded = limits::adopt_under_lease(client, &mut store, loaded)?;

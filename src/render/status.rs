@@ -37,7 +37,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     let mut page = Page::new(width);
     head(&mut page, status, notes);
     page.gap();
-    checks(&mut page, &status.base_case, now);
+    checks(&mut page, status, now);
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
@@ -102,7 +102,8 @@ fn gave_way(page: &mut Page, lines: &[String]) {
 }
 
 /// One row for each check: its verdict, its name, its end, its age.
-fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
+fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
+    let checks = &status.base_case;
     let names = checks
         .iter()
         .take(CHECKS_MAX)
@@ -129,6 +130,8 @@ fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
                 format!("{}{ended}{}", number.unwrap_or_default(), ago(at, now))
             }
             (None, Some(_)) => String::new(),
+            // A run evaluates them before its first attempt.
+            (None, None) if status.status == "running" => "not evaluated since the start".into(),
             (None, None) => "not evaluated yet".to_owned(),
         };
         let line = label.take().unwrap_or_else(|| Line::label(""));
@@ -324,8 +327,8 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
         let what = super::line(&changed.what.join("; "));
         page.push(Line::label("changed").dim(head).plain(what));
     }
-    // While it runs, the last ending is past.
-    let has_ended = !matches!(status.status, "running" | "redirecting");
+    // While it runs, and under another agreement, the last ending is past.
+    let has_ended = !matches!(status.status, "running" | "redirecting" | "aligned");
     if let Some(result) = status.last_result.as_ref().filter(|_| has_ended) {
         let at = field(result, "at");
         let age = if at.is_empty() {

@@ -8,7 +8,7 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    id::TreeId,
+    id::{CommitId, TreeId},
     state::{Check, State, Workspace, record::EvidenceRecord},
     verdict::assertions,
 };
@@ -24,16 +24,15 @@ pub(super) struct LeafStand<'s> {
 
 /// As written.
 pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
-    let refuted = state.refutations();
-    let refuted = refuted.map(|(entry, refuted)| (Some(&entry.at), &refuted.evidence));
     let last = state.run.last_result.iter();
-    let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
+    let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence, false));
     // While a run is at work, no tree is the result yet: the newest refuted selection counts.
-    let is_active = state.run.status.is_active();
-    let all = last.map(|one| (one, false));
-    let mut records: Vec<_> = all.chain(refuted.map(|one| (one, is_active))).collect();
+    let of_any_tree = state.run.status.is_active();
+    let refuted = state.refutations();
+    let refuted = refuted.map(|(entry, one)| (Some(&entry.at), &one.evidence, of_any_tree));
+    let mut records: Vec<_> = last.chain(refuted).collect();
     // The sort is stable: without a time the last result stays the newest.
-    records.sort_by_key(|((at, _), _)| core::cmp::Reverse(at.map_or("9", String::as_str)));
+    records.sort_by_key(|(at, ..)| core::cmp::Reverse(at.map_or("9", String::as_str)));
     let tree = tree_of_result(state);
     let is_in_place = state.objective.constraints.workspace() == Workspace::Shared;
     let is_of_result = |one: &EvidenceRecord| {
@@ -43,7 +42,7 @@ pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
     let checks = state.objective.base_case.iter();
     let stand = |leaf| {
         let mut records = records.iter();
-        let found = records.find_map(|((at, evidence), of_any_tree)| {
+        let found = records.find_map(|(at, evidence, of_any_tree)| {
             let is_of =
                 |one: &&EvidenceRecord| one.is_of(leaf) && (*of_any_tree || is_of_result(one));
             Some((*at, evidence.iter().find(is_of)?))
@@ -65,12 +64,10 @@ pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
 fn tree_of_result(state: &State) -> Option<&TreeId> {
     let run = &state.run;
     let start = run.started_from.as_ref();
-    let Some(result) = run.result() else {
-        return start.map(|start| &start.tree);
-    };
-    let judged = run.verdicts.iter().find(|one| one.commit == *result);
-    let start = start.filter(|start| start.commit == *result);
-    judged
-        .map(|one| &one.tree)
-        .or(start.map(|start| &start.tree))
+    let is_result = |commit: &CommitId| run.result().is_none_or(|result| result == commit);
+    let start = start.filter(|start| is_result(&start.commit));
+    let judged = || run.verdicts.iter().find(|one| is_result(&one.commit));
+    start
+        .map(|start| &start.tree)
+        .or_else(|| judged().map(|one| &one.tree))
 }

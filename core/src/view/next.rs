@@ -70,14 +70,9 @@ pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> St
     if around.live {
         return "descent status".to_owned();
     }
-    let task = world
-        .state
-        .atoms
-        .get(explained)
-        .and_then(|atom| atom.task());
-    let asks =
-        |status: &AtomStatus| matches!(status, AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance);
-    if task.is_some_and(|task| asks(&task.status)) {
+    let task = world.state.atoms.get(explained).and_then(|one| one.task());
+    if let Some(AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance) = task.map(|task| &task.status)
+    {
         return remedies::guide(explained);
     }
     let next = next(world, around);
@@ -104,7 +99,7 @@ impl StatusView {
 fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
     let run = &world.state.run;
     match run.status {
-        RunStatus::Completed if is_changed && has_new_work(world) => RUN.to_owned(),
+        RunStatus::Completed if is_changed => RUN.to_owned(),
         RunStatus::Completed
             if run.result().is_some() && run.result() == around.applied.as_ref() =>
         {
@@ -140,25 +135,8 @@ pub(super) fn is_changed_since(world: &World) -> bool {
     times.max() > ended
 }
 
-/// Whether a change of a completed run left work, or a result to be made again.
-fn has_new_work(world: &World) -> bool {
-    let (_, open) = world.split();
-    let left = last(world).into_iter().flat_map(|result| &result.open);
-    let left: Vec<&AtomId> = left.map(|step| &step.atom).collect();
-    let is_new = |id: &AtomId| {
-        let task = world.state.atoms.get(id).and_then(|atom| atom.task());
-        task.is_some_and(|task| task.tries.is_empty()) && !left.contains(&id)
-    };
-    !world.is_line_settled() || open.iter().any(is_new)
-}
-
 fn last(world: &World) -> Option<&FinalResultRecord> {
-    world
-        .state
-        .run
-        .last_result
-        .as_ref()
-        .map(|result| &result.data)
+    Some(&world.state.run.last_result.as_ref()?.data)
 }
 
 /// The first command among the moves that the last ending named: it fits the cause.

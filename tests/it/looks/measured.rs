@@ -53,6 +53,27 @@ fn a_check_that_was_edited_by_hand_is_not_evaluated() {
 }
 
 #[test]
+fn what_is_past_or_repeats_the_checks_is_not_shown_beside_the_present_agreement() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -e fa"],
+        json!({}),
+        json!({"A": task("touch fa fb")}),
+    ));
+    world.run().expect(0).shows("completed");
+    let shown = |words: &str| {
+        let ran = world.descent(&["status"]).expect(0);
+        ran.stdout.contains(words)
+    };
+    assert!(shown("\nended    completed"));
+    world.replace_in_state("test -e fa", "test -e fb");
+    assert!(shown("edited by hand") && !shown("gave way"));
+    let goal = ["redirect", "--goal", "other", "-y"];
+    world.descent(&goal).expect(0);
+    assert!(shown("aligned: other") && !shown("\nended "));
+}
+
+#[test]
 fn a_check_under_another_name_is_the_same_check() {
     let world = completed();
     world.replace_in_state("\"name\": \"all\"", "\"name\": \"whole\"");
