@@ -7,12 +7,11 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     path::Path,
-    sync::Arc,
 };
 
 use descent_core::{
     id::AgentName,
-    state::{Atom, Body, Check, Leaf, Role, Spec, State},
+    state::{Atom, Body, Check, Leaf, Role, State},
 };
 
 use crate::{
@@ -65,6 +64,14 @@ impl AgentLook<'_> {
             self.config.by_name(&choice.agent, &choice.said_in)?;
         }
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let mut take = |agent: ResolvedAgent| {
+            if seen.insert(agent.name.clone()) {
+                self.look_at(&agent)?;
+                limited(state, &agent)?;
+                found.push(agent);
+            }
+            Ok::<(), Failure>(())
+        };
         for (id, atom) in state.atoms.iter() {
             let Some(named) = needs(atom) else {
                 continue;
@@ -82,24 +89,15 @@ impl AgentLook<'_> {
             if let (Transport::Model(provider), None) = (&agent.transport, atom.plan()) {
                 return Err(provider_worker::refused(&agent, provider));
             }
-            let is_shell = matches!(agent.transport, Transport::Shell(_));
-            let is_asked = matches!(agent.transport, Transport::Model(_));
-            if (is_shell || is_asked) && reason == AgentUse::Agreement {
+            let may_come = matches!(agent.transport, Transport::Shell(_) | Transport::Model(_));
+            if may_come && reason == AgentUse::Agreement {
                 continue;
             }
-            if seen.insert(agent.name.clone()) {
-                self.look_at(&agent)?;
-                limited(state, &agent)?;
-                found.push(agent);
-            }
+            take(agent)?;
         }
-        for agent in self.thinkers(state, reason)? {
-            if seen.insert(agent.name.clone()) {
-                self.look_at(&agent)?;
-                limited(state, &agent)?;
-                found.push(agent);
-            }
-        }
+        self.thinkers(state, reason)?
+            .into_iter()
+            .try_for_each(take)?;
         Ok(found)
     }
 
@@ -130,19 +128,18 @@ impl AgentLook<'_> {
         if rated(state).is_none() {
             return Ok(None);
         }
-        let judge = self.config.agent(Role::Judge, None)?;
-        let planner = self.config.agent(Role::Planner, None)?;
-        let (Some(judge), Some(planner)) = (judge, planner) else {
+        let priced = |role| {
+            let agent = self.config.agent(role, None)?;
+            Ok::<_, Failure>(agent.and_then(|agent| Some((agent.name, agent.price?.output))))
+        };
+        let (Some((judge, its)), Some((planner, of_planner))) =
+            (priced(Role::Judge)?, priced(Role::Planner)?)
+        else {
             return Ok(None);
         };
-        let (Some(of_judge), Some(of_planner)) = (judge.price, planner.price) else {
-            return Ok(None);
-        };
-        let is_cheaper = of_judge.output < of_planner.output;
-        Ok(is_cheaper.then(|| {
+        Ok((its < of_planner).then(|| {
             format!(
-                "the judge `{}` is cheaper than the planner `{}`: a weaker model may not see what a stronger one did wrong",
-                judge.name, planner.name
+                "the judge `{judge}` is cheaper than the planner `{planner}`: a weaker model may not see what a stronger one did wrong"
             )
         }))
     }
@@ -257,7 +254,13 @@ impl AgentLook<'_> {
             return failure;
         };
         let [one, other] = lines_for(first);
-        let lines = vec![told(&here), format!("  {one}"), format!("  {other}")];
+        let names: Vec<&str> = here.iter().map(|preset| preset.program()).collect();
+        let (names, worker) = (names.join(", "), first.program());
+        let lines = vec![
+            format!("installed here: {names}; this makes `{worker}` the worker:"),
+            format!("  {one}"),
+            format!("  {other}"),
+        ];
         let hint = "write these two lines in descent.toml, then: descent run".to_owned();
         Failure {
             hint,
@@ -311,18 +314,6 @@ pub fn installed(path: &OsStr) -> Vec<&'static Preset> {
     let is_there =
         |preset: &&Preset| matches!(find_program(preset.program(), path), ProgramLook::Found(_));
     presets().iter().filter(is_there).collect()
-}
-
-/// The known programs that are here, in words.
-fn told(here: &[&Preset]) -> String {
-    let names: Vec<&str> = here.iter().map(|preset| preset.program()).collect();
-    match names.as_slice() {
-        [name] => format!("`{name}` is installed here; this makes it the worker:"),
-        names => format!(
-            "installed here: {}; this makes the first the worker:",
-            names.join(", ")
-        ),
-    }
 }
 
 /// Lines of `descent.toml` that make something the worker: a known program that is installed, else an example.
@@ -397,18 +388,18 @@ fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
 
 /// Says that no worker is named where an atom, or a task that an agent may plan, needs one.
 pub fn lacks_worker(state: &State, config: &Config) -> Option<&'static str> {
-    let worker = config.agent(Role::Worker, None).ok()?;
-    if worker.is_some() {
+    if config.agent(Role::Worker, None).ok()?.is_some() {
         return None;
     }
-    let tasks = state.atoms.values();
-    let tasks = tasks.filter_map(|atom| Some((atom.plan().is_some(), &atom.task()?.spec)));
-    let mut open = tasks.filter(|(_, spec)| spec.action.is_none());
     let has_planner = matches!(config.doer(true, None), Ok(Some(_)));
-    let what = |(is_plan, spec): (bool, &Arc<Spec>)| match (is_plan, spec.agent.is_some()) {
+    let mut tasks = state.atoms.values().filter_map(|atom| {
+        let spec = &atom.task()?.spec;
+        let is_open = spec.action.is_none();
+        is_open.then_some((atom.plan().is_some(), spec.agent.is_some()))
+    });
+    tasks.find_map(|task| match task {
         (true, is_named) if is_named || has_planner => Some("a plan may hold work for a worker"),
         (_, true) => None,
         (_, false) => Some("the work needs a worker"),
-    };
-    open.find_map(what)
+    })
 }

@@ -166,11 +166,9 @@ impl<'a> AgentFinding<'a> {
         let program = self.agent.program();
         match (find_program(program, &path), self.agent.preset) {
             (ProgramLook::Missing, preset) => {
-                let mend = preset.map_or_else(
-                    || format!("install {program}"),
-                    |preset| preset.install.clone(),
-                );
-                self.not_installed(program, mend)
+                let mend = preset.map(|preset| preset.install.clone());
+                let mend = mend.unwrap_or_else(|| format!("install {program}"));
+                self.missing(format!("`{program}` is not installed"), mend)
             }
             (ProgramLook::Found(found), Some(preset)) => self.of_preset(preset, &found),
             (ProgramLook::Found(_) | ProgramLook::Unknown, None) => {
@@ -217,14 +215,15 @@ impl<'a> AgentFinding<'a> {
         let withheld = &self.look.environment.withheld;
         let is_withheld =
             |name: &&String| withheld.contains(name) && !self.agent.env.contains(name);
-        let Some(key) = preset.variables.iter().find(is_withheld) else {
-            let provider = preset.provider.iter();
-            let provider = provider.map(|form| format!("; or a provider of your own: {form}"));
-            let mend = preset.log_in.clone() + &provider.collect::<String>();
-            return self.bad(preset.program(), &what, mend);
+        let log_in = &preset.log_in;
+        let (what, mend) = match (preset.variables.iter().find(is_withheld), &preset.provider) {
+            (Some(key), _) => (
+                format!("{what}; {key} is withheld"),
+                format!("name {key} in the agent's `env`, or: {log_in}"),
+            ),
+            (None, Some(form)) => (what, format!("{log_in}; or a provider of your own: {form}")),
+            (None, None) => (what, log_in.clone()),
         };
-        let what = format!("{what}; {key} is withheld");
-        let mend = format!("name {key} in the agent's `env`, or: {}", preset.log_in);
         self.bad(preset.program(), &what, mend)
     }
 
@@ -260,12 +259,8 @@ impl<'a> AgentFinding<'a> {
             }
             (None, Transport::Shell(_) | Transport::Model(_)) => false,
         };
-        let resumes = if resumes {
-            "can resume"
-        } else {
-            "cannot resume"
-        };
-        format!("{cancel}, {resumes}")
+        let can = if resumes { "can" } else { "cannot" };
+        format!("{cancel}, {can} resume")
     }
 
     fn ok(&self, found: String) -> Finding {
@@ -294,23 +289,19 @@ impl<'a> AgentFinding<'a> {
 
     /// A shell command whose program is not there.
     fn without_program(&self, program: &str) -> Finding {
+        let (what, mend) = match is_relative(program) {
+            true => (
+                format!("not found in {}", self.look.dir.display()),
+                "name it from the top of the project; what setup or a step makes is found then"
+                    .to_owned(),
+            ),
+            false => ("not installed".to_owned(), format!("install {program}")),
+        };
         let code = missing_code(&self.agent);
-        if !is_relative(program) {
-            let found = format!("`{program}` is not installed ({code})");
-            let mend = format!("install {program}");
-            return self.lack(Finding::missing(self.label(), found, NO_WORK), mend);
-        }
-        let dir = self.look.dir.display();
-        let found = format!("`{program}` is not found in {dir} ({code})");
-        let mend = "name it from the top of the project; what setup or a step makes is found then";
-        self.lack(
-            Finding::missing(self.label(), found, NO_WORK),
-            mend.to_owned(),
-        )
+        self.missing(format!("`{program}` is {what} ({code})"), mend)
     }
 
-    fn not_installed(&self, program: &str, mend: String) -> Finding {
-        let found = format!("`{program}` is not installed");
+    fn missing(&self, found: String, mend: String) -> Finding {
         self.lack(Finding::missing(self.label(), found, NO_WORK), mend)
     }
 

@@ -233,7 +233,7 @@ fn one_known_program_is_proposed_by_name_with_the_two_lines_to_write() {
         "roles.worker = \"claude\"",
     ];
     let told = refused(&world, &["run"], "E-NO-WORKER", 78);
-    told.says("`claude` is installed here")
+    told.says("installed here: claude; this makes `claude` the worker:")
         .says(lines[0])
         .says(lines[1]);
     world.program("codex", "#!/bin/sh\n");
