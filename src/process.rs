@@ -39,7 +39,7 @@ pub mod own_program;
 pub mod own_tag;
 mod peer;
 pub mod programs;
-mod project_paths;
+pub mod project_paths;
 pub(crate) mod registry;
 mod spawn;
 mod table;

@@ -255,6 +255,18 @@ fn leaves_files(facts: &LeafFacts<'_>) -> Objection {
     ))
 }
 
+/// On files that `setup` changes and git does not ignore.
+pub fn of_setup(changed: &[String]) -> Option<Advice> {
+    let named = some_of(changed, LEFT_MAX)?;
+    Some(Advice {
+        check: "setup".to_owned(),
+        what: format!(
+            "it changes {named}, which git does not ignore: no part of a step's change, and not brought home unless a step changes it too"
+        ),
+        hint: "commit what it makes, or let git ignore it".to_owned(),
+    })
+}
+
 /// The first of these paths, and how many more there are; `None` if there are none.
 fn some_of(paths: &[String], most: usize) -> Option<String> {
     let (named, more) = paths.split_at(paths.len().min(most));

@@ -105,62 +105,37 @@ impl Git {
         path: &Path,
         most: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let call =
-            self.call("ls-tree")
-                .args(["-z", "-l", "--full-tree"])
-                .id("", commit.as_str(), "");
-        let output = call.arg("--").arg(path).ok()?;
-        let fields = output.split(|byte| *byte == b'\t').next();
-        let fields = String::from_utf8_lossy(fields.unwrap_or_default()).into_owned();
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let [mode, "blob", id, size] = fields[..] else {
+        let call = self.call("ls-tree").args(["-z", "-l", "--full-tree"]);
+        let call = call.id("", commit.as_str(), "").arg("--").arg(path);
+        let entry = String::from_utf8_lossy(&call.ok()?).into_owned();
+        let fields: Vec<&str> = entry.split_whitespace().take(4).collect();
+        let ["100644" | "100755", "blob", id, size] = fields[..] else {
             return Ok(None);
         };
-        let fits = size.parse::<u64>().is_ok_and(|size| size <= most);
-        match mode.starts_with("100") && fits {
+        match size.parse::<u64>().is_ok_and(|size| size <= most) {
             true => Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?)),
             false => Ok(None),
         }
     }
 
-    /// The symbolic links of a commit, each with what it says; as many as `most`.
-    pub fn links_in(
-        &self,
-        commit: &CommitId,
-        most: usize,
-    ) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
-        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
-        let output = call.id("", commit.as_str(), "").ok()?;
-        let links = fields(&output).filter_map(|record| {
-            let tab = record.iter().position(|byte| *byte == b'\t')?;
-            let id = record[..tab].strip_prefix(b"120000 blob ")?;
-            Some((as_path(&record[tab + 1..]).to_owned(), id))
+    /// The symbolic links of a commit, each with what it says. One whose blob is not here leads nowhere.
+    pub fn links_in(&self, commit: &CommitId) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
+        let files = self.files_of(commit)?;
+        let links = fields(&files).filter_map(|record| {
+            let link = record.strip_prefix(b"120000 blob ")?;
+            let id = as_id(link.split(|byte| *byte == b'\t').next()?)?;
+            Some((as_path(&link[id.len() + 1..]).to_owned(), id))
         });
-        let links: Vec<(PathBuf, &[u8])> = links.take(most).collect();
-        if links.is_empty() {
-            return Ok(Vec::new());
-        }
-        let asked: Vec<&[u8]> = links.iter().map(|(_, id)| *id).collect();
-        let call = self.call("cat-file").args(["--batch", "--buffer"]);
-        let told = call
-            .stdin([&asked.join(&b'\n')[..], b"\n"].concat())
-            .output()?
-            .stdout;
-        let (mut rest, mut said) = (&told[..], Vec::new());
-        for (path, _) in links {
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            let (head, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-            // A blob that is not here leads nowhere.
-            let size = head.trim_ascii_end().rsplit(|byte| *byte == b' ').next();
-            let size = size.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
-            let (text, after) = after.split_at(size.unwrap_or(0).min(after.len()));
-            said.push((path, as_path(text).to_owned()));
-            rest = match size {
-                Some(_) => after.get(1..).unwrap_or_default(),
-                None => after,
-            };
-        }
-        Ok(said)
+        let (paths, ids): (Vec<PathBuf>, Vec<String>) = links.unzip();
+        let links = paths.into_iter().zip(self.read_objects("blob", &ids)?);
+        let links = links.filter_map(|(path, said)| Some((path, as_path(&said?).to_owned())));
+        Ok(links.collect())
+    }
+
+    /// A record of each file of a commit: mode, kind, id and path.
+    fn files_of(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
+        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
+        call.id("", commit.as_str(), "").ok()
     }
 
     /// The digest of the selected files of a commit: modes, ids and paths.
@@ -169,9 +144,8 @@ impl Git {
         commit: &CommitId,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Result<Digest, GitError> {
-        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
-        let output = call.id("", commit.as_str(), "").ok()?;
-        let meant = output.split(|byte| *byte == 0).filter(|record| {
+        let files = self.files_of(commit)?;
+        let meant = files.split(|byte| *byte == 0).filter(|record| {
             let path = record.splitn(2, |byte| *byte == b'\t').nth(1);
             path.is_some_and(|path| is_meant(as_path(path)))
         });

@@ -96,40 +96,51 @@ impl Git {
     }
 
     pub(super) fn read_commits(&self, ids: &[CommitId]) -> Result<Vec<StoredCommit>, GitError> {
+        let objects = self.read_objects("commit", ids)?.into_iter().zip(ids);
+        let commit = |(body, id): (Option<Vec<u8>>, &CommitId)| {
+            let missing = || GitError::NoSuchCommit { id: id.to_string() };
+            body.and_then(|body| parse_commit(&body))
+                .ok_or_else(missing)
+        };
+        objects.map(commit).collect()
+    }
+
+    /// The bytes of each object of that kind; `None` for one that is not here.
+    pub(super) fn read_objects(
+        &self,
+        kind: &str,
+        ids: &[impl ToString],
+    ) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         const VERB: &str = "cat-file";
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut call = self.call(VERB).arg("--batch");
+        let mut call = self.call(VERB).args(["--batch", "--buffer"]);
         let mut asked = String::new();
         for id in ids {
-            call = call.check_id(id.as_str());
-            asked += id.as_str();
-            asked.push('\n');
+            let id = id.to_string();
+            call = call.check_id(&id);
+            asked += &format!("{id}\n");
         }
         let ran = call.stdin(asked).output()?;
         if !ran.status.success() {
             return Err(failed(VERB, &ran));
         }
         let mut rest = &ran.stdout[..];
-        ids.iter().map(|id| next_commit(&mut rest, id)).collect()
+        Ok(ids.iter().map(|_| next_object(&mut rest, kind)).collect())
     }
 }
 
-/// Splits `<id> commit <size>\n<bytes>\n` off the front.
-fn next_commit(rest: &mut &[u8], id: &CommitId) -> Result<StoredCommit, GitError> {
-    let missing = || GitError::NoSuchCommit { id: id.to_string() };
-    let cut = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');
-    let end = cut(rest).ok_or_else(missing)?;
+/// Splits `<id> <kind> <size>\n<bytes>\n` off the front.
+fn next_object(rest: &mut &[u8], kind: &str) -> Option<Vec<u8>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
     let header = String::from_utf8_lossy(&rest[..end]).into_owned();
+    *rest = &rest[end + 1..];
     let mut words = header.split(' ').skip(1);
-    let (Some("commit"), Some(Ok(size))) = (words.next(), words.next().map(str::parse::<usize>))
-    else {
-        return Err(missing());
-    };
-    let body = rest.get(end + 1..end + 1 + size).ok_or_else(missing)?;
-    *rest = rest.get(end + 2 + size..).unwrap_or_default();
-    parse_commit(body).ok_or_else(missing)
+    let (found, size) = (words.next()?, words.next()?.parse::<usize>().ok()?);
+    let body = rest.get(..size)?.to_vec();
+    *rest = rest.get(size + 1..).unwrap_or_default();
+    (found == kind).then_some(body)
 }
 
 fn parse_commit(body: &[u8]) -> Option<StoredCommit> {

@@ -24,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use super::{
     evaluate,
     lacking::{is_cache, lacking as not_found},
-    start,
 };
 use crate::{
     clock, driver,
@@ -43,8 +42,8 @@ type LeafResult = Vec<Option<Measurement>>;
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
 
-/// Paths offered at most.
-const OFFERS_MAX: usize = 8;
+/// Paths named and offered at most.
+pub const OFFERS_MAX: usize = 8;
 
 /// Both runs.
 #[derive(Debug, Clone, Default)]
@@ -53,10 +52,10 @@ pub struct CheckoutComparison {
     pub fresh: Vec<VerdictView>,
     /// In the working directory; empty if the workspace is shared.
     pub here: Vec<VerdictView>,
-    /// Ignored paths that the checkout lacks, and that the working directory lacks.
+    /// Ignored paths that the checkout lacks, the likely ones first, and that the working directory lacks.
     pub not_fresh: Vec<String>,
     pub not_here: Vec<String>,
-    /// Ignored paths that the checkout lacks and that could be linked, the likely ones first.
+    /// The first of the former, without what would lead from a checkout back into the project.
     pub links: Vec<Proposal>,
     pub advice: Vec<Advice>,
     /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
@@ -98,19 +97,11 @@ impl CheckoutComparison {
         failed.map(|one| one.check.clone()).collect()
     }
 
-    /// Paths that the checkout lacks, the likely ones first.
-    pub fn lacks(&self) -> Vec<&str> {
-        let mut paths: Vec<&str> = self.not_fresh.iter().map(String::as_str).collect();
-        paths.sort_by_key(|path| is_cache(path));
-        paths.truncate(OFFERS_MAX);
-        paths
-    }
-
     /// Without leftovers of tools, unless there is nothing else.
     pub fn likely_links(&self) -> Vec<Proposal> {
         let mut links = self.links.clone();
         // Also where what is lacking leads back: then the leftovers are not what the checks need.
-        if self.lacks().iter().any(|path| !is_cache(path)) {
+        if self.not_fresh.first().is_some_and(|path| !is_cache(path)) {
             links.retain(|link| !is_cache(&link.text));
         }
         links
@@ -166,7 +157,7 @@ impl CheckoutBench<'_> {
         let prepared = match at.await?.or_fail(workspaces) {
             Ok(prepared) => prepared,
             Err(mut failure) => {
-                let lacking = self.surroundings(workspaces, false)?.into_iter();
+                let lacking = self.surroundings(workspaces)?.into_iter();
                 let words = lacking.map(|one| format!("`{}`: {}", one.check, one.what));
                 failure.details.extend(words);
                 return Err(failure);
@@ -176,10 +167,11 @@ impl CheckoutBench<'_> {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
-        let set_up = workspaces.trees().filter(|_| setup_ms.is_some());
-        let made = set_up.map(|trees| trees.ignored(Some(Checkout::Judging)));
-        comparison.made_by_setup = made.transpose()?.unwrap_or_default();
-        let mut surroundings = self.surroundings(workspaces, setup_ms.is_some())?;
+        comparison.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
+            Some(trees) => trees.ignored(Some(Checkout::Judging))?,
+            None => Vec::new(),
+        };
+        let mut surroundings = self.surroundings(workspaces)?;
         let (seen, touched) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
             comparison.touched = touched;
@@ -191,50 +183,39 @@ impl CheckoutBench<'_> {
             false => BTreeSet::new(),
         };
         let trees = workspaces.trees().filter(|_| comparison.differ());
-        let lacks = trees.map(|trees| lacking(trees, &at, self.top));
-        (comparison.not_fresh, comparison.not_here) = lacks.transpose()?.unwrap_or_default();
-        let may_be_linked = |path: &&str| {
-            is_cache(path) || trees.is_none_or(|trees| trees.may_be_linked(Path::new(path)))
+        (comparison.not_fresh, comparison.not_here) = match trees {
+            Some(trees) => lacking(trees, &at, self.top)?,
+            None => Default::default(),
         };
-        let linkable = comparison.lacks().into_iter().filter(may_be_linked);
-        let linkable = linkable.map(|path| Proposal {
-            text: path.to_owned(),
+        let may_be_linked = |path: &&String| {
+            is_cache(path) || trees.is_some_and(|trees| trees.may_be_linked(Path::new(path)))
+        };
+        let links = comparison.not_fresh.iter().take(OFFERS_MAX);
+        let offer = |path: &String| Proposal {
+            text: path.clone(),
             from: "ignored by git".to_owned(),
-        });
-        comparison.links = linkable.collect();
+        };
+        comparison.links = links.filter(may_be_linked).map(offer).collect();
         surroundings.extend(self.advise(state, workspaces, comparison, &seen)?);
         comparison.advice = surroundings;
         Ok(())
     }
 
     /// The paths that jobs do not find in the fresh checkout, and those that `setup` changed there.
-    fn surroundings(
-        &self,
-        workspaces: &Workspaces,
-        is_set_up: bool,
-    ) -> Result<Vec<Advice>, Failure> {
+    fn surroundings(&self, workspaces: &Workspaces) -> Result<Vec<Advice>, Failure> {
         let Some(trees) = workspaces.trees() else {
             return Ok(Vec::new());
         };
-        let mut advice = not_found(trees, self.environment, Some(Checkout::Judging))?;
-        let changed = match is_set_up {
-            true => trees.changed_in_checks(Checkout::Judging)?,
-            false => Vec::new(),
+        let mut advice = not_found(trees, self.environment, Some(Checkout::Judging), &[])?;
+        let changed = match workspaces.setup() {
+            Some(_) => trees.changed_in_checks(Checkout::Judging)?,
+            None => Vec::new(),
         };
-        if !changed.is_empty() {
-            let changed: Vec<_> = changed
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            advice.push(Advice {
-                check: "setup".to_owned(),
-                what: format!(
-                    "it changes {}, which git does not ignore: no part of a step's change, and not brought home unless a step changes it too",
-                    start::named(&changed)
-                ),
-                hint: "commit what it makes, or let git ignore it".to_owned(),
-            });
-        }
+        let changed: Vec<String> = changed
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        advice.extend(advice::of_setup(&changed));
         Ok(advice)
     }
 
@@ -393,8 +374,8 @@ fn lacking(
         let is_missing = |path: &String| place.join(path).symlink_metadata().is_err();
         paths.into_iter().filter(is_missing).collect()
     };
-    Ok((
-        not_in(trees.ignored(None)?, fresh),
-        not_in(trees.ignored(Some(Checkout::Judging))?, here),
-    ))
+    let mut not_fresh = not_in(trees.ignored(None)?, fresh);
+    not_fresh.sort_by_key(|path| is_cache(path));
+    let not_here = not_in(trees.ignored(Some(Checkout::Judging))?, here);
+    Ok((not_fresh, not_here))
 }

@@ -22,25 +22,34 @@ const CACHES: &[&str] = &[
     ".cache",
 ];
 
-/// Advice on each such path, but for caches, which tools make anew.
+/// Advice on each such path, but for caches, which tools make anew. Without a checkout it is for a run that links these.
 pub fn lacking(
     trees: &Worktrees,
     environment: &Environment,
     which: Option<Checkout>,
+    linked: &[String],
 ) -> Result<Vec<Advice>, Failure> {
     let lacking = trees.lacking(environment, which)?.into_iter();
     let lacking = lacking.filter(|(path, _)| !is_cache(&path.to_string_lossy()));
     let advice = lacking.map(|(path, names)| {
+        let links = [linked, &[path.display().to_string()]].concat().join(",");
+        let (link, setup) = match which {
+            Some(_) => (format!("--link {}", quoted(&path)), "--setup COMMAND"),
+            None => (
+                format!("descent run --set {}", quoted(format!("link={links}"))),
+                "descent run --set setup=COMMAND",
+            ),
+        };
         let link = match trees.may_be_linked(&path) {
-            true => format!("share yours: --link {}; or ", quoted(&path)),
+            true => format!("share yours: {link}; or "),
             false => String::new(),
         };
         Advice {
             what: format!(
                 "it is named by {}, and a checkout lacks it",
-                names.join(" and ")
+                Vec::from_iter(names).join(" and ")
             ),
-            hint: format!("{link}make it in each checkout: --setup COMMAND"),
+            hint: format!("{link}make it in each checkout: {setup}"),
             check: path.display().to_string(),
         }
     });

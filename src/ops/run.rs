@@ -110,26 +110,28 @@ impl RunReport {
     }
 }
 
-/// Refuses what leads from a checkout into the project, and tells what variables name there in vain.
+/// Refuses what leads from a checkout into the project. Tells what variables name there in vain, and gives the words.
 fn look_around(
     client: &dyn Client,
     workspaces: &Workspaces,
     environment: &Environment,
     state: &State,
-) -> Result<(), Failure> {
+) -> Result<Vec<Progress>, Failure> {
     let Some(trees) = workspaces.trees() else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let start = state.run.started_from.as_ref();
     trees.refuse_ways_back(start.map(|start| &start.commit))?;
     // Nobody knows yet what `setup` makes: `align` has seen it.
-    if workspaces.setup().is_none() {
-        for advice in lacking(trees, environment, None)? {
-            let words = format!("`{}`: {}: {}", advice.check, advice.what, advice.hint);
-            client.tell(&Progress::Note(words));
-        }
+    if workspaces.setup().is_some() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let linked = &state.objective.constraints.link;
+    let advice = lacking(trees, environment, None, linked)?.into_iter();
+    let words = advice.map(|one| format!("`{}`: {}: {}", one.check, one.what, one.hint));
+    let notes: Vec<Progress> = words.map(Progress::Note).collect();
+    notes.iter().for_each(|note| client.tell(note));
+    Ok(notes)
 }
 
 /// Runs the loop until it ends. The view is made just before the first attempt can start, and gets what goes on.
@@ -189,7 +191,7 @@ pub fn run<'a>(
     }
     let workspaces = open(client, &store, &loaded.state)?;
     let environment = workspaces.environment(environment);
-    look_around(client, &workspaces, &environment, &loaded.state)?;
+    let lacking = look_around(client, &workspaces, &environment, &loaded.state)?;
     let memory = remember(client, &store, &workspaces, &loaded.state, options);
     let from = options
         .from
@@ -279,6 +281,9 @@ pub fn run<'a>(
     })?;
     let state = &ending.world.state.run;
     note_configurations(client, &place, state, &workspaces);
+    if state.status == RunStatus::Exhausted {
+        lacking.iter().for_each(|note| client.tell(note));
+    }
     // A signal may have come before this very run had begun.
     let has_ended = state.id.as_ref() == Some(&options.run) && !state.status.is_active();
     Ok(RunReport {

@@ -5,10 +5,8 @@
 //! addition (`agent`).
 
 use std::{
-    collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use super::project_paths::ProjectPaths;
@@ -19,14 +17,14 @@ pub struct Environment {
     vars: Vec<(OsString, OsString)>,
     pub withheld: Vec<String>,
     /// None where jobs work in the project itself.
-    project: Option<Arc<ProjectPaths>>,
+    project: Option<ProjectPaths>,
 }
 
 impl Environment {
     /// For jobs in checkouts of the working tree at `top`, each in the directory `prefix` of its checkout.
     #[must_use]
     pub fn of_project(self, top: &Path, prefix: &Path) -> Self {
-        let project = Some(Arc::new(ProjectPaths::of(top, prefix, &self.vars)));
+        let project = Some(ProjectPaths::of(top, prefix).with(&self.vars));
         Self { project, ..self }
     }
 
@@ -46,19 +44,18 @@ impl Environment {
         self.vars.iter().any(|(other, _)| other == name)
     }
 
-    /// The paths of the project, below its top, that variables name and a checkout lacks, each with their names.
+    /// The paths of the project that variables name, below its top and with the variable's name. Private places are left out.
     #[must_use]
-    pub fn lacking(&self, has: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, Vec<String>> {
-        let mut lacking: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
-        for (name, value) in &self.vars {
-            let project = self.project.iter();
-            for path in project.flat_map(|project| project.lacking(value, &has)) {
-                let names = lacking.entry(path).or_default();
-                names.push(name.to_string_lossy().into_owned());
-                names.dedup();
-            }
-        }
-        lacking
+    pub fn project_paths(&self) -> Vec<(String, PathBuf)> {
+        let found = self.project.iter().flat_map(|project| {
+            let vars = self.vars.iter();
+            let found = vars.flat_map(|(name, value)| {
+                let paths = project.found_in(value).into_iter();
+                paths.map(move |path| (name.to_string_lossy().into_owned(), path.leads_to))
+            });
+            found.filter(|(_, path)| !project.is_private(path))
+        });
+        found.collect()
     }
 
     /// The person's own PATH; empty if there is none.
@@ -88,13 +85,12 @@ impl Environment {
         let more: Vec<(OsString, OsString)> = named.chain(set).collect();
         let mut vars = self.vars.clone();
         vars.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
-        let project = self.project.clone();
-        let project = project.map(|project| Arc::new(Arc::unwrap_or_clone(project).with(&more)));
         vars.extend(more);
+        let project = self.project.clone();
         Self {
+            project: project.map(|project| project.with(&vars)),
             vars,
             withheld: self.withheld.clone(),
-            project,
         }
     }
 }

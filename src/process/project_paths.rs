@@ -1,199 +1,161 @@
-//! Paths into the project in a person's variables, and the same paths in a checkout.
+//! Paths into the project in a text, such as a person's variable, and the same paths in a checkout.
 //!
-//! Invariant: a job in a checkout is handed no path into the project itself, however it is spelled. Pure, but for the look
-//! which spellings lead there (`of`), and whether the checkout has what lies in a home directory.
+//! Invariant: a job in a checkout is handed no path into the project itself, however it is spelled. Paths are
+//! looked up, and nothing is written.
 
 use std::{
     ffi::{OsStr, OsString},
+    ops::Range,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Component, Path, PathBuf},
 };
 
-/// The project's working tree, and how a person's variables spell it.
+/// Variables that name places which are the person's own, wherever they lie.
+const PRIVATE: [&str; 4] = ["HOME", "TMPDIR", "TEMP", "TMP"];
+
+/// The project's working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProjectPaths {
+pub struct ProjectPaths {
     /// Its real path.
     top: PathBuf,
     /// The directory that jobs work in, below the top.
     prefix: PathBuf,
-    /// The longest first.
-    spellings: Vec<Spelling>,
-    /// A home directory in the project, below the top.
+    /// The home directory, if it lies in the project, and all private places there, below the top.
     home: Option<PathBuf>,
+    private: Vec<PathBuf>,
 }
 
-/// A way to write the top, or a directory below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Spelling {
-    text: Vec<u8>,
-    below: PathBuf,
-}
-
-/// A path into the project in a value: where its spelling begins and ends, and where it leads below the top.
-struct PathInValue {
-    at: usize,
-    end: usize,
-    spelled: PathBuf,
-    leads_to: PathBuf,
+/// A path into the project in a text.
+#[derive(Debug)]
+pub struct PathInText {
+    /// The bytes that spell a directory of the project, and that directory below the top.
+    spelled: Range<usize>,
+    dir: PathBuf,
+    /// The place of the whole path, below the top.
+    pub leads_to: PathBuf,
 }
 
 impl ProjectPaths {
-    pub(super) fn of(top: &Path, prefix: &Path, vars: &[(OsString, OsString)]) -> Self {
-        let mut paths = Self {
+    pub fn of(top: &Path, prefix: &Path) -> Self {
+        Self {
             top: top.to_owned(),
             prefix: prefix.to_owned(),
-            spellings: Vec::new(),
             home: None,
-        };
-        paths.learn(top.as_os_str().as_bytes());
-        paths.with(vars)
+            private: Vec::new(),
+        }
     }
 
-    /// The same with what these variables spell.
+    /// The same for a person with these variables.
     pub(super) fn with(mut self, vars: &[(OsString, OsString)]) -> Self {
-        for (name, value) in vars {
-            self.learn(value.as_bytes());
-            if name == "HOME" {
-                let found = self.found_in(value).into_iter().next();
-                self.home = found.map(|path| path.leads_to);
-            }
-        }
+        let place = |name: &str| {
+            let (_, value) = vars.iter().find(|(other, _)| other == name)?;
+            let found = self.found_in(value).into_iter().next();
+            found.map(|path| path.leads_to)
+        };
+        (self.home, self.private) = (
+            place("HOME"),
+            PRIVATE.into_iter().filter_map(place).collect(),
+        );
         self
-    }
-
-    /// Learns how a value spells directories of the project: also through a link, and with `..`.
-    fn learn(&mut self, value: &[u8]) {
-        let parts = value.split(|byte| *byte == b':');
-        let parts = parts.chain(value.split(|byte| !is_of_path(*byte)));
-        for part in parts {
-            // The last of several slashes begins the path, as in a URL.
-            let mut pairs = part.windows(2);
-            let begin = pairs.position(|pair| pair[0] == b'/' && pair[1] != b'/');
-            let Some(begin) = begin else { continue };
-            let path = Path::new(OsStr::from_bytes(&part[begin..]));
-            let above: Vec<&Path> = path.ancestors().collect();
-            let found = above.into_iter().rev().find_map(|dir| {
-                let rest = &path.as_os_str().as_bytes()[dir.as_os_str().len()..];
-                let real = dir.canonicalize().ok().filter(|_| !climbs(rest))?;
-                let below = real.strip_prefix(&self.top).ok()?.to_owned();
-                let text = dir.as_os_str().as_bytes().to_vec();
-                Some(Spelling { text, below })
-            });
-            // All paths lead into a project at the root of the file system.
-            let found = found.filter(|one| one.text != b"/" && !self.spellings.contains(one));
-            self.spellings.extend(found);
-        }
-        self.spellings
-            .sort_by_key(|spelling| std::cmp::Reverse(spelling.text.len()));
-    }
-
-    /// The top of the checkout in which that is the project's directory; `None` if it is the project itself.
-    fn top_of<'p>(&self, cwd: &'p Path) -> Option<&'p Path> {
-        let top = cwd.ancestors().nth(self.prefix.components().count())?;
-        (cwd.ends_with(&self.prefix) && top != self.top).then_some(top)
     }
 
     /// A value for a job that works in `cwd`: what leads into the project leads into that checkout.
     pub(super) fn moved(&self, value: &OsStr, cwd: &Path) -> OsString {
-        let Some(to) = self.top_of(cwd) else {
+        // The top of the checkout in which that is the project's directory, unless it is the project itself.
+        let to = cwd.ancestors().nth(self.prefix.components().count());
+        let Some(to) = to.filter(|to| cwd.ends_with(&self.prefix) && *to != self.top) else {
             return value.to_owned();
         };
-        let (bytes, mut moved, mut done) = (value.as_bytes(), Vec::new(), 0);
-        for path in self.found_in(value) {
-            if self.is_at_home(&path.leads_to, to) {
-                continue;
+        let mut moved = value.as_bytes().to_vec();
+        for path in self.found_in(value).into_iter().rev() {
+            let is_home = self.home.as_ref() == Some(&path.leads_to);
+            let is_private = self.is_private(&path.leads_to);
+            if !is_home && !(is_private && !to.join(&path.leads_to).exists()) {
+                let dir: PathBuf = to.join(path.dir).components().collect();
+                moved.splice(path.spelled, dir.into_os_string().into_vec());
             }
-            moved.extend_from_slice(&bytes[done..path.at]);
-            let spelled: PathBuf = to.join(&path.spelled).components().collect();
-            moved.extend_from_slice(spelled.as_os_str().as_bytes());
-            done = path.end;
         }
-        moved.extend_from_slice(&bytes[done..]);
         OsString::from_vec(moved)
     }
 
-    /// The paths of the project that a value names and a checkout lacks: the topmost part of each.
-    pub(super) fn lacking(&self, value: &OsStr, has: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-        let paths = self.found_in(value).into_iter().map(|path| path.leads_to);
-        let topmost = |path: PathBuf| {
-            let is_mine = self
-                .home
-                .as_ref()
-                .is_some_and(|home| path.starts_with(home));
-            let is_there = !is_mine && self.top.join(&path).exists();
-            let parts = path
-                .ancestors()
-                .filter(|part| is_there && *part != Path::new(""));
-            let lacking = parts.take_while(|part| !has(part)).last();
-            lacking.map(Path::to_owned)
-        };
-        paths.filter_map(topmost).collect()
+    /// Whether it lies in a place that is the person's own.
+    pub(super) fn is_private(&self, path: &Path) -> bool {
+        self.private.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether it is the person's home, or a path in it that the checkout has not: that is theirs, wherever it lies.
-    fn is_at_home(&self, path: &Path, checkout: &Path) -> bool {
-        let home = self.home.as_deref();
-        home.is_some_and(|home| {
-            path.starts_with(home) && (path == home || !checkout.join(path).exists())
-        })
-    }
-
-    fn found_in(&self, value: &OsStr) -> Vec<PathInValue> {
-        let (value, mut found, mut at) = (value.as_bytes(), Vec::new(), 0);
-        while at < value.len() {
-            let path = self.path_at(value, at);
-            at = path.as_ref().map_or(at + 1, |path| path.end);
+    pub fn found_in(&self, text: &OsStr) -> Vec<PathInText> {
+        let (text, mut found, mut at) = (text.as_bytes(), Vec::new(), 0);
+        while at < text.len() {
+            let path = self.path_at(text, at);
+            at = path.as_ref().map_or(at + 1, |path| path.spelled.end);
             found.extend(path);
         }
         found
     }
 
-    fn path_at(&self, value: &[u8], at: usize) -> Option<PathInValue> {
-        if value[at] != b'/' || !may_begin(&value[..at]) {
+    /// The path that begins there, if it leads into the project: also through a link, with `..`, and with a space.
+    fn path_at(&self, text: &[u8], at: usize) -> Option<PathInText> {
+        let rest = &text[at..];
+        // All paths lead into a project at the root of the file system.
+        let is_path = rest.starts_with(b"/") && self.top.parent().is_some();
+        if !is_path || rest.starts_with(b"//") || !may_begin(&text[..at]) {
             return None;
         }
-        self.spellings.iter().find_map(|spelling| {
-            let rest = value[at..].strip_prefix(&spelling.text[..])?;
-            let rest = rest.split(|byte| !is_of_path(*byte)).next()?;
-            let is_whole = rest.is_empty() || rest[0] == b'/';
-            let below = rest.strip_prefix(b"/").unwrap_or(rest);
-            (is_whole && !climbs(rest)).then(|| PathInValue {
-                at,
-                end: at + spelling.text.len(),
-                spelled: spelling.below.clone(),
-                leads_to: spelling.below.join(OsStr::from_bytes(below)),
+        let ends: [fn(&u8) -> bool; 2] = [|byte| *byte == b':', |byte| !is_of_path(byte)];
+        ends.into_iter().find_map(|is_end| {
+            let path = Path::new(OsStr::from_bytes(rest.split(is_end).next()?));
+            let dirs: Vec<&Path> = path.ancestors().collect();
+            dirs.into_iter().rev().find_map(|dir| {
+                let length = dir.as_os_str().len();
+                let mut below = &path.as_os_str().as_bytes()[length..];
+                if !path.exists() {
+                    below = below.split(|byte| !is_of_path(byte)).next()?;
+                }
+                let below = Path::new(OsStr::from_bytes(below)).components();
+                let below: PathBuf = below.filter(|part| *part != Component::RootDir).collect();
+                if below.components().any(|part| part == Component::ParentDir) {
+                    return None;
+                }
+                let real = dir.canonicalize().ok()?;
+                let dir = real.strip_prefix(&self.top).ok()?.to_owned();
+                Some(PathInText {
+                    spelled: at..at + length,
+                    leads_to: dir.join(below),
+                    dir,
+                })
             })
         })
     }
 }
 
-/// Whether an absolute path can begin after these bytes: at a border, after an option's name (`-I`), or in a URL.
+/// Whether a path of this machine can begin after these bytes: at a border, after an option's name (`-I`), or in a URL of
+/// a file.
 fn may_begin(before: &[u8]) -> bool {
-    let lead = before.rsplit(|byte| !is_of_path(*byte)).next();
-    match lead.unwrap_or_default() {
+    let lead = before.rsplit(|byte| !is_of_path(byte)).next();
+    let is_border = match lead.unwrap_or_default() {
         [b'-', option @ ..] => option
             .iter()
             .all(|byte| byte.is_ascii_alphabetic() || *byte == b'-'),
         lead => lead.iter().all(|byte| *byte == b'/'),
-    }
+    };
+    (is_border && !is_elsewhere(before)) || before.ends_with(b"file://localhost")
 }
 
-/// Whether `..` leads out of the directory in which the path begins.
-fn climbs(path: &[u8]) -> bool {
-    let mut depth = 0;
-    Path::new(OsStr::from_bytes(path)).components().any(|part| {
-        depth += match part {
-            Component::ParentDir => -1,
-            Component::Normal(_) => 1,
-            _ => 0,
-        };
-        depth < 0
-    })
+/// Whether a path after these bytes is another machine's: after `user@host:`, or in the query of a URL.
+fn is_elsewhere(before: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(before);
+    let word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let host = word.strip_suffix(':');
+    let host = host.and_then(|host| host.rsplit([':', '=', ',']).next()?.split_once('@'));
+    host.is_some_and(|(user, _)| !user.is_empty() && !user.contains('/'))
+        || word
+            .rsplit_once("://")
+            .is_some_and(|(_, url)| url.contains('?'))
 }
 
 /// Whether it can be a part of a path, and does not stand between two.
-fn is_of_path(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"/._-+~%#\\".contains(&byte)
+fn is_of_path(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"/._-+~%#\\".contains(byte)
 }
 
 #[cfg(test)]
@@ -215,7 +177,7 @@ mod tests {
 
     fn moved(top: &Path, prefix: &str, value: &str, cwd: &Path) -> String {
         let vars = [("V".into(), value.into())];
-        let paths = ProjectPaths::of(top, Path::new(prefix), &vars);
+        let paths = ProjectPaths::of(top, Path::new(prefix)).with(&vars);
         paths
             .moved(OsStr::new(value), cwd)
             .into_string()
@@ -233,7 +195,7 @@ mod tests {
             (format!("{r}/l/src"), format!("{t}/src")),
             (format!("{r}/s/a.py"), format!("{t}/src/a.py")),
             (format!("{r}/p-other/../p/new"), format!("{t}/new")),
-            (format!("{r}/p/../p/src/../x"), format!("{t}/src/../x")),
+            (format!("{r}/p/../p/src/../x"), format!("{t}/x")),
         ];
         let outside = [
             "/p-other/src",
@@ -254,6 +216,9 @@ mod tests {
             "-Wl,-rpath,{}",
             "--flag={}",
             "file://{}",
+            "file://localhost{}",
+            "sqlite:///{}",
+            "/opt/python@3/bin:{}",
             "x={}:y=1",
             "['{}']",
             " -j4 -I {}",
@@ -268,8 +233,17 @@ mod tests {
         for value in ["../p/src", "p/src", "https://host/p", "~/p", "", "/"] {
             assert_eq!(moved(&top, "", value, &to), value);
         }
-        let inside = format!("/mnt{r}/p/src:https://host:80{r}/p");
-        assert_eq!(moved(&top, "", &inside, &to), inside);
+        for elsewhere in [
+            "/mnt{}:https://host:80{}",
+            "me@host:{}",
+            "--to=me@host:{}",
+            "http://localhost{}",
+            "http://host/?p={}&q=a:{}",
+            "ssh://me@host:22{}",
+        ] {
+            let value = elsewhere.replace("{}", &format!("{r}/p/src"));
+            assert_eq!(moved(&top, "", &value, &to), value);
+        }
     }
 
     #[test]
@@ -292,37 +266,36 @@ mod tests {
     }
 
     #[test]
-    fn a_home_in_the_project_stays_and_what_is_lacking_is_named_by_its_topmost_part() {
+    fn a_private_place_in_the_project_stays_and_what_is_lacking_is_named_by_its_topmost_part() {
         let (_world, root) = world();
         let (top, to) = (root.join("p"), root.join("tree"));
         fs::create_dir_all(top.join(".venv/bin")).unwrap();
         fs::create_dir_all(top.join(".home/.cargo")).unwrap();
+        fs::create_dir_all(top.join(".tmp")).unwrap();
         let at = |path: &str| top.join(path).into_os_string();
         let vars = [
             ("HOME".into(), at(".home")),
             ("CARGO_HOME".into(), at(".home/.cargo")),
+            ("TMPDIR".into(), at(".tmp")),
             ("PATH".into(), at(".venv/bin")),
             ("PYTHONPATH".into(), at("src")),
             ("GONE".into(), at("nowhere")),
         ];
-        let paths = ProjectPaths::of(&top, Path::new(""), &vars);
-        let moved = vars.clone().map(|(_, value)| paths.moved(&value, &to));
+        let paths = ProjectPaths::of(&top, Path::new("")).with(&vars);
+        let moved = vars.map(|(_, value)| paths.moved(&value, &to));
         let into = |path: &str| to.join(path).into_os_string();
         let wanted = [
             at(".home"),
             at(".home/.cargo"),
+            at(".tmp"),
             into(".venv/bin"),
             into("src"),
             into("nowhere"),
         ];
         assert_eq!(moved, wanted);
-        let lacking = vars.map(|(_, value)| paths.lacking(&value, |path| to.join(path).exists()));
-        let none = Vec::new;
-        let venv = vec![PathBuf::from(".venv")];
-        assert_eq!(lacking, [none(), none(), venv, none(), none()]);
         // A home directory that is a project: what a checkout has is there.
         let vars = [("HOME".into(), top.clone().into_os_string())];
-        let paths = ProjectPaths::of(&top, Path::new(""), &vars);
+        let paths = ProjectPaths::of(&top, Path::new("")).with(&vars);
         let moved = [at(""), at("src"), at(".cargo")].map(|value| paths.moved(&value, &to));
         assert_eq!(moved, [at(""), into("src"), at(".cargo")]);
     }

@@ -1,9 +1,6 @@
 //! Workspace errors: one sentence each, a stable code, and the next step.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 use crate::{
     failure::{self, Failure, OutsideCause, quoted},
@@ -33,7 +30,7 @@ pub enum WorkspaceError {
     NoProject { path: PathBuf },
     #[error("`link` names '{path}', which is no path of the project that may be shared")]
     BadLink { path: String },
-    #[error("{}", leads_back(at, to, link.as_deref()))]
+    #[error("`{}` leads back into the project, to {}: a check would judge your files there, not a result", at.display(), to.display())]
     LeadsBack {
         at: PathBuf,
         to: PathBuf,
@@ -134,7 +131,7 @@ impl WorkspaceError {
             Self::LeadsBack {
                 link: Some(link), ..
             } => format!(
-                "leave out `--link {}`, and make it in each checkout: --setup COMMAND",
+                "leave out `--link {}`, and make it in each checkout: --setup COMMAND; a run that was agreed: descent run --set link=null --set setup=COMMAND",
                 quoted(link)
             ),
             Self::BadGlob { .. } => "a pattern like \"tests/**\"".into(),
@@ -167,17 +164,6 @@ impl WorkspaceError {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
-}
-
-fn leads_back(at: &Path, to: &Path, link: Option<&Path>) -> String {
-    let (at, to) = (at.display(), to.display());
-    let what = match link {
-        Some(_) => format!("`{at}`, which every checkout shares by `link`,"),
-        None => format!("the symbolic link `{at}`"),
-    };
-    format!(
-        "{what} leads back into the project, to {to}: a check would judge your files there, not a result"
-    )
 }
 
 impl From<GitError> for WorkspaceError {

@@ -20,7 +20,12 @@ use super::{
 };
 use crate::{
     config::Config,
-    ops::{agents, align::locks, compare::CheckoutComparison, evaluate},
+    ops::{
+        agents,
+        align::locks,
+        compare::{CheckoutComparison, OFFERS_MAX},
+        evaluate,
+    },
     render::{self, Line, Meaning, Page},
     workspace::{Workspaces, Worktrees},
 };
@@ -239,11 +244,12 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
 }
 
 fn difference(comparison: &CheckoutComparison) -> String {
+    let first = |paths: &[String]| paths[..paths.len().min(OFFERS_MAX)].join(", ");
     let mut text = Vec::new();
     if !comparison.not_fresh.is_empty() {
         text.push(wrapped(
             "  a fresh checkout lacks, since git ignores it: ",
-            &comparison.lacks().join(", "),
+            &first(&comparison.not_fresh),
         ));
         let flags = comparison.link_flags().join(" ");
         if flags.is_empty() {
@@ -254,8 +260,7 @@ fn difference(comparison: &CheckoutComparison) -> String {
         }
     }
     if !comparison.not_here.is_empty() {
-        let most = comparison.not_here.len().min(8);
-        let paths = comparison.not_here[..most].join(", ");
+        let paths = first(&comparison.not_here);
         text.push(wrapped("  only a fresh checkout has: ", &paths));
     }
     if text.is_empty() {

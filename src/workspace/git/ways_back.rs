@@ -6,19 +6,22 @@
 //! no commit holds what lies there.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::BTreeSet,
     ffi::OsStr,
-    fs::{self, Metadata},
+    fs,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use descent_core::id::CommitId;
 
 use super::{Checkout, Result, WorkspaceError, Worktrees};
-use crate::{files, process::environment::Environment};
+use crate::{
+    files,
+    process::{environment::Environment, project_paths::ProjectPaths},
+};
 
-/// Links of a commit, and entries of linked paths, that are looked at.
-const LINKS_MAX: usize = 20_000;
+/// Entries of linked paths that are looked at.
 const ENTRIES_MAX: usize = 500_000;
 /// Bytes of a file that names packages.
 const NAMES_BYTES_MAX: u64 = 1 << 20;
@@ -29,155 +32,126 @@ impl Worktrees {
         theirs.of_project(self.git.top(), &self.prefix)
     }
 
-    /// The paths of the project that variables name and a checkout lacks, each with their names. Without a checkout it is what git
-    /// ignores and nobody links.
+    /// The ignored paths that variables name and a checkout lacks, each with their names. Without a checkout they are those
+    /// that nobody links.
     pub fn lacking(
         &self,
         environment: &Environment,
         which: Option<Checkout>,
-    ) -> Result<BTreeMap<PathBuf, Vec<String>>> {
+    ) -> Result<Vec<(PathBuf, BTreeSet<String>)>> {
+        let named = environment.project_paths();
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
         let root = which.map(|which| self.checks(which)).transpose()?;
-        let has = |path: &Path| match &root {
-            Some((root, _)) => root.join(path).exists(),
-            None => self.is_linked(path) || !self.git.is_ignored(path).unwrap_or(false),
+        let linked = self.linked_in(Path::new(""));
+        let lacks = |path: &PathBuf| match &root {
+            Some((root, _)) => !root.join(path).exists(),
+            None => !is_in(path, &linked),
         };
-        let lacking = environment.lacking(has).into_iter();
-        let inside = |path: PathBuf| match path.strip_prefix(&self.prefix) {
-            Ok(inside) => inside.to_owned(),
-            Err(_) => path,
-        };
-        Ok(lacking.map(|(path, names)| (inside(path), names)).collect())
+        let lacking = self.git.ignored_paths(None)?.into_iter().filter(lacks);
+        let with_names = lacking.map(|path| {
+            let named = named.iter().filter(|(_, to)| to.starts_with(&path));
+            let names: BTreeSet<String> = named.map(|(name, _)| name.clone()).collect();
+            let inside = path.strip_prefix(&self.prefix).map(Path::to_owned);
+            (inside.unwrap_or(path), names)
+        });
+        Ok(with_names.filter(|(_, names)| !names.is_empty()).collect())
     }
 
     /// Refuses what leads from a checkout of that commit back into the project.
     pub fn refuse_ways_back(&self, commit: Option<&CommitId>) -> Result<()> {
-        if let Some(commit) = commit {
-            self.refuse_links_back(commit)?;
-        }
-        for link in &self.links {
-            if !self.refuse_in_linked(link)? {
-                let link = link.display();
-                self.note([format!(
-                    "`{link}` is linked, and has more than {ENTRIES_MAX} entries: it is not known whether each stays out of the project"
-                )]);
-            }
-        }
-        Ok(())
+        commit.map_or(Ok(()), |commit| self.refuse_links_back(commit))?;
+        let mut links = self.links.iter();
+        links.try_for_each(|link| self.refuse_in_linked(link))
     }
 
     /// Whether nothing in that path of the project would lead back, if it were linked.
     pub fn may_be_linked(&self, path: &Path) -> bool {
-        !matches!(
-            self.refuse_in_linked(path),
-            Err(WorkspaceError::LeadsBack { .. })
-        )
+        let refused = self.refuse_in_linked(path);
+        !matches!(refused, Err(WorkspaceError::LeadsBack { .. }))
     }
 
     /// The same of its links alone.
     pub(super) fn refuse_links_back(&self, commit: &CommitId) -> Result<()> {
-        let mut others = Vec::new();
-        for (at, to) in self.git.links_in(commit, LINKS_MAX)? {
-            if to.is_absolute()
-                && let Some(to) = self.own_path(&to, &mut others)?
-            {
-                return Err(WorkspaceError::LeadsBack { at, to, link: None });
-            }
-        }
-        Ok(())
+        let mut links = self.git.links_in(commit)?;
+        links.retain(|(_, to)| to.is_absolute());
+        self.refuse(links, None)
     }
 
-    /// False if there is too much to look at all of it.
-    fn refuse_in_linked(&self, link: &Path) -> Result<bool> {
+    fn refuse_in_linked(&self, link: &Path) -> Result<()> {
         let root = self.project.join(link);
-        let (mut open, mut looked, mut others) = (VecDeque::from([root.clone()]), 0, Vec::new());
-        while let Some(path) = open.pop_front() {
-            let Ok(meta) = path.symlink_metadata() else {
-                continue;
-            };
-            for to in leads_to(&path, &meta) {
-                if let Some(to) = self.own_path(&to, &mut others)? {
-                    let at = path.strip_prefix(&self.project).unwrap_or(&path).to_owned();
-                    let link = Some(link.to_owned());
-                    return Err(WorkspaceError::LeadsBack { at, to, link });
-                }
-            }
+        let (mut open, mut looked, mut said) = (vec![root.clone()], 0, Vec::new());
+        while let Some(path) = open.pop() {
             looked += 1;
             if looked > ENTRIES_MAX {
-                return Ok(false);
+                self.note([format!(
+                    "`{}` has more than {ENTRIES_MAX} entries: it is not known whether each stays out of the project",
+                    link.display()
+                )]);
+                break;
             }
-            if meta.is_dir() || path == root {
+            let at = path.strip_prefix(&self.project).unwrap_or(&path);
+            said.extend(leads_to(&path).into_iter().map(|to| (at.to_owned(), to)));
+            if path == root || path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 open.extend(entries.map(|entry| entry.path()));
             }
         }
-        Ok(true)
+        self.refuse(said, Some(link))
     }
 
-    /// The place in the project that a path leads to, if a commit can hold what is there. `others` are paths that are known to be ignored.
-    fn own_path(&self, path: &Path, others: &mut Vec<PathBuf>) -> Result<Option<PathBuf>> {
-        let mut above = path.ancestors();
-        let real = above.find_map(|dir| {
-            let rest = path.strip_prefix(dir).ok()?;
-            let real = dir.canonicalize().ok()?;
-            Some(
-                real.components()
-                    .chain(rest.components())
-                    .collect::<PathBuf>(),
-            )
-        });
-        let Some(real) = real else { return Ok(None) };
-        let Ok(below) = real.strip_prefix(self.git.top()) else {
-            return Ok(None);
-        };
-        let is_other = self.is_linked(below)
-            || [".git", ".descent"]
-                .iter()
-                .any(|own| below.starts_with(own))
-            || others.iter().any(|other| below.starts_with(other));
-        if is_other {
-            return Ok(None);
-        }
-        let mut parts: Vec<&Path> = below.ancestors().collect();
-        parts.reverse();
-        for part in parts {
-            if self.git.is_ignored(part)? {
-                others.push(part.to_owned());
-                return Ok(None);
+    /// Refuses the first of these places that says a path of the project, if a commit can hold what is there.
+    fn refuse(&self, said: Vec<(PathBuf, PathBuf)>, link: Option<&Path>) -> Result<()> {
+        let top = self.git.top();
+        let (paths, mut ways) = (ProjectPaths::of(top, &self.prefix), Vec::new());
+        let mut others = self.linked_in(Path::new(""));
+        others.extend([".git", ".descent"].map(PathBuf::from));
+        for (at, text) in said {
+            for path in paths.found_in(text.as_os_str()) {
+                if !is_in(&path.leads_to, &others) && top.join(&path.leads_to).exists() {
+                    ways.push((at.clone(), path.leads_to));
+                }
             }
         }
-        Ok(Some(real))
-    }
-
-    /// Whether a path below the top is linked into checkouts.
-    fn is_linked(&self, path: &Path) -> bool {
-        let mut links = self.links.iter();
-        links.any(|link| path.starts_with(self.prefix.join(link)))
+        if ways.is_empty() {
+            return Ok(());
+        }
+        let ignored = self.git.ignored_paths(None)?;
+        let way = ways.into_iter().find(|(_, to)| !is_in(to, &ignored));
+        way.map_or(Ok(()), |(at, to)| {
+            Err(WorkspaceError::LeadsBack {
+                at,
+                to: top.join(to).components().collect(),
+                link: link.map(Path::to_owned),
+            })
+        })
     }
 }
 
-/// The target of a link, or the paths in a file by which Python finds packages.
-fn leads_to(path: &Path, meta: &Metadata) -> Vec<PathBuf> {
+fn is_in(path: &Path, places: &[PathBuf]) -> bool {
+    places.iter().any(|place| path.starts_with(place))
+}
+
+/// The target of a link, or each line of a file by which Python finds packages, as if it were a path from there.
+fn leads_to(path: &Path) -> Vec<PathBuf> {
     let dir = path.parent().unwrap_or(path);
-    if meta.is_symlink() {
-        let to = fs::read_link(path);
-        return to.into_iter().map(|to| dir.join(to)).collect();
+    if let Ok(to) = fs::read_link(path) {
+        return vec![dir.join(to)];
     }
-    let ending = path.extension().and_then(OsStr::to_str);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names_packages = match ending {
+    let names_packages = match path.extension().and_then(OsStr::to_str) {
         Some("pth" | "egg-link") => true,
         Some("py") => name.contains("editable"),
         _ => false,
     };
-    if !names_packages || !meta.is_file() {
+    if !names_packages {
         return Vec::new();
     }
-    let bytes = files::read(path, NAMES_BYTES_MAX).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let quoted = text
-        .split(['\'', '"', '\n'])
-        .filter(|part| part.starts_with('/'));
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines = lines.filter(|_| ending != Some("py"));
-    lines.chain(quoted).map(|to| dir.join(to)).collect()
+    let text = files::read(path, NAMES_BYTES_MAX).unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.starts_with(b"#"));
+    lines
+        .map(|line| dir.join(OsStr::from_bytes(line)))
+        .collect()
 }
