@@ -342,7 +342,12 @@ pub async fn finish(
             if let Some(missing) = missing.flatten() {
                 return Ok(Some(missing));
             }
-            shell::made(&attempt, &inputs, command, env, cancel).await
+            // The program of an agent is the person's own, wherever it lies.
+            let command = match is_agent {
+                true => command.clone(),
+                false => env.command_in(command, &attempt.cwd),
+            };
+            shell::made(&attempt, &inputs, &command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
         Maker::Model(model) => model::made(&attempt, &inputs, model, cancel).await,

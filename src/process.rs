@@ -40,6 +40,7 @@ pub mod own_tag;
 mod peer;
 pub mod programs;
 pub mod project_paths;
+pub mod python;
 pub(crate) mod registry;
 mod spawn;
 mod table;

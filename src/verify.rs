@@ -135,7 +135,7 @@ impl MeasureContext<'_> {
         };
         let is_searched = pattern.is_some() || number.is_some();
         let job = Job {
-            command: asked.command.to_owned(),
+            command: self.env.command_in(asked.command, self.at),
             cwd: self.at.to_owned(),
             env: self.env.vars_in(self.at),
             timeout: asked

@@ -27,7 +27,7 @@ pub(super) async fn set_up(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let setup = CommandStep {
-        command,
+        command: &attempt.env.command_in(command, &attempt.cwd),
         env: &attempt.env,
         log: "setup.log",
         stdout_bytes_max: 0,

@@ -1,12 +1,13 @@
 //! The selection of the person's environment variables that a program we start may see.
 //!
 //! Invariants: a value that looks like a secret passes only if its name was asked for, and a job in a checkout is handed no
-//! path into the project (`project_paths`). The environment is an argument. Not here: the variables that an attempt gets in
+//! path into the project (`project_paths`), in a variable or in its command. The environment is an argument. Not here: the variables that an attempt gets in
 //! addition (`agent`).
 
 use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::project_paths::ProjectPaths;
@@ -17,26 +18,36 @@ pub struct Environment {
     vars: Vec<(OsString, OsString)>,
     pub withheld: Vec<String>,
     /// None where jobs work in the project itself.
-    project: Option<ProjectPaths>,
+    project: Option<Arc<ProjectPaths>>,
 }
 
 impl Environment {
     /// For jobs in checkouts of the working tree at `top`, each in the directory `prefix` of its checkout.
     #[must_use]
     pub fn of_project(self, top: &Path, prefix: &Path) -> Self {
-        let project = Some(ProjectPaths::of(top, prefix).with(&self.vars));
+        let project = Some(Arc::new(ProjectPaths::of(top, prefix).with(&self.vars)));
         Self { project, ..self }
     }
 
     /// The variables of a job that works in `cwd`.
     #[must_use]
     pub fn vars_in(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
-        let mut vars = self.vars.clone();
-        if let Some(project) = &self.project {
-            vars.iter_mut()
-                .for_each(|(_, value)| *value = project.moved(value, cwd));
+        let vars = self.vars.clone();
+        match &self.project {
+            Some(project) => project.vars_in(vars, cwd),
+            None => vars,
         }
-        vars
+    }
+
+    /// The command of such a job.
+    #[must_use]
+    pub fn command_in(&self, command: &str, cwd: &Path) -> String {
+        let moved = self
+            .project
+            .iter()
+            .map(|project| project.moved(command.as_ref(), cwd));
+        let moved = moved.filter_map(|moved| moved.into_string().ok()).next();
+        moved.unwrap_or_else(|| command.to_owned())
     }
 
     #[must_use]
@@ -88,7 +99,7 @@ impl Environment {
         vars.extend(more);
         let project = self.project.clone();
         Self {
-            project: project.map(|project| project.with(&vars)),
+            project: project.map(|project| Arc::new(Arc::unwrap_or_clone(project).with(&vars))),
             vars,
             withheld: self.withheld.clone(),
         }

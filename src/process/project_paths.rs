@@ -3,6 +3,7 @@
 //! Invariant: a job in a checkout is handed no path into the project itself, however it is spelled. Paths are
 //! looked up, and nothing is written.
 
+use super::python;
 use std::{
     ffi::{OsStr, OsString},
     ops::Range,
@@ -23,6 +24,8 @@ pub struct ProjectPaths {
     /// The home directory, if it lies in the project, and all private places there, below the top.
     home: Option<PathBuf>,
     private: Vec<PathBuf>,
+    /// Directories in which a Python outside of the project finds packages that are installed in place, below the top.
+    in_place: Vec<PathBuf>,
 }
 
 /// A path into the project in a text.
@@ -42,6 +45,7 @@ impl ProjectPaths {
             prefix: prefix.to_owned(),
             home: None,
             private: Vec::new(),
+            in_place: Vec::new(),
         }
     }
 
@@ -56,21 +60,68 @@ impl ProjectPaths {
             place("HOME"),
             PRIVATE.into_iter().filter_map(place).collect(),
         );
+        self.in_place = self.in_place(vars);
         self
+    }
+
+    fn in_place(&self, vars: &[(OsString, OsString)]) -> Vec<PathBuf> {
+        let mut dirs = Vec::new();
+        for file in python::installed(vars) {
+            // A finder names the packages, a list the directories that hold them.
+            let is_finder = file.extension().is_some_and(|ending| ending == "py");
+            for text in python::named_in(&file) {
+                let found = self.found_in(text.as_os_str()).into_iter();
+                let dir = found.filter_map(|path| match is_finder {
+                    true => Some(path.leads_to.parent()?.to_owned()),
+                    false => Some(path.leads_to),
+                });
+                dirs.extend(dir.filter(|dir| self.top.join(dir).is_dir()));
+            }
+        }
+        dirs.dedup();
+        dirs
+    }
+
+    /// The variables of a job that works in `cwd`.
+    pub(super) fn vars_in(
+        &self,
+        mut vars: Vec<(OsString, OsString)>,
+        cwd: &Path,
+    ) -> Vec<(OsString, OsString)> {
+        let Some(to) = self.checkout_of(cwd) else {
+            return vars;
+        };
+        for (_, value) in &mut vars {
+            *value = self.moved(value, cwd);
+        }
+        if !self.in_place.is_empty() {
+            let is_path = |(name, _): &(OsString, OsString)| name == "PYTHONPATH";
+            let before = vars.iter().position(is_path).map(|at| vars.remove(at).1);
+            let before = before.iter().flat_map(std::env::split_paths);
+            let dirs = self.in_place.iter().map(|dir| to.join(dir));
+            if let Ok(value) = std::env::join_paths(dirs.chain(before)) {
+                vars.push(("PYTHONPATH".into(), value));
+            }
+        }
+        vars
+    }
+
+    /// The top of the checkout in which that is the project's directory, unless it is the project itself.
+    fn checkout_of<'c>(&self, cwd: &'c Path) -> Option<&'c Path> {
+        let to = cwd.ancestors().nth(self.prefix.components().count());
+        to.filter(|to| cwd.ends_with(&self.prefix) && *to != self.top)
     }
 
     /// A value for a job that works in `cwd`: what leads into the project leads into that checkout.
     pub(super) fn moved(&self, value: &OsStr, cwd: &Path) -> OsString {
-        // The top of the checkout in which that is the project's directory, unless it is the project itself.
-        let to = cwd.ancestors().nth(self.prefix.components().count());
-        let Some(to) = to.filter(|to| cwd.ends_with(&self.prefix) && *to != self.top) else {
+        let Some(to) = self.checkout_of(cwd) else {
             return value.to_owned();
         };
         let mut moved = value.as_bytes().to_vec();
         for path in self.found_in(value).into_iter().rev() {
             let is_home = self.home.as_ref() == Some(&path.leads_to);
             let is_private = self.is_private(&path.leads_to);
-            if !is_home && !(is_private && !to.join(&path.leads_to).exists()) {
+            if !is_home && (!is_private || to.join(&path.leads_to).exists()) {
                 let dir: PathBuf = to.join(path.dir).components().collect();
                 moved.splice(path.spelled, dir.into_os_string().into_vec());
             }
@@ -266,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_place_in_the_project_stays_and_what_is_lacking_is_named_by_its_topmost_part() {
+    fn places_of_the_person_in_the_project_stay() {
         let (_world, root) = world();
         let (top, to) = (root.join("p"), root.join("tree"));
         fs::create_dir_all(top.join(".venv/bin")).unwrap();

@@ -57,7 +57,10 @@ impl Worktrees {
                 made: Some(made),
                 nested,
             }) => Ok(MadeChange {
-                product: Product::Commit(made.commit),
+                product: match self.link_out(slot, base, &made.commit)? {
+                    Some(why) => Product::Broken(why),
+                    None => Product::Commit(made.commit),
+                },
                 files: made.files,
                 nested,
             }),

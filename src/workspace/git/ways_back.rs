@@ -7,24 +7,17 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
     fs,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use descent_core::id::CommitId;
 
 use super::{Checkout, Result, WorkspaceError, Worktrees};
-use crate::{
-    files,
-    process::{environment::Environment, project_paths::ProjectPaths},
-};
+use crate::process::{environment::Environment, project_paths::ProjectPaths, python};
 
 /// Entries of linked paths that are looked at.
 const ENTRIES_MAX: usize = 500_000;
-/// Bytes of a file that names packages.
-const NAMES_BYTES_MAX: u64 = 1 << 20;
 
 impl Worktrees {
     /// The person's variables for jobs in these trees.
@@ -77,6 +70,33 @@ impl Worktrees {
         let mut links = self.git.links_in(commit)?;
         links.retain(|(_, to)| to.is_absolute());
         self.refuse(links, None)
+    }
+
+    /// Why a change holds a link that no result can: one back into the project, or into the very workspace.
+    pub(super) fn link_out(
+        &self,
+        slot: usize,
+        base: &CommitId,
+        made: &CommitId,
+    ) -> Result<Option<String>> {
+        let workspace = self.slot(slot);
+        let links = self.git.links_between(base, made)?;
+        let mut own = links.iter().filter(|(_, to)| to.starts_with(&workspace));
+        if let Some((at, _)) = own.next() {
+            let at = at.display();
+            return Ok(Some(format!(
+                "the symbolic link `{at}` leads into it by an absolute path: make it a relative link"
+            )));
+        }
+        let from = |at: &Path| workspace.join(at.parent().unwrap_or(at));
+        let links = links
+            .into_iter()
+            .map(|(at, to)| (at.clone(), from(&at).join(to)));
+        match self.refuse(links.collect(), None) {
+            Ok(()) => Ok(None),
+            Err(error @ WorkspaceError::LeadsBack { .. }) => Ok(Some(error.to_string())),
+            Err(error) => Err(error),
+        }
     }
 
     fn refuse_in_linked(&self, link: &Path) -> Result<()> {
@@ -133,25 +153,10 @@ fn is_in(path: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(|place| path.starts_with(place))
 }
 
-/// The target of a link, or each line of a file by which Python finds packages, as if it were a path from there.
+/// The target of a link, or what a file by which Python finds packages names.
 fn leads_to(path: &Path) -> Vec<PathBuf> {
-    let dir = path.parent().unwrap_or(path);
-    if let Ok(to) = fs::read_link(path) {
-        return vec![dir.join(to)];
+    match fs::read_link(path) {
+        Ok(to) => vec![path.parent().unwrap_or(path).join(to)],
+        Err(_) => python::named_in(path),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names_packages = match path.extension().and_then(OsStr::to_str) {
-        Some("pth" | "egg-link") => true,
-        Some("py") => name.contains("editable"),
-        _ => false,
-    };
-    if !names_packages {
-        return Vec::new();
-    }
-    let text = files::read(path, NAMES_BYTES_MAX).unwrap_or_default();
-    let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| !line.starts_with(b"#"));
-    lines
-        .map(|line| dir.join(OsStr::from_bytes(line)))
-        .collect()
 }
