@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod confirm;
 pub(crate) mod dead_ends;
 pub(crate) mod full;
+mod led_back;
 pub(crate) mod long_output;
 pub(crate) mod many_failures;
 pub(crate) mod pristine;
