@@ -486,21 +486,3 @@ fn three_atoms_in_which_the_worker_ends_at_once_and_alike_end_the_run_at_no_cost
     run.again(Vec::new());
     assert_eq!(run.flying().len(), 3);
 }
-
-#[test]
-fn failures_that_took_long_changed_a_file_or_called_a_model_are_of_the_work() {
-    let slow = Outcome::ended(CommandEnd::Exit(1), 10_000);
-    let mut changed = Outcome::ended(CommandEnd::Exit(1), 300);
-    changed.changed = Arc::new(vec!["a".into()]);
-    let mut called = Outcome::ended(CommandEnd::Exit(1), 300);
-    called.usage.calls = 1;
-    for failed in [slow, changed, called] {
-        let atoms = json!({"A": task(json!({})), "B": task(json!({})), "C": task(json!({}))});
-        let mut run = Loop::new(&json!({}), &atoms);
-        for intent in run.flying() {
-            run.end(&intent, failed.clone());
-        }
-        assert_eq!(run.reason(), None);
-        assert_eq!(run.attempts("A"), 1);
-    }
-}

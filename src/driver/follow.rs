@@ -133,7 +133,7 @@ impl Loop<'_> {
         self.host.gap.is_some() && self.generations > 0
     }
 
-    /// The line of a change by an unknown writer that waits for consent. What only looks different is no change.
+    /// The line of a change by an unknown writer that waits for consent. Another layout is no change.
     fn awaits_consent(&mut self, edited: &LoadedState) -> Option<String> {
         if !self.is_by_unknown() {
             return None;
@@ -267,10 +267,13 @@ impl Loop<'_> {
         } else {
             ""
         };
-        let message = format!("{} is gone{is_kept}", place.state.display());
+        let message = format!(
+            "{} is gone{is_kept}; where the project was moved, `descent run` goes on there",
+            place.state.display()
+        );
         let hint = match saved {
             Ok(saved) => format!(
-                "if you moved the project, `descent run` there goes on; else: mkdir -p {} && cp {} {}",
+                "mkdir -p {} && cp {} {}",
                 quoted(&place.dir),
                 quoted(&saved),
                 quoted(&place.state)

@@ -41,6 +41,8 @@ pub struct MadeCommit {
     pub commit: CommitId,
     /// The files that differ from the base; as many as are named at most.
     pub files: Vec<String>,
+    /// The symbolic links among them, each with what it says.
+    pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +94,7 @@ impl Git {
         let made = MadeCommit {
             commit: self.commit_tree(&tree, c.base, c.message, c.at)?,
             files: taking.named(FILES_MAX),
+            links: taking.links(c.workspace),
         };
         Ok(AttemptTree {
             made: Some(made),

@@ -132,25 +132,6 @@ impl Git {
         Ok(links.collect())
     }
 
-    /// The symbolic links that a commit has and its base has not, each with what it says.
-    pub fn links_between(
-        &self,
-        base: &CommitId,
-        commit: &CommitId,
-    ) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
-        let mut changes = self.between(base, commit)?;
-        changes.retain(|change| change.new.mode == b"120000");
-        let ids: Vec<String> = changes
-            .iter()
-            .filter_map(|change| as_id(&change.new.id))
-            .collect();
-        let links = changes.iter().zip(self.read_objects("blob", &ids)?);
-        let links = links.filter_map(|(change, said)| {
-            Some((as_path(&change.path).to_owned(), as_path(&said?).to_owned()))
-        });
-        Ok(links.collect())
-    }
-
     /// A record of each file of a commit: mode, kind, id and path.
     fn files_of(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
         let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);

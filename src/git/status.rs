@@ -6,7 +6,10 @@ use super::{
     disk,
 };
 use descent_core::id::CommitId;
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 pub(super) const GITLINK: &[u8] = b"160000";
 
@@ -198,6 +201,14 @@ impl IndexUpdates {
             .take(most)
             .map(|path| shown(path))
             .collect()
+    }
+
+    /// The paths that are symbolic links, each with what it says.
+    pub(super) fn links(&self, root: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let paths = self.take.iter().map(|path| as_path(path));
+        let links =
+            paths.filter_map(|path| Some((path.to_owned(), fs::read_link(root.join(path)).ok()?)));
+        links.collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -61,7 +61,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// What its agent lacks, if no time makes it better.
+    /// The thing that its agent lacks, if no time makes it better.
     pub fn lack(&self) -> AgentLack {
         match self {
             Self::Key { .. } => AgentLack::NoKey,

@@ -1,7 +1,7 @@
 //! The selection of the person's environment variables that a program we start may see.
 //!
-//! Invariants: a value that looks like a secret passes only if its name was asked for, and a job in a checkout is handed no
-//! path into the project (`project_paths`), in a variable or in its command. The environment is an argument. Not here: the variables that an attempt gets in
+//! Invariants: a value that looks like a secret passes only if its name was asked for. A job in a checkout is handed no path
+//! into the project (`project_paths`), in a variable or in its command. The environment is an argument. Not here: the variables that an attempt gets in
 //! addition (`agent`).
 
 use std::{

@@ -64,7 +64,7 @@ pub(super) fn written(
     Ok(LoadedState::written(state, text))
 }
 
-/// What a state is too large by.
+/// A measure of size.
 #[derive(Clone, Copy)]
 enum SizeUnit {
     Bytes,
@@ -122,7 +122,7 @@ fn what_is_large(text: &[u8], unit: SizeUnit) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// What lies in a record or a list, by its name.
+/// The members of a record or a list, by name.
 fn members(node: &Node) -> Vec<(String, &Node)> {
     let named = node.as_object().into_iter().flatten();
     let named = named.map(|member| (member.key.to_string(), &member.node));

@@ -296,10 +296,9 @@ impl StateText {
             list.extend_from_slice(&sealed_line("plan", &plan.digest));
         }
         let mut unknown = Vec::new();
-        state.extra.weave(&mut unknown, doc::write_compact);
-        state
-            .work_graph_extra
-            .weave(&mut unknown, doc::write_compact);
+        for extra in [&state.extra, &state.work_graph_extra] {
+            extra.weave(&mut unknown, doc::write_compact);
+        }
         for (key, text) in unknown {
             list.extend_from_slice(format!("unknown {key} {text}\n").as_bytes());
         }
@@ -310,12 +309,12 @@ impl StateText {
     pub fn values(&self, state: &State) -> usize {
         let single = [&self.objective, &self.control, &self.run].map(|record| record.values);
         let plan = self.plan.as_ref().map_or(0, |plan| plan.values);
-        let graph = self.atoms.values() + self.bindings.values();
         let lists = self.trail.values() + self.corrections.values();
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, Node::count);
         state.work_graph_extra.weave(&mut unknown, Node::count);
         let unknown = unknown.iter().map(|(_, values)| values).sum::<usize>();
+        let graph = self.atoms.values() + self.bindings.values();
         TOP_VALUES + single.iter().sum::<usize>() + plan + graph + lists + unknown
     }
 

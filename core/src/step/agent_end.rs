@@ -78,7 +78,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
 /// Lets the atom wait for its provider.
 fn wait(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {
     let (agent, atom) = (intent.payer(), Some(intent.atom.clone()));
-    let begun = provider_wait::begin(transaction, agent, (atom, None), end, &outcome.usage);
+    let begun = provider_wait::begin(transaction, agent, atom, None, end, &outcome.usage);
     let (wait, n) = match begun {
         Ok(begun) => begun,
         Err(end) => return judge(transaction, intent, outcome, &end),

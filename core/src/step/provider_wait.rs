@@ -35,7 +35,8 @@ const OUTAGE_MS: u64 = 3_600_000;
 pub(super) fn begin(
     transaction: &mut Transaction,
     agent: AgentName,
-    (atom, role): (Option<AtomId>, Option<Role>),
+    atom: Option<AtomId>,
+    role: Option<Role>,
     end: &AgentEnd,
     used: &Usage,
 ) -> Result<(AgentWait, u32), AgentEnd> {

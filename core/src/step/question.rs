@@ -144,7 +144,7 @@ pub(super) fn wait_or_give_back(
         return Some(end);
     }
     let (agent, role) = (asked.agent.clone(), Some(asked.role));
-    match provider_wait::begin(transaction, agent, (None, role), ended, &end.usage) {
+    match provider_wait::begin(transaction, agent, None, role, ended, &end.usage) {
         Ok((wait, _)) => {
             let because = format!("{}; it is asked again at {}", wait.because, wait.until);
             tell(transaction, asked, &because, end.duration_ms);

@@ -96,3 +96,21 @@ fn one_attempt_that_told_a_cost_does_not_excuse_a_later_one_that_tells_none() {
         (0, Some(Reason::Unavailable))
     );
 }
+
+#[test]
+fn failures_that_took_long_changed_a_file_or_called_a_model_are_of_the_work() {
+    let slow = Outcome::ended(CommandEnd::Exit(1), 10_000);
+    let mut changed = Outcome::ended(CommandEnd::Exit(1), 300);
+    changed.changed = Arc::new(vec!["a".into()]);
+    let mut called = Outcome::ended(CommandEnd::Exit(1), 300);
+    called.usage.calls = 1;
+    for failed in [slow, changed, called] {
+        let atoms = json!({"A": task(json!({})), "B": task(json!({})), "C": task(json!({}))});
+        let mut run = Loop::new(&json!({}), &atoms);
+        for intent in run.flying() {
+            run.end(&intent, failed.clone());
+        }
+        assert_eq!(run.reason(), None);
+        assert_eq!(run.attempts("A"), 1);
+    }
+}

@@ -240,3 +240,13 @@ proptest! {
         prop_assert!(ab.lost.is_empty(), "{:?}", ab.lost);
     }
 }
+
+/// Found by the law above: of a result only the task in it was reported.
+#[test]
+fn a_result_that_a_person_typed_and_that_gives_way_with_its_graph_is_reported() {
+    let change = |what, id, n| Change { what, id, n };
+    let ours = of_program(&[change(8, 3, 0), change(14, 6, 186)]);
+    let typed = change(9, 3, 0);
+    let merged = merge(&beginning(), &ours, &side("theirs", &[typed.clone()]).0);
+    assert!(holds(&merged, &typed.text("theirs")), "{:?}", merged.lost);
+}

@@ -57,7 +57,7 @@ impl Worktrees {
                 made: Some(made),
                 nested,
             }) => Ok(MadeChange {
-                product: match self.link_out(slot, base, &made.commit)? {
+                product: match self.link_out(slot, made.links)? {
                     Some(why) => Product::Broken(why),
                     None => Product::Commit(made.commit),
                 },

@@ -76,11 +76,9 @@ impl Worktrees {
     pub(super) fn link_out(
         &self,
         slot: usize,
-        base: &CommitId,
-        made: &CommitId,
+        links: Vec<(PathBuf, PathBuf)>,
     ) -> Result<Option<String>> {
         let workspace = self.slot(slot);
-        let links = self.git.links_between(base, made)?;
         let mut own = links.iter().filter(|(_, to)| to.starts_with(&workspace));
         if let Some((at, _)) = own.next() {
             let at = at.display();

@@ -11,7 +11,7 @@ use crate::{
 
 /// Tries every way to change the project's `.descent` and `.git` that an account has, and says which one worked.
 const TRIES: &str = r#"
-P=$1
+P=$(cat "$1")
 say() { echo "$1" >>"$2/broken"; }
 try() { what=$1; shift; if "$@" 2>/dev/null; then say "$what" "$OUT"; fi; }
 try create touch "$P/.descent/new"
@@ -94,7 +94,10 @@ fn tried(by: By, is_worker: bool) {
     let world = world();
     let program = world.program("tries.sh", TRIES);
     let (out, repo) = (world.root().join("out"), world.repo());
-    let (out, repo) = (out.display(), repo.display());
+    // A command that names the project would be led to the checkout.
+    let named = world.out("repo");
+    fs::write(&named, repo.display().to_string()).unwrap();
+    let (out, repo) = (out.display(), named.display());
     let records = match by {
         // Landlock leaves them open.
         By::Root("guard") => String::new(),
@@ -122,7 +125,7 @@ fn tried(by: By, is_worker: bool) {
         &format!("worker = {{run = '{tries}; touch done'}}\n"),
     );
     world.commit_all("a worker");
-    let check = format!("test $PWD = {repo} || DESCENT_PROMPT=/x/y {tries}; test -f done");
+    let check = format!("test $PWD = $(cat {repo}) || DESCENT_PROMPT=/x/y {tries}; test -f done");
     let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));
     if matches!(by, By::Account) {
         give(&world);

@@ -125,6 +125,13 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome
             trees.program(&at, Some(edited));
         }
     }
+    for (id, binding) in sides.theirs.bindings.iter() {
+        let edited = binding.node();
+        let is_known = |state: &State| state.bindings.get(id).is_some_and(|it| it.node() == edited);
+        if !is_known(base) && !is_known(sides.ours) {
+            trees.program(&doc::pointer_push("/bindings", id.as_str()), Some(edited));
+        }
+    }
     for id in base.all_atoms().into_keys() {
         if sides.theirs.atom(id).is_none() {
             trees.program(

@@ -77,7 +77,8 @@ impl Fields<'_, '_> {
             ),
             (None, _) => ("bad-duration", "not a duration".to_owned(), spelt),
         };
-        self.refuse(key, node.span, fault);
+        let (code, message, hint) = fault;
+        self.refuse(key, node.span, code, message, hint);
         read
     }
 
@@ -88,7 +89,7 @@ impl Fields<'_, '_> {
         if text.contains('\0') {
             let message = format!("`{key}` holds a NUL, which no command can");
             let hint = "take it out, or let printf '\\0' write it".to_owned();
-            self.refuse(key, span, ("nul", message, hint));
+            self.refuse(key, span, "nul", message, hint);
         }
         if text.len() > COMMAND_BYTES_MAX {
             let (long, most) = (text.len(), COMMAND_BYTES_MAX >> 10);
@@ -96,17 +97,12 @@ impl Fields<'_, '_> {
                 "`{key}` has {long} bytes, and no command of more than {most} KiB can be started"
             );
             let hint = "write a script, and name that".to_owned();
-            self.refuse(key, span, ("limit", message, hint));
+            self.refuse(key, span, "limit", message, hint);
         }
         Some(text)
     }
 
-    fn refuse(
-        &mut self,
-        key: &str,
-        span: Span,
-        (code, message, hint): (&'static str, String, String),
-    ) {
+    fn refuse(&mut self, key: &str, span: Span, code: &'static str, message: String, hint: String) {
         let pointer = self.at(key);
         self.found
             .fault(code, (&pointer, span), message, Some(hint));
