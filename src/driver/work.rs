@@ -5,7 +5,6 @@ mod consult;
 mod judging;
 mod kept;
 mod prepared;
-mod rebuilt;
 mod shaped;
 mod thinking;
 mod told;
@@ -18,7 +17,7 @@ use descent_core::{
     event::{Input, Merge, Outcome, Product},
     id::CommitId,
     prompt::{self, Ending, TreeStart},
-    state::{Intent, Role},
+    state::{Intent, ResultCommit, Role},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -48,8 +47,7 @@ pub use told::{PromptRequest, ToldPrompt};
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::{has_room, keep_failed, made, may_have_changed, without_room};
-use prepared::{laid, note_setup, start};
-use rebuilt::{rebuild, stage};
+use prepared::{note_setup, start};
 use thinking::shell_faults;
 
 pub(super) fn perform(
@@ -75,14 +73,35 @@ pub(super) fn perform(
             from,
             stays,
             keep,
-        } => Box::pin(rebuild(workspaces, start, from, stays, keep)),
+        } => Box::pin(async {
+            let built = built(workspaces, "head".to_owned(), from, keep);
+            let (head, rebuilt, dropped) = built.await?;
+            let line = stays.into_iter().chain(rebuilt).collect();
+            Ok(Some(Input::Built {
+                start,
+                head,
+                line,
+                dropped,
+            }))
+        }),
+        // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
         Work::Stage {
             speculation,
             start,
             wanted,
             from,
             keep,
-        } => Box::pin(stage(workspaces, speculation, start, wanted, from, keep)),
+        } => Box::pin(async {
+            let name = format!("beside.{}", speculation.1);
+            let (head, _, dropped) = built(workspaces, name, from, keep).await?;
+            Ok(Some(Input::Staged {
+                speculation,
+                start,
+                wanted,
+                head,
+                dropped,
+            }))
+        }),
         Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
         Work::Consult(asked) => {
             let consulting = Consulting::of(executor, world, session, asked);
@@ -263,13 +282,9 @@ async fn make(
     let budget = a
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
-    let start = match goes_on {
-        true => TreeStart::Clean,
+    let (start, laid) = match goes_on {
+        true => (TreeStart::Clean, Vec::new()),
         false => start(a).await?,
-    };
-    let laid = match (&start, &setup) {
-        (TreeStart::Laid(_), Some(_)) => laid(a).await?,
-        _ => Vec::new(),
     };
     let told = told(a, start, dir.path.clone()).await?;
     let attempt = agent::AttemptJob {
@@ -439,6 +454,25 @@ async fn merge(
         onto,
         merge,
     }))
+}
+
+/// Rebuilds a line of commits. A reference of that name keeps it before anything builds on it.
+async fn built(
+    workspaces: Workspaces,
+    name: String,
+    from: CommitId,
+    keep: Vec<ResultCommit>,
+) -> Result<workspace::RebuildResult, Failure> {
+    let theirs = workspaces.clone();
+    let built = with_trees(&theirs, move || {
+        let Some(trees) = workspaces.trees() else {
+            return Ok((from, keep, Vec::new()));
+        };
+        let built = trees.rebuild(&from, &keep)?;
+        trees.keep(&name, &built.0, &from)?;
+        Ok::<_, workspace::WorkspaceError>(built)
+    });
+    Ok(built.await??)
 }
 
 async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Input>, Failure> {

@@ -13,7 +13,10 @@ use super::{
     trees::Tree,
 };
 use descent_core::id::CommitId;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 /// The index as `setup` left the tree; it is missing if `setup` changed nothing that counts.
 const AFTER_SETUP: &str = "descent-after-setup";
@@ -46,10 +49,8 @@ impl Git {
         let tree = &self.tree(workspace);
         let changed = self.changed_since(tree, exclude, &|verb| tree.call(verb))?;
         let paths = changed.take.iter().chain(&changed.remove);
-        let mut paths: Vec<PathBuf> = paths.map(|path| as_path(path).to_owned()).collect();
-        paths.sort();
-        paths.dedup();
-        Ok(paths)
+        let paths: BTreeSet<PathBuf> = paths.map(|path| as_path(path).to_owned()).collect();
+        Ok(paths.into_iter().collect())
     }
 
     /// Fills the index from `base`, and gives what an attempt changed: all that differs from `base`, but for what `setup`

@@ -5,32 +5,30 @@ use std::path::PathBuf;
 use descent_core::{prompt::TreeStart, world::earlier};
 
 use super::Attempting;
-use crate::{driver::blocking::with_trees, failure::Failure};
+use crate::{driver::blocking::with_trees, failure::Failure, workspace::WorkspaceError};
 
-/// Lays the change that the attempt begins with on its tree.
-pub(super) async fn start(a: &Attempting) -> Result<TreeStart, Failure> {
+/// Lays the change that the attempt begins with on its tree. Gives its paths where `setup` follows.
+pub(super) async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
+    let clean = (TreeStart::Clean, Vec::new());
     let (Some(earlier), Some(base)) = (
         earlier::begins_with(&a.world.state, &a.intent),
         a.intent.base.clone(),
     ) else {
-        return Ok(TreeStart::Clean);
+        return Ok(clean);
     };
     let (workspaces, slot) = (a.workspaces.clone(), a.slot);
-    let start = with_trees(&a.workspaces, move || match workspaces.trees() {
-        Some(trees) => trees.begin_with(&earlier, slot, &base),
-        None => Ok(TreeStart::Clean),
+    let start = with_trees(&a.workspaces, move || {
+        let Some(trees) = workspaces.trees() else {
+            return Ok(clean);
+        };
+        let start = trees.begin_with(&earlier, slot, &base)?;
+        let laid = match (&start, workspaces.setup()) {
+            (TreeStart::Laid(_), Some(_)) => trees.changed_in_slot(slot)?,
+            _ => Vec::new(),
+        };
+        Ok::<_, WorkspaceError>((start, laid))
     });
     Ok(start.await??)
-}
-
-/// The paths of the change that was laid on the tree.
-pub(super) async fn laid(a: &Attempting) -> Result<Vec<PathBuf>, Failure> {
-    let (workspaces, slot) = (a.workspaces.clone(), a.slot);
-    let laid = with_trees(&a.workspaces, move || match workspaces.trees() {
-        Some(trees) => trees.changed_in_slot(slot),
-        None => Ok(Vec::new()),
-    });
-    Ok(laid.await??)
 }
 
 /// Notes what `setup` changed, which is no part of the attempt's change.

@@ -121,10 +121,8 @@ impl Worktrees {
 
     /// The paths in a slot that differ from its commit.
     pub fn changed_in_slot(&self, slot: usize) -> Result<Vec<PathBuf>> {
-        let workspace = self.slot(slot);
-        Ok(self
-            .git
-            .files_changed(&workspace, &self.linked_in(&workspace))?)
+        let root = self.slot(slot);
+        Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
     }
 
     /// Notes what `setup` changed in a slot, so that it is no part of the attempt's change; `laid` are paths that had changed
@@ -132,18 +130,15 @@ impl Worktrees {
     pub fn note_setup(&self, slot: usize, base: &CommitId, laid: Vec<PathBuf>) -> Result<()> {
         let workspace = &self.slot(slot);
         let exclude: Vec<PathBuf> = self.linked_in(workspace).into_iter().chain(laid).collect();
-        match self
-            .git
-            .note_setup(workspace, base, &exclude)
-            .map_err(WorkspaceError::from)
-        {
+        let noted = self.git.note_setup(workspace, base, &exclude);
+        noted.map_err(WorkspaceError::from).or_else(|error| {
             // If the repository is in order, `setup` left what git cannot read. The attempt is judged with it.
-            Err(error) if error.cause().is_none() && self.missing().is_none() => {
-                tracing::warn!(%error, "what `setup` changed is not known");
-                Ok(())
+            if error.cause().is_some() || self.missing().is_some() {
+                return Err(error);
             }
-            noted => noted,
-        }
+            tracing::warn!(%error, "what `setup` changed is not known");
+            Ok(())
+        })
     }
 
     fn candidate(
