@@ -47,11 +47,6 @@ impl Git {
         self.fill(&tree, commit, leftovers)
     }
 
-    /// Whether the tree at `at` is the one of its last checkout, with the repository that was given to it then.
-    pub fn is_as_given(&self, at: &Path) -> bool {
-        self.tree(at).is_as_given()
-    }
-
     /// Removes the tree and its record; a missing tree is no error.
     pub fn remove_worktree(&self, at: &Path) -> Result<(), GitError> {
         self.check_place(at)?;

@@ -31,6 +31,8 @@ const SAVED: &str = "descent-index.";
 const NOTE: &str = "tree";
 /// The identity of the repository in the tree that was given to it.
 const GIVEN: &str = "given";
+/// The file that names the repositories whose objects it borrows.
+const ALTERNATES: &str = "objects/info/alternates";
 /// Files of a record that stay between two uses; everything else (merges begun, locks) is removed.
 const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
 /// The path from a record to its repository.
@@ -67,6 +69,19 @@ impl Git {
             at: at.to_owned(),
             admin: self.records().join(name),
         }
+    }
+
+    /// Whether a tree is whole, and has the repository that was given to it at its last checkout, in working order. One that
+    /// was put in its place, or copied there, is another.
+    pub fn is_as_given(&self, at: &Path) -> bool {
+        let (tree, git) = (self.tree(at), at.join(".git"));
+        let has_text = |name: &&str| {
+            files::read(&git.join(name), SMALL_BYTES_MAX).is_ok_and(|text| !text.is_empty())
+        };
+        tree.is_whole()
+            && disk::identity(&git).is_some_and(|id| disk::has_bytes(&tree.admin.join(GIVEN), &id))
+            && files::plain_dir(&git.join("refs")).is_ok()
+            && ["HEAD", "config", ALTERNATES].iter().all(has_text)
     }
 
     fn records(&self) -> PathBuf {
@@ -120,26 +135,6 @@ impl<'g> Tree<'g> {
             && is_dir(&self.admin)
             && read("commondir").is_ok_and(|text| text == COMMON)
             && read("HEAD").is_ok_and(|text| as_id(text.trim_ascii_end()).is_some())
-    }
-
-    /// Whether it is whole, and has the repository that was given to it at its last checkout, in working order. One that
-    /// was put in its place, or copied there, is another.
-    pub(super) fn is_as_given(&self) -> bool {
-        let git = self.at.join(".git");
-        let is_dir = |name: &&str| files::plain_dir(&git.join(name)).is_ok();
-        let has_text = |name: &&str| {
-            files::read(&git.join(name), SMALL_BYTES_MAX).is_ok_and(|text| !text.is_empty())
-        };
-        let borrows = || {
-            let borrowed = borrowed(&self.git.objects());
-            let at = git.join("objects/info/alternates");
-            borrowed.is_ok_and(|all| disk::has_bytes(&at, &all.text()))
-        };
-        self.is_whole()
-            && disk::identity(&git).is_some_and(|id| disk::has_bytes(&self.admin.join(GIVEN), &id))
-            && ["objects", "objects/info", "refs"].iter().all(is_dir)
-            && ["HEAD", "config"].iter().all(has_text)
-            && borrows()
     }
 
     /// Makes an empty tree at a place that we may wipe.
@@ -218,7 +213,7 @@ impl<'g> Tree<'g> {
         let alternates = borrowed(&self.git.objects())?;
         let head = format!("{commit}\n").into_bytes();
         disk::write_new(&to.join("HEAD"), &head)?;
-        disk::write_new(&to.join("objects/info/alternates"), &alternates.text())?;
+        disk::write_new(&to.join(ALTERNATES), &alternates.text())?;
         for (from, name) in [
             (SLOT_CONFIG, "config"),
             (SLOT_REFS, "packed-refs"),
