@@ -1,4 +1,4 @@
-//! Paths of the project that a person's variables name, and that jobs in a checkout do not find.
+//! Paths of the project that a person's variables name or that hold packages, and that jobs in a checkout do not find.
 
 use descent_core::advice::Advice;
 
@@ -44,11 +44,12 @@ pub fn lacking(
             true => format!("share yours: {link}; or "),
             false => String::new(),
         };
+        let why = match names.is_empty() {
+            true => "git ignores it".to_owned(),
+            false => format!("it is named by {}", Vec::from_iter(names).join(" and ")),
+        };
         Advice {
-            what: format!(
-                "it is named by {}, and a checkout lacks it",
-                Vec::from_iter(names).join(" and ")
-            ),
+            what: format!("{why}, and a checkout lacks it"),
             hint: format!("{link}make it in each checkout: {setup}"),
             check: path.display().to_string(),
         }

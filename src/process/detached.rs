@@ -120,8 +120,6 @@ pub fn begin() -> bool {
     }
     // It cannot lead a group yet, so this succeeds.
     let _ = rustix::process::setsid();
-    #[cfg(target_os = "linux")]
-    guard::close_inherited();
     let starter = rustix::stdio::stdin().try_clone_to_owned();
     let placed = File::open("/dev/null").and_then(|null| Ok(rustix::stdio::dup2_stdin(&null)?));
     if let (Ok(starter), Ok(())) = (starter, placed) {

@@ -79,14 +79,9 @@ struct GuardedJob {
     env: Option<Vec<(OsString, OsString)>>,
 }
 
-/// Closes what a detached run inherited beside its standard streams: its first act.
-pub(super) fn close_inherited() {
-    kernel::close_inherited(true);
-}
-
 /// Keeps what this process inherited beside its standard streams from all that it starts.
 pub fn pass_nothing_on() {
-    kernel::close_inherited(false);
+    kernel::keep_inherited();
 }
 
 /// Runs the guard or the fork server if this process was started as one, and returns its exit code.

@@ -247,6 +247,10 @@ fn a_result_that_a_person_typed_and_that_gives_way_with_its_graph_is_reported() 
     let change = |what, id, n| Change { what, id, n };
     let ours = of_program(&[change(8, 3, 0), change(14, 6, 186)]);
     let typed = change(9, 3, 0);
-    let merged = merge(&beginning(), &ours, &side("theirs", std::slice::from_ref(&typed)).0);
+    let merged = merge(
+        &beginning(),
+        &ours,
+        &side("theirs", std::slice::from_ref(&typed)).0,
+    );
     assert!(holds(&merged, &typed.text("theirs")), "{:?}", merged.lost);
 }

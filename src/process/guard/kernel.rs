@@ -268,9 +268,9 @@ pub(super) fn forget_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Closes every file beyond the three standard streams, or keeps all of them from programs that are started later.
-pub(super) fn close_inherited(here: bool) {
-    let flags = if here { 0 } else { libc::CLOSE_RANGE_CLOEXEC };
-    // SAFETY: nothing of this process has opened a file yet, so no value owns one of these.
+/// Keeps every file beyond the three standard streams from programs that are started later.
+pub(super) fn keep_inherited() {
+    let flags = libc::CLOSE_RANGE_CLOEXEC;
+    // SAFETY: it changes a flag of descriptors, and no memory.
     unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flags) };
 }

@@ -19,21 +19,26 @@ use crate::process::{environment::Environment, project_paths::ProjectPaths, pyth
 /// Entries of linked paths that are looked at.
 const ENTRIES_MAX: usize = 500_000;
 
+/// Directories of packages that tests need.
+const PACKAGES: [&str; 3] = ["node_modules", ".venv", "venv"];
+
 impl Worktrees {
     /// The person's variables for jobs in these trees.
     pub fn environment(&self, theirs: Environment) -> Environment {
         theirs.of_project(self.git.top(), &self.prefix)
     }
 
-    /// The ignored paths that variables name and a checkout lacks, each with their names. Without a checkout they are those
-    /// that nobody links.
+    /// The ignored paths that a checkout lacks and that variables name, each with their names, or that hold packages. Without
+    /// a checkout they are those that nobody links.
     pub fn lacking(
         &self,
         environment: &Environment,
         which: Option<Checkout>,
     ) -> Result<Vec<(PathBuf, BTreeSet<String>)>> {
         let named = environment.project_paths();
-        if named.is_empty() {
+        let top = self.git.top().join(&self.prefix);
+        let mut packages = PACKAGES.iter().map(|name| top.join(name));
+        if named.is_empty() && !packages.any(|path| path.exists()) {
             return Ok(Vec::new());
         }
         let root = which.map(|which| self.checks(which)).transpose()?;
@@ -49,7 +54,12 @@ impl Worktrees {
             let inside = path.strip_prefix(&self.prefix).map(Path::to_owned);
             (inside.unwrap_or(path), names)
         });
-        Ok(with_names.filter(|(_, names)| !names.is_empty()).collect())
+        let is_needed = |path: &Path, names: &BTreeSet<String>| {
+            !names.is_empty() || PACKAGES.iter().any(|name| path == Path::new(name))
+        };
+        Ok(with_names
+            .filter(|(path, names)| is_needed(path, names))
+            .collect())
     }
 
     /// Refuses what leads from a checkout of that commit back into the project.

@@ -448,3 +448,29 @@ fn what_leads_back_since_the_agreement_is_refused_before_anything_runs() {
         .expect(65)
         .says("E-LEADS-BACK");
 }
+
+#[test]
+fn ignored_packages_that_no_checkout_has_are_named_with_the_way_out() {
+    let world = World::new();
+    world.write(".gitignore", "node_modules\n");
+    world.commit_all("a project with packages");
+    put(world.repo().join("node_modules/a/index.js"), String::new());
+    let file = world.plan(&plan(
+        &["test -e node_modules/a && test -e done"],
+        json!({}),
+        json!({"A": task("touch done")}),
+    ));
+    let words = "`node_modules`: git ignores it, and a checkout lacks it";
+    world
+        .descent(&["align", "-y", "-f", &file])
+        .expect(0)
+        .says("--link node_modules");
+    world
+        .descent(&["run"])
+        .expect(5)
+        .says(words)
+        .says("descent run --set link=node_modules");
+    world
+        .descent(&["run", "--set", "link=node_modules"])
+        .expect(0);
+}
