@@ -157,7 +157,7 @@ impl CheckoutBench<'_> {
         let prepared = match at.await?.or_fail(workspaces) {
             Ok(prepared) => prepared,
             Err(mut failure) => {
-                let lacking = self.surroundings(workspaces)?.into_iter();
+                let lacking = self.lacked(workspaces, true)?.into_iter();
                 let words = lacking.map(|one| format!("`{}`: {}", one.check, one.what));
                 failure.details.extend(words);
                 return Err(failure);
@@ -171,7 +171,7 @@ impl CheckoutBench<'_> {
             Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
-        let mut surroundings = self.surroundings(workspaces)?;
+        let changed = self.changed_by_setup(workspaces)?;
         let (seen, touched) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
             comparison.touched = touched;
@@ -196,27 +196,37 @@ impl CheckoutBench<'_> {
             from: "ignored by git".to_owned(),
         };
         comparison.links = links.filter(may_be_linked).map(offer).collect();
-        surroundings.extend(self.advise(state, workspaces, comparison, &seen)?);
-        comparison.advice = surroundings;
+        let fails = comparison
+            .fresh
+            .iter()
+            .any(|one| one.verdict != Verdict::Pass);
+        let mut advice = self.lacked(workspaces, fails)?;
+        advice.extend(changed);
+        advice.extend(self.advise(state, workspaces, comparison, &seen)?);
+        comparison.advice = advice;
         Ok(())
     }
 
-    /// The paths that jobs do not find in the fresh checkout, and those that `setup` changed there.
-    fn surroundings(&self, workspaces: &Workspaces) -> Result<Vec<Advice>, Failure> {
+    /// The paths that jobs do not find in the fresh checkout; directories of packages only where a check fails there.
+    fn lacked(&self, workspaces: &Workspaces, fails: bool) -> Result<Vec<Advice>, Failure> {
         let Some(trees) = workspaces.trees() else {
             return Ok(Vec::new());
         };
-        let mut advice = not_found(trees, self.environment, Some(Checkout::Judging), &[])?;
-        let changed = match workspaces.setup() {
-            Some(_) => trees.changed_in_checks(Checkout::Judging)?,
-            None => Vec::new(),
-        };
+        let lacking = not_found(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
+        let told = lacking.filter(|one| one.is_named || fails);
+        Ok(told.map(|one| one.advice).collect())
+    }
+
+    /// The files that `setup` changed in the fresh checkout.
+    fn changed_by_setup(&self, workspaces: &Workspaces) -> Result<Option<Advice>, Failure> {
+        let trees = workspaces.trees().filter(|_| workspaces.setup().is_some());
+        let Some(trees) = trees else { return Ok(None) };
+        let changed = trees.changed_in_checks(Checkout::Judging)?;
         let changed: Vec<String> = changed
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        advice.extend(advice::of_setup(&changed));
-        Ok(advice)
+        Ok(advice::of_setup(&changed))
     }
 
     /// The atoms whose checks hold at `at`. Checks for which the time does not suffice are left out.

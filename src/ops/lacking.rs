@@ -22,13 +22,21 @@ const CACHES: &[&str] = &[
     ".cache",
 ];
 
+/// A path that a checkout lacks.
+#[derive(Debug)]
+pub struct LackingPath {
+    /// Otherwise it holds packages, and matters only where a check fails.
+    pub is_named: bool,
+    pub advice: Advice,
+}
+
 /// Advice on each such path, but for caches, which tools make anew. Without a checkout it is for a run that links these.
 pub fn lacking(
     trees: &Worktrees,
     environment: &Environment,
     which: Option<Checkout>,
     linked: &[String],
-) -> Result<Vec<Advice>, Failure> {
+) -> Result<Vec<LackingPath>, Failure> {
     let lacking = trees.lacking(environment, which)?.into_iter();
     let lacking = lacking.filter(|(path, _)| !is_cache(&path.to_string_lossy()));
     let advice = lacking.map(|(path, names)| {
@@ -44,15 +52,17 @@ pub fn lacking(
             true => format!("share yours: {link}; or "),
             false => String::new(),
         };
-        let why = match names.is_empty() {
-            true => "git ignores it".to_owned(),
-            false => format!("it is named by {}", Vec::from_iter(names).join(" and ")),
+        let is_named = !names.is_empty();
+        let why = match is_named {
+            false => "it holds packages".to_owned(),
+            true => format!("it is named by {}", Vec::from_iter(names).join(" and ")),
         };
-        Advice {
+        let advice = Advice {
             what: format!("{why}, and a checkout lacks it"),
             hint: format!("{link}make it in each checkout: {setup}"),
             check: path.display().to_string(),
-        }
+        };
+        LackingPath { is_named, advice }
     });
     Ok(advice.collect())
 }

@@ -14,7 +14,7 @@ use super::{
     Client, Progress,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
     environment, keep_superseded,
-    lacking::lacking,
+    lacking::{LackingPath, lacking},
     limits, liveness,
     memory::RunMemory,
     newer,
@@ -127,11 +127,16 @@ fn look_around(
         return Ok(Vec::new());
     }
     let linked = &state.objective.constraints.link;
-    let advice = lacking(trees, environment, None, linked)?.into_iter();
-    let words = advice.map(|one| format!("`{}`: {}: {}", one.check, one.what, one.hint));
-    let notes: Vec<Progress> = words.map(Progress::Note).collect();
-    notes.iter().for_each(|note| client.tell(note));
-    Ok(notes)
+    let lacking = lacking(trees, environment, None, linked)?.into_iter();
+    let notes = lacking.map(|LackingPath { is_named, advice }| {
+        let words = format!("`{}`: {}: {}", advice.check, advice.what, advice.hint);
+        let note = Progress::Note(words);
+        if is_named {
+            client.tell(&note);
+        }
+        note
+    });
+    Ok(notes.collect())
 }
 
 /// Runs the loop until it ends. The view is made just before the first attempt can start, and gets what goes on.

@@ -460,11 +460,11 @@ fn ignored_packages_that_no_checkout_has_are_named_with_the_way_out() {
         json!({}),
         json!({"A": task("touch done")}),
     ));
-    let words = "`node_modules`: git ignores it, and a checkout lacks it";
+    let words = "`node_modules`: it holds packages, and a checkout lacks it";
     world
         .descent(&["align", "-y", "-f", &file])
         .expect(0)
-        .says("--link node_modules");
+        .shows("--link node_modules");
     world
         .descent(&["run"])
         .expect(5)
