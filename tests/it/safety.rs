@@ -8,5 +8,6 @@ pub(crate) mod listed;
 pub(crate) mod ratings;
 pub(crate) mod sidecars;
 pub(crate) mod strangers;
+mod terminals;
 pub(crate) mod trust;
 pub(crate) mod untried;

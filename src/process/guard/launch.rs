@@ -142,8 +142,9 @@ impl Launch {
     }
 
     fn begin(&self) -> Errno {
-        let placed = rustix::process::setpgid(None, None)
-            .and_then(|()| rustix::stdio::dup2_stdin(self.input.as_fd()));
+        // Without a terminal: nobody answers there, and what asks fails at once.
+        let placed =
+            rustix::process::setsid().and_then(|_| rustix::stdio::dup2_stdin(self.input.as_fd()));
         if let Err(error) = placed {
             return error;
         }
