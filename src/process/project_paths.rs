@@ -121,6 +121,10 @@ impl ProjectPaths {
         for path in self.found_in(value).into_iter().rev() {
             let is_home = self.home.as_ref() == Some(&path.leads_to);
             let is_private = self.is_private(&path.leads_to);
+            // No checkout has a state.
+            if path.leads_to.starts_with(self.prefix.join(".descent")) {
+                continue;
+            }
             if !is_home && (!is_private || to.join(&path.leads_to).exists()) {
                 let dir: PathBuf = to.join(path.dir).components().collect();
                 moved.splice(path.spelled, dir.into_os_string().into_vec());
@@ -331,6 +335,7 @@ mod tests {
             ("PATH".into(), at(".venv/bin")),
             ("PYTHONPATH".into(), at("src")),
             ("GONE".into(), at("nowhere")),
+            ("STATE".into(), at(".descent/state.json")),
         ];
         let paths = ProjectPaths::of(&top, Path::new("")).with(&vars);
         let moved = vars.map(|(_, value)| paths.moved(&value, &to));
@@ -342,6 +347,7 @@ mod tests {
             into(".venv/bin"),
             into("src"),
             into("nowhere"),
+            at(".descent/state.json"),
         ];
         assert_eq!(moved, wanted);
         // A home directory that is a project: what a checkout has is there.
