@@ -22,11 +22,7 @@ pub(super) fn read(text: &str) -> Reading<ResultFile> {
         }
     }
     let fault = fault.unwrap_or_else(|| "it holds no JSON object".to_owned());
-    let cut = text
-        .find('{')
-        .and_then(|open| report::says_no(&text[open..]));
-    cut.map(|report| ResultFile::unread(report, &fault))
-        .ok_or(fault)
+    report::says_no(&text, fault)
 }
 
 /// The last object of a text, or the text as it is.
@@ -135,7 +131,12 @@ mod tests {
             descent_core::event::Clarity::Blocked
         );
         assert_eq!(blocked.report.summary, "which\nname?");
-        assert!(read("\"success\": false is what I looked for").is_err());
+        for prose in [
+            "\"success\": false is what I looked for",
+            "I made the server answer { success: false } on errors.",
+        ] {
+            assert!(read(prose).is_err(), "{prose}");
+        }
         assert!(read("{\"success\": true, \"summary\": \"a\nb\"}").is_err());
     }
 

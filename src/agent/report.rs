@@ -50,16 +50,6 @@ pub(super) struct ResultFile {
     pub(super) fault: Option<String>,
 }
 
-impl ResultFile {
-    pub(super) fn unread(report: AgentReport, fault: &str) -> Self {
-        Self {
-            report,
-            usage: Usage::default(),
-            fault: Some(fault.to_owned()),
-        }
-    }
-}
-
 /// Why a result file is of no use.
 #[derive(Debug)]
 pub(super) enum ReportFault {
@@ -85,7 +75,9 @@ impl fmt::Display for ReportFault {
 pub(super) fn read(path: &Path) -> Result<Option<ResultFile>, ReportFault> {
     match files::read(path, FILE_BYTES_MAX as u64) {
         Ok(bytes) => {
-            let file = parse(&bytes).map_err(ReportFault::Unusable)?;
+            let file =
+                parse(&bytes).or_else(|fault| says_no(&String::from_utf8_lossy(&bytes), fault));
+            let file = file.map_err(ReportFault::Unusable)?;
             let fault = file.fault.map(|why| ReportFault::Unusable(why).to_string());
             Ok(Some(ResultFile { fault, ..file }))
         }
@@ -112,10 +104,7 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         let text = String::from_utf8_lossy(bytes);
         let (line, column) = Places::new(&text).line_col(fault.span.start());
         let message = &fault.message;
-        let fault = format!("it is no JSON to use: {line}:{column}: {message}");
-        return says_no(&text)
-            .map(|report| ResultFile::unread(report, &fault))
-            .ok_or(fault);
+        return Err(format!("it is no JSON to use: {line}:{column}: {message}"));
     }
     let node = parsed.node.ok_or("it is empty")?;
     if node.as_object().is_none() {
@@ -147,21 +136,31 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
     })
 }
 
-/// The report in a text that is no JSON, if it says all the same that the agent failed or cannot go on.
-pub(super) fn says_no(text: &str) -> Option<AgentReport> {
+/// The report in an answer that is no JSON, if it says all the same that the agent failed or cannot go on. A piece of code in
+/// prose is no answer: it has no summary.
+pub(super) fn says_no(text: &str, fault: String) -> Reading<ResultFile> {
     let has = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|no| no.is_match(text));
-    let clarity = match has(&BLOCKED) {
-        true => Clarity::Blocked,
-        false => Clarity::Clear,
-    };
     let summary = SUMMARY.as_ref().and_then(|it| it.captures(text)?.get(1));
-    let report = AgentReport {
-        summary: clean(summary.map_or(text, |it| it.as_str()), SUMMARY_CHARS_MAX),
-        clarity,
-        has_failed: has(&FAILED),
-        ..AgentReport::default()
-    };
-    (report.has_failed || clarity == Clarity::Blocked).then_some(report)
+    let is_answer = text.contains('{') && summary.is_some() || text.trim_start().starts_with('{');
+    let (has_failed, is_blocked) = (is_answer && has(&FAILED), is_answer && has(&BLOCKED));
+    if !has_failed && !is_blocked {
+        return Err(fault);
+    }
+    let summary = summary.map_or(text, |it| it.as_str());
+    Ok(ResultFile {
+        report: AgentReport {
+            summary: clean(summary, SUMMARY_CHARS_MAX),
+            clarity: if is_blocked {
+                Clarity::Blocked
+            } else {
+                Clarity::Clear
+            },
+            has_failed,
+            ..AgentReport::default()
+        },
+        usage: Usage::default(),
+        fault: Some(fault),
+    })
 }
 
 /// An object in what an agent said. It is an answer if it says how it went.

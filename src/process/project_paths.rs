@@ -26,10 +26,12 @@ pub struct ProjectPaths {
     private: Vec<PathBuf>,
     /// Directories in which a Python outside of the project finds packages that are installed in place, below the top.
     in_place: Vec<PathBuf>,
+    /// The paths in each of the person's variables.
+    found: Vec<Vec<PathInText>>,
 }
 
 /// A path into the project in a text.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathInText {
     /// The bytes that spell a directory of the project, and that directory below the top.
     spelled: Range<usize>,
@@ -46,6 +48,7 @@ impl ProjectPaths {
             home: None,
             private: Vec::new(),
             in_place: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -61,6 +64,7 @@ impl ProjectPaths {
             PRIVATE.into_iter().filter_map(place).collect(),
         );
         self.in_place = self.in_place(vars);
+        self.found = vars.iter().map(|(_, value)| self.found_in(value)).collect();
         self
     }
 
@@ -82,7 +86,7 @@ impl ProjectPaths {
         dirs
     }
 
-    /// The variables of a job that works in `cwd`.
+    /// These variables of the person for a job that works in `cwd`.
     pub(super) fn vars_in(
         &self,
         mut vars: Vec<(OsString, OsString)>,
@@ -91,8 +95,8 @@ impl ProjectPaths {
         let Some(to) = self.checkout_of(cwd) else {
             return vars;
         };
-        for (_, value) in &mut vars {
-            *value = self.moved(value, cwd);
+        for ((_, value), found) in vars.iter_mut().zip(&self.found) {
+            *value = self.led_to(to, value, found);
         }
         if !self.in_place.is_empty() {
             let is_path = |(name, _): &(OsString, OsString)| name == "PYTHONPATH";
@@ -112,23 +116,26 @@ impl ProjectPaths {
         to.filter(|to| cwd.ends_with(&self.prefix) && *to != self.top)
     }
 
-    /// A value for a job that works in `cwd`: what leads into the project leads into that checkout.
-    pub(super) fn moved(&self, value: &OsStr, cwd: &Path) -> OsString {
-        let Some(to) = self.checkout_of(cwd) else {
-            return value.to_owned();
+    /// A text for a job that works in `cwd`: what leads into the project leads into that checkout.
+    pub(super) fn moved(&self, text: &OsStr, cwd: &Path) -> OsString {
+        match self.checkout_of(cwd) {
+            Some(to) => self.led_to(to, text, &self.found_in(text)),
+            None => text.to_owned(),
+        }
+    }
+
+    fn led_to(&self, to: &Path, text: &OsStr, found: &[PathInText]) -> OsString {
+        let mut moved = text.as_bytes().to_vec();
+        // No checkout has a state.
+        let state = self.prefix.join(".descent");
+        let stays = |path: &Path| {
+            path.starts_with(&state)
+                || self.home.as_deref() == Some(path)
+                || self.is_private(path) && !to.join(path).exists()
         };
-        let mut moved = value.as_bytes().to_vec();
-        for path in self.found_in(value).into_iter().rev() {
-            let is_home = self.home.as_ref() == Some(&path.leads_to);
-            let is_private = self.is_private(&path.leads_to);
-            // No checkout has a state.
-            if path.leads_to.starts_with(self.prefix.join(".descent")) {
-                continue;
-            }
-            if !is_home && (!is_private || to.join(&path.leads_to).exists()) {
-                let dir: PathBuf = to.join(path.dir).components().collect();
-                moved.splice(path.spelled, dir.into_os_string().into_vec());
-            }
+        for path in found.iter().rev().filter(|path| !stays(&path.leads_to)) {
+            let dir: PathBuf = to.join(&path.dir).components().collect();
+            moved.splice(path.spelled.clone(), dir.into_os_string().into_vec());
         }
         OsString::from_vec(moved)
     }

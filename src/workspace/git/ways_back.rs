@@ -93,7 +93,7 @@ impl Worktrees {
         if let Some((at, _)) = own.next() {
             let at = at.display();
             return Ok(Some(format!(
-                "the symbolic link `{at}` leads into it by an absolute path: make it a relative link"
+                "the symbolic link `{at}` leads into the workspace by an absolute path: make it a relative link"
             )));
         }
         let from = |at: &Path| workspace.join(at.parent().unwrap_or(at));
