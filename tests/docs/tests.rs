@@ -84,7 +84,18 @@ fn what_varies_is_the_same_and_dots_stand_for_anything() {
     assert!(is_same("one … three", "one two three"));
     assert!(!is_same("a\n…\nz", "a\nb"));
     assert!(is_same("a", "a\nchecked   the base case does not hold yet"));
+    assert!(!is_same("as things stand…", "as things stand, here…"));
     assert!(!is_same("3 attempts", "4 attempts"));
+    let checked = "checked   the base case does not hold yet (0 of 2 checks)";
+    assert!(is_same(
+        checked,
+        "checked   the base case does not hold yet (1 of 2 checks, 1 not measured)"
+    ));
+    assert!(is_same(&format!("a\n{checked}"), "a"));
+    assert!(!is_same(
+        "checked   the base case does not hold yet",
+        checked
+    ));
     assert!(!is_same("", "more"));
 }
 
