@@ -48,6 +48,7 @@ impl PlanPlace<'_> {
             protected: workspace::protected(self.constraints, asked.touched),
             has_setup: self.constraints.setup.is_some(),
             holding: Default::default(),
+            unmatched: Vec::new(),
         }
     }
 

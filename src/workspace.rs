@@ -19,6 +19,7 @@ mod setup_marks;
 mod size;
 #[cfg(test)]
 mod tests;
+mod unmatched;
 mod words;
 
 use std::{path::PathBuf, sync::Arc};
@@ -37,6 +38,7 @@ pub use home::{applied, note_applied, result_of};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use missing::MissingPlace;
 pub use size::{Size, size_of};
+pub use unmatched::unmatched;
 pub use words::{message, time_of};
 
 use crate::{

@@ -8,6 +8,7 @@ mod alone;
 mod among;
 mod commands;
 mod facts;
+mod guards;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,9 @@ use alloc::{
 };
 
 pub use commands::{constant, never_fails};
-pub use facts::{CommandFacts, MissingTarget, PlanFacts, PlanQuestions, questions};
+pub use facts::{
+    CommandFacts, MissingTarget, PlanFacts, PlanQuestions, Unmatched, UnmatchedPattern, questions,
+};
 
 use crate::{
     doc::{self, Fault, Node},
@@ -65,10 +68,12 @@ pub enum PlanRule {
     Tried,
     /// It has no part in what its plan is for
     NoPart,
+    /// A pattern of a constraint has no effect
+    NoMatch,
 }
 
 impl PlanRule {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NoOrder,
         Self::NoEnd,
         Self::VacuousCheck,
@@ -84,6 +89,7 @@ impl PlanRule {
         Self::Collide,
         Self::Tried,
         Self::NoPart,
+        Self::NoMatch,
     ];
 
     pub fn word(self) -> &'static str {
@@ -103,6 +109,7 @@ impl PlanRule {
             Self::Collide => "collide",
             Self::Tried => "tried",
             Self::NoPart => "no-part",
+            Self::NoMatch => "no-match",
         }
     }
 
@@ -112,7 +119,9 @@ impl PlanRule {
             Self::VacuousCheck | Self::CannotFail | Self::DoesNothing | Self::Protected => {
                 IssueType::DoSayMismatch
             }
-            Self::NoProgram | Self::NoTarget | Self::NoFile => IssueType::Hallucination,
+            Self::NoProgram | Self::NoTarget | Self::NoFile | Self::NoMatch => {
+                IssueType::Hallucination
+            }
             Self::NotProvided
             | Self::ProvidedTwice
             | Self::SameAtom
@@ -123,7 +132,7 @@ impl PlanRule {
     }
 }
 
-/// An issue that a rule found at an atom.
+/// An issue that a rule found at an atom, or at a constraint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Issue {
@@ -131,9 +140,9 @@ pub struct Issue {
     #[serde(rename = "type")]
     pub kind: IssueType,
     pub severity: Severity,
-    /// The id of the atom
+    /// The id of the atom; `constraints` for the rule `no-match`
     pub location: String,
-    /// JSON pointer into the atom, such as `/action/run`; empty for the whole of it
+    /// JSON pointer into it, such as `/action/run`; empty for the whole of it
     pub at: String,
     pub description: String,
     pub proposed_repair: String,
@@ -155,7 +164,11 @@ impl Issue {
 
     /// The place in a plan or a state.
     pub fn pointer(&self) -> String {
-        doc::pointer_push("/work_graph/atoms", &self.location) + &self.at
+        let above = match self.rule {
+            PlanRule::NoMatch => "/objective",
+            _ => "/work_graph/atoms",
+        };
+        doc::pointer_push(above, &self.location) + &self.at
     }
 }
 
@@ -279,6 +292,7 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
         surroundings::judge(plan, task, &mut issues);
     }
     among::judge(plan, &mut issues);
+    guards::judge(plan, &mut issues);
     issues.sort_by(|a, b| {
         let key = |one: &Issue| (one.severity.rank(), one.location.clone(), one.rule);
         key(a).cmp(&key(b))

@@ -8,7 +8,7 @@ use descent_core::{
     doc::Fault,
     graph::Graph,
     id::Lineage,
-    judging::{self, Issue, JudgedPlan, PlanFacts},
+    judging::{self, Issue, JudgedPlan, PlanFacts, PlanRule},
     state::State,
 };
 
@@ -17,6 +17,7 @@ use crate::{
     judging::PlanPlace,
     plan_file::{self, PlanFile},
     store::{LoadedState, StatePlace},
+    workspace,
 };
 
 /// The issues of a plan, or its faults.
@@ -63,7 +64,7 @@ pub fn judged(state: &State, facts: &PlanFacts) -> JudgeReport {
     }
 }
 
-/// The things that the open tasks of a state name and that are not there.
+/// The things that the constraints and the open tasks of a state name and that are not there.
 pub fn facts(state: &State, project: &Path) -> PlanFacts {
     let place = PlanPlace {
         project,
@@ -71,7 +72,18 @@ pub fn facts(state: &State, project: &Path) -> PlanFacts {
         constraints: &state.objective.constraints,
     };
     let tasks = state.atoms.values().filter_map(|atom| atom.task());
-    place.facts(judging::questions(tasks))
+    PlanFacts {
+        unmatched: workspace::unmatched(project, &state.objective.constraints),
+        ..place.facts(judging::questions(tasks))
+    }
+}
+
+/// The patterns of the constraints that match nothing, a line each.
+pub fn unmatched(state: &State, project: &Path) -> Vec<String> {
+    let mut issues = look(state, project).issues;
+    issues.retain(|issue| issue.rule == PlanRule::NoMatch);
+    let words = |issue: Issue| format!("{}; {}", issue.description, issue.proposed_repair);
+    issues.into_iter().map(words).collect()
 }
 
 /// The issues that a change of a state brings.

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::{
     Client, Progress,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
-    environment, keep_superseded,
+    environment, judge, keep_superseded,
     lacking::{LackingPath, lacking},
     limits, liveness,
     memory::RunMemory,
@@ -157,6 +157,9 @@ pub fn run<'a>(
     let warnings = warnings(&store, &loaded, true).into_iter();
     warnings.for_each(|text| client.tell(&Progress::Note(text)));
     keep_superseded(client, &store, &loaded)?;
+    for words in judge::unmatched(&loaded.state, &store.place().project) {
+        client.tell(&Progress::Note(words));
+    }
     let mut loaded = limits::adopt_under_lease(client, &mut store, loaded)?;
     if !options.changes.is_empty() {
         loaded = limits::change(client, &mut store, loaded, options.changes)?;

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use descent_core::state::Constraints;
+use descent_core::{graph::overlap, state::Constraints};
 
 use super::{Result, WorkspaceError, links};
 
@@ -46,12 +46,18 @@ pub fn protected(
     touched.into_iter().filter(is_protected).collect()
 }
 
+/// A pattern without what says that it begins at the top: all of them do.
+pub(super) fn below_top(pattern: &str) -> &str {
+    overlap::plain(pattern).trim_start_matches('/')
+}
+
 /// The patterns of one constraint; each is relative to the project, or to the repository's top.
 #[derive(Debug, Clone)]
 pub(super) struct Globs(GlobSet);
 
 impl Globs {
-    /// `*` stops at a slash, `**` does not, and `tests/` means all in it. `key` names the constraint in an error.
+    /// `*` stops at a slash, `**` does not, `tests/` means all in it, and `/` before it is the top. `key` names the
+    /// constraint in an error.
     pub(super) fn read(key: &'static str, patterns: &[String]) -> Result<Self> {
         let mut set = GlobSetBuilder::new();
         let bad = |glob: &str, error: &globset::Error| WorkspaceError::BadGlob {
@@ -60,9 +66,12 @@ impl Globs {
             fault: error.kind().to_string(),
         };
         for pattern in patterns {
-            let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
-            for text in [trimmed.to_owned(), format!("{trimmed}/**")] {
-                let glob = GlobBuilder::new(&text).literal_separator(true).build();
+            let below = match below_top(pattern) {
+                "" => [String::new(), "**".to_owned()],
+                path => [path.to_owned(), format!("{path}/**")],
+            };
+            for text in &below {
+                let glob = GlobBuilder::new(text).literal_separator(true).build();
                 set.add(glob.map_err(|error| bad(pattern, &error))?);
             }
         }

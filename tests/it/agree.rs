@@ -7,6 +7,7 @@ pub(crate) mod constraints;
 pub(crate) mod counted;
 pub(crate) mod formats;
 pub(crate) mod gate;
+pub(crate) mod guards;
 pub(crate) mod near_misses;
 pub(crate) mod odd_checks;
 pub(crate) mod plan;

@@ -312,6 +312,7 @@ mod tests {
             has_setup: true,
             protected: ["tests/a".into()].into(),
             holding: Default::default(),
+            unmatched: Vec::new(),
         }
     }
 

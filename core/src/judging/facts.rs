@@ -44,6 +44,26 @@ pub struct PlanFacts {
     pub has_setup: bool,
     /// Atoms whose checks hold before anything was done.
     pub holding: BTreeSet<AtomId>,
+    /// Not looked up for a planner's plan, which has no constraints of its own.
+    pub unmatched: Vec<UnmatchedPattern>,
+}
+
+/// A pattern of a constraint that has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmatchedPattern {
+    pub key: &'static str,
+    /// Its place in the list.
+    pub nth: usize,
+    pub pattern: String,
+    pub why: Unmatched,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmatched {
+    /// The project has no such path.
+    NoPath { nearest: Option<String> },
+    /// Agents work on the person's own files, and no change is told from another.
+    InPlace,
 }
 
 /// The things that a command lacks.
@@ -99,7 +119,7 @@ impl PlanFacts {
         *self == Self::default()
     }
 
-    /// As it stands in the record of an outcome; what holds is not part of it.
+    /// As it stands in the record of an outcome; what holds and what matches nothing are not part of it.
     pub fn node(&self) -> Node {
         let command = |(command, facts): (&String, &CommandFacts)| {
             let mut to = Writer::default();
@@ -157,6 +177,7 @@ impl PlanFacts {
             protected: fields.texts("protected").into_iter().collect(),
             has_setup: fields.flag("has_setup").unwrap_or(false),
             holding: BTreeSet::new(),
+            unmatched: Vec::new(),
         }
     }
 }

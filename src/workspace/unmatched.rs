@@ -1,0 +1,144 @@
+//! Patterns and links of the constraints that have no effect, each with the nearest path that is there.
+//!
+//! Invariant: only names are read, and no more of them than the limit; beyond it a pattern counts as one that matches.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use descent_core::{
+    doc::suggest,
+    graph::overlap,
+    judging::{Unmatched, UnmatchedPattern},
+    state::{Constraints, Workspace},
+};
+
+use super::globs::{Globs, below_top};
+use crate::files;
+
+/// A walk through so many names takes about a second.
+const NAMES_MAX: usize = 200_000;
+const IGNORES: &str = ".gitignore";
+const IGNORES_BYTES_MAX: u64 = 1 << 20;
+
+/// A pattern that cannot be read is a fault elsewhere.
+pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPattern> {
+    let protected = &constraints.protected;
+    if constraints.workspace() == Workspace::Shared {
+        let all = protected.iter().enumerate();
+        let in_place =
+            |(nth, pattern): (usize, &String)| of("protected", nth, pattern, Unmatched::InPlace);
+        return all.map(in_place).collect();
+    }
+    let top = files::top_of(project).unwrap_or(project);
+    let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
+    let mut open = Vec::new();
+    for (key, patterns) in [
+        ("protected", protected),
+        ("setup_inputs", &constraints.setup_inputs),
+        ("keep", &constraints.keep),
+        ("link", &constraints.link),
+    ] {
+        for (nth, pattern) in patterns.iter().enumerate() {
+            let is_in = |dir: &Path| dir.join(below_top(pattern)).symlink_metadata().is_ok();
+            let globs = Globs::read(key, std::slice::from_ref(pattern));
+            if let (Ok(globs), false) = (globs, is_in(project) || is_in(top)) {
+                open.push((globs, key, nth, pattern));
+            }
+        }
+    }
+    let mut names = ignored_names(top);
+    open.retain(|(globs, key, ..)| {
+        let mut kept = names.iter().filter(|_| *key == "keep");
+        !kept.any(|name| globs.is_match(Path::new(name), prefix))
+    });
+    let is_enough = |path: &Path| {
+        open.retain(|(globs, ..)| !globs.is_match(path, prefix));
+        open.is_empty()
+    };
+    let Some(paths) = walked(top, is_enough) else {
+        return Vec::new();
+    };
+    names.extend(paths);
+    let absent = open.into_iter().map(|(_, key, nth, pattern)| {
+        let nearest = nearest(pattern, &names);
+        of(key, nth, pattern, Unmatched::NoPath { nearest })
+    });
+    absent.collect()
+}
+
+fn of(key: &'static str, nth: usize, pattern: &str, why: Unmatched) -> UnmatchedPattern {
+    let pattern = pattern.to_owned();
+    UnmatchedPattern {
+        key,
+        nth,
+        pattern,
+        why,
+    }
+}
+
+/// The plain lines of the project's .gitignore: `keep` may name a directory that no build has made yet.
+fn ignored_names(top: &Path) -> Vec<String> {
+    let bytes = files::read(&top.join(IGNORES), IGNORES_BYTES_MAX).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(|line| line.trim().trim_matches('/'));
+    let plain = lines.filter(|line| !line.is_empty() && overlap::is_literal(line));
+    plain.map(str::to_owned).collect()
+}
+
+/// All paths below `top`, those of the upper directories first; `None` where `is_enough` said so, or the limit did.
+fn walked(top: &Path, mut is_enough: impl FnMut(&Path) -> bool) -> Option<Vec<String>> {
+    let (mut dirs, mut paths) = (VecDeque::from([PathBuf::new()]), Vec::new());
+    if is_enough(Path::new("")) {
+        return None;
+    }
+    while let Some(dir) = dirs.pop_front() {
+        for entry in fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
+            let path = dir.join(entry.file_name());
+            if path.ends_with(".git") || path.ends_with(".descent") {
+                continue;
+            }
+            if paths.len() == NAMES_MAX || is_enough(&path) {
+                return None;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push_back(path.clone());
+            }
+            paths.push(path.display().to_string());
+        }
+    }
+    Some(paths)
+}
+
+/// The path that a person may have meant: another spelling, the same name elsewhere, or the directory that is there.
+fn nearest(pattern: &str, paths: &[String]) -> Option<String> {
+    let meant = pattern
+        .split(',')
+        .map(|part| part.trim().trim_start_matches('!'));
+    let meant = meant.map(below_top).find(|part| !part.is_empty())?;
+    let fixed: Vec<&str> = meant
+        .split('/')
+        .filter(|part| overlap::is_literal(part))
+        .collect();
+    let whole = fixed.join("/");
+    let all = || paths.iter().map(String::as_str);
+    let of_name = || {
+        let name = fixed.last()?;
+        let same = suggest(name, all().map(name_of))?;
+        all().find(|path| name_of(path) == same)
+    };
+    let above = || {
+        let above = Path::new(&whole).ancestors().skip(1);
+        let above = above.map(|dir| dir.display().to_string());
+        let mut above = above.filter(|dir| !dir.is_empty());
+        above.find_map(|dir| all().find(|path| *path == dir))
+    };
+    let found = suggest(&whole, all()).or_else(of_name).or_else(above)?;
+    Some(found.to_owned())
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
