@@ -291,6 +291,15 @@ pub fn moment(at: &str) -> Option<UnixMillis> {
     u64::try_from(time.as_millisecond()).ok().map(UnixMillis)
 }
 
+/// The time of a record as a person reads it: `2026-11-28 16:13:22 UTC`.
+fn to_the_second(at: &str) -> String {
+    let time: Result<jiff::Timestamp, _> = at.parse();
+    time.map_or_else(
+        |_| at.to_owned(),
+        |time| time.strftime("%F %T UTC").to_string(),
+    )
+}
+
 /// The time from a record until now; `None` if the clock was set back.
 pub fn since(at: &str, now: UnixMillis) -> Option<u64> {
     moment(at).map(|UnixMillis(at)| now.0.saturating_sub(at))

@@ -11,7 +11,7 @@ use alloc::{
 };
 
 use crate::{
-    doc::{self, Node, Value},
+    doc::{self, Node},
     state::{
         Check, Leaf,
         check::{LEVEL_MAX, QualityLeaf, Thousandths},
@@ -82,10 +82,8 @@ pub fn read(check: &Check, answer: &Node) -> Result<RatedLeaf, String> {
 fn share(answer: &Node) -> Result<Thousandths, String> {
     let wanted = "`score` is a number from 0 to 1";
     let score = answer.get("score").ok_or_else(|| wanted.to_string())?;
-    let read = match &score.value {
-        Value::Number(_) => Thousandths::of_node(score),
-        _ => None,
-    };
+    // A number in quotes is one too.
+    let read = Thousandths::of_node(score);
     read.filter(|score| score.0 <= 1_000)
         .ok_or_else(|| format!("{wanted}, found {}", shown(score)))
 }
@@ -102,7 +100,9 @@ fn levels(leaf: &QualityLeaf, answer: &Node) -> Result<Vec<u32>, String> {
         let mut given = members.iter().filter(|member| member.key == name);
         let node = given.next().map(|member| &member.node);
         let node = node.ok_or_else(|| format!("a level for `{name}` is missing"))?;
+        let quoted = node.as_str().and_then(|text| text.trim().parse().ok());
         let level = node.as_u64().and_then(|level| u32::try_from(level).ok());
+        let level = level.or(quoted);
         level
             .filter(|level| (1..=LEVEL_MAX).contains(level))
             .ok_or_else(|| {
@@ -147,10 +147,12 @@ mod tests {
             (good.score, good.because.as_str()),
             (Thousandths(850), "clear names")
         );
+        let quoted = answer(&plain, r#"{"score": "0.9", "because": ""}"#).unwrap();
+        assert_eq!(quoted.score, Thousandths(900));
         for text in [
             r#"{"score": 1.2, "because": ""}"#,
             r#"{"score": -1, "because": ""}"#,
-            r#"{"score": "0.9", "because": ""}"#,
+            r#"{"score": "good", "because": ""}"#,
             r#"{"score": 1e999, "because": ""}"#,
             r#"{"because": "very good"}"#,
             r#"{"score": 0.9}"#,

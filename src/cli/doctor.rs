@@ -34,9 +34,12 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
         None => StatePlace::at(&context.top()?, context.state.as_deref()),
     };
     let findings = diagnose(&place, &*programs::real());
-    let worst = |health| findings.iter().filter(|one| one.health == health).count();
-    let missing = worst(Health::Missing) + worst(Health::Unusable);
-    let degraded = worst(Health::Degraded);
+    let count = |is_meant: fn(Health) -> bool| {
+        let meant = findings.iter().filter(|one| is_meant(one.health));
+        meant.count()
+    };
+    let missing = count(is_bad);
+    let degraded = count(|health| health == Health::Degraded);
     let next = if missing > 0 {
         "descent doctor"
     } else if place.state.exists() {
@@ -59,6 +62,10 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     Ok(End::Code(code))
 }
 
+fn is_bad(health: Health) -> bool {
+    matches!(health, Health::Missing | Health::Unusable)
+}
+
 fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Page {
     let mut page = Page::new(WIDTH);
     for finding in findings {
@@ -66,13 +73,18 @@ fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Pa
     }
     page.gap();
     let things = |n: usize| if n == 1 { "thing" } else { "things" };
+    let mut bad = findings.iter().filter(|one| is_bad(one.health));
+    let refused = match bad.all(|one| one.name.starts_with("agent ")) {
+        true => "no agent can run here, shell steps can",
+        false => "descent cannot run here",
+    };
     page.push(match (missing, degraded) {
         (0, 0) => Line::new().put(Meaning::Pass, "descent can run here"),
         (0, n) => Line::new()
             .put(Meaning::Pass, "descent can run here")
             .plain(format!("; {n} {} could be better", things(n))),
         (n, _) => Line::new()
-            .put(Meaning::Fail, "descent cannot run here")
+            .put(Meaning::Fail, refused)
             .plain(format!(": {n} {} to mend, then look again", things(n))),
     });
     page.next(next);

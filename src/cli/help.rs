@@ -90,7 +90,10 @@ const EXAMPLES: [(&str, &str); 35] = [
         "descent report | gh pr create -F - -t \"the parser\"",
     ),
     ("undo", "descent undo -n"),
-    ("fork", "descent fork ../other-way"),
+    (
+        "fork",
+        "descent fork && descent --state .descent/fork-1.json run",
+    ),
     ("edit", "descent edit"),
     ("judge", "descent judge plan.yaml"),
     ("validate", "descent validate plan.yaml"),

@@ -18,6 +18,7 @@ use super::{
     context::Context,
     output,
     timeline::{Point, Timeline},
+    usage,
 };
 use crate::{clock, evidence, failure::Failure, ops, render, store::Commit};
 
@@ -216,7 +217,10 @@ pub(super) fn describe_commit(commit: &Commit) -> String {
 
 fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {
     let Some((from, to)) = range.split_once("..") else {
-        let hint = "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m..";
+        let hint = match usage::follows(range) {
+            true => "descent watch",
+            false => "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m..",
+        };
         return Err(Failure::usage(format!("`{range}` is no range"), hint));
     };
     let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);

@@ -41,6 +41,14 @@ const MEANT: [(&[&str], &str); 16] = [
 /// Commands whose one argument is a text.
 const TEXTS: [(&str, &str); 3] = [("align", "goal"), ("redirect", "reason"), ("guide", "text")];
 
+/// Commands that show once what `watch` follows.
+const LOOKS: [&str; 4] = ["status", "graph", "ps", "why"];
+
+/// Whether an option asks for what `watch` does.
+pub(super) fn follows(option: &str) -> bool {
+    ["-f", "--follow", "-w", "--watch", "--live"].contains(&option)
+}
+
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     let command = typed.iter().find(|word| is_command(word));
     match error.kind() {
@@ -89,6 +97,9 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
         }
         let what = format!("{what}: a {text} of several words stands in quotes");
         return Failure::usage(what, format!("descent {name} \"{}\"", words(typed, name)));
+    }
+    if command.is_some_and(|name| LOOKS.contains(&name.as_str())) && follows(&argument) {
+        return Failure::usage(what, "descent watch");
     }
     let constraint = argument.trim_start_matches('-').replace('-', "_");
     let takes_constraints =

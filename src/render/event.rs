@@ -202,7 +202,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             "waits",
             format!(
                 "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of}{}",
-                line(until),
+                line(&super::to_the_second(until)),
                 super::work::because(reason)
             ),
         ),

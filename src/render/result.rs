@@ -75,7 +75,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         evidence(&mut page, proof);
         // `why` shows the excerpt of a choice's check; a check without a choice is explained nowhere else.
         if let Some(path) = SideFile::named_in(proof).and_then(|one| lies_at(&one)) {
-            page.whole(Line::indent(10).dim("all that it printed: ").plain(path));
+            page.whole(Line::indent(10).dim("its output: ").plain(path));
         }
     }
     for open in items(result, "open") {

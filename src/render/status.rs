@@ -72,16 +72,17 @@ fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
     } else {
         Meaning::of(status.status)
     };
+    let status_word = if is_cut_off { "cut off" } else { status.status };
     let word = match meaning {
-        Meaning::Plain => Line::new().strong(status.status),
-        meaning => Line::new().put(meaning, status.status),
+        Meaning::Plain => Line::new().strong(status_word),
+        meaning => Line::new().put(meaning, status_word),
     };
     page.wrapped(word.plain(": "), Meaning::Strong, &status.goal, 2);
     let mut note = |meaning: Meaning, text: &str| {
         page.wrapped(Line::indent(2), meaning, text, NOTE_ROWS_MAX);
     };
     if is_cut_off {
-        let words = "no loop is at work: it was cut off, and `descent run` goes on";
+        let words = "no loop is at work; `descent run` goes on";
         note(Meaning::Unknown, words);
     }
     for one in notes {

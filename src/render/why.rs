@@ -378,7 +378,7 @@ fn output(page: &mut Page, text: &str) {
 /// The place of the whole output.
 fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
     let Some(one) = one else { return };
-    let line = Line::indent(6).dim(format!("│ all {} KiB: ", one.bytes.div_ceil(1024)));
+    let line = Line::indent(6).dim(format!("│ its output, {} KiB: ", one.bytes.div_ceil(1024)));
     page.whole(match lies_at(one) {
         Some(path) => line.plain(path),
         None => line.dim("gone, but for this excerpt"),

@@ -9,6 +9,8 @@ const TARGETS: &[(&str, Rank)] = &[
     ("test", Rank::Test),
     ("tests", Rank::Test),
     ("check", Rank::Test),
+    ("all", Rank::Build),
+    ("build", Rank::Build),
     ("lint", Rank::Lint),
 ];
 

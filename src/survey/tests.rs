@@ -126,7 +126,11 @@ fn targets_of_a_makefile_are_checks_by_their_names() {
         "test_dir := x\nall: test\n\ntest lint: all\n\techo test: no\ncheck:=1\n.PHONY: check\n";
     checks(
         &[("Makefile", text)],
-        &["make test < Makefile:4", "make lint < Makefile:4"],
+        &[
+            "make test < Makefile:4",
+            "make all < Makefile:2",
+            "make lint < Makefile:4",
+        ],
     );
 }
 

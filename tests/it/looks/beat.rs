@@ -182,7 +182,7 @@ fn a_killed_loop_is_dead_and_its_last_sign_of_life_is_told() {
     world
         .descent(&["status"])
         .expect(0)
-        .shows("it was cut off")
+        .shows("cut off: it is so")
         .shows("its last sign of life: ")
         .shows(&format!("(pid {pid})"));
     world.touch("go");

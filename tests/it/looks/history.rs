@@ -110,6 +110,10 @@ fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_k
         .expect(2)
         .says("E-USAGE");
     world.descent(&["log", "7"]).expect(2).says("is no range");
+    world
+        .descent(&["log", "-f"])
+        .expect(2)
+        .says("next: descent watch");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn an_option_that_is_a_constraint_leads_to_set_and_another_to_the_help() {
     check(
         &["status", "--watch"],
         "unexpected argument `--watch`",
-        "descent help status",
+        "descent watch",
     );
 }
 

@@ -162,7 +162,7 @@ fn a_run_that_ends_names_the_file_of_the_check_that_does_not_hold() {
     let [file] = &files[..] else {
         panic!("{files:?}")
     };
-    let named = format!("all that it printed: {}", file.display());
+    let named = format!("its output: {}", file.display());
     ran.shows(&named);
     let result = world.descent(&["run", "--json"]).expect(5).result();
     let whole = &result["evidence"][0]["whole"];
