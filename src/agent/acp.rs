@@ -1,29 +1,24 @@
 //! Agents that speak the Agent Client Protocol, version 1, on their standard streams.
 //!
 //! Invariant: options and modes are chosen by kind and id, never by their place. Every request of an
-//! agent is answered, at most [`PERMISSIONS_MAX`] for permission. No file and no terminal is offered.
-//! Not here: the process (`talk`).
+//! agent is answered, at most [`REQUESTS_MAX`], each in few bytes: so answers that it does not read
+//! stay few. No file and no terminal is offered. Not here: the process (`talk`).
 
 #[cfg(test)]
 mod tests;
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::Arc,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::{future::ready, io, path::PathBuf};
 
 use agent_client_protocol::{
-    Agent, Client, Error, Lines, is_incoming_transport_closed, on_receive_notification,
-    on_receive_request,
+    Agent, Client, Error, Lines, RawJsonRpcMessage, TransportFrame, is_incoming_transport_closed,
+    on_receive_notification, on_receive_request,
     schema::ProtocolVersion,
     v1::{
         ConnectionTo,
         schema::{
             CancelNotification, ContentBlock, InitializeRequest, InitializeResponse,
-            LoadSessionRequest, NewSessionRequest, PermissionOptionKind, PromptRequest,
-            PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
+            LoadSessionRequest, NewSessionRequest, PermissionOption, PermissionOptionKind,
+            PromptRequest, PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
             RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
             SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
             SetSessionModeRequest, StopReason, TextContent, ToolCall, ToolCallStatus,
@@ -43,15 +38,17 @@ use tokio_util::{
 use super::{
     acp_modes::OfferedModes,
     agent_lines::{AgentLines, LineFault},
+    headless::FOREIGN_MAX,
     heard::{Heard, HeardSoFar},
     repair::Repairs,
+    session::ID_BYTES_MAX,
     talk::Conversation,
     trouble,
 };
 use crate::{config::transport::Access, process::Capture};
 
-/// Requests for permission in one attempt at most.
-const PERMISSIONS_MAX: u32 = 1_000;
+/// Requests of an agent in one talk at most, whatever for.
+const REQUESTS_MAX: usize = 1_000;
 
 /// The code of the error of an agent that needs a login.
 const AUTH_REQUIRED: i32 = -32000;
@@ -74,11 +71,8 @@ pub(super) struct AcpTalk<'a> {
 
 impl Conversation for AcpTalk<'_> {
     async fn converse(self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
-        let asked_for_leave = Arc::new(AtomicU32::new(0));
-        let over = CancellationToken::new();
-        let too_often = over.clone();
         let access = self.access;
-        let (of_updates, of_requests) = (heard.clone(), heard.clone());
+        let of_updates = heard.clone();
         let ended = Client
             .v1()
             .name("descent")
@@ -91,25 +85,12 @@ impl Conversation for AcpTalk<'_> {
             )
             .on_receive_request(
                 async move |request: RequestPermissionRequest, responder, _| {
-                    let count = asked_for_leave.fetch_add(1, Ordering::Relaxed);
-                    if count >= PERMISSIONS_MAX {
-                        let words = format!("it asked for permission {PERMISSIONS_MAX} times");
-                        of_requests.ended(AgentEnd::Protocol(words));
-                        too_often.cancel();
-                    }
-                    let outcome = match count < PERMISSIONS_MAX {
-                        true => leave(access, &request),
-                        false => RequestPermissionOutcome::Cancelled,
-                    };
-                    responder.respond(RequestPermissionResponse::new(outcome))
+                    responder.respond(RequestPermissionResponse::new(leave(access, &request)))
                 },
                 on_receive_request!(),
             )
             .connect_with(transport(channel, heard.clone()), async |agent| {
-                tokio::select! {
-                    ended = self.run(agent, heard, asked) => ended,
-                    () = over.cancelled() => Ok(()),
-                }
+                self.run(agent, heard, asked).await
             })
             .await;
         if let Err(error) = ended
@@ -230,19 +211,55 @@ fn transport(
     impl futures::Stream<Item = io::Result<String>> + Send + 'static,
 > {
     let (reader, writer) = tokio::io::split(channel);
-    let incoming = FramedRead::new(reader, AgentLines::new()).map(move |line| {
+    let mut gate = RequestGate::default();
+    let incoming = FramedRead::new(reader, AgentLines::new()).filter_map(move |line| {
         heard.beat();
-        line.map_err(|fault| match fault {
-            LineFault::TooLong => {
-                heard.ended(AgentEnd::Protocol(trouble::too_long()));
-                io::Error::other(trouble::too_long())
-            }
-            LineFault::Io(error) => error,
-        })
+        let passed = match line {
+            Ok(line) => gate.take(&line).map(|passes| passes.then_some(line)),
+            Err(LineFault::TooLong) => Err(trouble::too_long()),
+            Err(LineFault::Io(error)) => return ready(Some(Err(error))),
+        };
+        let passed = passed.map_err(|words| {
+            heard.ended(AgentEnd::Protocol(words.clone()));
+            io::Error::other(words)
+        });
+        ready(passed.transpose())
     });
     let outgoing = FramedWrite::new(writer, LinesCodec::new());
     let outgoing = SinkExt::<String>::sink_map_err(outgoing, io::Error::other);
     Lines::new(outgoing, incoming)
+}
+
+/// Counts what an agent wants answers to. The library answers all that passes, into a queue without an end.
+#[derive(Debug, Default)]
+struct RequestGate {
+    requests: usize,
+    foreign: usize,
+}
+
+impl RequestGate {
+    /// Whether the line is a message, or the words of a protocol that is broken by it.
+    fn take(&mut self, line: &str) -> Result<bool, String> {
+        let request = match TransportFrame::parse_json(line) {
+            TransportFrame::Single(RawJsonRpcMessage::Request(request)) => request,
+            TransportFrame::Single(_) => return Ok(true),
+            _ if self.foreign < FOREIGN_MAX => {
+                self.foreign += 1;
+                return Ok(false);
+            }
+            _ => return Err("it prints something else than messages".to_owned()),
+        };
+        self.requests += 1;
+        if self.requests > REQUESTS_MAX {
+            return Err(format!("it sent more than {REQUESTS_MAX} requests"));
+        }
+        match request.id.to_string().len().max(request.method.len()) > ID_BYTES_MAX {
+            true => Err(format!(
+                "it sent a request with an id of more than {ID_BYTES_MAX} bytes"
+            )),
+            false => Ok(true),
+        }
+    }
 }
 
 fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
@@ -329,7 +346,10 @@ fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissio
         true => PermissionOptionKind::AllowOnce,
         false => PermissionOptionKind::RejectOnce,
     };
-    let by_kind = |kind| request.options.iter().find(|option| option.kind == kind);
+    // The answer repeats its id.
+    let is_short = |option: &&PermissionOption| option.option_id.0.len() <= ID_BYTES_MAX;
+    let fit = request.options.iter().filter(is_short);
+    let by_kind = |kind| fit.clone().find(|option| option.kind == kind);
     let option = by_kind(wanted).or_else(|| by_kind(PermissionOptionKind::RejectOnce));
     match option {
         Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(

@@ -8,6 +8,7 @@ use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
     verdict::CommandEnd,
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -245,21 +246,35 @@ impl Started<'_> {
         };
         let process = self.process(argv);
         let prompt = turn.words;
+        let (newest, named) = watch::channel(String::new());
         macro_rules! talk_in {
             ($dialect:expr) => {{
                 let conversation = HeadlessTalk {
                     dialect: $dialect,
                     prompt,
                     repairs,
-                    on_session: &|session: &str| self.keep_session(heard, session),
+                    on_session: &|session: &str| drop(newest.send_replace(session.to_owned())),
                 };
                 self.run(&process, conversation, heard, cancel).await
             }};
         }
-        match headless.dialect {
-            Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson::default()),
-            Dialect::CodexExecJson => talk_in!(CodexExecJson),
-            Dialect::Text => talk_in!(PlainText),
+        let talk = async move {
+            match headless.dialect {
+                Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson::default()),
+                Dialect::CodexExecJson => talk_in!(CodexExecJson),
+                Dialect::Text => talk_in!(PlainText),
+            }
+        };
+        tokio::join!(talk, self.keep_named(named)).0
+    }
+
+    /// Keeps the sessions that are named during a talk, beside its reading: those between two writes are passed over.
+    async fn keep_named(&self, mut named: watch::Receiver<String>) {
+        while named.changed().await.is_ok() {
+            let record = self.record(&named.borrow_and_update());
+            let dir = self.attempt.dir.clone();
+            // This fails only if the runtime ends.
+            let _ = tokio::task::spawn_blocking(move || keep(&record, &dir)).await;
         }
     }
 
@@ -329,17 +344,24 @@ impl Started<'_> {
         }
     }
 
-    /// Without that file the attempt is made again after a kill, and not gone on with.
     fn keep_session(&self, heard: &Heard, session: &str) {
         if !super::session::is_fit(session) {
             return;
         }
         heard.with(|heard| heard.session(session));
+        keep(&self.record(session), &self.attempt.dir);
+    }
+
+    fn record(&self, session: &str) -> SessionRecord {
         let name = self.agent.agent.name.as_str();
-        let record = SessionRecord::new(self.attempt.intent, self.agent.slot, name, session);
-        if let Err(error) = record.write(&self.attempt.dir) {
-            tracing::warn!(%error, "the session of an attempt is not kept");
-        }
+        SessionRecord::new(self.attempt.intent, self.agent.slot, name, session)
+    }
+}
+
+/// Without that file the attempt is made again after a kill, and not gone on with.
+fn keep(record: &SessionRecord, dir: &Path) {
+    if let Err(error) = record.write(dir) {
+        tracing::warn!(%error, "the session of an attempt is not kept");
     }
 }
 

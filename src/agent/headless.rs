@@ -70,14 +70,16 @@ async fn say(writer: &mut (impl AsyncWrite + Unpin + Send), bytes: &[u8], takes_
 }
 
 /// Lines that are no events at most: some programs print warnings.
-const FOREIGN_MAX: usize = 1_000;
+pub(super) const FOREIGN_MAX: usize = 1_000;
+/// Sessions that a turn may name one after the other.
+const SESSIONS_MAX: usize = 16;
 
 /// A conversation in one dialect.
 pub(super) struct HeadlessTalk<'a, D> {
     pub(super) dialect: D,
     pub(super) prompt: String,
     pub(super) repairs: &'a mut Repairs,
-    /// Makes the id of a session durable.
+    /// Takes the id of a session, and does not wait for the disk.
     pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
 }
 
@@ -87,7 +89,7 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
         let mut lines = FramedRead::new(reader, AgentLines::new());
         let takes_more = self.dialect.takes_more();
         say(&mut writer, &self.dialect.prompt(&self.prompt), takes_more).await;
-        let mut foreign = 0;
+        let (mut foreign, mut sessions) = (0, 0);
         let mut known = heard.with(|heard| heard.session.clone());
         loop {
             let line = tokio::select! {
@@ -101,7 +103,7 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
                     if meaning != LineMeaning::Quiet {
                         heard.beat();
                     }
-                    self.keep_session(heard, &mut known);
+                    sessions += usize::from(self.keep_session(heard, &mut known));
                     meaning
                 }
                 Some(Err(error)) => {
@@ -109,6 +111,11 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
                     break;
                 }
             };
+            if sessions > SESSIONS_MAX {
+                let words = format!("it named more than {SESSIONS_MAX} sessions in one turn");
+                heard.ended(AgentEnd::Protocol(words));
+                break;
+            }
             match meaning {
                 LineMeaning::Goes | LineMeaning::Quiet => {}
                 LineMeaning::Foreign if foreign < FOREIGN_MAX => foreign += 1,
@@ -120,7 +127,10 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
                 // A process of one turn is asked again in another.
                 LineMeaning::Turn if !takes_more => break,
                 LineMeaning::Turn => match self.repairs.next(heard) {
-                    Some(words) => say(&mut writer, &self.dialect.prompt(&words), takes_more).await,
+                    Some(words) => {
+                        sessions = 0;
+                        say(&mut writer, &self.dialect.prompt(&words), takes_more).await;
+                    }
                     None => break,
                 },
             }
@@ -131,13 +141,16 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
 type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, AgentLines>;
 
 impl<D: EventDialect> HeadlessTalk<'_, D> {
-    /// Some programs tell the id of a session only after the prompt.
-    fn keep_session(&self, heard: &Heard, known: &mut Option<String>) {
+    /// Some programs tell the id of a session only after the prompt. Returns whether it is a new one.
+    fn keep_session(&self, heard: &Heard, known: &mut Option<String>) -> bool {
         let session = heard.with(|heard| heard.session.clone());
-        if let Some(session) = session.filter(|session| known.as_ref() != Some(session)) {
-            (self.on_session)(&session);
-            *known = Some(session);
-        }
+        let session = session.filter(|session| known.as_ref() != Some(session));
+        let Some(session) = session else {
+            return false;
+        };
+        (self.on_session)(&session);
+        *known = Some(session);
+        true
     }
 
     async fn interrupt(

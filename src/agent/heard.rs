@@ -20,7 +20,7 @@ use descent_core::{
 };
 use tokio::sync::Notify;
 
-use super::session;
+use super::session::{self, ID_BYTES_MAX};
 use crate::process::{
     Capture, Timer,
     capture::{OutputLog, Sink},
@@ -191,9 +191,9 @@ impl HeardSoFar {
     /// The next part of a message that comes in parts. Parts of another message begin a new one. A
     /// part that belongs to none is a warning, if there are messages at all.
     pub(super) fn part(&mut self, message: Option<&str>, text: &str) {
-        match message {
-            Some(_) if message != self.part_of.as_deref() => {
-                self.part_of = message.map(str::to_owned);
+        match message.map(short) {
+            Some(id) if self.part_of.as_deref() != Some(id) => {
+                self.part_of = Some(id.to_owned());
                 self.message.clear();
             }
             None if self.part_of.is_some() => return self.log(text),
@@ -226,7 +226,7 @@ impl HeardSoFar {
     pub(super) fn tool(&mut self, id: &str, tool: &str, target: &str) {
         self.is_turn_begun = true;
         if self.open.len() < OPEN_MAX {
-            self.open.insert(id.to_owned());
+            self.open.insert(short(id).to_owned());
         }
         let shown = one_line(target, LOGGED_CHARS_MAX);
         self.log(&format!("[{tool}] {shown}\n"));
@@ -241,7 +241,7 @@ impl HeardSoFar {
 
     /// Some agents tell the target of a tool call later.
     pub(super) fn tool_renamed(&mut self, id: &str, target: &str) {
-        if self.open.contains(id) && !target.is_empty() {
+        if self.is_open(id) && !target.is_empty() {
             let shown = one_line(target, LOGGED_CHARS_MAX);
             if let Some(last) = self.tried.last_mut() {
                 *last = ToolCall::new(&last.tool, &shown);
@@ -251,7 +251,7 @@ impl HeardSoFar {
     }
 
     pub(super) fn tool_ended(&mut self, id: &str) {
-        self.open.remove(id);
+        self.open.remove(short(id));
     }
 
     pub(super) fn no_tool_is_open(&mut self) {
@@ -275,7 +275,7 @@ impl HeardSoFar {
     }
 
     pub(super) fn is_open(&self, tool: &str) -> bool {
-        self.open.contains(tool)
+        self.open.contains(short(tool))
     }
 
     /// One more call of a model.
@@ -298,7 +298,7 @@ impl HeardSoFar {
 
     /// An event of a model's message, with its tokens so far. A message may have several; it is one call.
     pub(super) fn model_message(&mut self, id: &str, tokens: Tokens) {
-        let last = self.of_turn.last_mut();
+        let (id, last) = (short(id), self.of_turn.last_mut());
         match last.filter(|last| !id.is_empty() && last.id == id) {
             Some(last) => last.tokens = tokens,
             None => {
@@ -389,6 +389,10 @@ impl HeardSoFar {
     pub(super) fn was_left_unmended(&self) -> bool {
         self.is_mending && self.is_turn_empty()
     }
+}
+
+fn short(id: &str) -> &str {
+    &id[..id.floor_char_boundary(ID_BYTES_MAX)]
 }
 
 fn used(tokens: Tokens) -> Usage {

@@ -13,8 +13,8 @@ use crate::files;
 
 pub(super) const NAME: &str = "session.json";
 const BYTES_MAX: u64 = 4096;
-/// Bytes of an id at most.
-const ID_BYTES_MAX: usize = 200;
+/// Bytes of any id of an agent at most.
+pub(super) const ID_BYTES_MAX: usize = 200;
 
 /// Whether an agent may be given this id again. It becomes an argument of some, so it must not look like an option.
 pub(super) fn is_fit(id: &str) -> bool {

@@ -116,8 +116,12 @@ pub(super) async fn talk(
         }
         TalkEnd::Said => {
             // The channel is closed, and with it the agent's standard input.
-            let exited = tokio::time::timeout(limits.after_result, &mut running).await;
-            (exited.ok(), None)
+            let exited = tokio::select! {
+                result = &mut running => Some(result),
+                () = doors.cancel.cancelled() => None,
+                () = tokio::time::sleep(limits.after_result) => None,
+            };
+            (exited, None)
         }
         TalkEnd::Cut(cut) => {
             asked.cancel();

@@ -11,6 +11,7 @@ pub(crate) mod earlier;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod fixtures;
+pub(crate) mod floods;
 pub(crate) mod killed;
 pub(crate) mod limits;
 pub(crate) mod model;

@@ -151,7 +151,7 @@ fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_
         ("dies-before", &ALL[..], "without a result"),
         ("long-line", &ALL[..], "line of more than"),
         ("other-version", &[Acp][..], "version"),
-        ("permission-loop", &[Acp][..], "permission"),
+        ("permission-loop", &[Acp][..], "requests"),
     ] {
         for protocol in protocols {
             let nap = long_nap();
