@@ -21,8 +21,7 @@ pub mod transport;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -37,7 +36,7 @@ use fault::ConfigFault;
 
 use crate::{
     failure::{Failure, exit},
-    files::private,
+    files::{self, private},
 };
 
 pub const FILE_NAME: &str = "descent.toml";
@@ -116,7 +115,7 @@ pub enum ConfigError {
         message: String,
         hint: String,
     },
-    #[error("{} cannot be read", path.display())]
+    #[error("{} cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{message}")]
     Choice { message: String, hint: String },
@@ -230,11 +229,6 @@ fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
 }
 
 fn read_text(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    Ok(text)
+    let bytes = files::read_linked(path, FILE_BYTES_MAX)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }

@@ -1,7 +1,7 @@
 //! Files of our own beside a state, in the cache and among the records: one way to open, read, make and remove them.
 //!
-//! Invariant: only a regular file is opened, under its very name: no link is followed, and no pipe or device is waited
-//! for. A read has a maximum. A file that is written to has one name only, and only its owner may read it. A directory
+//! Invariant: only a regular file is opened, under its very name: no link is followed but to a person's own file, and no
+//! pipe or device is waited for. A read has a maximum. A file that is written to has one name only, and only its owner may read it. A directory
 //! is a directory and no link to one. Whatever else lies there is refused by name ([`Odd`]). Not here: the state file
 //! itself (`store::disk`), the trees of attempts.
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
@@ -116,6 +116,19 @@ pub fn open(path: &Path) -> io::Result<File> {
     plain(how, path).map(|(file, _)| file)
 }
 
+/// The same for a file of a person's own, which may be a link to one.
+pub fn open_linked(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true);
+    opened(how, path, PLAIN.difference(OFlags::NOFOLLOW)).map(|(file, _)| file)
+}
+
+/// Opens a directory to be locked or brought to the disk; it may be a link to one.
+pub fn open_dir(dir: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | PLAIN.difference(OFlags::NOFOLLOW);
+    Ok(openat(CWD, dir, flags, Mode::empty())?.into())
+}
+
 /// Opens a file to be read and written; makes it if nothing is there.
 pub fn open_or_make(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
@@ -138,7 +151,16 @@ pub fn make_new(path: &Path) -> io::Result<File> {
 
 /// Reads all of it; refuses a larger file.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let bytes = read_some(path, bytes_max.saturating_add(1))?;
+    read_whole(path, open(path)?, bytes_max)
+}
+
+/// The same for a file of a person's own, which may be a link to one.
+pub fn read_linked(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_whole(path, open_linked(path)?, bytes_max)
+}
+
+fn read_whole(path: &Path, file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_up_to(file, bytes_max.saturating_add(1))?;
     match bytes.len() as u64 > bytes_max {
         true => Err(Odd::error(path, PathKind::Larger(bytes_max))),
         false => Ok(bytes),
@@ -147,7 +169,10 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 
 /// Reads all of it, or as much of its beginning.
 pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_up_to(open(path)?, bytes_max)
+}
+
+fn read_up_to(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let len = file.metadata()?.len().min(bytes_max);
     let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
     file.take(bytes_max).read_to_end(&mut bytes)?;
@@ -343,7 +368,7 @@ pub fn no_link(path: &Path) -> io::Result<()> {
 }
 
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+    open_dir(dir)?.sync_all()
 }
 
 /// Whether it is a directory of ours that holds nothing but files with these names and an empty folder, and all of it has
@@ -408,8 +433,12 @@ fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-fn plain(mut how: OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
-    how.custom_flags(PLAIN.bits().cast_signed());
+fn plain(how: OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
+    opened(how, path, PLAIN)
+}
+
+fn opened(mut how: OpenOptions, path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
+    how.custom_flags(flags.bits().cast_signed());
     let file = how.open(path).map_err(|error| named(error, path))?;
     let meta = file.metadata()?;
     match what(&meta) {

@@ -220,7 +220,7 @@ pub(super) fn first_unreadable<'p>(
     paths.into_iter().find_map(|path| {
         let path = top.join(path);
         let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-        let source = File::open(&path).err().filter(|_| is_file)?;
+        let source = is_file.then(|| files::open(&path).err()).flatten()?;
         Some(GitError::Unreadable { path, source })
     })
 }

@@ -4,6 +4,7 @@
 //! Invariant: an error is final; nothing is synced a second time.
 
 use super::{Git, GitError, call::as_id};
+use crate::files;
 use descent_core::id::CommitId;
 use std::{
     collections::BTreeSet,
@@ -117,12 +118,12 @@ impl Git {
 
 /// Syncs the whole file system of `dir`.
 pub(super) fn sync_all_at(dir: &Path) -> Result<(), GitError> {
-    let held = File::open(dir).map_err(GitError::io(dir))?;
+    let held = files::open_dir(dir).map_err(GitError::io(dir))?;
     sync_file_system(&held).map_err(GitError::io(dir))
 }
 
 fn sync_dir(dir: &Path) -> Result<(), GitError> {
-    match File::open(dir) {
+    match files::open_dir(dir) {
         Ok(held) => held.sync_all().map_err(GitError::io(dir)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(GitError::io(dir)(error)),

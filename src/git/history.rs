@@ -1,6 +1,7 @@
 //! Who committed a file last, and whether it is unchanged since.
 
 use super::{Git, GitError, call::as_id};
+use crate::files;
 use descent_core::{id::CommitId, trust::History};
 use std::{
     ffi::OsStr,
@@ -11,6 +12,9 @@ use std::{
 
 /// A long history is not walked to its end: after this time the answer is unknown.
 const TOOL_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes of the list of commits at which a shallow clone ends.
+const SHALLOW_BYTES_MAX: u64 = 16 << 20;
 
 impl Git {
     /// The history of a file of the working tree, whose bytes are given; `None` if HEAD has no such
@@ -160,8 +164,10 @@ impl Git {
         let named = self.call("rev-parse").args(["--git-path", "shallow"]).ok();
         let Ok(named) = named else { return true };
         let path = self.top().join(OsStr::from_bytes(named.trim_ascii_end()));
-        match std::fs::read_to_string(path) {
-            Ok(ends) => ends.lines().any(|end| end.trim() == commit),
+        match files::read_linked(&path, SHALLOW_BYTES_MAX) {
+            Ok(ends) => ends
+                .split(|byte| *byte == b'\n')
+                .any(|end| end == commit.as_bytes()),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the result has no fault of syntax, type, pattern or graph. Not here: the disk.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +20,7 @@ use descent_core::trust::TrustList;
 use super::StoreError;
 use super::disk::dangling;
 use super::placed_fault::PlacedFault;
-use crate::files::CloseStamp;
+use crate::files::{self, CloseStamp};
 use crate::shape::Shape;
 
 /// The rule of a schema that cannot be used.
@@ -299,12 +301,11 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     if path.is_dir() {
         return Err(StoreError::IsDirectory { path });
     }
-    // Reading a pipe without a writer would wait for ever.
-    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-        let source = std::io::Error::other("it is no file");
-        return Err(StoreError::Unreadable { path, source });
-    }
-    match std::fs::read(&path) {
+    let read = |mut file: File| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    match files::open_linked(&path).and_then(read) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => match dangling(&path) {
             Some(to) => Err(StoreError::LinkToNothing { path, to }),

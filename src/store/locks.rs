@@ -173,7 +173,7 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
 
 /// Whether somebody holds the lease; the question creates nothing.
 pub(super) fn is_held(dir: &Path) -> bool {
-    is_locked(&dir.join(RUN_LOCK)) || File::open(dir).is_ok_and(|dir| is_contended_now(&dir))
+    is_locked(&dir.join(RUN_LOCK)) || files::open_dir(dir).is_ok_and(|dir| is_contended_now(&dir))
 }
 
 /// Whether somebody holds the lock on that file; the question creates nothing.
@@ -240,7 +240,7 @@ fn take_both(path: &Path, dir: &Path) -> io::Result<Option<(File, Option<File>)>
     let Some(file) = take(path)? else {
         return Ok(None);
     };
-    let dir = File::open(dir)?;
+    let dir = files::open_dir(dir)?;
     match fs2::FileExt::try_lock_exclusive(&dir) {
         Ok(()) => Ok(Some((file, Some(dir)))),
         Err(error) if is_contended(&error) => Ok(None),

@@ -5,10 +5,10 @@
 
 use std::{
     collections::VecDeque,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
 };
+
+use crate::files;
 
 const FILE_BYTES_MAX: u64 = 512 * 1024;
 /// Names read in one directory, and in all.
@@ -46,17 +46,7 @@ impl Reader {
 
     pub(super) fn read(&self, path: &str) -> Option<String> {
         let real = self.inside(path)?;
-        // Checked before it is opened: a pipe would wait for a writer.
-        if !real.metadata().is_ok_and(|meta| meta.is_file()) {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        let file = File::open(real).ok()?;
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            return None;
-        }
-        String::from_utf8(bytes).ok()
+        String::from_utf8(files::read(&real, FILE_BYTES_MAX).ok()?).ok()
     }
 
     pub(super) fn is_file(&self, path: &str) -> bool {

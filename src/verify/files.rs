@@ -5,7 +5,7 @@
 //! that was given up is an error, so that it neither passes nor fails.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Component, Path, PathBuf},
 };
@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::text::Pattern;
+use crate::files;
 
 const CONTENT_BYTES_MAX: u64 = 16 << 20;
 /// Maximum of names visited in one walk.
@@ -279,18 +280,11 @@ impl Content {
 }
 
 fn content_of(path: &Path) -> LookupResult<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(CONTENT_BYTES_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| cannot(path, &error))?;
-    if bytes.len() as u64 > CONTENT_BYTES_MAX {
-        return Err(format!("{} is larger than 16 MiB", path.display()));
-    }
-    Ok(bytes)
+    files::read_linked(path, CONTENT_BYTES_MAX).map_err(|error| cannot(path, &error))
 }
 
 fn digest_of(path: &Path, stop: &CancellationToken) -> LookupResult<String> {
-    let mut file = File::open(path).map_err(|error| cannot(path, &error))?;
+    let mut file = files::open_linked(path).map_err(|error| cannot(path, &error))?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {

@@ -17,7 +17,7 @@ const MARK_BYTES_MAX: u64 = 4 << 10;
 pub(super) struct DirectoryPin(Option<File>);
 
 pub(super) fn hold(dir: &Path) -> DirectoryPin {
-    DirectoryPin(File::open(dir).ok())
+    DirectoryPin(files::open_dir(dir).ok())
 }
 
 /// Whether the directory is the same as the pinned one.

@@ -8,7 +8,7 @@ use std::{
 
 use descent_core::trust::{self as rule, Hand, Origin, OriginFacts};
 
-use crate::{git::Git, store::Store, trust};
+use crate::{files, git::Git, store::Store, trust};
 
 /// A larger file is not read.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -44,7 +44,7 @@ fn history(project: &Path, path: &Path) -> Option<rule::History> {
         return None;
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).ok()?;
+    let file = files::open_linked(path).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     git.history(path, &bytes)
 }

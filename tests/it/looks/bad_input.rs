@@ -31,14 +31,43 @@ fn a_state_that_is_a_directory_is_refused_and_stays() {
 fn a_pipe_in_the_place_of_the_state_is_not_waited_for() {
     let world = World::new();
     fs::create_dir_all(world.repo().join(".descent")).unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(world.state_path())
-        .status();
-    assert!(made.unwrap().success());
+    pipe_at(&world.state_path());
     world
         .descent(&["validate"])
         .expect(74)
-        .says("it is no file");
+        .says("is a named pipe");
+}
+
+#[test]
+fn a_pipe_a_device_or_a_directory_in_the_place_of_the_configuration_is_named_and_a_link_is_followed()
+ {
+    let world = World::new();
+    world.align(&plan(&["true"], json!({}), json!({"A1": task("true")})));
+    let path = world.repo().join("descent.toml");
+    let device = || std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    for (make, words) in [
+        (&(|| pipe_at(&path)) as &dyn Fn(), "is a named pipe"),
+        (&device, "is a device"),
+        (&|| fs::create_dir(&path).unwrap(), "is a directory"),
+    ] {
+        make();
+        for command in ["run", "doctor", "trust"] {
+            let ran = world.descent(&[command]);
+            let told = ran.stdout.contains(words) || ran.stderr.contains(words);
+            assert!(told, "{command}: {ran:?}");
+        }
+        fs::remove_file(&path)
+            .or_else(|_| fs::remove_dir(&path))
+            .unwrap();
+    }
+    fs::write(world.root().join("real"), "worker = {run = \"true\"}\n").unwrap();
+    std::os::unix::fs::symlink(world.root().join("real"), &path).unwrap();
+    world.descent(&["trust"]).expect(0);
+}
+
+fn pipe_at(path: &std::path::Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
 }
 
 #[test]
