@@ -3,6 +3,7 @@
 //! Invariant: the same scene at the same size is the same cells. Everything that it shows was cleaned by `Line`. Not
 //! here: the terminal, keys, and where the scene comes from (`cli::watch`).
 
+mod keyboard;
 mod page;
 mod panels;
 mod terminal;
@@ -18,7 +19,7 @@ use ratatui::{
 use super::{Line, Meaning};
 
 pub use page::draw_page;
-pub use terminal::{Screen, typed};
+pub use terminal::Screen;
 
 /// On a smaller screen there is the tree alone.
 const ROWS_FOR_PANELS: u16 = 16;

@@ -27,7 +27,7 @@ use crate::{
     process::own_program,
     render::{
         self, Line, Meaning,
-        watch::{Screen, Theme, draw, draw_page, typed},
+        watch::{Screen, Theme, draw, draw_page},
     },
     signal::Signal,
 };
@@ -123,7 +123,7 @@ pub(super) fn show(
                 .draw(|frame| session.draw(frame, theme))
                 .map_err(|error| lost(&error))?;
         }
-        let keys = match typed(WAIT) {
+        let keys = match screen.typed(WAIT) {
             Ok(keys) => keys,
             // The terminal is gone.
             Err(_) => return Ok(End::Signal(Signal::Hangup)),

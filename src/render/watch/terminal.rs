@@ -4,22 +4,22 @@
 
 use std::{io, time::Duration};
 
-use ratatui::{
-    DefaultTerminal, Frame,
-    crossterm::event::{self, Event, KeyEvent, KeyEventKind},
-};
+use ratatui::{DefaultTerminal, Frame, crossterm::event::KeyEvent};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
 
-/// Keys that are taken at once: a person types fewer.
-const KEYS_MAX: usize = 4_096;
+use super::keyboard::Keyboard;
+
+/// Bytes that are taken at once: a person types fewer.
+const TYPED_BYTES_MAX: usize = 4_096;
 
 /// A terminal in our hands until it is dropped.
 #[derive(Debug)]
 pub struct Screen {
     terminal: DefaultTerminal,
+    keyboard: Keyboard,
 }
 
 impl Screen {
@@ -30,6 +30,7 @@ impl Screen {
     pub fn open() -> io::Result<Self> {
         Ok(Self {
             terminal: ratatui::try_init()?,
+            keyboard: Keyboard::default(),
         })
     }
 
@@ -45,6 +46,28 @@ impl Screen {
     pub fn size(&self) -> Option<(u16, u16)> {
         let size = self.terminal.size().ok()?;
         Some((size.width, size.height))
+    }
+
+    /// Waits for keys, so long at most; a part of a key that has come is waited for no longer.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn typed(&mut self, wait: Duration) -> io::Result<Vec<KeyEvent>> {
+        let stdin = io::stdin();
+        let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+        let pause = Timespec::try_from(wait).ok();
+        match poll(&mut terminal, pause.as_ref()) {
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Ok(0) => return Ok(self.keyboard.pause().into_iter().collect()),
+            polled => polled?,
+        };
+        let mut bytes = [0; TYPED_BYTES_MAX];
+        match rustix::io::read(&stdin, &mut bytes) {
+            Ok(0) => Err(io::ErrorKind::BrokenPipe.into()),
+            Ok(count) => Ok(self.keyboard.take(&bytes[..count])),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Gives the terminal to `work`, and takes it back.
@@ -64,33 +87,4 @@ impl Drop for Screen {
     fn drop(&mut self) {
         ratatui::restore();
     }
-}
-
-/// Waits for keys, so long at most.
-///
-/// The terminal is asked first: the library would read from one that is gone for ever.
-///
-/// # Errors
-/// If the terminal is gone.
-pub fn typed(wait: Duration) -> io::Result<Vec<KeyEvent>> {
-    let stdin = io::stdin();
-    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
-    let pause = Timespec::try_from(wait).ok();
-    match poll(&mut terminal, pause.as_ref()) {
-        Err(Errno::INTR) => return Ok(Vec::new()),
-        polled => polled?,
-    };
-    let seen = terminal[0].revents();
-    if seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-        return Err(io::ErrorKind::BrokenPipe.into());
-    }
-    let mut keys = Vec::new();
-    while seen.contains(PollFlags::IN) && keys.len() < KEYS_MAX && event::poll(Duration::ZERO)? {
-        if let Event::Key(key) = event::read()?
-            && key.kind != KeyEventKind::Release
-        {
-            keys.push(key);
-        }
-    }
-    Ok(keys)
 }

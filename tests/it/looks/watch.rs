@@ -137,6 +137,20 @@ fn at_a_terminal_keys_guide_stop_and_leave_and_the_terminal_is_given_back() {
 }
 
 #[test]
+fn a_sequence_that_a_slow_line_cut_makes_the_screen_no_deaf_one() {
+    for cut in ["\x1b[<0;1", "\x1b[1;", "\x1b[200~x"] {
+        let world = World::new();
+        let run = begun(&world);
+        let watch = Terminal::start(&world, 80, &["watch"], &[]);
+        watch.wait_for("working");
+        watch.presses(cut);
+        watch.presses("\x03");
+        assert_eq!(watch.left().0, Some(0), "{cut:?}");
+        run.kill();
+    }
+}
+
+#[test]
 fn a_watch_that_is_killed_ends_nothing_else() {
     let world = World::new();
     let mut run = begun(&world);
