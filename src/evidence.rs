@@ -159,7 +159,8 @@ impl EvidenceStore {
         let path = path_in(&self.dir, &one.digest).ok_or(io::ErrorKind::InvalidInput)?;
         if is_whole(&path, one) {
             // It counts as new from now on, since the oldest go first.
-            let _ = files::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
+            let found = files::plain_file(&path).and_then(|()| files::open(&path));
+            let _ = found.map(|file| rustix::fs::futimens(&file, &TOUCHED));
             return Ok(false);
         }
         let free = space::free_space(&self.dir).map_or(u64::MAX, |space| space.free_bytes);

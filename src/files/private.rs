@@ -1,15 +1,14 @@
 //! A person's records on this machine, outside of repository and cache: read only if nobody else can have written them,
 //! written whole or not at all.
 //!
-//! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is durable. Not here: what a
-//! record says (`trust`, `runs`, `remembered`).
-#![allow(clippy::disallowed_methods)] // door: the mode of the records' directory
+//! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is durable. A directory that is
+//! there keeps its mode. Not here: what a record says (`trust`, `runs`, `remembered`).
 
 use std::{
     ffi::OsString,
-    fs::{self, Permissions},
+    fs,
     io::{self, Read},
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -128,13 +127,17 @@ pub fn write_loosely(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     files::write_whole(&dir.join(name), bytes)
 }
 
-/// Makes a directory that nobody else can look into.
+/// Makes a directory that nobody else can look into. One that is there stays as it is: it may be a link to what others
+/// need.
 pub fn make_private(dir: &Path) -> io::Result<()> {
     files::make_dirs(dir)?;
-    if fs::metadata(dir)?.mode() & OTHERS != 0 {
-        fs::set_permissions(dir, Permissions::from_mode(0o700))?;
+    let mode = fs::metadata(dir)?.mode() & 0o7777;
+    match mode & OTHERS {
+        0 => Ok(()),
+        _ => Err(io::Error::other(format!(
+            "others can reach it, by its mode {mode:04o}: chmod 700 it"
+        ))),
     }
-    Ok(())
 }
 
 #[cfg(test)]

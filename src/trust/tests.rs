@@ -98,7 +98,28 @@ fn a_record_that_others_can_reach_is_not_believed() {
         |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     check_spoilt(|path| chmod(path, 0o644), "the mode 0644");
     check_spoilt(|path| chmod(path, 0o660), "the mode 0660");
-    check_spoilt(|path| chmod(path.parent().unwrap(), 0o770), "its directory");
+}
+
+#[test]
+fn the_mode_of_a_directory_that_is_there_is_never_changed() {
+    let (home, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dir = home.path().join("descent/trust");
+    fs::create_dir(home.path().join("descent")).unwrap();
+    symlink(kept.path(), &dir).unwrap();
+    fs::set_permissions(kept.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let records = records(&home);
+    records.remember(&lineage("l"), AT).unwrap();
+    assert_eq!(records.holds(&lineage("l")), RecordState::Yes);
+
+    fs::set_permissions(kept.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let error = records.remember(&lineage("m"), AT).unwrap_err();
+    assert!(error.to_string().contains("chmod 700"), "{error}");
+    let mode = fs::metadata(kept.path()).unwrap().mode() & 0o7777;
+    assert_eq!(mode, 0o755);
+    let RecordState::NotBelieved(said) = records.holds(&lineage("l")) else {
+        panic!("others could have written it");
+    };
+    assert!(said.contains("its directory"), "{said}");
 }
 
 #[test]

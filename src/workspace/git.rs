@@ -84,7 +84,7 @@ impl Worktrees {
         }
         let prefix = project.strip_prefix(&top).unwrap_or(Path::new(""));
         let place = places::place_in(cache, &project, lineage);
-        places::make_private(&place)?;
+        places::make_below(cache, &place)?;
         let git = person.lineage(&places::repository_of(at, lineage)?)?;
         // If its .git is gone, git finds a repository around it, in which all paths are others.
         if !places::keeps_prefix(git.common_dir(), prefix).map_err(WorkspaceError::io(&top))? {
@@ -105,7 +105,6 @@ impl Worktrees {
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
-        places::make_private(&cache)?;
         places::note(&cache, &project, &at.state).map_err(WorkspaceError::io(&cache))?;
         Ok(Self {
             git,
@@ -252,7 +251,7 @@ impl Worktrees {
 
     /// Brings a tree to a commit; gives the project's path in it.
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
-        places::make_private(root.parent().unwrap_or(root))?;
+        places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
         self.git.checkout(root, commit, leftovers, &[])?;
         // The commit need not hold the project's directory: all in it may be ignored.
         let project = places::own_dir(root, &self.prefix)?;
@@ -280,7 +279,7 @@ impl Worktrees {
     }
 
     fn scratch(&self) -> Result<&Path> {
-        places::make_private(&self.cache)?;
+        places::make_below(self.whole_cache(), &self.cache)?;
         Ok(&self.cache)
     }
 }

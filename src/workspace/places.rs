@@ -91,6 +91,21 @@ pub(super) fn make_private(dir: &Path) -> Result<()> {
     .map_err(|errno| unwritable(errno.into()))
 }
 
+/// The same below the directory of all lineages. Anything else in its place, or above it, is removed: a link without
+/// what it leads to.
+pub(super) fn make_below(cache: &Path, dir: &Path) -> Result<()> {
+    make_private(cache)?;
+    let mut at = cache.to_owned();
+    for name in dir.strip_prefix(cache).into_iter().flatten() {
+        at.push(name);
+        if files::plain_dir(&at).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            files::remove(&at).map_err(WorkspaceError::io(&at))?;
+        }
+        make_private(&at)?;
+    }
+    Ok(())
+}
+
 /// Records the project and the state that a place serves.
 pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()> {
     for (name, wanted) in [(NAME, project), (STATE, state)] {
@@ -189,7 +204,7 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
         return Ok(dir);
     }
     let above = cache.join(CHECKS);
-    make_private(&above)?;
+    make_below(cache, &above)?;
     let made = tempfile::Builder::new()
         .prefix("")
         .rand_bytes(RANDOM_CHARS)
@@ -229,8 +244,9 @@ const CHECKS: &str = "checks";
 const RANDOM_CHARS: usize = 22;
 
 fn all_checks(cache: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(cache.join(CHECKS)).into_iter().flatten();
-    entries.flatten().map(|entry| entry.path()).collect()
+    let mut all = files::entries(&cache.join(CHECKS));
+    all.retain(|dir| files::plain_dir(dir).is_ok());
+    all
 }
 
 /// The places beside this one whose project is gone.

@@ -31,7 +31,7 @@ impl Worktrees {
     ) -> Result<Self> {
         let project = places::real_project(at)?;
         let place = places::place_in(cache, &project, lineage);
-        places::make_private(&place)?;
+        places::make_below(cache, &place)?;
         let repository = places::repository_of(at, lineage)?;
         let old = places::old_repository_in(cache, lineage);
         let is_moved = !repository.exists() && old.is_dir();

@@ -1,6 +1,6 @@
 //! A `.descent` that is a symbolic link: a clone's is refused, a person's own is followed.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use serde_json::json;
 
@@ -96,4 +96,38 @@ fn a_link_to_nothing_is_not_followed_and_a_persons_own_is() {
     world.run().expect(0);
     world.descent(&["verify", "--result"]).expect(0);
     assert!(disk.join("state.json").exists());
+}
+
+#[test]
+fn a_link_in_the_place_of_any_directory_of_the_cache_is_replaced_and_nothing_changes_where_it_leads()
+ {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A": task("touch done")}),
+    ));
+    world.run().expect(0);
+    let cache = world.cache().join("descent");
+    let dirs = |depth: usize| {
+        let below = |path: &PathBuf| path.strip_prefix(&cache).unwrap().components().count();
+        let found = listing(&cache).into_keys();
+        let found =
+            found.filter(|path| below(path) <= depth && path.is_dir() && !path.is_symlink());
+        found.collect::<Vec<PathBuf>>()
+    };
+    let checks = dirs(4)
+        .into_iter()
+        .filter(|dir| dir.starts_with(cache.join("checks")));
+    let all: Vec<PathBuf> = dirs(2).into_iter().chain(checks).collect();
+    assert!(all.len() > 6, "{all:?}");
+    for (n, dir) in all.iter().enumerate().filter(|(_, dir)| dir.exists()) {
+        let theirs = world.out(&format!("theirs-{n}"));
+        fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+        fs::rename(dir, &theirs).unwrap();
+        symlink(&theirs, dir).unwrap();
+        let before = listing(&theirs);
+        world.descent(&["verify", "--result"]).expect(0);
+        assert_same(&theirs, &before);
+    }
 }
