@@ -43,6 +43,7 @@ pub mod project_paths;
 pub mod python;
 pub(crate) mod registry;
 mod spawn;
+mod stopped;
 mod table;
 mod tag;
 #[cfg(all(test, target_os = "linux"))]
@@ -227,6 +228,7 @@ async fn run_with(
         () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
         () = tokio::time::sleep(job.timeout) => Completion::Cut(JobEnd::TimedOut),
         status = child.wait() => Completion::ByItself(status),
+        signal = stopped::for_good(handle.processes.leader) => Completion::Cut(JobEnd::Signal(signal)),
         () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
         () = source.feed(input) => Completion::Cut(JobEnd::Cancelled),
     };

@@ -121,6 +121,13 @@ impl CommandEnd {
                 format!("exit {code} (killed by signal {})", code - 128)
             }
             CommandEnd::Exit(code) => format!("exit {code}"),
+            // These end no process; it was ended because of them.
+            CommandEnd::Signal(20..=22) => {
+                "stopped by the system (SIGTTIN or SIGTTOU): it asked at a terminal, where nobody answers; let it ask nobody".to_owned()
+            }
+            CommandEnd::Signal(19) => {
+                "stopped by a signal (SIGSTOP), and not continued within 30 s".to_owned()
+            }
             CommandEnd::Signal(signal) => format!("killed by signal {signal}"),
             CommandEnd::TimedOut => "timed out".to_owned(),
             CommandEnd::NotRun(why) => format!("could not be run: {why}"),

@@ -383,6 +383,10 @@ fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool
         heard.end = Some(AgentEnd::Done);
         return;
     }
+    if let JobEnd::Signal(signal @ 19..=22) = talked.result.how {
+        heard.end = Some(AgentEnd::Protocol(CommandEnd::Signal(signal).text()));
+        return;
+    }
     let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
     let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {

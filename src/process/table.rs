@@ -27,6 +27,7 @@ pub(crate) struct ProcessEntry {
     pub(crate) is_zombie: bool,
     /// Stopped by a signal: it does nothing until it is continued.
     pub(crate) is_stopped: bool,
+    pub(crate) has_terminal: bool,
     /// A thread of the kernel, which nobody started and nobody can end.
     pub(crate) is_of_kernel: bool,
     /// Since boot, in clock ticks (10 ms almost everywhere).
@@ -64,6 +65,7 @@ fn parse(pid: u32, stat: &[u8]) -> Option<ProcessEntry> {
         // A process also looks like a zombie when its first thread has ended and others work on.
         is_zombie: matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1,
         is_stopped: *fields.first()? == "T",
+        has_terminal: number(4)? != 0,
         is_of_kernel: number(6)? & KERNEL_THREAD != 0,
         start_ticks: number(19)?,
     })
@@ -210,10 +212,24 @@ mod tests {
             session: 7,
             is_zombie: false,
             is_stopped: false,
+            has_terminal: false,
             is_of_kernel: false,
             start_ticks: 12345,
         };
         assert_eq!(parse(77, stat), Some(expected));
+    }
+
+    #[test]
+    fn a_stopped_process_with_a_terminal_is_told_from_one_that_is_traced() {
+        let of = |state: &str, terminal: &str| {
+            let stat =
+                format!("7 (x) {state} 5 6 7 {terminal} 8 4 1 2 3 4 5 6 7 8 20 0 1 0 9 9 9\n");
+            let it = parse(7, stat.as_bytes()).unwrap();
+            (it.is_stopped, it.has_terminal)
+        };
+        assert_eq!(of("T", "34816"), (true, true));
+        assert_eq!(of("T", "0"), (true, false));
+        assert_eq!(of("t", "0"), (false, false));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::*;
 
 mod plain;
 mod starts;
+mod stops;
 mod sweeps;
 mod talks;
 
