@@ -216,10 +216,12 @@ async fn search(
         return (None, None);
     };
     let look = move || {
-        let matched = pattern.map(|pattern| pattern.is_match(&stdout.bytes));
+        let shown = text::without_escapes(&stdout.bytes);
+        // A check may be about the colours.
+        let has = |pattern: Pattern| pattern.is_match(&shown) || pattern.is_match(&stdout.bytes);
         (
-            matched,
-            number.and_then(|pattern| pattern.sum(&stdout.bytes)),
+            pattern.map(has),
+            number.and_then(|number| number.sum(&shown)),
         )
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_default()

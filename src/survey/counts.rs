@@ -194,7 +194,7 @@ mod tests {
         let none = count.none.replace("\\n", "\n");
         let output = format!("{output}\n{none}\n");
         let mut builder = regex::RegexBuilder::new(count.pattern);
-        let pattern = builder.multi_line(true).build().unwrap();
+        let pattern = builder.multi_line(true).crlf(true).build().unwrap();
         let numbers = pattern
             .captures_iter(&output)
             .map(|found| found[1].parse::<u32>());

@@ -1,8 +1,10 @@
 //! Reads matches, numbers, head and tail from an output or a file.
 //!
 //! Regular expressions match bytes, so an output need not be UTF-8. `^` and `$` match at the ends
-//! of every line: `(?m)` is on, and `(?-m)` turns it off. A number is written as in JSON or with a
+//! of every line, also before CRLF: `(?mR)` is on, and `(?-m)` turns it off. A number is written as in JSON or with a
 //! sign; thousands separators (`1,000`) are not allowed.
+
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -18,7 +20,7 @@ pub(super) struct Pattern(Regex);
 
 impl Pattern {
     pub(super) fn new(text: &str) -> Result<Self, String> {
-        let regex = RegexBuilder::new(text).multi_line(true).build();
+        let regex = RegexBuilder::new(text).multi_line(true).crlf(true).build();
         let failed = |error: regex::Error| {
             let last = error
                 .to_string()
@@ -47,6 +49,18 @@ impl Pattern {
         let sum = numbers.reduce(|sum, next| Some(sum? + next?))??;
         sum.is_finite().then_some(sum)
     }
+}
+
+/// Colours, other settings of a terminal, and links.
+static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let text = r"(?-u)\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[(][0-9A-Z])";
+    Regex::new(text).ok()
+});
+
+/// An output as a terminal shows it: a tool may colour it although nobody looks.
+pub(super) fn without_escapes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let escapes = ESCAPES.as_ref();
+    escapes.map_or(bytes.into(), |escapes| escapes.replace_all(bytes, &b""[..]))
 }
 
 fn number(bytes: &[u8]) -> Option<f64> {
@@ -116,6 +130,34 @@ mod tests {
         assert!(pattern.is_match(b"\xff\nok\nend"));
         assert!(!pattern.is_match(b"not ok\n"));
         assert!(!Pattern::new("(?-m)^ok$").unwrap().is_match(b"a\nok\n"));
+    }
+
+    #[test]
+    fn anchors_stand_before_crlf_too() {
+        let pattern = Pattern::new("^ok$").unwrap();
+        assert!(pattern.is_match(b"a\r\nok\r\n"));
+        assert!(!pattern.is_match(b"ok \r\n"));
+        assert_eq!(
+            sum(r"^passed (\d+)$", "passed 3\r\npassed 4\r\n"),
+            Some(7.0)
+        );
+    }
+
+    #[test]
+    fn colours_and_links_are_no_part_of_an_output_and_all_else_is() {
+        for (raw, shown) in [
+            (
+                &b"Tests \x1b[32m12\x1b[39m passed"[..],
+                &b"Tests 12 passed"[..],
+            ),
+            (
+                b"\x1b]8;;http://a\x1b\\a\x1b]8;;\x07\x1b(B\x1b[1;38:5:9mb\x1b[K",
+                b"ab",
+            ),
+            (b"\xff\x1b[\n\x1b", b"\xff\x1b[\n\x1b"),
+        ] {
+            assert_eq!(&*without_escapes(raw), shown);
+        }
     }
 
     #[test]

@@ -64,6 +64,14 @@ fn a_match_is_looked_for_in_the_whole_of_standard_output_alone() {
             "pass",
         ),
         (
+            json!({"command": "printf 'a\\r\\nok\\r\\n'", "stdout_matches": "^ok$"}),
+            "pass",
+        ),
+        (
+            json!({"command": "printf 'Tests \\033[32m12\\033[39m passed\\r\\n'", "number": "^Tests (\\d+) passed$", "at_least": 12}),
+            "pass",
+        ),
+        (
             json!({"command": "echo no", "stdout_matches": "yes"}),
             "fail",
         ),
