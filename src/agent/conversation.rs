@@ -265,7 +265,9 @@ impl Started<'_> {
                 Dialect::Text => talk_in!(PlainText),
             }
         };
-        tokio::join!(talk, self.keep_named(named)).0
+        // A stop waits for no disk.
+        let keep = cancel.run_until_cancelled(self.keep_named(named));
+        tokio::join!(talk, keep).0
     }
 
     /// Keeps the sessions that are named during a talk, beside its reading: those between two writes are passed over.
