@@ -368,7 +368,7 @@ fn keep(record: &SessionRecord, dir: &Path) {
 }
 
 /// An agent that ended without a word of its end broke its protocol.
-fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool) {
+pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool) {
     if heard.has_ended_well() {
         return;
     }

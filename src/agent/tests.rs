@@ -4,7 +4,7 @@
 use super::*;
 use crate::process::{self, JobRecord};
 use descent_core::{
-    event::Clarity,
+    event::{AgentEnd, Clarity},
     id::{AttemptId, Digest, Epoch},
     state::{Extra, Role, SideEffect},
 };
@@ -458,4 +458,25 @@ fn a_directory_is_unneeded_when_its_outcome_is_committed_and_newer_ones_are_ther
     assert_eq!(unneeded.take(&[first]), None);
     assert_eq!(unneeded.take(&[intent()]), Some("x".into()));
     assert_eq!(unneeded.take(&[]), None);
+}
+
+#[test]
+fn an_agent_that_a_signal_stopped_ended_for_that() {
+    let mut heard = heard::HeardSoFar::default();
+    let result = process::JobResult {
+        how: process::JobEnd::Signal(21),
+        duration: Duration::ZERO,
+        output: process::Capture::default(),
+        stdout: None,
+    };
+    let is_timed_out = false;
+    let talked = talk::Talked {
+        is_timed_out,
+        result,
+    };
+    conversation::end_without_word(&mut heard, &talked, true);
+    let Some(AgentEnd::Protocol(words)) = heard.end else {
+        panic!("{:?}", heard.end);
+    };
+    assert!(words.contains("asked at a terminal"), "{words}");
 }
