@@ -1,8 +1,8 @@
 //! A person's records on this machine, outside of repository and cache: read only if nobody else can have written them,
 //! written whole or not at all.
 //!
-//! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is durable. A directory that is
-//! there keeps its mode. Not here: what a record says (`trust`, `runs`, `remembered`).
+//! Invariant: a record has mode 0600, in a directory in which nobody else can write, and gets its name when it is durable.
+//! A directory that is there keeps its mode. Not here: what a record says (`trust`, `runs`, `remembered`).
 
 use std::{
     ffi::OsString,
@@ -17,8 +17,9 @@ use descent_core::trust::{Hand, Me, is_another_hand};
 use super::Odd;
 use crate::files;
 
-/// The permissions of everybody else.
+/// The permissions of everybody else: on a record, and on a directory of records.
 const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
 
 /// The directory of this program's records, by the XDG rules: a relative path in the variable is ignored.
 pub fn state_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
@@ -87,9 +88,9 @@ pub fn read_private(
         }
     };
     let meta = file.metadata().map_err(|error| error.to_string())?;
-    judge(&meta, me, "it", "0600")?;
+    judge(&meta, me, "it", OTHERS)?;
     let above = fs::metadata(dir).map_err(|error| error.to_string())?;
-    judge(&above, me, "its directory", "0700")?;
+    judge(&above, me, "its directory", OTHERS_WRITE)?;
     let mut bytes = Vec::new();
     file.take(bytes_max)
         .read_to_end(&mut bytes)
@@ -104,14 +105,16 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-fn judge(meta: &fs::Metadata, me: Me, what: &str, wanted: &str) -> Result<(), String> {
+fn judge(meta: &fs::Metadata, me: Me, what: &str, refused: u32) -> Result<(), String> {
     let (uid, mode) = (meta.uid(), meta.mode());
     if is_another_hand(Hand { uid, mode }, me) {
         return Err(format!("{what} belongs to another account ({uid})"));
     }
-    if mode & OTHERS != 0 {
+    if mode & refused != 0 {
         let mode = mode & 0o7777;
-        return Err(format!("{what} has the mode {mode:04o} and not {wanted}"));
+        return Err(format!(
+            "{what} has the mode {mode:04o}: others can reach it"
+        ));
     }
     Ok(())
 }
@@ -132,10 +135,10 @@ pub fn write_loosely(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 pub fn make_private(dir: &Path) -> io::Result<()> {
     files::make_dirs(dir)?;
     let mode = fs::metadata(dir)?.mode() & 0o7777;
-    match mode & OTHERS {
+    match mode & OTHERS_WRITE {
         0 => Ok(()),
         _ => Err(io::Error::other(format!(
-            "others can reach it, by its mode {mode:04o}: chmod 700 it"
+            "others can write there, by its mode {mode:04o}: chmod 700 it"
         ))),
     }
 }

@@ -111,11 +111,11 @@ fn the_mode_of_a_directory_that_is_there_is_never_changed() {
     records.remember(&lineage("l"), AT).unwrap();
     assert_eq!(records.holds(&lineage("l")), RecordState::Yes);
 
-    fs::set_permissions(kept.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(kept.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let error = records.remember(&lineage("m"), AT).unwrap_err();
     assert!(error.to_string().contains("chmod 700"), "{error}");
     let mode = fs::metadata(kept.path()).unwrap().mode() & 0o7777;
-    assert_eq!(mode, 0o755);
+    assert_eq!(mode, 0o777);
     let RecordState::NotBelieved(said) = records.holds(&lineage("l")) else {
         panic!("others could have written it");
     };
