@@ -33,6 +33,7 @@ mod usage;
 mod used;
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     ffi::OsString,
     fs, io,
@@ -60,6 +61,7 @@ use crate::{
     failure::{Failure, lack_of},
     files,
     process::{Capture, Programs, SpawnError, environment::Environment},
+    secrets,
     shape::Shape,
 };
 
@@ -140,6 +142,20 @@ pub struct AttemptJob<'a> {
 }
 
 impl AttemptJob<'_> {
+    /// The same with names in the place of secrets in all that its agent is told.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        let secrets = secrets::all();
+        secrets::hide_in(&mut self.prompt);
+        secrets::hide_in(&mut self.bindings);
+        for file in &mut self.files {
+            if let Cow::Owned(hidden) = secrets.hide_bytes(&file.bytes) {
+                file.bytes = hidden;
+            }
+        }
+        self
+    }
+
     /// Whether its answer is an object that is judged elsewhere, and no report.
     fn prints_object(&self) -> bool {
         self.question.is_some()
@@ -423,8 +439,9 @@ fn environment(
     vars
 }
 
-/// Compares the value with its schema, and adds the whole output of a failed attempt if the excerpt is shorter.
-fn completed(mut outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
+/// Hides secrets, compares the value with its schema, and adds the whole output of a failed attempt if the excerpt is shorter.
+fn completed(outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
+    let mut outcome = outcome::without_secrets(outcome);
     if let (Some(shape), true) = (&attempt.shape, outcome.may_land()) {
         outcome.misfits = shape.misfits_of(outcome.report.as_ref());
     }

@@ -37,6 +37,7 @@ use fault::ConfigFault;
 use crate::{
     failure::{Failure, exit},
     files::{self, private},
+    secrets,
 };
 
 pub const FILE_NAME: &str = "descent.toml";
@@ -173,11 +174,17 @@ impl From<ConfigError> for Failure {
 /// The configuration of a project, with the person's own. Without files and variables it is empty.
 pub fn load(project: &Path) -> Result<Config, ConfigError> {
     let own = private::config_home(private::variable).map(|home| home.join(OWN_FILE_NAME));
-    Ok(Config {
+    let config = Config {
         choices: choices::of_variables(std::env::vars_os())?,
         project: layer(&project.join(FILE_NAME))?,
         own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
-    })
+    };
+    let layers = config.layers().into_iter();
+    for agent in layers.flat_map(|layer| layer.agents.values()) {
+        secrets::add_named(agent.env.iter().map(String::as_str));
+        agent.key_variable().into_iter().for_each(secrets::add_key);
+    }
+    Ok(config)
 }
 
 /// A configuration of the text of a project's file.

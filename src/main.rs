@@ -19,6 +19,7 @@ mod process;
 mod remembered;
 mod render;
 mod runs;
+mod secrets;
 mod shape;
 mod shell_words;
 mod signal;

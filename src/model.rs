@@ -11,7 +11,6 @@ mod key;
 mod key_command;
 mod remembered;
 mod retry;
-mod secret;
 mod server;
 mod sse;
 #[cfg(test)]

@@ -61,6 +61,7 @@ use crate::{
     events::EventLine,
     failure::Failure,
     process::environment::{self, Environment},
+    secrets,
     trust::TrustError,
 };
 
@@ -139,5 +140,7 @@ fn announce(client: &dyn Client, events: &[Event], serial: Serial) {
 
 /// The environment of attempts and checks.
 pub fn environment(state: &State) -> Environment {
-    environment::for_attempts(std::env::vars_os(), &state.objective.constraints.env)
+    let names = &state.objective.constraints.env;
+    secrets::add_named(names.iter().map(String::as_str));
+    environment::for_attempts(std::env::vars_os(), names)
 }

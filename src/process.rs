@@ -255,7 +255,8 @@ enum Completion {
     ByItself(io::Result<ExitStatus>),
 }
 
-fn ended(how: JobEnd, duration: Duration, sink: Sink) -> JobResult {
+fn ended(how: JobEnd, duration: Duration, mut sink: Sink) -> JobResult {
+    sink.finish();
     JobResult {
         how,
         duration,

@@ -50,7 +50,7 @@ pub use work::work;
 
 use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, secrets};
 
 use stream::StandardStream;
 
@@ -191,6 +191,7 @@ pub fn data_was_lost() -> bool {
 }
 
 fn write(to: StandardStream, text: &str) {
+    let text = &*secrets::hide(text);
     let mut area = area::lock();
     if to.is_terminal() {
         area.erase();
@@ -232,6 +233,27 @@ fn is_obeyed(c: char) -> bool {
 
 /// A value as one line of JSON that a terminal shows as it is.
 pub fn json_text(value: &impl serde::Serialize) -> String {
+    let text = exact_json(value);
+    if secrets::fault_of(&text).is_none() {
+        return text;
+    }
+    let mut value = serde_json::from_str(&text).unwrap_or_default();
+    hide_in(&mut value);
+    exact_json(&value)
+}
+
+/// Hides secrets in each text, so that the whole stays JSON.
+fn hide_in(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => secrets::hide_in(text),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(hide_in),
+        serde_json::Value::Object(members) => members.values_mut().for_each(hide_in),
+        _ => {}
+    }
+}
+
+/// The same for files of the project, in which nothing is hidden.
+pub fn exact_json(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string(value);
     let text = text.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
     let mut shown = String::with_capacity(text.len());

@@ -377,6 +377,7 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
     let end = match response.stop_reason {
         // codex-acp ends the turn of a failed request as if it had been done. Its last words tell why.
         StopReason::EndTurn if heard.has_failed => {
+            heard.end_line();
             let words = heard.output().and_then(Capture::last_line);
             trouble::of_error(None, &words.unwrap_or_default())
         }

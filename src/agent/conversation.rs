@@ -428,7 +428,8 @@ pub(super) async fn outcome(
     let given = read_result(&inputs.result(), cancel).await;
     let written = given.as_ref().ok().and_then(Option::as_ref);
     let written = written.map(|file| file.usage.clone());
-    let heard = heard.clone().into_inner();
+    let mut heard = heard.clone().into_inner();
+    heard.end_line();
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
     let is_done = heard.end == Some(AgentEnd::Done) && !ending.is_timed_out;
     let (report, report_fault) = match given {

@@ -21,9 +21,12 @@ use descent_core::{
 use tokio::sync::Notify;
 
 use super::session::{self, ID_BYTES_MAX};
-use crate::process::{
-    Capture, Timer,
-    capture::{OutputLog, Sink},
+use crate::{
+    process::{
+        Capture, Timer,
+        capture::{OutputLog, Sink},
+    },
+    secrets,
 };
 
 /// Bytes at most of an agent's last message.
@@ -269,6 +272,11 @@ impl HeardSoFar {
         self.sink.as_ref().map(|sink| &sink.output)
     }
 
+    /// A line that has no end yet is logged too.
+    pub(super) fn end_line(&mut self) {
+        self.sink.as_mut().into_iter().for_each(Sink::finish);
+    }
+
     /// The text that its answer is in.
     pub(super) fn answer_text(&self) -> &str {
         self.structured.as_deref().unwrap_or(&self.message)
@@ -404,5 +412,5 @@ fn used(tokens: Tokens) -> Usage {
 
 fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(most).collect()
+    secrets::hide(&line).chars().take(most).collect()
 }

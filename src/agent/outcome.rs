@@ -8,19 +8,52 @@ use std::{io, path::Path};
 
 use descent_core::{
     event::{
-        Outcome,
+        AgentEnd, Outcome,
         record::{self, OutcomeRecord},
     },
     state::Intent,
+    verdict::CommandEnd,
 };
 
 use super::{
     AgentError,
     directory::{OUTCOME, make_again},
 };
-use crate::files;
+use crate::{files, secrets};
 
 const BYTES_MAX: u64 = 8 << 20;
+
+/// The outcome with names in the place of secrets. A plan or an answer that holds one is refused whole.
+pub(super) fn without_secrets(mut outcome: Outcome) -> Outcome {
+    if let Some(fault) = outcome.stdout.as_deref().and_then(secrets::fault_of) {
+        outcome.stdout = Some(String::new());
+        outcome.report_fault.get_or_insert(fault);
+    }
+    let texts = [&mut outcome.last_line, &mut outcome.report_fault];
+    let texts = texts.into_iter().flatten();
+    let texts = texts.chain(words_of(&mut outcome.agent_end));
+    let texts = texts.chain(match &mut outcome.how {
+        CommandEnd::NotRun(why) => Some(why),
+        CommandEnd::Exit(_) | CommandEnd::Signal(_) | CommandEnd::TimedOut => None,
+    });
+    texts
+        .chain([&mut outcome.excerpt])
+        .for_each(secrets::hide_in);
+    outcome
+}
+
+fn words_of(end: &mut Option<AgentEnd>) -> Option<&mut String> {
+    match end.as_mut()? {
+        AgentEnd::Refused(words)
+        | AgentEnd::OutOfTurns(words)
+        | AgentEnd::CutShort(words)
+        | AgentEnd::Protocol(words)
+        | AgentEnd::Down(words)
+        | AgentEnd::TooLong(words)
+        | AgentEnd::Unavailable { words, .. } => Some(words),
+        AgentEnd::Done | AgentEnd::Silent { .. } | AgentEnd::Limited { .. } => None,
+    }
+}
 
 /// Records an outcome in the attempt's own directory. If the loop is killed afterwards, the next
 /// one finds it. If repeating the attempt would cost something, the record is durable when this

@@ -101,6 +101,7 @@ impl<'a> From<QuestionJob<'a>> for AttemptJob<'a> {
             budget: None,
             question: Some(job.form),
         }
+        .without_secrets()
     }
 }
 

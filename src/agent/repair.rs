@@ -12,7 +12,7 @@ use super::{
     keys::Reading,
     report::ResultFile,
 };
-use crate::shape::Shape;
+use crate::{secrets, shape::Shape};
 
 /// Further turns in which an answer is mended.
 pub(super) const TURNS_MAX: u32 = 2;
@@ -84,6 +84,9 @@ impl Repairs {
             },
             AnswerKind::Object => {
                 let object = answer::last_object(heard.answer_text());
+                if let Some(fault) = secrets::fault_of(&object) {
+                    return Some(fault);
+                }
                 match (object.trim_start().starts_with('{'), &self.judge) {
                     (false, _) => Some("it holds no JSON object".to_owned()),
                     (true, Some(judge)) => judge(&object),

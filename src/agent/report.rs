@@ -12,7 +12,10 @@ use std::{
 use regex::Regex;
 
 use super::keys::{Reading, given, wrong};
-use crate::files::{self, Odd, PathKind};
+use crate::{
+    files::{self, Odd, PathKind},
+    secrets,
+};
 use descent_core::{
     doc::{self, Limits, Node, Places},
     event::{AgentReport, Clarity},
@@ -212,7 +215,13 @@ impl ReportReader<'_> {
 
     fn value(&mut self) -> Option<Node> {
         let value = given(self.node, "value")?;
-        let bytes = doc::write_compact(value).len();
+        let text = doc::write_compact(value);
+        let bytes = text.len();
+        // Other tasks build on it: it is taken as it is, or not at all.
+        if let Some(fault) = secrets::fault_of(&text) {
+            self.refuse(format!("`value` cannot be taken: {fault}"));
+            return None;
+        }
         if bytes > VALUE_BYTES_MAX {
             let most = VALUE_BYTES_MAX >> 10;
             self.refuse(format!(
@@ -275,7 +284,10 @@ impl ReportReader<'_> {
 }
 
 fn clean(text: &str, chars_max: usize) -> String {
-    let clean: String = text.chars().filter(|c| is_shown(*c)).collect();
+    let clean: String = secrets::hide(text)
+        .chars()
+        .filter(|c| is_shown(*c))
+        .collect();
     clean.trim().chars().take(chars_max).collect()
 }
 
@@ -293,7 +305,7 @@ fn artifact(node: &Node) -> Option<String> {
         && path.len() <= ARTIFACT_BYTES_MAX
         && path.chars().all(|c| !c.is_control() && is_shown(c))
         && Path::new(path).components().all(is_inside);
-    is_fit.then(|| path.to_owned())
+    is_fit.then(|| secrets::hide(path).into_owned())
 }
 
 #[cfg(test)]

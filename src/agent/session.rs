@@ -9,7 +9,7 @@ use std::{io, path::Path};
 use descent_core::state::Intent;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use crate::{files, secrets};
 
 pub(super) const NAME: &str = "session.json";
 const BYTES_MAX: u64 = 4096;
@@ -19,7 +19,8 @@ pub(super) const ID_BYTES_MAX: usize = 200;
 /// Whether an agent may be given this id again. It becomes an argument of some, so it must not look like an option.
 pub(super) fn is_fit(id: &str) -> bool {
     let is_length = !id.is_empty() && id.len() <= ID_BYTES_MAX;
-    is_length && !id.starts_with('-') && !id.chars().any(char::is_control)
+    let is_plain = !id.starts_with('-') && !id.chars().any(char::is_control);
+    is_length && is_plain && secrets::fault_of(id).is_none()
 }
 
 /// A session that an attempt began.

@@ -6,7 +6,7 @@
 use descent_core::event::{AgentEnd, AgentLack};
 
 use super::{agent_lines::LINE_BYTES_MAX, reset_time};
-use crate::clock;
+use crate::{clock, secrets};
 
 /// Characters of an error that are kept.
 const WORDS_CHARS_MAX: usize = 500;
@@ -105,7 +105,7 @@ fn soon_over(words: &str) -> Option<AgentEnd> {
 
 fn cut(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(WORDS_CHARS_MAX).collect()
+    secrets::hide(&line).chars().take(WORDS_CHARS_MAX).collect()
 }
 
 pub(super) fn too_long() -> String {

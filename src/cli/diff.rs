@@ -77,7 +77,8 @@ pub(super) fn diff(context: &Context, flags: &DiffArgs) -> Result<End, Failure> 
     let report = diff::diff(&mut store, flags.name.as_deref(), tree(flags.last))?;
     if context.out.json {
         let output = output(flags, &report)?;
-        context.out.json(&output);
+        let text = render::exact_json(&output) + "\n";
+        context.out.bytes(text.as_bytes());
         return Ok(End::Code(0));
     }
     if let Some(note) = &report.note {

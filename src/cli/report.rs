@@ -17,6 +17,7 @@ use crate::{
     files::{self, Odd},
     ops,
     render::{self, Line, Page},
+    secrets,
     store::StatePlace,
 };
 
@@ -67,12 +68,13 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
 
 /// Without the last line feed.
 fn written(report: &Report, format: ReportFormat) -> String {
-    match format {
+    let text = match format {
         ReportFormat::Md => render::markdown(report),
-        ReportFormat::Json => render::json_text(report),
+        ReportFormat::Json => return render::json_text(report),
         ReportFormat::Junit => render::junit(report),
         ReportFormat::Html => render::html(report),
-    }
+    };
+    secrets::hide(&text).into_owned()
 }
 
 fn write(place: &StatePlace, path: &Path, text: &str) -> Result<(), Failure> {

@@ -311,7 +311,8 @@ async fn make(
         setup: setup.clone(),
         shape,
         question: thinking::form(a),
-    };
+    }
+    .without_secrets();
     let usage = attempt.usage.clone();
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
     // An agent costs: none is started if its result could not be kept.

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use descent_core::{event::AgentLack, id::UnixMillis};
 
+/// The name of a key in the place of which it stands in the words of a server.
+pub(super) const HIDDEN_KEY: &str = "key";
+
 /// Bytes of an answer's text at most.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a stream at most, with all its events.
@@ -56,8 +59,12 @@ pub enum ModelError {
     Down { words: String },
     #[error("the answer does not end: it has more than {what}")]
     Endless { what: String },
-    #[error("the answer held the key that was sent with its question, and was refused")]
-    KeyInAnswer,
+    /// The name of the secret.
+    #[error("the answer held {}, and was refused", match .0.as_str() {
+        HIDDEN_KEY => "the key that was sent with its question".to_owned(),
+        name => format!("the value of {name}, a secret"),
+    })]
+    SecretInAnswer(String),
 }
 
 impl ModelError {
@@ -76,7 +83,7 @@ impl ModelError {
             | Self::Broken { .. }
             | Self::Down { .. }
             | Self::Endless { .. }
-            | Self::KeyInAnswer => AgentLack::Provider,
+            | Self::SecretInAnswer(_) => AgentLack::Provider,
         }
     }
 
@@ -107,7 +114,10 @@ impl ModelError {
             Self::Endless { .. } => {
                 format!("limit the answer: agents.{name}.max_answer = 8000 (tokens)")
             }
-            Self::KeyInAnswer => format!(
+            Self::SecretInAnswer(variable) if variable != HIDDEN_KEY => {
+                format!("if it is no secret, start descent without {variable}")
+            }
+            Self::SecretInAnswer(_) => format!(
                 "use another server and another key; if agents.{name}.key is no secret, leave it out"
             ),
         }

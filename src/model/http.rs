@@ -200,7 +200,7 @@ impl AskTry<'_> {
         let has_usage = so_far.tokens.is_some();
         let answer = so_far.whole(self.question).map_err(|fault| match fault {
             AnswerFault::Cut => cut_off("before the end of the answer"),
-            AnswerFault::HoldsKey => again(ModelError::KeyInAnswer),
+            AnswerFault::Holds(name) => again(ModelError::SecretInAnswer(name)),
         })?;
         if !has_usage {
             self.observer.used(self.number, &answer.tokens);

@@ -8,20 +8,22 @@ use std::{ffi::OsString, fmt, os::unix::fs::MetadataExt, path::Path};
 use reqwest::header::HeaderValue;
 
 use super::{
-    ModelError, key_command,
-    secret::{KEY_BYTES_MAX, Secret},
+    ModelError,
+    error::HIDDEN_KEY,
+    key_command::{self, KEY_BYTES_MAX},
 };
-use crate::{config::provider::KeySource, files, process::Programs};
+use crate::{
+    config::provider::KeySource,
+    files,
+    process::Programs,
+    secrets::{Secret, Secrets},
+};
 
 const OTHERS: u32 = 0o077;
-/// A shorter key is one of those that local servers want and do not look at, and is a word of many answers.
-const HIDDEN_BYTES_MIN: usize = 8;
-/// Stands in the place of a key in the words of a server.
-const HIDDEN: &str = "[key]";
-/// How often a text may be escaped.
-const LAYERS_MAX: usize = 4;
-
-pub(super) struct ProviderKey(Secret);
+pub(super) struct ProviderKey {
+    key: Secret,
+    hidden: Secrets,
+}
 
 impl fmt::Debug for ProviderKey {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +64,7 @@ impl ProviderKey {
             text if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 "gives something that is no key: it has spaces, or signs that no header takes"
             }
-            _ => return Ok(Self(key)),
+            _ => return Ok(Self::of_secret(key)),
         };
         Err(ModelError::Key {
             what: format!("{source} {fault}"),
@@ -70,76 +72,29 @@ impl ProviderKey {
         })
     }
 
+    fn of_secret(key: Secret) -> Self {
+        let mut hidden = Secrets::default();
+        hidden.add(HIDDEN_KEY, key.text());
+        Self { key, hidden }
+    }
+
     /// The value of a header, with words before the key.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
-        let text = Secret::new(format!("{before}{}", self.0.text()));
+        let text = Secret::new(format!("{before}{}", self.key.text()));
         let mut value = HeaderValue::from_str(text.text()).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// A text without the key, should a server tell it. A text that tells it in disguise is hidden whole.
-    pub(super) fn hide_in(&self, text: &str) -> String {
-        let hidden = match self.is_hidden() {
-            true => text.replace(self.0.text(), HIDDEN),
-            false => text.to_owned(),
-        };
-        match self.is_in(&hidden) {
-            true => HIDDEN.to_owned(),
-            false => hidden,
-        }
-    }
-
-    /// Whether a text holds the key: as it is, or escaped as in JSON texts, addresses and scripts.
-    pub(super) fn is_in(&self, text: &str) -> bool {
-        if !self.is_hidden() {
-            return false;
-        }
-        let key = self.0.text().as_bytes();
-        let mut layer = text.as_bytes().to_vec();
-        for _ in 0..=LAYERS_MAX {
-            if layer.windows(key.len()).any(|part| part == key) {
-                return true;
-            }
-            let below = without_escapes(&layer);
-            if below == layer {
-                return false;
-            }
-            layer = below;
-        }
-        false
-    }
-
-    fn is_hidden(&self) -> bool {
-        self.0.text().len() >= HIDDEN_BYTES_MIN
+    /// The key as a secret that texts are looked through for.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.hidden
     }
 
     #[cfg(test)]
     pub(super) fn planted(text: &str) -> Self {
-        Self(Secret::new(text.to_owned()))
+        Self::of_secret(Secret::new(text.to_owned()))
     }
-}
-
-/// The bytes with one layer of escapes undone: `\u0041`, `\x41`, `\/` and `%41`.
-fn without_escapes(text: &[u8]) -> Vec<u8> {
-    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((first, after)) = rest.split_first() {
-        let (byte, used) = match (first, after) {
-            (b'\\', [b'u', b'0', b'0', high, low, ..]) => (of_hex(*high, *low), 5),
-            (b'\\', [b'x', high, low, ..]) => (of_hex(*high, *low), 3),
-            (b'\\', [sign @ (b'/' | b'\\' | b'"' | b'\''), ..]) => (Some(*sign), 1),
-            (b'%', [high, low, ..]) => (of_hex(*high, *low), 2),
-            _ => (None, 0),
-        };
-        plain.push(byte.unwrap_or(*first));
-        rest = after.get(byte.map_or(0, |_| used)..).unwrap_or_default();
-    }
-    plain
-}
-
-fn of_hex(high: u8, low: u8) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 fn of_variable(name: &str) -> Result<Secret, ModelError> {
@@ -220,7 +175,7 @@ mod tests {
             assert!(!format!("{header:?}").contains("planted"));
             assert_eq!(header.as_bytes(), b"Bearer sk-planted");
             let told = "no such key: sk-planted!";
-            assert_eq!(key.hide_in(told), "no such key: [key]!");
+            assert_eq!(key.secrets().hide(told), "no such key: [key]!");
         }
     }
 

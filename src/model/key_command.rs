@@ -7,11 +7,14 @@ use std::{env, path::PathBuf};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    ModelError,
-    secret::{KEY_BYTES_MAX, Secret},
+use super::ModelError;
+use crate::{
+    process::{self, Job, JobEnd, Programs, Reach, timeouts},
+    secrets::Secret,
 };
-use crate::process::{self, Job, JobEnd, Programs, Reach, timeouts};
+
+/// Bytes of a key at most.
+pub(super) const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Runs it. Dropping the future ends the command.
 pub(super) async fn printed(

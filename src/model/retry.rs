@@ -77,7 +77,7 @@ pub(super) fn may_repeat(status: StatusCode, words: RetryWords) -> bool {
 /// Tries at most of a question that ends so.
 pub(super) fn tries_max(error: &ModelError) -> u32 {
     match error {
-        ModelError::KeyInAnswer => KEY_TRIES_MAX,
+        ModelError::SecretInAnswer(_) => KEY_TRIES_MAX,
         _ => TRIES_MAX,
     }
 }

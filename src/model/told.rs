@@ -4,6 +4,7 @@
 //! model wrote, or nothing.
 
 use super::key::ProviderKey;
+use crate::secrets;
 
 /// Characters of a server's own words that are kept.
 const WORDS_CHARS_MAX: usize = 300;
@@ -14,9 +15,9 @@ pub(super) struct ServerTexts<'a> {
     key: Option<&'a ProviderKey>,
 }
 
-/// An answer repeats the key that was sent with its question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KeyInAnswer;
+/// The name of a secret that an answer repeats: `key`, or a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SecretInAnswer(pub(super) String);
 
 impl<'a> ServerTexts<'a> {
     pub(super) fn new(key: Option<&'a ProviderKey>) -> Self {
@@ -25,17 +26,22 @@ impl<'a> ServerTexts<'a> {
 
     /// Words for a person, in one line.
     pub(super) fn words(self, text: &str) -> String {
-        match self.key {
-            Some(key) => cut(&key.hide_in(text)),
-            None => cut(text),
-        }
+        let hidden = self.key.map(|key| key.secrets().hide(text));
+        cut(&secrets::hide(&hidden.unwrap_or(text.into())))
     }
 
     /// The text of an answer, as it came.
-    pub(super) fn answer(self, text: String) -> Result<String, KeyInAnswer> {
-        match self.key.is_some_and(|key| key.is_in(&text)) {
-            true => Err(KeyInAnswer),
-            false => Ok(text),
+    pub(super) fn answer(self, text: String) -> Result<String, SecretInAnswer> {
+        let all = secrets::all();
+        let all = self
+            .key
+            .map(ProviderKey::secrets)
+            .into_iter()
+            .chain([&*all]);
+        let mut found = all.filter_map(|secrets| secrets.in_text(text.as_bytes()));
+        match found.next() {
+            Some(name) => Err(SecretInAnswer(name.to_owned())),
+            None => Ok(text),
         }
     }
 }
@@ -69,7 +75,9 @@ mod tests {
             let words = texts.words(&format!("{}{KEY}", "x".repeat(before)));
             assert!(!words.contains("sk-"), "{before}: {words}");
         }
-        assert_eq!(texts.words(r"a \u0073k-planted\/0123456789"), "[key]");
+        assert_eq!(texts.words(r"a \u0073k-planted\/0123456789"), "a [key]");
+        let octal = r"a \163k-planted&#47;0123456789 b";
+        assert_eq!(texts.words(octal), "a [key] b");
         assert_eq!(
             texts.words("http://on/sk%2Dplanted%2f0123456789/v1"),
             "[key]"
@@ -87,7 +95,11 @@ mod tests {
             r#"{"text": "{\"run\": \"\\u0073k-planted\\/0123456789\"}"}"#,
             r#"{"run": "printf 'sk-\x70lanted/0123456789'"}"#,
         ] {
-            assert_eq!(texts.answer(held.to_owned()), Err(KeyInAnswer), "{held}");
+            assert_eq!(
+                texts.answer(held.to_owned()),
+                Err(SecretInAnswer("key".to_owned())),
+                "{held}"
+            );
         }
         for fine in [r#"{"run": "echo \u0073k-planted"}"#, r"\u00", r"%2", "ü\\"] {
             assert_eq!(texts.answer(fine.to_owned()), Ok(fine.to_owned()));

@@ -14,7 +14,7 @@ use super::{
     AnswerStop, ModelAnswer, ModelQuestion, Speaker, TokenCounts,
     error::TEXT_BYTES_MAX,
     key::ProviderKey,
-    told::{KeyInAnswer, ServerTexts},
+    told::{SecretInAnswer, ServerTexts},
 };
 use crate::config::provider::{Provider, Wire};
 
@@ -60,11 +60,12 @@ pub(super) enum EventError {
 }
 
 /// Why what came is no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerFault {
     /// The server did not say why it ended.
     Cut,
-    HoldsKey,
+    /// It holds the secret of that name.
+    Holds(String),
 }
 
 impl<'a> AnswerSoFar<'a> {
@@ -102,7 +103,7 @@ impl<'a> AnswerSoFar<'a> {
             ..TokenCounts::default()
         });
         let text = self.texts.answer(self.text);
-        let text = text.map_err(|KeyInAnswer| AnswerFault::HoldsKey)?;
+        let text = text.map_err(|SecretInAnswer(name)| AnswerFault::Holds(name))?;
         Ok(ModelAnswer { text, tokens, stop })
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     config,
     failure::{Failure, exit},
     process::{self, Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
+    secrets,
     signal::Signals,
     store::StatePlace,
 };
@@ -115,7 +116,7 @@ impl Notifier {
             env,
             timeout: NOTIFY_MAX,
             mark: self.mark.clone(),
-            input: Some((input + "\n").into_bytes()),
+            input: Some(format!("{}\n", secrets::hide(&input)).into_bytes()),
             whole_stdout_bytes_max: 0,
             log: None,
             reach: Reach::Account,

@@ -16,7 +16,7 @@ use super::diff::{events, unknown};
 use crate::{
     evidence,
     failure::{Failure, exit},
-    files,
+    files, secrets,
     store::{StatePlace, Store},
 };
 
@@ -92,11 +92,11 @@ fn nothing_tried() -> Failure {
 }
 
 fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Failure> {
-    let found = |source, path: Option<PathBuf>, bytes| AttemptOutput {
+    let found = |source, path: Option<PathBuf>, bytes: Vec<u8>| AttemptOutput {
         attempt: attempt.clone(),
         source,
         path,
-        bytes,
+        bytes: secrets::all().hide_bytes(&bytes).into_owned(),
     };
     if let Some(dir) = dir_of(place, &attempt.id) {
         let logs = [

@@ -16,7 +16,7 @@ use crate::{
     config::Config,
     driver::{Agents, PromptRequest, ToldPrompt},
     failure::Failure,
-    files,
+    files, secrets,
     store::{StatePlace, Store},
     workspace::Workspaces,
 };
@@ -130,7 +130,7 @@ fn next_prompt(
         attempt: intent.id.clone(),
         n: intent.n,
         is_told: false,
-        text: told.prompt.text(),
+        text: secrets::hide(&told.prompt.text()).into_owned(),
         parts: told.prompt.parts,
         note: note(&intent.atom, standing),
     })

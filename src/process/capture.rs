@@ -1,7 +1,7 @@
 //! The part of a program's output that is kept: its beginning, its end and its size. Short ends are
 //! for the state, long ones for a file beside it.
 //!
-//! Invariant: memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
+//! Invariant: no secret is in it, but for standard output that is kept whole. Memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
 //! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
 
 #![allow(clippy::disallowed_methods)] // door: the log of a job
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::files;
+use crate::{files, secrets};
 
 /// Bytes of [`Capture::head`], and the same number of [`Captured::tail`].
 pub const KEPT_BYTES: usize = 4096;
@@ -20,6 +20,9 @@ pub const LONG_BYTES_MAX: usize = 1024 * 1024;
 const LONG_END_BYTES: usize = LONG_BYTES_MAX / 2;
 /// Bytes written to a log file; the rest is left out.
 pub const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// A longer line is looked through for secrets in parts, which share so many bytes.
+const LINE_BYTES_MAX: usize = 256 * 1024;
+const SHARED_BYTES: usize = 4096;
 /// Characters of [`Capture::last_line`].
 pub const LAST_LINE_CHARS_MAX: usize = 300;
 
@@ -185,6 +188,8 @@ pub(crate) struct Sink {
     pub(crate) stdout: Option<WholeOutput>,
     stdout_bytes_max: usize,
     log: Option<OutputLog>,
+    /// The last line of each stream, which may end in the middle of a secret.
+    open: [Vec<u8>; 2],
 }
 
 /// A copy of the output for people. The first bytes make its file, because most jobs that succeed
@@ -240,11 +245,11 @@ impl Sink {
             stdout: (stdout_bytes_max > 0).then(WholeOutput::default),
             stdout_bytes_max,
             log,
+            open: Default::default(),
         }
     }
 
     pub(crate) fn take(&mut self, bytes: &[u8], is_stdout: bool) {
-        self.output.push(bytes);
         if let Some(whole) = self.stdout.as_mut().filter(|_| is_stdout) {
             let room = self.stdout_bytes_max - whole.bytes.len();
             whole
@@ -252,6 +257,34 @@ impl Sink {
                 .extend_from_slice(&bytes[..bytes.len().min(room)]);
             whole.truncated |= bytes.len() > room;
         }
+        let secrets = secrets::all();
+        if secrets.is_empty() {
+            return self.show(bytes);
+        }
+        let open = &mut self.open[usize::from(is_stdout)];
+        let before = open.len();
+        open.extend_from_slice(bytes);
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let end = match bytes.iter().rposition(is_end) {
+            Some(at) => before + at + 1,
+            None if open.len() < LINE_BYTES_MAX => return,
+            None if secrets.in_text(open).is_some() => open.len(),
+            None => open.len() - SHARED_BYTES,
+        };
+        let rest = open.split_off(end);
+        let whole = std::mem::replace(open, rest);
+        self.show(&secrets.hide_bytes(&whole));
+    }
+
+    /// Shows the lines that have no end.
+    pub(crate) fn finish(&mut self) {
+        for open in std::mem::take(&mut self.open) {
+            self.show(&secrets::all().hide_bytes(&open));
+        }
+    }
+
+    fn show(&mut self, bytes: &[u8]) {
+        self.output.push(bytes);
         self.log(bytes);
     }
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::project_paths::ProjectPaths;
+use crate::secrets::looks_secret;
 
 /// The variables that pass, and the sorted names of the secrets that don't.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -247,26 +248,6 @@ const PREFIXES: &[&str] = &["LC_", "XDG_"];
 /// These would make the program take itself for another attempt, or work in another repository.
 const NEVER: &[&str] = &["DESCENT_", "GIT_"];
 
-const SECRET_PARTS: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "API_KEY",
-    "APIKEY",
-    "ACCESS_KEY",
-    "ACCESSKEY",
-    "PRIVATE_KEY",
-    "PRIVATEKEY",
-    "CREDENTIAL",
-    "SIGNING_KEY",
-    "ENCRYPTION_KEY",
-];
-
-/// Only as separate words: AUTHOR and COMPASS are not secrets.
-const SECRET_WORDS: &[&str] = &["AUTH", "PASS", "PWD", "PAT", "COOKIE"];
-
 /// `extra` are the names that the person asked for. They pass even if they look like secrets, but
 /// `DESCENT_*` and `GIT_*` never pass. A name that is not text is dropped.
 #[must_use]
@@ -320,16 +301,6 @@ fn judge(name: &str, value: &OsStr, extra: &[String]) -> NameVerdict {
     } else {
         NameVerdict::Passes
     }
-}
-
-fn looks_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    // The shell's present and previous directory.
-    if matches!(name.as_str(), "PWD" | "OLDPWD") {
-        return false;
-    }
-    SECRET_PARTS.iter().any(|part| name.contains(part))
-        || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
 /// Whether the value contains `user:password@` (for a proxy also without a scheme before it).

@@ -56,7 +56,7 @@ const MIGRATE_FLOORS: &[&[&str]] = &[
     &["lib"],
 ];
 const SHELL_FLOORS: &[&[&str]] = &[
-    &["failure", "files", "shape", "shell_words"],
+    &["failure", "files", "secrets", "shape", "shell_words"],
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
         "space",

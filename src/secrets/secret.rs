@@ -1,19 +1,23 @@
 //! A text that no other text shows, and that is overwritten when it is dropped.
 
-use std::hint::black_box;
+use std::{fmt, hint::black_box};
 
-/// Bytes of a key at most.
-pub(super) const KEY_BYTES_MAX: usize = 16 << 10;
-
-pub(super) struct Secret(String);
+#[derive(Clone)]
+pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn new(text: String) -> Self {
+    pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Secret(…)")
     }
 }
 
