@@ -42,7 +42,6 @@ static BLOCKED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i)\bclarity["']?\s*:\s*["']?BLOCKED\b"#).ok());
 static SUMMARY: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?s)\bsummary["']?\s*:\s*["']((?:[^"\\]|\\.)*)"#).ok());
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The readable part of a result file, or of an answer.
 #[derive(Debug)]
@@ -101,7 +100,6 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         depth: DEPTH_MAX,
         nodes: NODES_MAX,
     };
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let parsed = doc::parse_bytes(bytes, &limits);
     if let Some(fault) = parsed.faults.first() {
         let text = String::from_utf8_lossy(bytes);

@@ -58,6 +58,9 @@ impl Git {
             return Ok(ApplyOutcome::Nothing);
         }
         if !is_dry {
+            if forward.is_ok() {
+                self.refuse_locked()?;
+            }
             self.write(&seen, head, scratch)?;
         }
         let files = diff::names(&changes);
@@ -70,6 +73,21 @@ impl Git {
         }
         let branch = status.branch;
         Ok(ApplyOutcome::FastForward { branch, files })
+    }
+
+    /// Refuses while another git holds what HEAD cannot be moved without.
+    fn refuse_locked(&self) -> Result<(), GitError> {
+        let dir = self.person().git_dir();
+        let mut locks = ["index.lock", "HEAD.lock"]
+            .iter()
+            .map(|name| dir.join(name));
+        match locks.find(|lock| lock.symlink_metadata().is_ok()) {
+            Some(lock) => Err(GitError::Locked {
+                verb: "read-tree",
+                stderr_tail: lock.display().to_string(),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn plan<'a>(

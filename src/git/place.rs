@@ -7,7 +7,7 @@ use super::{GitError, call::as_path, diff::PathChange};
 use std::{
     collections::BTreeSet,
     fs, io,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -107,10 +107,28 @@ fn place(from: &Path, to: &Path) -> io::Result<()> {
     if to.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
         remove_empty_dirs(to)?;
     }
+    keep_mode(from, to)?;
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_over(from, to),
         done => done,
     }
+}
+
+/// Gives a new file the mode of the one in its place, but for the executable bits: who may read it may execute it.
+fn keep_mode(from: &Path, to: &Path) -> io::Result<()> {
+    let mode = |path: &Path| {
+        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
+        meta.map(|meta| meta.permissions().mode() & 0o777)
+    };
+    let (Some(new), Some(old)) = (mode(from), mode(to)) else {
+        return Ok(());
+    };
+    let executable = if new & 0o100 == 0 {
+        0
+    } else {
+        (old & 0o444) >> 2
+    };
+    fs::set_permissions(from, fs::Permissions::from_mode(old & !0o111 | executable))
 }
 
 /// Removes a directory without files; it may still hold empty directories.

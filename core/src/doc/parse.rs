@@ -76,7 +76,7 @@ impl<'t> Parser<'t> {
             self.fault(0..0, "empty-file", "the file is empty", Some(hint));
             return None;
         }
-        self.byte_order_mark();
+        self.pass_byte_order_mark();
         self.skip_blank();
         let Some(node) = self.value() else {
             if self.faults.is_empty() {

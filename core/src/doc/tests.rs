@@ -137,7 +137,8 @@ fn what_stands_between_values_without_right_is_named_and_skipped() {
     check("/* x */ [1]", &[("comment", 1, 1)], "[1]");
     check("[1] # x", &[("comment", 1, 5)], "[1]");
     check("[1, /* x", &[("comment", 1, 5)], "[1]");
-    check("\u{feff}[1]", &[("byte-order-mark", 1, 1)], "[1]");
+    check("\u{feff}[1]", &[], "[1]");
+    check("\u{feff}[1,]", &[("trailing-comma", 1, 4)], "[1]");
     check("[1,\u{a0}2]", &[("odd-space", 1, 4)], "[1,2]");
     check("[1]\0\0\0", &[("nul-bytes", 1, 4)], "[1]");
     check("\0\0\0", &[("nul-bytes", 1, 1)], "");

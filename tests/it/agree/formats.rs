@@ -1,6 +1,8 @@
 //! `validate --format`: for a person, for a program, and for the error list of an editor.
 
-use crate::world::World;
+use serde_json::json;
+
+use crate::world::{World, plan, task};
 
 const PLAN: &str = "objective:\n  goal: it is so\n  background_intent: why\n  gaol: x\n  owner: ada\n  base_case:\n    all:\n      - comand: make test\nwork_graph:\n  atoms:\n    A1: {description: x, depends_on: [A2]}\n";
 
@@ -38,6 +40,20 @@ fn an_editors_error_list_gets_a_line_a_fault_and_warnings_too() {
         .descent(&["validate", "--format", "gcc", "plan.yaml"])
         .expect(65)
         .shows("plan.yaml:1:1: error: ");
+}
+
+#[test]
+fn a_byte_order_mark_before_json_is_passed_over() {
+    let world = World::new();
+    let step = "printf '\\357\\273\\277{\"summary\": \"told\"}' >$DESCENT_RESULT; touch one";
+    let agreed = plan(&["test -e one"], json!({}), json!({"A1": task(step)}));
+    world.write("plan.json", &format!("\u{feff}{agreed}"));
+    world.descent(&["align", "-y", "-f", "plan.json"]).expect(0);
+    let state = world.state_text();
+    world.save(&format!("\u{feff}{state}"));
+    world.descent(&["status"]).expect(0);
+    world.run().expect(0);
+    assert_eq!(world.state()["bindings"]["A1"]["summary"], "told");
 }
 
 #[test]

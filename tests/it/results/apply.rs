@@ -49,6 +49,51 @@ fn on_a_clean_tree_it_is_a_fast_forward_with_a_commit_an_atom() {
 }
 
 #[test]
+fn a_file_that_is_there_keeps_its_mode_but_for_the_executable_bit() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    for name in ["closed", "opened", "plain"] {
+        world.write(name, "x\n");
+    }
+    world.commit_all("files");
+    let path = |name: &str| world.repo().join(name);
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("closed", 0o600);
+    set("opened", 0o640);
+    let step = "for f in closed opened plain; do echo y >>$f; done; chmod +x opened";
+    world.align(&plan(
+        &["grep -q y plain"],
+        json!({}),
+        json!({"A1": task(step)}),
+    ));
+    world.run().expect(0);
+    world.descent(&["apply"]).expect(0);
+    let mode = |name: &str| path(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("closed"), mode("opened")), (0o600, 0o750));
+    assert_eq!(world.read("closed"), "x\ny\n");
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn beside_a_lock_of_another_git_nothing_is_written() {
+    let world = World::new();
+    world.align(&work());
+    world.run().expect(0);
+    let before = persons(&world);
+    world.write(".git/index.lock", "");
+    let refused = world.descent(&["apply"]).expect(69);
+    refused
+        .says("met a lock that another process holds")
+        .says("index.lock");
+    assert_eq!(persons(&world), before);
+    std::fs::remove_file(world.repo().join(".git/index.lock")).unwrap();
+    world.descent(&["apply"]).expect(0);
+    assert_eq!(world.read("new.txt"), "new\n");
+}
+
+#[test]
 fn on_a_dirty_tree_the_changes_come_into_the_files_and_nothing_else_moves() {
     let world = World::new();
     world.write("staged.txt", "staged\n");

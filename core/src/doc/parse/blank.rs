@@ -1,6 +1,6 @@
 //! Skips what may stand between values, and reports what is often found there but not allowed.
 //!
-//! Invariant: a blank is either JSON whitespace or has given a fault.
+//! Invariant: a blank is either JSON whitespace, a byte order mark at the start, or has given a fault.
 
 use super::Parser;
 use alloc::format;
@@ -8,12 +8,10 @@ use alloc::format;
 const MARK: &str = "\u{feff}";
 
 impl Parser<'_> {
-    pub(super) fn byte_order_mark(&mut self) {
+    /// Editors of some systems write one: it says nothing.
+    pub(super) fn pass_byte_order_mark(&mut self) {
         if self.text.starts_with(MARK) {
             self.at = MARK.len();
-            let message = "the file starts with a byte order mark";
-            let hint = "save it as UTF-8 without one";
-            self.fault(0..self.at, "byte-order-mark", message, Some(hint));
         }
     }
 
