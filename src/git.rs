@@ -55,7 +55,7 @@ mod written;
 pub use apply::ApplyOutcome;
 pub use candidate::{AttemptTree, Candidate, LandingSpec, Merge};
 pub use checkout::Leftovers;
-pub use error::GitError;
+pub use error::{GitError, oldest};
 pub use export::{BranchOutcome, FileLines};
 pub use ignored::Stamps;
 pub use lay::LaySpec;
@@ -158,6 +158,11 @@ impl Git {
     }
 
     fn known_changes(&self) -> &KnownChanges {
+    /// Whether it may lack objects that a remote promised.
+    pub fn is_partial(&self) -> bool {
+        settings::is_partial(&self.0.host.settings)
+    }
+
         &self.0.changes
     }
 

@@ -7,9 +7,10 @@ use crate::{
     space,
 };
 use descent_core::id::UnixMillis;
+use rustix::process::Signal;
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -155,14 +156,21 @@ impl Call<'_> {
 
     /// The standard output of a run that must exit with 0.
     pub(super) fn ok(self) -> Result<Vec<u8>, GitError> {
-        let verb = self.verb;
+        Ok(self.ran()?.stdout)
+    }
+
+    /// All that such a run printed.
+    pub(super) fn ran(self) -> Result<ToolOutput, GitError> {
+        let (git, verb) = (self.git, self.verb);
         let places = self.places();
         let mut ran = self.output()?;
         if ran.status.success() {
-            return Ok(ran.stdout);
+            return Ok(ran);
         }
         tell_of_room(&mut ran, &places);
-        Err(failed(verb, &ran))
+        Err(git
+            .silent_filter(&ran)
+            .unwrap_or_else(|| failed(verb, &ran)))
     }
 
     /// The directories that it may write to: the working tree, and those named in the environment.
@@ -189,8 +197,43 @@ fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
     // Git never gives the cause for a file of the tree, and there may be space again by now.
     let is_file = stderr.contains("unable to write file");
     let is_used_up = || places.iter().any(|place| space::is_used_up(place));
-    if is_write && !is_lack && (is_file || is_used_up()) {
+    // Git writes an index through a map of it, and a full disk ends that so.
+    let is_map = ran.status.signal() == Some(Signal::BUS.as_raw());
+    if !is_lack && (is_write && is_file || (is_write || is_map) && is_used_up()) {
         ran.stderr.extend_from_slice(b"\nNo space left on device");
+    }
+}
+
+impl Git {
+    /// The filter whose process ended at once. Git says neither its name nor the file.
+    fn silent_filter(&self, ran: &ToolOutput) -> Option<GitError> {
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        if !stderr.contains("the remote end hung up unexpectedly") {
+            return None;
+        }
+        let mut all = self.person().host().settings.iter().rev();
+        let (filter, _) = all.find_map(|one| {
+            let name = one.key.strip_prefix("filter.")?.strip_suffix(".process")?;
+            let command = String::from_utf8_lossy(&one.value);
+            let program = command
+                .split_whitespace()
+                .next()
+                .filter(|it| stderr.contains(it));
+            Some((name.to_owned(), program?.to_owned()))
+        })?;
+        let files = self
+            .person()
+            .call("ls-files")
+            .env("GIT_LITERAL_PATHSPECS", "0");
+        let files = files
+            .args(["-z", "--"])
+            .arg(format!(":(attr:filter={filter})"));
+        let files = files.output().map(|ran| ran.stdout).unwrap_or_default();
+        Some(GitError::Filter {
+            path: fields(&files).next().map_or("a file".to_owned(), shown),
+            message: stderr.lines().next().unwrap_or_default().to_owned(),
+            filter,
+        })
     }
 }
 
@@ -224,4 +267,35 @@ pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let count = if bytes.is_empty() { 0 } else { usize::MAX };
     bytes.split(|byte| *byte == 0).take(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Lack, OutsideCause};
+    use std::process::ExitStatus;
+
+    #[test]
+    fn a_git_that_died_of_its_map_on_a_full_disk_lacked_room() {
+        // No byte can be written there.
+        let (full, free) = (PathBuf::from("/proc"), std::env::temp_dir());
+        for (place, cause) in [
+            (full, OutsideCause::Lack(Lack::Space)),
+            (free, OutsideCause::Killed),
+        ] {
+            if !place.exists() || place.starts_with("/proc") && !space::is_used_up(&place) {
+                continue;
+            }
+            let mut ran = ToolOutput {
+                status: ExitStatus::from_raw(Signal::BUS.as_raw()),
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+            };
+            tell_of_room(&mut ran, &[place]);
+            let GitError::Failed { cause: found, .. } = failed("status", &ran) else {
+                panic!("no failure: {ran:?}");
+            };
+            assert_eq!(found, Some(cause));
+        }
+    }
 }

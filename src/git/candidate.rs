@@ -154,6 +154,10 @@ pub(super) fn fill_from_base<'a>(
     let call = call("read-tree").id("", base.as_str(), "");
     call.ok().map(drop)
 }
+    // Nothing would tell which files are outside.
+    if tree.is_sparse() {
+        return Err(GitError::Odd { verb: "read-tree" });
+    }
 
 /// The paths in a workspace that are never committed.
 pub(super) fn spared(workspace: &Path, exclude: &[PathBuf]) -> Vec<Vec<u8>> {

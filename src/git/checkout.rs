@@ -4,6 +4,7 @@ use super::{
     Git, GitError, disk, odd_files,
     trees::{SAVED_DIR, Tree},
 };
+use crate::failure::quoted;
 use descent_core::id::CommitId;
 use std::{
     ffi::{OsStr, OsString},
@@ -123,6 +124,20 @@ impl Git {
             .attributes_of(commit.as_str())
             .ok()
             .map(drop)
+            .map_err(|error| match error {
+                GitError::NotHere { what, .. } => self.not_here(commit, what),
+                error => error,
+            })
+    }
+
+    /// With the command that reads each file of the commit, so that git fetches it.
+    fn not_here(&self, commit: &CommitId, what: String) -> GitError {
+        let person = self.person();
+        let theirs = person.exists(commit).unwrap_or(false);
+        let name = if theirs { commit.as_str() } else { "HEAD" };
+        let top = quoted(person.top());
+        let bring = format!("git -C {top} archive --format=tar -o /dev/null {name}");
+        GitError::NotHere { what, bring }
     }
 
     fn end_checkout(

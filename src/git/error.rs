@@ -15,6 +15,11 @@ use crate::{
 /// The oldest git with `merge-tree --write-tree --merge-base`.
 pub(super) const OLDEST: (u32, u32) = (2, 40);
 
+/// The same in words.
+pub fn oldest() -> String {
+    format!("{}.{}", OLDEST.0, OLDEST.1)
+}
+
 /// Bytes kept of a failed git's standard error.
 const STDERR_TAIL_BYTES: usize = 2000;
 
@@ -22,7 +27,7 @@ const STDERR_TAIL_BYTES: usize = 2000;
 pub enum GitError {
     #[error("git is not installed")]
     Missing,
-    #[error("git {found} is too old, {}.{} or later is needed", OLDEST.0, OLDEST.1)]
+    #[error("git {found} is too old, {} or later is needed", oldest())]
     TooOld { found: String },
     #[error("the repository {} has no commits", top.display())]
     NoCommits { top: PathBuf },
@@ -55,6 +60,8 @@ pub enum GitError {
         path: String,
         message: String,
     },
+    #[error("this partial clone lacks files that are needed, and nothing is fetched: {what}")]
+    NotHere { what: String, bring: String },
     #[error("{} cannot be read, and git does not ignore it", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the submodule {} has changes that are not committed: {what}", path.display())]
@@ -91,7 +98,7 @@ impl GitError {
     pub fn hint(&self) -> String {
         match self {
             Self::Missing => "install git and see that it is on PATH".into(),
-            Self::TooOld { .. } => "update git".into(),
+            Self::TooOld { .. } => format!("install git {} or later", oldest()),
             Self::NoCommits { top } => format!(
                 "make a first one: git -C {} commit --allow-empty -m start",
                 quoted(top)
@@ -125,6 +132,7 @@ impl GitError {
             Self::Filter { filter, .. } => format!(
                 "install what it runs, or mend it: git config --get-regexp '^filter\\.{filter}\\.'"
             ),
+            Self::NotHere { bring, .. } => format!("bring them here, then the same again: {bring}"),
             Self::Unreadable { path, .. } => {
                 format!("chmod u+r {}, or let git ignore it", quoted(path))
             }
@@ -152,8 +160,14 @@ impl GitError {
                 cause: Some(OutsideCause::Lack(Lack::Space)),
                 ..
             } => "free some space, then the same again".into(),
+            Self::Failed { stderr_tail, .. } if is_damage(stderr_tail) => {
+                "run 'git fsck' in the repository and restore what it names".into()
+            }
+            Self::Failed { stderr_tail, .. } if stderr_tail.contains("Permission denied") => {
+                "give your account the rights to what git names".into()
+            }
             Self::Failed { .. } | Self::Odd { .. } => {
-                "run 'git fsck' and 'git status' in the repository and mend what they name".into()
+                "see whether 'git status' works in the repository; if it does, report this with `git --version`".into()
             }
             Self::Tool(error) => error.hint().into(),
             Self::Io { .. } => "check its permissions and the space on its disk".into(),
@@ -186,6 +200,13 @@ impl GitError {
         if let Some(error) = filter_of(&stderr_tail) {
             return error;
         }
+        if stderr_tail.contains("lazy fetching disabled") {
+            let what = stderr_tail.lines().last().unwrap_or_default();
+            return Self::NotHere {
+                what: what.trim_start_matches("fatal: ").to_owned(),
+                bring: "git fetch --refetch --no-filter".to_owned(),
+            };
+        }
         Self::Failed {
             cause: OutsideCause::of_tool(status, &stderr_tail),
             verb,
@@ -193,6 +214,22 @@ impl GitError {
             stderr_tail,
         }
     }
+}
+
+/// Whether git names objects, references or an index that are damaged.
+fn is_damage(stderr: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "corrupt",
+        "missing",
+        "bad ",
+        "broken",
+        "invalid",
+        "garbage",
+        "inflate",
+        "unable to read",
+        "not a valid",
+    ];
+    WORDS.iter().any(|word| stderr.contains(word))
 }
 
 fn between_quotes(text: &str) -> Option<&str> {

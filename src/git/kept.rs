@@ -25,6 +25,7 @@ const NAMES: &[&str] = &[
     "descent-config",
     "descent-excludes",
     "descent-settings",
+    "descent-sparse",
     "info/attributes",
     "info/exclude",
     "objects/info/alternates",

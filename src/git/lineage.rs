@@ -36,6 +36,11 @@ pub(super) const SLOT_CONFIG: &str = "descent-config";
 pub(super) const SLOT_REFS: &str = "descent-refs";
 const ATTRIBUTES: &str = "descent-attributes";
 const EXCLUDES: &str = "descent-excludes";
+/// The patterns of a sparse checkout that our trees share; empty if they share none.
+pub(super) const SPARSE: &str = "descent-sparse";
+
+/// The name of that file for git.
+pub(super) const SPARSE_FILE: &str = "info/sparse-checkout";
 
 /// `.descent/repository/<lineage>`: each of these may be a submodule.
 const MODULE_DEPTH: usize = 3;
@@ -134,6 +139,7 @@ impl Git {
             ("info/exclude", self.of_repository("info/exclude")?),
             (SLOT_CONFIG, host.slot_config(&host.settings)),
             (SLOT_REFS, self.refs_for_slots()?),
+            (SPARSE, self.sparse_patterns()?),
             // The last file: it is there only if all others are.
             (SETTINGS, text),
         ] {
@@ -192,13 +198,27 @@ impl Git {
         path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
     }
 
+    fn sparse_patterns(&self) -> Result<Vec<u8>, GitError> {
+        match settings::is_sparse(&self.host().settings) {
+            true => read_theirs(&self.git_dir().join(SPARSE_FILE)),
+            false => Ok(Vec::new()),
+        }
+    }
+
     fn of_repository(&self, name: &str) -> Result<Vec<u8>, GitError> {
         read_theirs(&self.common_dir().join(name))
     }
 
     /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
-        for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
+        for name in [
+            SETTINGS,
+            SLOT_CONFIG,
+            SLOT_REFS,
+            SPARSE,
+            ATTRIBUTES,
+            EXCLUDES,
+        ] {
             let from = other.common_dir().join(name);
             if let Ok(bytes) = files::read(&from, BYTES_MAX) {
                 self.write_own(name, bytes)?;

@@ -54,7 +54,8 @@ pub(super) fn passing(settings: &[Setting]) -> Vec<(OsString, OsString)> {
 /// The settings that decide how the person's files become objects and back, wherever they are set.
 pub(super) fn of_files(settings: &[Setting]) -> Vec<(OsString, OsString)> {
     let meant = settings.iter().enumerate();
-    let meant = meant.filter(|(at, one)| is_of_files(&one.key) && is_last(settings, *at));
+    let is_meant = |key: &str| is_of_files(key) || is_sparse(settings) && is_of_sparse(key);
+    let meant = meant.filter(|(at, one)| is_meant(&one.key) && is_last(settings, *at));
     meant.map(|(_, one)| pair(one)).collect()
 }
 
@@ -84,7 +85,14 @@ pub(super) fn of_slot(settings: &[Setting], name: &OsStr, email: &OsStr) -> Vec<
         let of_branch = key.starts_with("branch.")
             && [".remote", ".merge"].iter().any(|end| key.ends_with(end));
         let of_file = is_of_files(key) || NAMED_FILES.contains(&key);
-        if is_of_format(key) || is_of_promisor(key) || of_remote || of_branch || of_file {
+        let of_sparse = is_sparse(settings) && is_of_sparse(key);
+        if of_sparse
+            || is_of_format(key)
+            || is_of_promisor(key)
+            || of_remote
+            || of_branch
+            || of_file
+        {
             add(&mut text, &one.raw_key, &one.value);
         }
     }
@@ -127,6 +135,22 @@ fn is_of_format(key: &str) -> bool {
 fn is_of_promisor(key: &str) -> bool {
     let ends = [".promisor", ".partialclonefilter"];
     key.starts_with("remote.") && ends.iter().any(|end| key.ends_with(end))
+}
+
+/// Whether objects may be missing that a remote promised.
+pub(super) fn is_partial(settings: &[Setting]) -> bool {
+    let mut own = settings.iter().filter(|one| one.is_of_repository());
+    own.any(|one| one.key == "extensions.partialclone" || is_of_promisor(&one.key))
+}
+
+/// Whether only the files of a sparse checkout are sure to be there: then our trees are as sparse as the person's.
+pub(super) fn is_sparse(settings: &[Setting]) -> bool {
+    let is_on = |one: &Setting| one.key == "core.sparsecheckout" && one.value == b"true";
+    is_partial(settings) && settings.iter().any(is_on)
+}
+
+fn is_of_sparse(key: &str) -> bool {
+    matches!(key, "core.sparsecheckout" | "core.sparsecheckoutcone")
 }
 
 fn is_last(settings: &[Setting], at: usize) -> bool {

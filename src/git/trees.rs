@@ -13,7 +13,7 @@ use super::{
     call::{Call, as_id, as_path},
     disk,
     index::PREFIX,
-    lineage::{SLOT_CONFIG, SLOT_REFS},
+    lineage::{SLOT_CONFIG, SLOT_REFS, SPARSE, SPARSE_FILE},
 };
 use crate::files;
 use descent_core::id::{CommitId, Digest};
@@ -39,6 +39,7 @@ const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
 const COMMON: &[u8] = b"../..\n";
 /// The maximum time between making a record and its note.
 const MAKING_MAX: Duration = Duration::from_secs(3600);
+const SPARSE_BYTES_MAX: u64 = 64 << 20;
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 /// A tree at a place of ours, whether it exists or not.
@@ -152,7 +153,23 @@ impl<'g> Tree<'g> {
         disk::make_dir(&self.admin)?;
         disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
         disk::keep_bytes(&self.admin.join("commondir"), COMMON)?;
+        self.keep_sparse(&self.admin)?;
         self.stand_at(commit)
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
+        self.admin.join(SPARSE_FILE).is_file()
+    }
+
+    /// The patterns of the tree, where git looks for them in `git_dir`.
+    fn keep_sparse(&self, git_dir: &Path) -> Result<(), GitError> {
+        let patterns = self.git.common_dir().join(SPARSE);
+        match files::read(&patterns, SPARSE_BYTES_MAX) {
+            Ok(patterns) if !patterns.is_empty() => {
+                disk::keep_bytes(&git_dir.join(SPARSE_FILE), &patterns)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn remove(&self) -> Result<(), GitError> {
@@ -184,6 +201,7 @@ impl<'g> Tree<'g> {
         }
     }
 
+        self.keep_sparse(&self.admin)?;
     /// Records that the tree is at `commit`, and gives it a repository that says so.
     pub(super) fn record_commit(&self, commit: &CommitId) -> Result<(), GitError> {
         let half_made = self.admin.join(format!("{PREFIX}new"));
@@ -229,6 +247,7 @@ impl<'g> Tree<'g> {
     }
 }
 
+        self.keep_sparse(&to)?;
 /// Removes indexes that a killed process was using.
 fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
     let entries = fs::read_dir(record).into_iter().flatten().flatten();

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use crate::{
     failure::{self, Failure, OutsideCause, quoted},
-    git::GitError,
+    git::{self, GitError},
     process::tool::ToolError,
 };
 
@@ -18,7 +18,7 @@ pub enum WorkspaceError {
     NoCommits { top: PathBuf },
     #[error("git is not installed")]
     GitMissing,
-    #[error("git {found} is too old")]
+    #[error("git {found} is too old, {} or later is needed", git::oldest())]
     GitTooOld { found: String },
     #[error("the cache {} cannot be written", path.display())]
     CacheUnwritable { path: PathBuf, source: io::Error },
@@ -68,6 +68,7 @@ impl WorkspaceError {
             ) => "E-REPOSITORY",
             Self::Git(GitError::NotOwned { .. }) => "E-NOT-OWNED",
             Self::Git(GitError::Filter { .. }) => "E-FILTER",
+            Self::Git(GitError::NotHere { .. }) => "E-PARTIAL-CLONE",
             Self::Git(GitError::Unreadable { .. }) => "E-UNREADABLE",
             Self::Git(GitError::ModuleDirty { .. } | GitError::ModuleCommit { .. }) => {
                 "E-SUBMODULE"
@@ -113,7 +114,10 @@ impl WorkspaceError {
             Self::GitMissing => {
                 "install git and see that it is on PATH, or `--set workspace=shared`".into()
             }
-            Self::GitTooOld { .. } => "update git, or `--set workspace=shared`".into(),
+            Self::GitTooOld { .. } => format!(
+                "install git {} or later, or `--set workspace=shared`",
+                git::oldest()
+            ),
             Self::CacheUnwritable { .. } => {
                 "mend its permissions or free space, or name another place in XDG_CACHE_HOME".into()
             }

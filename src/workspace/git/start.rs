@@ -10,7 +10,7 @@ use descent_core::{
 };
 
 use super::{Result, Worktrees};
-use crate::git::SnapshotNote;
+use crate::git::{Leftovers, SnapshotNote};
 
 /// Longer files of words are passed over.
 const WORDS_BYTES_MAX: u64 = 1 << 20;
@@ -68,13 +68,28 @@ impl Worktrees {
     /// The same as the start of a run: kept, and durable.
     pub fn start(&self) -> Result<StartedFrom> {
         let start = self.snapshot()?;
-        self.hold(&start)?;
+        self.hold_here(&start)?;
         Ok(start)
     }
 
     /// Keeps the start of a run through gc and a power cut: in our own repository, and the person's part of it in
     /// theirs.
     pub fn hold(&self, start: &StartedFrom) -> Result<()> {
+        if !self.is_private && self.git.person().is_partial() {
+            // Objects may lack, and only a checkout tells which are needed.
+            self.scratch()?;
+            let at = self.cache.join("start");
+            let made = self
+                .git
+                .checkout(&at, &start.commit, Leftovers::RemoveAll, &[]);
+            self.git.remove_worktree(&at)?;
+            made?;
+        }
+        self.hold_here(start)
+    }
+
+    /// The same for one that lies here as files.
+    fn hold_here(&self, start: &StartedFrom) -> Result<()> {
         self.refuse_links_back(&start.commit)?;
         let reference = format!("{}/start", self.refs);
         self.git.set_ref(&reference, &start.commit)?;

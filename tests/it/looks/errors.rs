@@ -46,7 +46,8 @@ fn what_the_place_lacks_is_told_by_its_code() {
     check(with_path("/nowhere".to_owned()), "E-GIT-MISSING", 69);
     let own = format!("{}:/usr/bin:/bin", world.root().join("bin").display());
     world.program("git", "#!/bin/sh\necho git version 2.1.4\n");
-    check(with_path(own.clone()), "E-GIT-OLD", 69);
+    check(with_path(own.clone()), "E-GIT-OLD", 69)
+        .says("git 2.1.4 is too old, 2.40 or later is needed");
     let broken = "#!/bin/sh\ncase \"$*\" in *--version*) echo git version 2.47.0;; *) echo it broke >&2; exit 99;; esac\n";
     world.program("git", broken);
     check(with_path(own), "E-GIT", 69).says("it broke");

@@ -43,6 +43,69 @@ fn a_partial_clone_does_without_its_upstream() {
 }
 
 #[test]
+fn a_sparse_partial_clone_does_with_the_files_that_it_has() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    for dir in ["app", "lib"] {
+        fs::create_dir(Path::new(&up).join(dir)).unwrap();
+        fs::write(Path::new(&up).join(dir).join("f"), dir).unwrap();
+    }
+    commit_all(&world, &up);
+    world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{up}");
+    world.git(&["clone", "-q", "--filter=blob:none", "--sparse", &url, "."]);
+    world.git(&["sparse-checkout", "set", "app"]);
+    identified(&world);
+    fs::rename(&up, world.root().join("away")).unwrap();
+    // It writes in the place of a file that it does not have.
+    let right = "test ! -e lib && mkdir lib && echo new > lib/new && echo x >> app/f";
+    lives_through_with(&world, &format!("{RIGHT}; {right}"));
+    let listed = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert_eq!(listed, "a.txt\napp/f\ngood.txt\nlib/f\nlib/new\n");
+    assert_eq!(
+        world.git(&["diff-tree", "-r", "HEAD", "HEAD~1", "--", "lib/f"]),
+        ""
+    );
+}
+
+#[test]
+fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them_and_not_kept() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    fs::write(Path::new(&up).join("a.txt"), "later\n").unwrap();
+    commit_all(&world, &up);
+    world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{up}");
+    world.git(&["clone", "-q", "--filter=blob:none", &url, "."]);
+    identified(&world);
+    world.align(&work(RIGHT));
+    let refused = world.descent(&["run", "--from", "HEAD~1"]).expect(69);
+    let refused = refused.says("error[E-PARTIAL-CLONE]: this partial clone lacks files");
+    let (_, bring) = refused.stderr.split_once("the same again: ").unwrap();
+    let mut shell = world.bare_command("sh");
+    assert!(shell.args(["-c", bring]).status().unwrap().success());
+    assert_eq!(world.state()["run"]["started_from"], Value::Null);
+    world.descent(&["run", "--from", "HEAD~1"]).expect(0);
+    assert_eq!(world.result_file("a.txt"), "hello\nworld\n");
+}
+
+#[test]
+fn after_a_start_that_was_refused_a_run_starts_from_the_files() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    fs::write(Path::new(&up).join("a.txt"), "later\n").unwrap();
+    commit_all(&world, &up);
+    world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{up}");
+    world.git(&["clone", "-q", "--filter=blob:none", &url, "."]);
+    identified(&world);
+    world.align(&work(RIGHT));
+    world.descent(&["run", "--from", "HEAD~1"]).expect(69);
+    world.run().expect(0);
+    assert_eq!(world.result_file("a.txt"), "later\nworld\n");
+}
+
+#[test]
 fn a_worktree_is_a_project_like_any_other() {
     let world = World::bare();
     let up = upstream(&world, "up");
