@@ -35,6 +35,7 @@ mod lineage;
 mod listing;
 mod look;
 mod modules;
+mod not_taken;
 mod odd_files;
 mod place;
 mod prepared;
@@ -157,12 +158,12 @@ impl Git {
         self.0.host.identity_is_default
     }
 
-    fn known_changes(&self) -> &KnownChanges {
     /// Whether it may lack objects that a remote promised.
     pub fn is_partial(&self) -> bool {
         settings::is_partial(&self.0.host.settings)
     }
 
+    fn known_changes(&self) -> &KnownChanges {
         &self.0.changes
     }
 

@@ -5,6 +5,7 @@ mod agent_end;
 mod consult;
 mod input;
 mod misfit;
+mod not_taken;
 mod outcome;
 pub mod record;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use agent_end::{AgentEnd, AgentLack};
 pub use consult::{ConsultAnswer, ConsultEnd};
 pub use input::{Input, Merge, Observation, Scope};
 pub use misfit::{MISFITS_MAX, Misfit};
+pub use not_taken::NotTaken;
 pub use outcome::{AgentReport, AnswerDoubt, Clarity, Leftovers, Outcome, Product};
 
 pub use crate::state::{Reason, record::ChoiceChange};
@@ -163,6 +165,9 @@ pub enum Event {
         /// The doubt about it, though its checks hold.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         unclear: String,
+        /// Words for things that its attempt left and the result does not have.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        not_taken: String,
     },
     /// A planner's output is part of the graph now.
     Planned {

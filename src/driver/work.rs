@@ -389,10 +389,11 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
                 outcome.made = Some(made.product);
                 outcome.changed = Arc::new(made.files);
+                outcome.not_taken = made.not_taken;
             }
         } else if !a.is_thinking() && may_have_changed(&outcome.how) {
-            let kept = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
-            outcome.changed = Arc::new(kept);
+            let (changed, not_taken) = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
+            (outcome.changed, outcome.not_taken) = (Arc::new(changed), not_taken);
         }
         // From here on a loop after a crash uses this record and repeats nothing.
         agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;

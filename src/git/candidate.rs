@@ -2,11 +2,16 @@
 //! reference moves.
 
 use super::{
-    Git, GitError, call::Call, diff, index::PrivateIndex, status::OWN_DIR, trees::SAVED_DIR,
+    Git, GitError,
+    call::{Call, shown},
+    diff,
+    index::PrivateIndex,
+    status::OWN_DIR,
+    trees::SAVED_DIR,
     trees::Tree,
 };
 use descent_core::{
-    event::FILES_MAX,
+    event::{FILES_MAX, NotTaken},
     id::{CommitId, Digest, TreeId, UnixMillis},
 };
 use std::{
@@ -31,8 +36,7 @@ pub struct Candidate<'a> {
 pub struct AttemptTree {
     /// `None` if nothing differs from the base.
     pub made: Option<MadeCommit>,
-    /// Repositories in it, which no commit can hold.
-    pub nested: Vec<String>,
+    pub not_taken: NotTaken,
 }
 
 /// The output of an attempt: a commit on its base.
@@ -72,7 +76,7 @@ pub struct LandingSpec<'a> {
 impl Git {
     /// The commit on `base` with the files of the workspace.
     ///
-    /// Only the files count, whatever the attempt did to its index, its HEAD or its `.git`.
+    /// Only the files count, whatever the attempt did to its HEAD and its settings; its index tells which ignored ones do.
     pub fn candidate(&self, c: &Candidate<'_>) -> Result<AttemptTree, GitError> {
         let tree = &self.tree(c.workspace);
         if !tree.is_whole() {
@@ -80,26 +84,25 @@ impl Git {
         }
         let index = PrivateIndex::new(tree.admin())?;
         let call = |verb| index.of(tree.call(verb));
-        let taking = self.changes_in(tree, &index, c.base, c.exclude, &call)?;
+        let mut taking = self.changes_in(tree, &index, c.base, c.exclude, &call)?;
+        self.heed_own_index(tree, &mut taking)?;
         self.refuse_changed_modules(tree, &index)?;
-        let nested = taking.left_out.clone();
-        if taking.is_empty() {
-            return Ok(AttemptTree { made: None, nested });
+        let (mut made, mut refused) = (None, Vec::new());
+        if !taking.is_empty() {
+            refused = self.take(&taking, call)?;
+            taking.take.retain(|path| !refused.contains(&shown(path)));
+            let new = TreeId::new(call("write-tree").ok_id()?);
+            if new != self.tree_of(c.base)? {
+                made = Some(MadeCommit {
+                    commit: self.commit_tree(&new, c.base, c.message, c.at)?,
+                    files: taking.named(FILES_MAX),
+                    links: taking.links(c.workspace),
+                });
+            }
         }
-        self.take(&taking, call)?;
-        let tree = TreeId::new(call("write-tree").ok_id()?);
-        if tree == self.tree_of(c.base)? {
-            return Ok(AttemptTree { made: None, nested });
-        }
-        let made = MadeCommit {
-            commit: self.commit_tree(&tree, c.base, c.message, c.at)?,
-            files: taking.named(FILES_MAX),
-            links: taking.links(c.workspace),
-        };
-        Ok(AttemptTree {
-            made: Some(made),
-            nested,
-        })
+        let commit = made.as_ref().map_or(c.base, |made| &made.commit);
+        let not_taken = self.not_taken(tree, c.base, commit, &taking, refused);
+        Ok(AttemptTree { made, not_taken })
     }
 
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
@@ -151,13 +154,13 @@ pub(super) fn fill_from_base<'a>(
     {
         return Ok(());
     }
-    let call = call("read-tree").id("", base.as_str(), "");
-    call.ok().map(drop)
-}
     // Nothing would tell which files are outside.
     if tree.is_sparse() {
         return Err(GitError::Odd { verb: "read-tree" });
     }
+    let call = call("read-tree").id("", base.as_str(), "");
+    call.ok().map(drop)
+}
 
 /// The paths in a workspace that are never committed.
 pub(super) fn spared(workspace: &Path, exclude: &[PathBuf]) -> Vec<Vec<u8>> {

@@ -2,7 +2,7 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_id, as_path},
+    call::{Call, as_id, as_path, shown},
     disk,
     status::IndexUpdates,
 };
@@ -55,31 +55,34 @@ impl PrivateIndex {
 }
 
 impl Git {
-    /// Updates the index that `call` uses with what was found in a working tree.
+    /// Updates the index that `call` uses with what was found in a working tree. Gives the paths that git refuses by name.
     pub(super) fn take<'a>(
         &self,
         taking: &IndexUpdates,
         call: impl Fn(&'static str) -> Call<'a>,
-    ) -> Result<(), GitError> {
+    ) -> Result<Vec<String>, GitError> {
         if !taking.remove.is_empty() {
             call("update-index")
                 .args(["--force-remove", "-z", "--stdin"])
                 .stdin_paths(&taking.remove)
                 .ok()?;
         }
-        if !taking.take.is_empty() {
-            let call = call("update-index");
-            let tree = call.tree().to_owned();
-            let taken = call
-                .args(["--add", "--remove", "--replace", "-z", "--stdin"])
-                .stdin_paths(&taking.take)
-                .ok();
-            taken.map_err(|error| {
-                let paths = taking.take.iter().map(|path| as_path(path));
-                disk::first_unreadable(&tree, paths).unwrap_or(error)
-            })?;
+        if taking.take.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let call = call("update-index");
+        let tree = call.tree().to_owned();
+        let taken = call
+            .args(["--add", "--remove", "--replace", "-z", "--stdin"])
+            .stdin_paths(&taking.take)
+            .ran();
+        let taken = taken.map_err(|error| {
+            let paths = taking.take.iter().map(|path| as_path(path));
+            disk::first_unreadable(&tree, paths).unwrap_or(error)
+        })?;
+        let lines = taken.stderr.split(|byte| *byte == b'\n');
+        let refused = lines.filter_map(|line| line.strip_prefix(b"Ignoring path "));
+        Ok(refused.map(shown).collect())
     }
 
     /// The same inputs give the same id: it depends neither on the clock nor on the tree around.

@@ -74,7 +74,8 @@ fn read(record: &[u8]) -> Option<IndexEntry<'_>> {
     })
 }
 
-fn is_file(tree: &std::path::Path, path: &[u8]) -> bool {
+/// Whether something other than a directory is there, in the tree itself.
+pub(super) fn is_file(tree: &std::path::Path, path: &[u8]) -> bool {
     let path = as_path(path);
     let meta = tree.join(path).symlink_metadata();
     meta.is_ok_and(|meta| !meta.is_dir()) && !disk::is_beyond_symlink(tree, path)

@@ -9,9 +9,11 @@ use super::{
     candidate::{fill_from_base, spared},
     disk,
     index::PrivateIndex,
-    status::IndexUpdates,
+    not_taken::is_in,
+    status::{IndexUpdates, OWN_DIR, is_within},
     trees::Tree,
 };
+use crate::files;
 use descent_core::id::CommitId;
 use std::{
     collections::BTreeSet,
@@ -20,6 +22,9 @@ use std::{
 
 /// The index as `setup` left the tree; it is missing if `setup` changed nothing that counts.
 const AFTER_SETUP: &str = "descent-after-setup";
+/// The ignored paths that `setup` left, each with a NUL.
+const IGNORED: &str = "descent-ignored-after-setup";
+const IGNORED_BYTES_MAX: u64 = 64 << 20;
 
 impl Git {
     /// Notes what `setup` changed in a workspace at `base`. Paths in `exclude` count as the attempt's.
@@ -33,6 +38,7 @@ impl Git {
         let index = PrivateIndex::new(tree.admin())?;
         let call = |verb| index.of(tree.call(verb));
         let changed = self.changes_in(tree, &index, base, exclude, &call)?;
+        disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
         if changed.is_empty() {
             return Ok(());
         }
@@ -67,7 +73,11 @@ impl Git {
         if !is_set_up {
             fill_from_base(index, tree, base, call)?;
         }
-        let changed = self.changed_since(tree, exclude, call)?;
+        let mut changed = self.changed_since(tree, exclude, call)?;
+        let before = files::read(&tree.admin().join(IGNORED), IGNORED_BYTES_MAX);
+        let before = before.unwrap_or_default();
+        let before: BTreeSet<&[u8]> = before.split(|byte| *byte == 0).collect();
+        changed.ignored.retain(|path| !before.contains(&path[..]));
         if is_set_up {
             fill_from_base(index, tree, base, call)?;
         }
@@ -82,6 +92,17 @@ impl Git {
     ) -> Result<IndexUpdates, GitError> {
         let status = self.status_of_left(tree.at(), || call("status"), true)?;
         let spared = spared(tree.at(), exclude);
-        Ok(IndexUpdates::of(&status.entries, tree.at(), &spared))
+        let mut changed = IndexUpdates::of(&status.entries, tree.at(), &spared);
+        let mut paths = status.entries.iter().map(|entry| &entry.path);
+        changed.has_own = paths.any(|path| is_within(path, OWN_DIR));
+        changed.has_own |= status.ignored.iter().any(|path| is_in(path, OWN_DIR));
+        let is_linked = |path: &&Vec<u8>| {
+            let mut spared = spared.iter();
+            spared.any(|spared| is_in(path, spared) || is_in(spared, path))
+        };
+        let ignored = status.ignored.iter().filter(|path| !is_linked(path));
+        changed.ignored = ignored.cloned().collect();
+        changed.passed_over = status.ignored.into_iter().chain(spared).collect();
+        Ok(changed)
     }
 }

@@ -187,11 +187,14 @@ impl Git {
             remove: gone.collect(),
             ..IndexUpdates::default()
         };
-        self.take(&taking, call)?;
+        let refused = self.take(&taking, call)?;
         let tree = TreeId::new(call("write-tree").ok_id()?);
         let commit = self.commit_start(&tree)?;
         let nested = found.nested.iter().cloned().map(SnapshotNote::Nested);
-        let notes = nested.chain(self.weigh_new(wanted.difference(&known).copied()));
+        let refused = refused.into_iter().map(SnapshotNote::Refused);
+        let notes = nested
+            .chain(refused)
+            .chain(self.weigh_new(wanted.difference(&known).copied()));
         let snapshot = Snapshot {
             notes: notes.collect(),
             head: commit.clone(),

@@ -35,6 +35,8 @@ pub enum SnapshotNote {
     Nested(String),
     /// A tracked name that is now neither file nor directory nor symlink.
     NoFile(String),
+    /// A name that no git takes, such as `.GIT`.
+    Refused(String),
     /// It has unresolved conflicts of a merge.
     Conflict(String),
     /// It is taken as it is, although git was told to ignore its changes.
@@ -59,6 +61,7 @@ impl SnapshotNote {
         match self {
             Self::Nested(path) => format!("left out: {path} (a repository of its own)"),
             Self::NoFile(path) => format!("left out: {path} (no file any more)"),
+            Self::Refused(path) => format!("left out: {path} (git takes no such name)"),
             Self::Conflict(path) => {
                 format!("taken with the marks of an unresolved conflict: {path}")
             }
@@ -141,7 +144,8 @@ impl Git {
             head_tree.clone()
         } else {
             self.take_links(&modules, call)?;
-            self.take(&taking, |verb| in_one_pack(call(verb)))?;
+            let refused = self.take(&taking, |verb| in_one_pack(call(verb)))?;
+            notes.extend(refused.into_iter().map(SnapshotNote::Refused));
             TreeId::new(call("write-tree").ok_id()?)
         };
         Ok(TakenTree {

@@ -21,6 +21,8 @@ pub(super) struct WorkTreeStatus {
     pub(super) head: Option<CommitId>,
     pub(super) branch: Option<String>,
     pub(super) entries: Vec<StatusEntry>,
+    /// Paths that git ignores, if untracked ones were asked for; a directory ends with a slash.
+    pub(super) ignored: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,12 @@ pub(super) struct IndexUpdates {
     pub(super) left_out: Vec<String>,
     /// Tracked names that are no longer a file, but something else.
     pub(super) no_file: Vec<String>,
+    /// New paths that git ignores.
+    pub(super) ignored: Vec<Vec<u8>>,
+    /// Places where nothing is looked for: ignored and linked ones.
+    pub(super) passed_over: Vec<Vec<u8>>,
+    /// Whether it has files of the program's own.
+    pub(super) has_own: bool,
 }
 
 impl Git {
@@ -62,6 +70,10 @@ impl Git {
         call: Call<'_>,
         untracked: bool,
     ) -> Result<WorkTreeStatus, GitError> {
+        let (files, ignored) = match untracked {
+            true => ("-uall", "--ignored=matching"),
+            false => ("-uno", "--ignored=no"),
+        };
         let output = call
             .args([
                 "--porcelain=v2",
@@ -70,8 +82,7 @@ impl Git {
                 "--no-ahead-behind",
                 "--no-renames",
             ])
-            .args(["--ignored=no", "--ignore-submodules=all"])
-            .arg(if untracked { "-uall" } else { "-uno" })
+            .args([ignored, "--ignore-submodules=all", files])
             .ok()?;
         parse(&output).ok_or(GitError::Odd { verb: "status" })
     }
@@ -90,6 +101,7 @@ fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
             }
             b"u " => status.entries.push(unmerged(record)?),
             b"? " => status.entries.push(untracked(&record[2..])),
+            b"! " => status.ignored.push(record[2..].to_vec()),
             _ => {}
         }
     }

@@ -182,6 +182,12 @@ impl<'g> Tree<'g> {
         path.is_file().then_some(path)
     }
 
+    /// Whether an attempt wrote the index that was given to it.
+    pub(super) fn has_other_index(&self) -> bool {
+        let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        changed(&self.at.join(".git/index")) != changed(&self.index())
+    }
+
     /// Discards every change to its `.git`; our index becomes the one last saved, or none.
     pub(super) fn tidy(&self) -> Result<(), GitError> {
         disk::remove_tree(&self.at.join(".git"))?;
@@ -195,13 +201,13 @@ impl<'g> Tree<'g> {
                 disk::remove_tree(&entry.path())?;
             }
         }
+        self.keep_sparse(&self.admin)?;
         match saved {
             Some(saved) => disk::copy_index(&saved, &self.index()),
             None => Ok(()),
         }
     }
 
-        self.keep_sparse(&self.admin)?;
     /// Records that the tree is at `commit`, and gives it a repository that says so.
     pub(super) fn record_commit(&self, commit: &CommitId) -> Result<(), GitError> {
         let half_made = self.admin.join(format!("{PREFIX}new"));
@@ -241,13 +247,13 @@ impl<'g> Tree<'g> {
         ] {
             disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
+        self.keep_sparse(&to)?;
         disk::copy_index(&self.index(), &to.join("index"))?;
         let given = disk::identity(&to).unwrap_or_default();
         disk::hold_bytes(&self.admin.join(GIVEN), &given)
     }
 }
 
-        self.keep_sparse(&to)?;
 /// Removes indexes that a killed process was using.
 fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
     let entries = fs::read_dir(record).into_iter().flatten().flatten();

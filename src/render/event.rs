@@ -140,8 +140,13 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             files,
             summary,
             unclear,
+            not_taken,
             ..
         } => {
+            let not_taken = match not_taken.as_str() {
+                "" => String::new(),
+                words => format!("; {}", line(words)),
+            };
             let unclear = match unclear.as_str() {
                 "" => String::new(),
                 words => format!(" (unclear: {})", line(words)),
@@ -152,7 +157,10 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 format!("changed {}", files.join(", "))
             };
             let time = taken("in", *ms);
-            ("solved", format!("{atom}{time}: {what}{unclear}"))
+            (
+                "solved",
+                format!("{atom}{time}: {what}{not_taken}{unclear}"),
+            )
         }
         Event::Planned { .. } => ("planned", planned(event)),
         Event::PlannedAgain { atom, because, .. } => (

@@ -16,6 +16,7 @@ pub(crate) mod killed;
 pub(crate) mod limits;
 pub(crate) mod model;
 pub(crate) mod models;
+pub(crate) mod not_taken;
 pub(crate) mod outages;
 pub(crate) mod own_git;
 pub(crate) mod plain;

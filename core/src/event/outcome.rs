@@ -4,7 +4,7 @@
 
 use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 
-use super::{AgentEnd, Misfit};
+use super::{AgentEnd, Misfit, NotTaken};
 use crate::{
     id::{AttemptId, CommitId},
     judging::PlanFacts,
@@ -37,6 +37,7 @@ pub struct Outcome {
     pub made: Option<Product>,
     /// The files that it changed, also if it failed; as many as are named at most.
     pub changed: Arc<Vec<String>>,
+    pub not_taken: NotTaken,
     pub usage: Usage,
     /// The tools that it called, at most 50.
     pub tried: Vec<ToolCall>,
@@ -109,6 +110,7 @@ impl Outcome {
             misfits: Vec::new(),
             made: None,
             changed: Arc::default(),
+            not_taken: NotTaken::default(),
             usage: Usage::default(),
             tried: Vec::new(),
             agent_end: None,

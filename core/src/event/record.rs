@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{AgentEnd, AgentReport, Clarity, Misfit, Outcome, Product};
+use super::{AgentEnd, AgentReport, Clarity, Misfit, NotTaken, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
@@ -139,6 +139,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         .some("report_fault", some(&outcome.report_fault));
     Misfit::write_all(&outcome.misfits, to);
     to.texts_unless_empty("changed", &outcome.changed);
+    outcome.not_taken.write(to);
     if !outcome.usage.is_none() {
         to.put("usage", outcome.usage.node());
     }
@@ -205,6 +206,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         changed: Arc::new(fields.texts("changed")),
+        not_taken: NotTaken::read(&mut fields),
         report: report.and_then(|node| report_of(node, fields.found)),
         usage: Usage::take(&mut fields, "usage").unwrap_or_default(),
         tried: Vec::take(&mut fields, "tried").unwrap_or_default(),
@@ -342,6 +344,10 @@ mod tests {
             }]),
             made,
             changed: Arc::new(Vec::from(["src/a.rs".into()])),
+            not_taken: NotTaken {
+                ignored: "target/ (ignored by git)".into(),
+                others: "vendor (a repository of its own)".into(),
+            },
             usage: Usage {
                 calls: 3,
                 tokens: Tokens::new(1_000, 200, 30),
@@ -379,6 +385,7 @@ mod tests {
             });
             assert_eq!((&after.how, &after.made), (&before.how, &before.made));
             assert_eq!(after.changed, before.changed);
+            assert_eq!(after.not_taken, before.not_taken);
             assert_eq!(text(&intent, after), text(&intent, before));
         }
     }

@@ -297,7 +297,7 @@ pub(super) fn fail(
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
     let fingerprint = failure::record(transaction, &intent, &failure, has_ended);
-    let (shown, confidence) = (failure.reason.clone(), failure.confidence());
+    let (shown, confidence) = (failure.told_reason(), failure.confidence());
     transaction.announce(Event::AttemptFailed {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),

@@ -5,7 +5,7 @@ use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use super::{law_point, patterns, transaction::Transaction};
 use crate::{
     doc::{self, Node},
-    event::{AgentReport, Event, FILES_MAX, Outcome},
+    event::{AgentReport, Event, FILES_MAX, NotTaken, Outcome},
     fingerprint,
     id::Digest,
     search,
@@ -31,6 +31,7 @@ pub(super) struct Failure {
     pub(super) criteria: Vec<EvidenceRecord>,
     /// The files that it had changed.
     pub(super) changed: Arc<Vec<String>>,
+    pub(super) not_taken: NotTaken,
     pub(super) duration_ms: u64,
     /// Whether it was started at all.
     pub(super) was_started: bool,
@@ -50,12 +51,18 @@ impl Failure {
             whole: outcome.whole.clone(),
             criteria: Vec::new(),
             changed: outcome.changed.clone(),
+            not_taken: outcome.not_taken.clone(),
             duration_ms: outcome.duration_ms,
             was_started: !matches!(outcome.how, CommandEnd::NotRun(_)),
             report: outcome.report.clone(),
             usage: outcome.usage.clone(),
             tried: outcome.tried.clone(),
         }
+    }
+
+    /// The reason, with what is not taken.
+    pub(super) fn told_reason(&self) -> String {
+        self.not_taken.after(&self.reason, usize::MAX)
     }
 
     /// The digest that failures have in common that are alike: of the checks that do not hold, else the fingerprint.
@@ -89,6 +96,7 @@ impl Failure {
             whole: None,
             criteria: Vec::new(),
             changed: Arc::default(),
+            not_taken: NotTaken::default(),
             duration_ms: 0,
             was_started: false,
             report: None,
@@ -137,6 +145,8 @@ pub(super) fn record(
     entry.fingerprint = Some(fingerprint::of(&entry));
     patterns::count(transaction, &entry);
     law_point::count(transaction, &entry);
+    // The names of leftovers may differ from one time to the next.
+    entry.reason = failure.told_reason();
     let fingerprint = entry.fingerprint.clone();
     transaction.record(EntryKind::Failure(Box::new(entry)));
     fingerprint

@@ -75,13 +75,14 @@ pub(super) fn integrate(
         report.summary
     };
     let summary = after_conflict(summary, lost.as_ref());
+    let whole = outcome.not_taken.after(&summary, SUMMARY_CHARS_MAX);
     let mut artifacts = report.artifacts;
     artifacts.extend(files.iter().cloned());
     artifacts.sort();
     artifacts.dedup();
     artifacts.truncate(ARTIFACTS_MAX);
     let result = |of| Binding {
-        summary: summary.clone(),
+        summary: whole.clone(),
         value: report.value,
         artifacts,
         commit: commit.clone(),
@@ -113,6 +114,7 @@ pub(super) fn integrate(
             .push(ResultCommit::new(intent.atom.clone(), commit));
     }
     let ms = outcome.duration_ms;
+    let not_taken = outcome.not_taken.in_short(!files.is_empty());
     transaction.announce(Event::Solved {
         attempt: Some(id.clone()),
         atom: intent.atom,
@@ -121,6 +123,7 @@ pub(super) fn integrate(
         commit,
         summary,
         unclear: because,
+        not_taken,
     });
 }
 

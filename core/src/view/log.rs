@@ -166,6 +166,7 @@ fn result(id: &AtomId, binding: &Binding) -> LogEntry {
         commit: binding.commit.clone(),
         summary: binding.summary.clone(),
         unclear: binding.unclear_because.clone(),
+        not_taken: String::new(),
     };
     LogEntry {
         at: binding.at.clone(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use descent_core::{
-    event::{Outcome, Product},
+    event::{NotTaken, Outcome, Product},
     state::Intent,
     verdict::CommandEnd,
 };
@@ -39,31 +39,25 @@ pub(super) fn made(
     if let Product::Commit(commit) = &made.product {
         trees.keep_made(&intent.id, commit, base)?;
     }
-    let nested = made.nested.iter();
-    trees.note(nested.map(|path| {
-        format!(
-            "{}: {path} is a repository of its own, and no part of the result",
-            intent.atom
-        )
-    }));
     Ok(Some(made))
 }
 
-/// The files that a failed attempt changed. It is only for a person to look at, so an obstacle is no error.
+/// The files that a failed attempt changed, and what no commit takes of the others. It is only for a person to look at,
+/// so an obstacle is no error.
 pub(super) fn keep_failed(
     workspaces: &Workspaces,
     slot: usize,
     intent: &Intent,
     message: &str,
-) -> Vec<String> {
+) -> (Vec<String>, NotTaken) {
     let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
-        return Vec::new();
+        return Default::default();
     };
     let at = workspace::time_of(&intent.at);
     let kept = trees.keep_failed(&intent.id, slot, base, message, at);
     kept.unwrap_or_else(|error| {
         tracing::warn!(%error, attempt = %intent.id, "the change of a failed attempt is not kept");
-        Vec::new()
+        Default::default()
     })
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{Merge, Product},
+    event::{Merge, NotTaken, Product},
     id::{AtomId, AttemptId, CommitId, UnixMillis},
     state::{ResultCommit, StartedFrom},
 };
@@ -23,8 +23,7 @@ pub struct MadeChange {
     pub product: Product,
     /// As many as are named at most.
     pub files: Vec<String>,
-    /// Repositories that the attempt made: no commit can hold them.
-    pub nested: Vec<String>,
+    pub not_taken: NotTaken,
 }
 
 impl Worktrees {
@@ -36,11 +35,6 @@ impl Worktrees {
         message: &str,
         at: UnixMillis,
     ) -> Result<MadeChange> {
-        let without_files = |product| MadeChange {
-            product,
-            files: Vec::new(),
-            nested: Vec::new(),
-        };
         let is_to_blame = |error: &WorkspaceError| {
             // If the repository itself is in order, the attempt broke its workspace.
             error.cause().is_none()
@@ -52,31 +46,31 @@ impl Worktrees {
             // The repository may have been away for a moment.
             made = self.candidate(slot, base, message, at);
         }
-        match made {
-            Ok(AttemptTree {
-                made: Some(made),
-                nested,
-            }) => Ok(MadeChange {
-                product: match self.link_out(slot, made.links)? {
-                    Some(why) => Product::Broken(why),
-                    None => Product::Commit(made.commit),
-                },
-                files: made.files,
-                nested,
-            }),
-            Ok(AttemptTree { made: None, nested }) => Ok(MadeChange {
-                nested,
-                ..without_files(Product::Unchanged)
-            }),
+        let tree = match made {
             Err(error) if is_to_blame(&error) => {
-                Ok(without_files(Product::Broken(error.to_string())))
+                return Ok(MadeChange {
+                    product: Product::Broken(error.to_string()),
+                    files: Vec::new(),
+                    not_taken: NotTaken::default(),
+                });
             }
-            Err(error) => Err(error),
-        }
+            made => made?,
+        };
+        let (product, files) = match tree.made {
+            None => (Product::Unchanged, Vec::new()),
+            Some(made) => match self.link_out(slot, made.links)? {
+                Some(why) => (Product::Broken(why), made.files),
+                None => (Product::Commit(made.commit), made.files),
+            },
+        };
+        Ok(MadeChange {
+            product,
+            files,
+            not_taken: tree.not_taken,
+        })
     }
 
-    /// The change of an attempt that failed, kept to be looked at: nothing depends on it, so it is not synced. Gives its
-    /// files.
+    /// The change of an attempt that failed, kept to be looked at: nothing depends on it, so it is not synced.
     pub fn keep_failed(
         &self,
         attempt: &AttemptId,
@@ -84,12 +78,13 @@ impl Worktrees {
         base: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Vec<String>> {
-        let Some(made) = self.candidate(slot, base, message, at)?.made else {
-            return Ok(Vec::new());
+    ) -> Result<(Vec<String>, NotTaken)> {
+        let tree = self.candidate(slot, base, message, at)?;
+        let Some(made) = tree.made else {
+            return Ok((Vec::new(), tree.not_taken));
         };
         self.git.set_ref(&self.made_ref(attempt), &made.commit)?;
-        Ok(made.files)
+        Ok((made.files, tree.not_taken))
     }
 
     /// Keeps what an attempt made, before its outcome names it.
