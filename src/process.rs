@@ -226,9 +226,8 @@ async fn run_with(
     let over = tokio::select! {
         biased;
         () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
-        () = tokio::time::sleep(job.timeout) => Completion::Cut(JobEnd::TimedOut),
+        how = stopped::or_timed_out(handle.processes.leader, job.timeout) => Completion::Cut(how),
         status = child.wait() => Completion::ByItself(status),
-        signal = stopped::for_good(handle.processes.leader) => Completion::Cut(JobEnd::Signal(signal)),
         () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
         () = source.feed(input) => Completion::Cut(JobEnd::Cancelled),
     };

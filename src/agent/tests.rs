@@ -474,7 +474,7 @@ fn an_agent_that_a_signal_stopped_ended_for_that() {
         is_timed_out,
         result,
     };
-    conversation::end_without_word(&mut heard, &talked, true);
+    conversation::end_without_word(&mut heard, &talked, false);
     let Some(AgentEnd::Protocol(words)) = heard.end else {
         panic!("{:?}", heard.end);
     };

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::table::{self, FIRST, ProcessEntry};
+use super::{
+    JobEnd,
+    table::{self, FIRST, ProcessEntry},
+};
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Looks after which a program that has a terminal goes on no more: it asked there.
@@ -17,19 +20,26 @@ const LOOKS: u32 = 6;
 /// Processes of a job that are looked at.
 const PROCESSES_MAX: usize = 64;
 
-/// Returns when the command is stopped for good, with the signal that is likely to have done it.
-pub(super) async fn for_good(leader: u32) -> i32 {
-    let mut looks = 0;
+/// Returns when the command is stopped for good, with the signal that is likely to have done it, or its time is over. There
+/// is one timer, since each wakes the runtime.
+pub(super) async fn or_timed_out(leader: u32, timeout: Duration) -> JobEnd {
+    let after = |pause| tokio::time::sleep(pause).deadline();
+    let (end, mut looks) = (after(timeout), 0);
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        let look = after(LOOK_EVERY);
+        tokio::time::sleep_until(look.min(end)).await;
+        if end <= look {
+            return JobEnd::TimedOut;
+        }
         let mut left = PROCESSES_MAX;
         let stopped = stopped(command(leader), &mut left);
         looks = stopped.map_or(0, |_| looks + 1);
-        match stopped {
-            Some(it) if it.has_terminal && looks >= ASKING_LOOKS => return Signal::TTIN.as_raw(),
-            Some(_) if looks >= LOOKS => return Signal::STOP.as_raw(),
-            _ => {}
-        }
+        let signal = match stopped {
+            Some(it) if it.has_terminal && looks >= ASKING_LOOKS => Signal::TTIN,
+            Some(_) if looks >= LOOKS => Signal::STOP,
+            _ => continue,
+        };
+        return JobEnd::Signal(signal.as_raw());
     }
 }
 
