@@ -81,6 +81,12 @@ pub(super) fn parse(verb: &'static str, output: &[u8]) -> Result<Vec<PathChange>
     Ok(changes)
 }
 
+/// From one commit or tree to another; `call` is a `diff-tree`.
+pub(super) fn of_trees(call: Call<'_>, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
+    let call = raw(call).id("", from, "^{tree}").id("", to, "^{tree}");
+    parse("diff-tree", &call.arg("--").ok()?)
+}
+
 /// The digest of a change, whatever it starts from: mode, path and new id of each path.
 pub(super) fn digest(changes: &[PathChange]) -> Digest {
     let mut bytes = Vec::new();
@@ -100,9 +106,8 @@ pub(super) fn digest(changes: &[PathChange]) -> Digest {
 impl Git {
     /// The paths in which two trees differ, in order.
     pub fn paths_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
-        let call = raw(self.call("diff-tree"));
-        let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
-        Ok(names(&parse("diff-tree", &call.arg("--").ok()?)?))
+        let changes = of_trees(self.call("diff-tree"), old.as_str(), new.as_str())?;
+        Ok(names(&changes))
     }
 }
 

@@ -83,11 +83,7 @@ impl Git {
         base: &CommitId,
         head: &CommitId,
     ) -> Result<Vec<PathChange>, GitError> {
-        let call = diff::raw(self.call("diff-tree"));
-        let call = call
-            .id("", base.as_str(), "^{tree}")
-            .id("", head.as_str(), "^{tree}");
-        diff::parse("diff-tree", &call.arg("--").ok()?)
+        diff::of_trees(self.call("diff-tree"), base.as_str(), head.as_str())
     }
 
     /// Whether a merge, a rebase or the like is going on: HEAD must not move then.

@@ -100,9 +100,7 @@ impl Git {
     }
 
     fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
-        let call = diff::raw(self.call("diff-tree"));
-        let call = call.id("", from, "^{tree}").id("", to, "^{tree}");
-        diff::parse("diff-tree", &call.arg("--").ok()?)
+        diff::of_trees(self.call("diff-tree"), from, to)
     }
 }
 

@@ -232,10 +232,8 @@ impl Git {
             Err(_) => return unread(),
         }
         let changes = |from: &CommitId, to: &CommitId| {
-            let call = diff::raw(call("diff-tree"));
-            let call = call.id("", from.as_str(), "^{tree}");
-            let output = call.id("", to.as_str(), "^{tree}").arg("--").ok()?;
-            Ok::<_, GitError>(diff::names(&diff::parse("diff-tree", &output)?))
+            let changes = diff::of_trees(call("diff-tree"), from.as_str(), to.as_str())?;
+            Ok::<_, GitError>(diff::names(&changes))
         };
         let (Ok(theirs), Ok(unlike)) = (changes(base, &tip.commit), changes(&tip.commit, made))
         else {
@@ -306,7 +304,8 @@ fn some(all: impl IntoIterator<Item = String>, why: &str) -> Option<String> {
 /// Some names, and the number of the others.
 fn names(all: impl IntoIterator<Item = String>) -> Option<String> {
     let all: Vec<String> = all.into_iter().collect();
-    let short = |name: &String| name.chars().take(NAME_CHARS_MAX).collect::<String>();
+    let plain = |c: char| if c.is_control() { '?' } else { c };
+    let short = |name: &String| name.chars().map(plain).take(NAME_CHARS_MAX).collect();
     let named: Vec<String> = all.iter().take(NAMES_MAX).map(short).collect();
     let more = match all.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),

@@ -38,7 +38,9 @@ impl Git {
         let index = PrivateIndex::new(tree.admin())?;
         let call = |verb| index.of(tree.call(verb));
         let changed = self.changes_in(tree, &index, base, exclude, &call)?;
-        disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
+        if !changed.ignored.is_empty() {
+            disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
+        }
         if changed.is_empty() {
             return Ok(());
         }

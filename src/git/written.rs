@@ -3,7 +3,7 @@
 use super::{
     Git, GitError,
     call::as_path,
-    diff::{self, PathChange, Side},
+    diff::{PathChange, Side},
 };
 use descent_core::id::CommitId;
 use std::path::{Path, PathBuf};
@@ -38,10 +38,7 @@ impl Git {
         most: u64,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Result<Vec<WrittenFile>, GitError> {
-        let call = diff::raw(self.call("diff-tree"));
-        let call = call.id("", from.as_str(), "^{tree}");
-        let call = call.id("", to.as_str(), "^{tree}").arg("--");
-        let changes = diff::parse("diff-tree", &call.ok()?)?;
+        let changes = self.between(from, to)?;
         let meant = changes
             .iter()
             .filter(|change| is_meant(as_path(&change.path)));
