@@ -110,15 +110,15 @@ pub fn looks_secret(name: &str) -> bool {
     if matches!(name.as_str(), "PWD" | "OLDPWD") {
         return false;
     }
-    let ends_a_word = |part: &&str| {
-        let mut found = name.match_indices(*part);
+    let ends_a_word = |part: &str| {
+        let mut found = name.match_indices(part);
         found.any(|(at, _)| {
             let after = &name[at + part.len()..];
             let after = after.strip_prefix('S').unwrap_or(after);
             !after.starts_with(|c: char| c.is_ascii_alphabetic())
         })
     };
-    SECRET_PARTS.iter().any(|part| ends_a_word(&part))
+    SECRET_PARTS.iter().any(|part| ends_a_word(part))
         || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 

@@ -49,6 +49,17 @@ impl Capture {
         self.tail.extend_from_slice(newest);
     }
 
+    /// Leaves bytes out, of which as many follow as an end has.
+    fn skip(&mut self, bytes: usize) {
+        self.total_bytes += bytes as u64;
+        self.tail.clear();
+    }
+
+    /// Whether its beginning is whole, so that of all that follows only the end is kept.
+    fn has_begun(&self) -> bool {
+        self.head.len() == LONG_END_BYTES
+    }
+
     /// The whole output as it was printed; beyond 1 MiB, its beginning and its end.
     #[must_use]
     pub fn long(&self) -> Vec<u8> {
@@ -264,6 +275,15 @@ impl Sink {
         let open = &mut self.open[usize::from(is_stdout)];
         let before = open.len();
         open.extend_from_slice(bytes);
+        // The end alone is still shown: the rest need not be looked through.
+        if self.log.is_none() && self.output.has_begun() {
+            if open.len() > 2 * LONG_END_BYTES {
+                let surplus = open.len() - LONG_END_BYTES;
+                open.drain(..surplus);
+                self.output.skip(surplus);
+            }
+            return;
+        }
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let end = match bytes.iter().rposition(is_end) {
             Some(at) => before + at + 1,
@@ -412,6 +432,7 @@ mod tests {
                 truncated: true
             })
         );
+        sink.finish();
         assert_eq!(sink.output.head(), "abcERRdef");
     }
 }

@@ -75,24 +75,30 @@ fn meaning(found: &Captures<'_>) -> Vec<u8> {
     }
 }
 
-/// The meanings of the parts of a text that may be base64, in both alphabets, wherever in a part its first group begins.
-pub(super) fn of_base64(text: &[u8]) -> Vec<Vec<u8>> {
+/// The meanings of the parts that may be base64, in both alphabets, a line each. Four texts: a part may begin
+/// anywhere in a group.
+pub(super) fn of_base64(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let runs = text.split(|byte| value_of(*byte).is_none());
-    let long = runs.filter(|run| run.len() >= RUN_MIN);
-    long.flat_map(|run| (0..4).map(|from| groups(&run[from..])))
-        .collect()
+    let long: Vec<&[u8]> = runs.filter(|run| run.len() >= RUN_MIN).collect();
+    (0..4).map(move |from| {
+        let mut meant = Vec::new();
+        for run in &long {
+            run[from..]
+                .chunks(4)
+                .for_each(|group| decode(group, &mut meant));
+            meant.push(b'\n');
+        }
+        meant
+    })
 }
 
-fn groups(run: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(run.len() * 3 / 4);
-    for group in run.chunks(4) {
-        let bits = group.iter().fold(0_u32, |bits, byte| {
-            bits << 6 | u32::from(value_of(*byte).unwrap_or_default())
-        });
-        let bits = bits << (6 * (4 - group.len()));
-        bytes.extend(&bits.to_be_bytes()[1..group.len()]);
+fn decode(group: &[u8], to: &mut Vec<u8>) {
+    let mut bits = 0_u32;
+    for byte in group {
+        bits = bits << 6 | u32::from(value_of(*byte).unwrap_or_default());
     }
-    bytes
+    let bits = bits << (6 * (4 - group.len()));
+    to.extend(&bits.to_be_bytes()[1..group.len()]);
 }
 
 fn value_of(byte: u8) -> Option<u8> {

@@ -84,7 +84,7 @@ impl Secrets {
             if let Some(found) = self.find(&layer) {
                 return Some(&found.secret.name);
             }
-            let below = of_base64(&layer).into_iter();
+            let below = of_base64(&layer);
             for layer in below
                 .chain(unescaped(&layer))
                 .filter(|layer| layer.len() >= SECRET_BYTES_MIN)

@@ -11,8 +11,10 @@ fn of(pairs: &[(&str, &str)]) -> Secrets {
 
 const SECRET: &str = "tok_5ecr3t/abc+DEF";
 
-/// The encodings of an outer layer, each with what makes a text of bytes.
-fn encodings() -> Vec<(&'static str, Box<dyn Fn(&str) -> String>)> {
+type Encode = Box<dyn Fn(&str) -> String>;
+
+/// The encodings, by name.
+fn encodings() -> Vec<(&'static str, Encode)> {
     fn each(one: impl Fn(u8) -> String + 'static) -> Box<dyn Fn(&str) -> String> {
         Box::new(move |text| text.bytes().map(&one).collect())
     }
@@ -23,7 +25,7 @@ fn encodings() -> Vec<(&'static str, Box<dyn Fn(&str) -> String>)> {
         })
     }
     vec![
-        ("json", Box::new(|text| json_escaped(text))),
+        ("json", Box::new(json_escaped)),
         (
             "json with slashes",
             Box::new(|text| json_escaped(text).replace('/', "\\/")),
