@@ -143,11 +143,23 @@ impl Records {
         }
     }
 
+    /// Refuses a place in which no record can be made.
+    pub fn refuse_unwritable(&self) -> Result<(), TrustError> {
+        self.written(|dir| {
+            private::make_private(dir)?;
+            Ok(rustix::fs::access(dir, rustix::fs::Access::WRITE_OK)?)
+        })
+    }
+
     /// Writes a record; it is durable before anything relies on it.
     pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), TrustError> {
-        let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
         let name = format!("{}.json", fact.key());
-        private::write_private(dir, &name, fact.record(at).as_bytes()).map_err(|source| {
+        self.written(|dir| private::write_private(dir, &name, fact.record(at).as_bytes()))
+    }
+
+    fn written(&self, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), TrustError> {
+        let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
+        write(dir).map_err(|source| {
             let dir = dir.clone();
             TrustError::Unwritable { dir, source }
         })

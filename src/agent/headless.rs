@@ -92,6 +92,8 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
         let (mut foreign, mut sessions) = (0, 0);
         let mut known = heard.with(|heard| heard.session.clone());
         loop {
+            // Many lines may lie in the buffer, and a stop waits for none of them.
+            tokio::task::coop::consume_budget().await;
             let line = tokio::select! {
                 line = lines.next() => line,
                 () = asked.cancelled() => break self.interrupt(&mut writer, &mut lines, heard).await,
@@ -164,6 +166,7 @@ impl<D: EventDialect> HeadlessTalk<'_, D> {
         };
         let _ = writer.write_all(&bytes).await;
         while let Some(Ok(line)) = lines.next().await {
+            tokio::task::coop::consume_budget().await;
             if self.dialect.line(&line, heard) == LineMeaning::Turn {
                 return;
             }

@@ -79,6 +79,14 @@ pub fn read_private(
     me: Me,
     bytes_max: u64,
 ) -> Result<Option<Vec<u8>>, String> {
+    let above = match fs::metadata(dir) {
+        Ok(above) if above.is_dir() => above,
+        Ok(_) => return Err("its directory is none".to_owned()),
+        Err(_) if dir.is_symlink() => return Err("its directory is a link to nothing".to_owned()),
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    judge(&above, me, "its directory", OTHERS_WRITE)?;
     let file = match files::open(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
@@ -89,8 +97,6 @@ pub fn read_private(
     };
     let meta = file.metadata().map_err(|error| error.to_string())?;
     judge(&meta, me, "it", OTHERS)?;
-    let above = fs::metadata(dir).map_err(|error| error.to_string())?;
-    judge(&above, me, "its directory", OTHERS_WRITE)?;
     let mut bytes = Vec::new();
     file.take(bytes_max)
         .read_to_end(&mut bytes)

@@ -118,6 +118,21 @@ impl Git {
         }
     }
 
+    /// Those of some paths that a commit has a file or a directory at.
+    pub fn entries_at(&self, commit: &CommitId, at: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+        if at.is_empty() {
+            return Ok(Vec::new());
+        }
+        let call = self
+            .call("ls-tree")
+            .args(["--name-only", "-z", "--full-tree"]);
+        let call = call.id("", commit.as_str(), "").arg("--");
+        let found = at.iter().fold(call, |call, path| call.arg(path)).ok()?;
+        Ok(fields(&found)
+            .map(|path| as_path(path).to_owned())
+            .collect())
+    }
+
     /// The symbolic links of a commit, each with what it says. One whose blob is not here leads nowhere.
     pub fn links_in(&self, commit: &CommitId) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
         let files = self.files_of(commit)?;

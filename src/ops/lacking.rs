@@ -67,8 +67,10 @@ pub fn lacking(
     Ok(advice.collect())
 }
 
-/// Whether a path looks like a tool's leftovers.
+/// Whether a path looks like a tool's leftovers, or lies in them: a cache may ignore each of its files itself.
 pub(super) fn is_cache(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+    let is_cache = |name: &str| {
+        CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+    };
+    path.split('/').any(is_cache)
 }

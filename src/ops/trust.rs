@@ -265,8 +265,10 @@ pub fn allow(
             return Ok(remember(client, &Records::find(), &question.facts)?);
         }
     };
+    let records = Records::find();
+    records.refuse_unwritable()?;
     aside::everything(client, store)?;
-    remember(client, &Records::find(), &question.facts)?;
+    remember(client, &records, &question.facts)?;
     let loaded = store.read()?;
     unrated(client, store, loaded, question).map(drop)
 }

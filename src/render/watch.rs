@@ -18,6 +18,7 @@ use ratatui::{
 
 use super::{Line, Meaning};
 
+pub use keyboard::PASTED;
 pub use page::draw_page;
 pub use terminal::Screen;
 

@@ -1,7 +1,7 @@
 //! Reads matches, numbers, head and tail from an output or a file.
 //!
 //! Regular expressions match bytes, so an output need not be UTF-8. `^` and `$` match at the ends
-//! of every line, also before CRLF: `(?mR)` is on, and `(?-m)` turns it off. A number is written as in JSON or with a
+//! of every line: `(?m)` is on, and `(?-m)` turns it off. The end of the last line begins no further line. A number is written as in JSON or with a
 //! sign; thousands separators (`1,000`) are not allowed.
 
 use std::{borrow::Cow, sync::LazyLock};
@@ -20,7 +20,7 @@ pub(super) struct Pattern(Regex);
 
 impl Pattern {
     pub(super) fn new(text: &str) -> Result<Self, String> {
-        let regex = RegexBuilder::new(text).multi_line(true).crlf(true).build();
+        let regex = RegexBuilder::new(text).multi_line(true).build();
         let failed = |error: regex::Error| {
             let last = error
                 .to_string()
@@ -34,22 +34,29 @@ impl Pattern {
         regex.map(Self).map_err(failed)
     }
 
+    /// Whether it matches the bytes, or the same with each CRLF as LF.
     pub(super) fn is_match(&self, bytes: &[u8]) -> bool {
-        self.0.is_match(bytes)
+        let has = |bytes: &[u8]| {
+            let is_no_line = |at: usize| at > 0 && at == bytes.len() && bytes.ends_with(b"\n");
+            let mut found = self.0.find_iter(bytes);
+            found.any(|found| !is_no_line(found.start()))
+        };
+        has(bytes) || matches!(with_lf(bytes), Cow::Owned(bytes) if has(&bytes))
     }
 
     /// The sum of what the first group matched; `None` if it matched nothing, or anything that is
     /// no number.
     pub(super) fn sum(&self, bytes: &[u8]) -> Option<f64> {
-        let found = self
-            .0
-            .captures_iter(bytes)
-            .filter_map(|captures| captures.get(1));
+        let bytes = with_lf(bytes);
+        let found = self.0.captures_iter(&bytes);
+        let found = found.filter_map(|captures| captures.get(1));
         let numbers = found.map(|found| number(found.as_bytes()));
         let sum = numbers.reduce(|sum, next| Some(sum? + next?))??;
         sum.is_finite().then_some(sum)
     }
 }
+
+static CRLF: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\r\n").ok());
 
 /// Colours, other settings of a terminal, and links.
 static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -61,6 +68,13 @@ static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 pub(super) fn without_escapes(bytes: &[u8]) -> Cow<'_, [u8]> {
     let escapes = ESCAPES.as_ref();
     escapes.map_or(bytes.into(), |escapes| escapes.replace_all(bytes, &b""[..]))
+}
+
+fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match CRLF.as_ref() {
+        Some(crlf) => crlf.replace_all(bytes, &b"\n"[..]),
+        None => bytes.into(),
+    }
 }
 
 fn number(bytes: &[u8]) -> Option<f64> {
@@ -137,10 +151,28 @@ mod tests {
         let pattern = Pattern::new("^ok$").unwrap();
         assert!(pattern.is_match(b"a\r\nok\r\n"));
         assert!(!pattern.is_match(b"ok \r\n"));
+        assert!(!pattern.is_match(b"ok\rmore\n"));
+        assert!(Pattern::new(r"k\r$").unwrap().is_match(b"ok\r\n"));
+        let bar = "10%\r50%\r60%\n";
+        assert_eq!(sum(r"(\d+)%$", bar), Some(60.0));
         assert_eq!(
             sum(r"^passed (\d+)$", "passed 3\r\npassed 4\r\n"),
             Some(7.0)
         );
+    }
+
+    #[test]
+    fn after_the_last_end_of_a_line_there_is_no_line() {
+        let empty = Pattern::new("^$").unwrap();
+        for (text, is_match) in [
+            ("", true),
+            ("x\n", false),
+            ("x\r\n", false),
+            ("x\n\ny", true),
+        ] {
+            assert_eq!(empty.is_match(text.as_bytes()), is_match, "{text:?}");
+        }
+        assert!(Pattern::new("x\n").unwrap().is_match(b"x\n"));
     }
 
     #[test]

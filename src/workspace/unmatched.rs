@@ -23,59 +23,95 @@ const NAMES_MAX: usize = 200_000;
 const IGNORES: &str = ".gitignore";
 const IGNORES_BYTES_MAX: u64 = 1 << 20;
 
+/// A pattern of a constraint, and its place in the objective.
+struct PlacedPattern<'c> {
+    key: &'static str,
+    at: String,
+    pattern: &'c String,
+}
+
 /// A pattern that cannot be read is a fault elsewhere.
 pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPattern> {
-    let protected = &constraints.protected;
+    let all = patterns(constraints);
     if constraints.workspace() == Workspace::Shared {
-        let all = protected.iter().enumerate();
-        let in_place =
-            |(nth, pattern): (usize, &String)| of("protected", nth, pattern, Unmatched::InPlace);
-        return all.map(in_place).collect();
+        let setup = constraints.setup.iter().map(|pattern| PlacedPattern {
+            key: "setup",
+            at: "/setup".to_owned(),
+            pattern,
+        });
+        let in_place = all.into_iter().chain(setup);
+        return in_place.map(|one| one.with(Unmatched::InPlace)).collect();
     }
     let top = files::top_of(project).unwrap_or(project);
     let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
     let mut open = Vec::new();
-    for (key, patterns) in [
-        ("protected", protected),
-        ("setup_inputs", &constraints.setup_inputs),
-        ("keep", &constraints.keep),
-        ("link", &constraints.link),
-    ] {
-        for (nth, pattern) in patterns.iter().enumerate() {
-            let is_in = |dir: &Path| dir.join(below_top(pattern)).symlink_metadata().is_ok();
-            let globs = Globs::read(key, std::slice::from_ref(pattern));
-            if let (Ok(globs), false) = (globs, is_in(project) || is_in(top)) {
-                open.push((globs, key, nth, pattern));
-            }
+    for one in all {
+        let is_in = |dir: &Path| dir.join(below_top(one.pattern)).symlink_metadata().is_ok();
+        let globs = Globs::read(one.key, std::slice::from_ref(one.pattern));
+        let is_there = is_in(project) || one.key != "link" && is_in(top);
+        if let (Ok(globs), false) = (globs, is_there) {
+            open.push((globs, one));
         }
     }
-    let mut names = ignored_names(top);
-    open.retain(|(globs, key, ..)| {
-        let mut kept = names.iter().filter(|_| *key == "keep");
-        !kept.any(|name| globs.is_match(Path::new(name), prefix))
-    });
     let is_enough = |path: &Path| {
-        open.retain(|(globs, ..)| !globs.is_match(path, prefix));
+        // Only a path of the project itself is linked.
+        open.retain(|(globs, one)| one.key == "link" || !globs.is_match(path, prefix));
         open.is_empty()
     };
     let Some(paths) = walked(top, is_enough) else {
         return Vec::new();
     };
-    names.extend(paths);
-    let absent = open.into_iter().map(|(_, key, nth, pattern)| {
-        let nearest = nearest(pattern, &names);
-        of(key, nth, pattern, Unmatched::NoPath { nearest })
+    let ignored = ignored_names(top);
+    open.retain(|(globs, one)| {
+        let mut ignored = ignored.iter().filter(|_| one.key == "keep");
+        let may_come = ignored.any(|name| globs.is_match(Path::new(name), prefix));
+        !may_come
+            || paths
+                .iter()
+                .any(|path| name_of(path) == below_top(one.pattern))
+    });
+    let absent = open.into_iter().map(|(_, one)| {
+        let beside: &[String] = if one.key == "keep" { &ignored } else { &[] };
+        let known = paths.iter().chain(beside).map(String::as_str);
+        let mut known: Vec<&str> = match (one.key, prefix.to_str()) {
+            ("link", Some(prefix)) if !prefix.is_empty() => known
+                .filter_map(|path| path.strip_prefix(prefix)?.strip_prefix('/'))
+                .collect(),
+            _ => known.collect(),
+        };
+        known.retain(|path| *path != below_top(one.pattern));
+        let nearest = nearest(one.pattern, &known);
+        one.with(Unmatched::NoPath { nearest })
     });
     absent.collect()
 }
 
-fn of(key: &'static str, nth: usize, pattern: &str, why: Unmatched) -> UnmatchedPattern {
-    let pattern = pattern.to_owned();
-    UnmatchedPattern {
-        key,
-        nth,
-        pattern,
-        why,
+fn patterns(constraints: &Constraints) -> Vec<PlacedPattern<'_>> {
+    let lists = [
+        ("protected", &constraints.protected),
+        ("setup_inputs", &constraints.setup_inputs),
+        ("keep", &constraints.keep),
+        ("link", &constraints.link),
+    ];
+    let all = lists.into_iter().flat_map(|(key, patterns)| {
+        let place = move |(nth, pattern)| PlacedPattern {
+            key,
+            at: format!("/{key}/{nth}"),
+            pattern,
+        };
+        patterns.iter().enumerate().map(place)
+    });
+    all.collect()
+}
+
+impl PlacedPattern<'_> {
+    fn with(self, why: Unmatched) -> UnmatchedPattern {
+        UnmatchedPattern {
+            key: self.key,
+            at: self.at,
+            pattern: self.pattern.clone(),
+            why,
+        }
     }
 }
 
@@ -113,7 +149,7 @@ fn walked(top: &Path, mut is_enough: impl FnMut(&Path) -> bool) -> Option<Vec<St
 }
 
 /// The path that a person may have meant: another spelling, the same name elsewhere, or the directory that is there.
-fn nearest(pattern: &str, paths: &[String]) -> Option<String> {
+fn nearest(pattern: &str, paths: &[&str]) -> Option<String> {
     let meant = pattern
         .split(',')
         .map(|part| part.trim().trim_start_matches('!'));
@@ -123,7 +159,7 @@ fn nearest(pattern: &str, paths: &[String]) -> Option<String> {
         .filter(|part| overlap::is_literal(part))
         .collect();
     let whole = fixed.join("/");
-    let all = || paths.iter().map(String::as_str);
+    let all = || paths.iter().copied();
     let of_name = || {
         let name = fixed.last()?;
         let same = suggest(name, all().map(name_of))?;

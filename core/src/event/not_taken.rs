@@ -16,6 +16,14 @@ pub struct NotTaken {
 }
 
 impl NotTaken {
+    /// Adds things, each with its reason.
+    pub fn add(&mut self, more: impl Iterator<Item = String>) {
+        for one in more {
+            let before = if self.others.is_empty() { "" } else { ", " };
+            self.others += &format!("{before}{one}");
+        }
+    }
+
     /// All of it in words; empty if there is nothing.
     pub fn words(&self) -> String {
         let parts = [&*self.others, &*self.ignored];

@@ -52,8 +52,8 @@ pub struct PlanFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmatchedPattern {
     pub key: &'static str,
-    /// Its place in the list.
-    pub nth: usize,
+    /// Its place in the constraints, as a JSON pointer.
+    pub at: String,
     pub pattern: String,
     pub why: Unmatched,
 }

@@ -19,6 +19,7 @@ fn no_match(one: &UnmatchedPattern) -> Issue {
         "protected" => "protects",
         "link" => "shares",
         "keep" => "keeps",
+        "setup" => "prepares",
         _ => "names",
     };
     let (why, repair) = match &one.why {
@@ -33,7 +34,7 @@ fn no_match(one: &UnmatchedPattern) -> Issue {
         kind: PlanRule::NoMatch.issue_type(),
         severity: Severity::Medium,
         location: "constraints".to_string(),
-        at: format!("/{key}/{}", one.nth),
+        at: one.at.clone(),
         description: format!("{key} `{pattern}` {why}: it {does} nothing"),
         proposed_repair: repair,
     }

@@ -2,6 +2,8 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::render::watch::PASTED;
+
 /// A wish of the person at the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyCommand {
@@ -52,6 +54,9 @@ pub(super) const HELP: [(&str, &str); 14] = [
 const PAGE: usize = 10;
 
 pub(super) fn key(event: KeyEvent) -> Option<KeyCommand> {
+    if event.modifiers.contains(PASTED) {
+        return None;
+    }
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return match event.code {
             KeyCode::Char('c' | 'd') => Some(KeyCommand::Leave),

@@ -27,7 +27,7 @@ use crate::{
     process::own_program,
     render::{
         self, Line, Meaning,
-        watch::{Screen, Theme, draw, draw_page},
+        watch::{PASTED, Screen, Theme, draw, draw_page},
     },
     signal::Signal,
 };
@@ -347,6 +347,11 @@ impl<'a> Session<'a> {
     }
 
     fn answer(&mut self, question: Question, event: KeyEvent) -> Next {
+        let takes_text = matches!(question, Question::Guide { .. });
+        if event.modifiers.contains(PASTED) && !takes_text {
+            self.question = Some(question);
+            return Next::GoOn;
+        }
         let is_yes = matches!(event.code, KeyCode::Char('y' | 'Y'));
         let is_no = matches!(event.code, KeyCode::Char('n' | 'N'));
         match question {

@@ -1,10 +1,12 @@
 //! The bytes of a terminal, as keys.
 //!
 //! Invariant: Ctrl-C is a key wherever it occurs. A sequence of which a part is lost ends at the first byte that cannot
-//! belong to it, or at a pause; so does a paste, at a longer one. A pasted text has no keys.
+//! belong to it, or at a pause; so does a paste, at a longer one. The signs of a pasted text are marked, and its keys are left out.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+/// The mark of a pasted sign, which is no key.
+pub const PASTED: KeyModifiers = KeyModifiers::META;
 const ESC: u8 = 0x1b;
 const CTRL_C: u8 = 0x03;
 /// Bytes of a sequence at most.
@@ -66,8 +68,8 @@ impl Keyboard {
                 match &*whole {
                     b"\x1b[200~" => self.is_pasting = true,
                     b"\x1b[201~" => self.is_pasting = false,
-                    _ if !self.is_pasting => return key_of(&whole),
-                    _ => {}
+                    _ if self.is_pasting => return pasted(&whole),
+                    _ => return key_of(&whole),
                 }
                 None
             }
@@ -92,6 +94,16 @@ fn place(held: &[u8], byte: u8) -> BytePlace {
         true => BytePlace::Last,
         false => BytePlace::Within,
     }
+}
+
+/// The sign of a pasted character; a line goes on after its end.
+fn pasted(bytes: &[u8]) -> Option<KeyEvent> {
+    let sign = match bytes {
+        b"\r" | b"\n" | b"\t" => ' ',
+        [..0x20 | 0x7f, ..] => return None,
+        text => std::str::from_utf8(text).ok()?.chars().next()?,
+    };
+    Some(KeyEvent::new(KeyCode::Char(sign), PASTED))
 }
 
 /// The key of a whole sequence, if it is one.
@@ -226,13 +238,19 @@ mod tests {
                 &[PageUp, PageDown, Home, End, F(1), F(1)],
             ),
             (b"\x1b[<0;1;1Mq\x1b[M !!q\x1b[Iq", &[Char('q'); 3]),
-            (b"\x1b[200~sy\x1b[A\r\x1b[201~q", &[Char('q')]),
+            (
+                b"\x1b[200~s\xc3\xa9\x1b[A\r\x1b[201~q",
+                &[Char('s'), Char('é'), Char(' '), Char('q')],
+            ),
             (b"\x1b[99;5u\x1b[113u", &[Char('c'), Char('q')]),
             ("é\u{1f600}".as_bytes(), &[Char('é'), Char('\u{1f600}')]),
             (b"\xff\xc3q\x1bq", &[Char('q'), Char('q')]),
         ] {
             assert_eq!(codes(&Keyboard::default().take(bytes)), keys, "{bytes:?}");
         }
+        let marks = Keyboard::default().take(b"\x1b[200~s\x1b[201~q");
+        let marks: Vec<_> = marks.iter().map(|key| key.modifiers).collect();
+        assert_eq!(marks, [PASTED, KeyModifiers::NONE]);
         let mut keyboard = Keyboard::default();
         assert_eq!(keyboard.take(b"\x1b"), []);
         assert_eq!(keyboard.pause(), Some(KeyCode::Esc.into()));

@@ -4,7 +4,13 @@
 
 use std::{io, time::Duration};
 
-use ratatui::{DefaultTerminal, Frame, crossterm::event::KeyEvent};
+use ratatui::{
+    DefaultTerminal, Frame,
+    crossterm::{
+        event::{DisableBracketedPaste, EnableBracketedPaste, KeyEvent},
+        execute,
+    },
+};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -29,7 +35,7 @@ impl Screen {
     /// If it cannot be set up.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            terminal: ratatui::try_init()?,
+            terminal: take()?,
             keyboard: Keyboard::default(),
         })
     }
@@ -75,9 +81,9 @@ impl Screen {
     /// # Errors
     /// If it cannot be taken back.
     pub fn lend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
-        ratatui::restore();
+        give_back();
         let done = work();
-        self.terminal = ratatui::try_init()?;
+        self.terminal = take()?;
         self.terminal.clear()?;
         Ok(done)
     }
@@ -85,6 +91,19 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        give_back();
     }
+}
+
+/// A terminal that tells what is pasted from what is typed.
+fn take() -> io::Result<DefaultTerminal> {
+    let terminal = ratatui::try_init()?;
+    execute!(io::stdout(), EnableBracketedPaste)?;
+    Ok(terminal)
+}
+
+fn give_back() {
+    // A terminal that is gone needs nothing back.
+    let _ = execute!(io::stdout(), DisableBracketedPaste);
+    ratatui::restore();
 }

@@ -109,7 +109,7 @@ impl Worktrees {
     /// The change in a slot as its files are now; `None` while the workspace is being made.
     pub fn change_in(&self, slot: usize, base: &CommitId) -> Result<Option<Change>> {
         let workspace = self.slot(slot);
-        let exclude = self.linked_in(&workspace);
+        let exclude = self.shared_in(&workspace, base)?;
         let scratch = self.scratch()?;
         Ok(self.git.change_in(&workspace, base, &exclude, scratch)?)
     }
@@ -124,7 +124,8 @@ impl Worktrees {
     /// before.
     pub fn note_setup(&self, slot: usize, base: &CommitId, laid: Vec<PathBuf>) -> Result<()> {
         let workspace = &self.slot(slot);
-        let exclude: Vec<PathBuf> = self.linked_in(workspace).into_iter().chain(laid).collect();
+        let shared = self.shared_in(workspace, base)?.into_iter();
+        let exclude: Vec<PathBuf> = shared.chain(laid).collect();
         let noted = self.git.note_setup(workspace, base, &exclude);
         noted.map_err(WorkspaceError::from).or_else(|error| {
             // If the repository is in order, `setup` left what git cannot read. The attempt is judged with it.
@@ -152,14 +153,22 @@ impl Worktrees {
         }
         // Checks and attempts work in the project's directory, and a link in its place would lead them elsewhere.
         places::own_dir(workspace, &self.prefix)?;
-        let exclude = &self.linked_in(workspace);
-        Ok(self.git.candidate(&Candidate {
+        let exclude = &self.shared_in(workspace, base)?;
+        let mut tree = self.git.candidate(&Candidate {
             workspace,
             base,
             message,
             at,
             exclude,
-        })?)
+        })?;
+        // An attempt made them, in the place of a link or where the project has nothing.
+        let made = exclude
+            .iter()
+            .filter(|path| !path.is_symlink() && path.exists());
+        let names = made.filter_map(|path| path.strip_prefix(workspace).ok());
+        tree.not_taken
+            .add(names.map(|path| format!("{} (a linked path)", path.display())));
+        Ok(tree)
     }
 
     /// Brings the output of an attempt to a head.
@@ -315,6 +324,32 @@ impl Worktrees {
         Ok(self.git.retain_refs(&kept, |name, commit| {
             needed.contains(commit) || shown.contains(name)
         })?)
+    }
+
+    /// The linked paths below `root`, but for those that `base` has itself.
+    fn shared_in(&self, root: &Path, base: &CommitId) -> Result<Vec<PathBuf>> {
+        let project = root.join(&self.prefix);
+        let places = self.links.iter().map(|link| (project.join(link), link));
+        let (links, others): (Vec<_>, Vec<_>) = places.partition(|(at, _)| at.is_symlink());
+        let mut shared: Vec<PathBuf> = links.into_iter().map(|(at, _)| at).collect();
+        if others.iter().any(|(at, _)| at.exists()) {
+            let tracked = self.tracked_links(base)?;
+            let untracked = others
+                .into_iter()
+                .filter(|(_, link)| !tracked.contains(link));
+            shared.extend(untracked.map(|(at, _)| at));
+        }
+        Ok(shared)
+    }
+
+    /// The links that a commit has something in the place of, so that nothing is shared there.
+    pub(super) fn tracked_links(&self, commit: &CommitId) -> Result<Vec<PathBuf>> {
+        let places: Vec<PathBuf> = (self.links.iter())
+            .map(|link| self.prefix.join(link))
+            .collect();
+        let found = self.git.entries_at(commit, &places)?;
+        let in_project = |path: PathBuf| Some(path.strip_prefix(&self.prefix).ok()?.to_owned());
+        Ok(found.into_iter().filter_map(in_project).collect())
     }
 
     pub(super) fn linked_in(&self, root: &Path) -> Vec<PathBuf> {

@@ -24,9 +24,14 @@ impl Worktrees {
             true => self.git.snapshot_all(scratch, &self.left_out())?,
             false => self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?,
         };
+        let tracked = self.tracked_links(&seen.commit)?;
+        let tracked = tracked.iter().map(|link| {
+            let link = link.display();
+            format!("not linked: {link} (it is in the tree, and each attempt works on its own)")
+        });
         if let Ok(mut notes) = self.notes.lock() {
             let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
-            *notes = theirs.map(SnapshotNote::text).collect();
+            *notes = theirs.map(SnapshotNote::text).chain(tracked).collect();
         }
         Ok(StartedFrom {
             commit: seen.commit,

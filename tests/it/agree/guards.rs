@@ -137,12 +137,83 @@ fn a_run_and_each_command_that_looks_at_a_plan_say_it() {
 }
 
 #[test]
-fn protection_in_place_is_reported_as_none() {
+fn what_has_no_effect_in_place_is_reported() {
     let world = world();
-    let found = unmatched(
-        &world,
-        json!({"workspace": "shared", "protected": ["tests/**"]}),
+    fs::remove_file(world.repo().join("package-lock.json")).unwrap();
+    let constraints = json!({
+        "workspace": "shared", "protected": ["tests/**"], "link": ["src"],
+        "keep": ["target"], "setup": "touch made", "setup_inputs": ["*.json"],
+    });
+    let found = unmatched(&world, constraints);
+    let mut at: Vec<&str> = found.iter().map(|(at, _)| &**at).collect();
+    at.sort_unstable();
+    assert_eq!(
+        at,
+        [
+            "/keep/0",
+            "/link/0",
+            "/protected/0",
+            "/setup",
+            "/setup_inputs/0"
+        ]
     );
     let repair = "choose the workspace `git` or `shadow`, or leave it out";
-    assert_eq!(found, [("/protected/0".to_owned(), repair.to_owned())]);
+    assert!(found.iter().all(|(_, one)| one == repair), "{found:?}");
+}
+
+#[test]
+fn in_a_directory_of_a_repository_each_pattern_is_looked_for_where_it_counts() {
+    let world = world();
+    fs::create_dir_all(world.repo().join("svc/app/node_modules/x")).unwrap();
+    world.write("svc/app/a.js", "1\n");
+    world.commit_all("a project below");
+    fs::remove_dir(world.repo().join("node_modules")).unwrap();
+    let near = |found: Vec<(String, String)>| -> Vec<String> {
+        found.into_iter().map(|(_, repair)| repair).collect()
+    };
+    let nearest = "the nearest path that is there: `svc/app/node_modules`";
+    for key in ["link", "keep"] {
+        assert_eq!(
+            near(unmatched(&world, json!({key: ["node_modules"]}))),
+            [nearest]
+        );
+    }
+    let below = world.repo().join("svc/app");
+    let in_app = |constraints: Value| {
+        // A dry run leaves nothing behind, not even an empty directory.
+        fs::create_dir_all(below.join(".descent")).unwrap();
+        let path = world.plan(&plan_with(constraints));
+        let ran = world.descent_in(&below, &["align", "-n", "--json", "-f", &path]);
+        let said = ran.expect(0).json();
+        let issues = said["issues"].as_array().unwrap().iter();
+        let issues = issues.filter(|issue| issue["rule"] == "no-match");
+        let repairs = issues.map(|issue| issue["proposed_repair"].as_str().unwrap().to_owned());
+        repairs.collect::<Vec<_>>()
+    };
+    let nearest = "the nearest path that is there: `node_modules`";
+    assert_eq!(in_app(json!({"link": ["svc/app/node_modules"]})), [nearest]);
+    let fine =
+        json!({"link": ["node_modules"], "protected": ["svc/app/*.js", "*.js", "/tests/**"]});
+    assert_eq!(in_app(fine), Vec::<String>::new());
+}
+
+#[test]
+fn a_linked_path_that_is_in_the_tree_is_worked_on_by_each_attempt() {
+    let world = world();
+    let step = task("echo 2 > src/app.js; echo 3 > src/new.js; mkdir nothere; echo 4 > nothere/x");
+    let checks = ["grep -q 2 src/app.js", "test -e src/new.js"];
+    let plan = plan(
+        &checks,
+        json!({"link": ["src", "nothere"]}),
+        json!({"A": step}),
+    );
+    let words = "not linked: src (it is in the tree, and each attempt works on its own)";
+    world.try_align(&plan).expect(0).shows(words);
+    world.run().expect(0);
+    world.descent(&["apply"]).expect(0);
+    assert_eq!(world.read("src/app.js"), "2\n");
+    assert_eq!(world.read("src/new.js"), "3\n");
+    assert!(!world.repo().join("nothere").exists());
+    let words = "not taken: nothere (a linked path)";
+    world.descent(&["why", "A"]).expect(0).shows(words);
 }
