@@ -38,8 +38,38 @@ const SECRET_PARTS: &[&str] = &[
 ];
 /// Only as separate words: AUTHOR and COMPASS are not secrets.
 const SECRET_WORDS: &[&str] = &["AUTH", "PASS", "PWD", "PAT", "COOKIE"];
+/// Last words of names that say something about a secret, and hold none.
+const NO_SECRETS: &[&str] = &[
+    "TYPE",
+    "PROVIDER",
+    "HASHER",
+    "MODE",
+    "METHOD",
+    "NAME",
+    "USER",
+    "HOST",
+    "PORT",
+    "BACKEND",
+    "ALGORITHM",
+    "ISSUER",
+    "AUDIENCE",
+    "LENGTH",
+    "TTL",
+    "ENABLED",
+    "SCOPE",
+    "STRATEGY",
+    "POLICY",
+];
 /// Values of such variables that are settings, or what examples are set up with.
-const COMMON: &[&str] = &["postgres", "password", "changeme", "disabled", "required"];
+const COMMON: &[&str] = &[
+    "postgres",
+    "password",
+    "changeme",
+    "disabled",
+    "required",
+    "localhost",
+    "anonymous",
+];
 /// Changes between letters and digits in a random text at least.
 const CHANGES_MIN: usize = 3;
 
@@ -63,6 +93,11 @@ pub fn hide_in(text: &mut String) {
     if let Cow::Owned(hidden) = all().hide(text) {
         *text = hidden;
     }
+}
+
+/// The same of each: names of files are as free as an output.
+pub fn hide_in_each(texts: &mut [String]) {
+    texts.iter_mut().for_each(hide_in);
 }
 
 /// The fault of a text that is taken as it is or not at all: it holds a secret.
@@ -107,7 +142,8 @@ fn of_environment(from: impl Iterator<Item = (OsString, OsString)>) -> Secrets {
 pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // The shell's present and previous directory.
-    if matches!(name.as_str(), "PWD" | "OLDPWD") {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    if matches!(name.as_str(), "PWD" | "OLDPWD") || NO_SECRETS.contains(&last) {
         return false;
     }
     let ends_a_word = |part: &str| {

@@ -237,7 +237,7 @@ impl HeardSoFar {
         if self.tried.len() >= TRIED_MAX {
             self.tried.remove(0);
         }
-        self.tried.push(ToolCall::new(tool, &shown));
+        self.tried.push(ToolCall::new(&secrets::hide(tool), &shown));
         // Between the messages around it lies a tool call: they are not one.
         self.message.clear();
     }

@@ -37,6 +37,7 @@ use crate::{
     evidence::{EvidenceKeeper, EvidenceStore},
     failure::Failure,
     process::{Programs, environment::Environment},
+    secrets,
     store::StatePlace,
     workspace::{self, LandingSpec, MissingPlace, Workspaces},
 };
@@ -386,13 +387,18 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             outcome.shell_faults = shell_faults(&outcome, a.agents.worker().is_some());
             outcome.facts = thinking::facts(&a, &outcome);
         } else if outcome.may_land() && !a.is_thinking() {
-            if let Some(made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
+            if let Some(mut made) = made(&a.workspaces, a.slot, &a.intent, &message)? {
+                secrets::hide_in_each(&mut made.files);
+                if let Product::Broken(why) = &mut made.product {
+                    secrets::hide_in(why);
+                }
                 outcome.made = Some(made.product);
                 outcome.changed = Arc::new(made.files);
                 outcome.not_taken = made.not_taken;
             }
         } else if !a.is_thinking() && may_have_changed(&outcome.how) {
-            let (changed, not_taken) = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
+            let (mut changed, not_taken) = keep_failed(&a.workspaces, a.slot, &a.intent, &message);
+            secrets::hide_in_each(&mut changed);
             (outcome.changed, outcome.not_taken) = (Arc::new(changed), not_taken);
         }
         // From here on a loop after a crash uses this record and repeats nothing.

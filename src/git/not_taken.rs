@@ -15,7 +15,7 @@ use super::{
     status::{GITLINK, IndexUpdates, StatusEntry, is_within},
     trees::Tree,
 };
-use crate::{failure::OutsideCause, files};
+use crate::{failure::OutsideCause, files, secrets};
 use descent_core::{event::NotTaken, id::CommitId};
 use std::{
     collections::BTreeSet,
@@ -98,6 +98,7 @@ impl Git {
             some(refused, "git takes no such name"),
             some(own, "descent's own"),
             some(taking.no_file.clone(), "no file any more"),
+            some(taking.closed.clone(), "it cannot be read"),
         ];
         if made == base {
             others.extend(self.no_files(tree, taking));
@@ -305,7 +306,10 @@ fn some(all: impl IntoIterator<Item = String>, why: &str) -> Option<String> {
 fn names(all: impl IntoIterator<Item = String>) -> Option<String> {
     let all: Vec<String> = all.into_iter().collect();
     let plain = |c: char| if c.is_control() { '?' } else { c };
-    let short = |name: &String| name.chars().map(plain).take(NAME_CHARS_MAX).collect();
+    let short = |name: &String| {
+        let shown = secrets::hide(name);
+        shown.chars().map(plain).take(NAME_CHARS_MAX).collect()
+    };
     let named: Vec<String> = all.iter().take(NAMES_MAX).map(short).collect();
     let more = match all.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),

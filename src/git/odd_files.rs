@@ -51,7 +51,7 @@ impl Git {
     }
 }
 
-fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
+pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
     let mut paths = OPENED.iter().map(|name| dir.join(name));
     match paths.find_map(|path| disk::special(tree, &path).map(|what| (path, what))) {
         Some((path, what)) => {

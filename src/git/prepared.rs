@@ -104,6 +104,7 @@ impl Git {
         };
         let ignored = status.ignored.iter().filter(|path| !is_linked(path));
         changed.ignored = ignored.cloned().collect();
+        changed.closed = status.closed;
         changed.passed_over = status.ignored.into_iter().chain(spared).collect();
         Ok(changed)
     }

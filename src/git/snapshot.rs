@@ -6,6 +6,7 @@ use super::{
     diff,
     index::PrivateIndex,
     listing::{Link, Listing},
+    odd_files,
     status::{GITLINK, IndexUpdates, OWN_DIR, StatusKind, WorkTreeStatus, is_within},
 };
 use descent_core::id::{CommitId, TreeId};
@@ -33,6 +34,8 @@ pub struct Snapshot {
 pub enum SnapshotNote {
     /// A repository inside this one that is no part of it.
     Nested(String),
+    /// A directory that cannot be read.
+    Closed(String),
     /// A tracked name that is now neither file nor directory nor symlink.
     NoFile(String),
     /// A name that no git takes, such as `.GIT`.
@@ -60,6 +63,7 @@ impl SnapshotNote {
     pub fn text(&self) -> String {
         match self {
             Self::Nested(path) => format!("left out: {path} (a repository of its own)"),
+            Self::Closed(path) => format!("left out: {path} (it cannot be read)"),
             Self::NoFile(path) => format!("left out: {path} (no file any more)"),
             Self::Refused(path) => format!("left out: {path} (git takes no such name)"),
             Self::Conflict(path) => {
@@ -128,6 +132,7 @@ impl Git {
     }
 
     fn take_files(&self, scratch: &Path, untracked_max: u64) -> Result<TakenTree, GitError> {
+        odd_files::refuse_in(self.top(), Path::new(""))?;
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
         let call = |verb| index.of(self.taking_home(verb));
@@ -279,6 +284,7 @@ fn notes_of(
     taking: &IndexUpdates,
 ) -> Vec<SnapshotNote> {
     let nested = taking.left_out.iter().cloned().map(SnapshotNote::Nested);
+    let closed = status.closed.iter().cloned().map(SnapshotNote::Closed);
     let no_file = taking.no_file.iter().cloned().map(SnapshotNote::NoFile);
     let entries = status.entries.iter();
     let unmerged = entries.filter(|entry| entry.kind == StatusKind::Unmerged);
@@ -288,7 +294,11 @@ fn notes_of(
         entries.filter(|entry| entry.worked != b'.' && listing.marked.contains(&entry.path));
     let marked = marked.map(|entry| SnapshotNote::Marked(shown(&entry.path)));
     let own = listing.holds_own.then_some(SnapshotNote::OwnDir);
-    let all = nested.chain(no_file).chain(conflicts).chain(marked);
+    let all = nested
+        .chain(closed)
+        .chain(no_file)
+        .chain(conflicts)
+        .chain(marked);
     all.chain(own).collect()
 }
 

@@ -23,6 +23,8 @@ pub(super) struct WorkTreeStatus {
     pub(super) entries: Vec<StatusEntry>,
     /// Paths that git ignores, if untracked ones were asked for; a directory ends with a slash.
     pub(super) ignored: Vec<Vec<u8>>,
+    /// Directories that could not be looked into.
+    pub(super) closed: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub(super) struct IndexUpdates {
     pub(super) left_out: Vec<String>,
     /// Tracked names that are no longer a file, but something else.
     pub(super) no_file: Vec<String>,
+    /// Directories that could not be looked into.
+    pub(super) closed: Vec<String>,
     /// New paths that git ignores.
     pub(super) ignored: Vec<Vec<u8>>,
     /// Places where nothing is looked for: ignored and linked ones.
@@ -74,7 +78,7 @@ impl Git {
             true => ("-uall", "--ignored=matching"),
             false => ("-uno", "--ignored=no"),
         };
-        let output = call
+        let ran = call
             .args([
                 "--porcelain=v2",
                 "-z",
@@ -83,8 +87,10 @@ impl Git {
                 "--no-renames",
             ])
             .args([ignored, "--ignore-submodules=all", files])
-            .ok()?;
-        parse(&output).ok_or(GitError::Odd { verb: "status" })
+            .ran()?;
+        let mut status = parse(&ran.stdout).ok_or(GitError::Odd { verb: "status" })?;
+        status.closed = closed(&ran.stderr);
+        Ok(status)
     }
 }
 
@@ -106,6 +112,16 @@ fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
         }
     }
     Some(status)
+}
+
+/// Git passes over such a directory, and says so beside its output.
+fn closed(said: &[u8]) -> Vec<String> {
+    let said = String::from_utf8_lossy(said);
+    let dirs = said.lines().filter_map(|line| {
+        let dir = line.strip_prefix("warning: could not open directory '")?;
+        Some(dir.rsplit_once("': ")?.0.trim_end_matches('/').to_owned())
+    });
+    dirs.collect()
 }
 
 impl WorkTreeStatus {

@@ -19,8 +19,8 @@ const NUMBERS: [NumberEscape; 7] = [
     NumberEscape::new(r"&#[xX]([[:xdigit:]]{1,8});", 16, false),
     NumberEscape::new(r"&#([0-9]{1,8});", 10, false),
 ];
-/// Those of JSON and HTML that are a sign.
-const SIGNS: &str = r#"\\([\\/"'])|&(amp|lt|gt|quot|apos);"#;
+/// Those of JSON and HTML that are a sign, and the colours of a terminal.
+const SIGNS: &str = r#"\\([\\/"'])|&(amp|lt|gt|quot|apos);|(\x1b)\[[0-?]*[ -/]*[@-~]"#;
 
 static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let all = NUMBERS.map(|escape| escape.pattern).join("|");
@@ -63,6 +63,7 @@ fn meaning(found: &Captures<'_>) -> Vec<u8> {
             b"gt" => b">",
             b"quot" => b"\"",
             b"apos" => b"'",
+            b"\x1b" => b"",
             sign => sign,
         };
         return sign.to_vec();

@@ -135,6 +135,7 @@ fn as_little_as_possible_is_replaced() {
         ("a tok\\x5f5ecr3t b\nc", "a [B_SECRET] b\nc"),
         ("a tok_5ecr\nb", "a tok_5ecr\nb"),
         ("ok tok&#95;5ecr3t\r\nnext", "ok [B_SECRET]\r\nnext"),
+        ("ok tok_\x1b[01;31m5ecr3t\x1b[m next", "ok [B_SECRET] next"),
     ] {
         assert_eq!(secrets.hide(text), shown);
     }
@@ -186,6 +187,10 @@ fn names_and_values_decide_what_is_a_secret() {
         ("TOKENIZERS_PARALLELISM", "something"),
         ("MAX_TOKENS", "1000000000"),
         ("POSTGRES_PASSWORD", "postgres"),
+        ("TOKEN_TYPE", "application"),
+        ("AUTH_PROVIDER", "keycloak"),
+        ("PASSWORD_HASHER", "argon2id"),
+        ("DB_PASSWORD", "localhost"),
         ("AUTH", "https://login.example.com/token"),
         ("CREDENTIALS", &here),
         ("PWD", "not-a-secret-at-all"),

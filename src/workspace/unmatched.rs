@@ -46,16 +46,22 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
     let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
     let mut open = Vec::new();
     for one in all {
-        let is_in = |dir: &Path| dir.join(below_top(one.pattern)).symlink_metadata().is_ok();
         let globs = Globs::read(one.key, std::slice::from_ref(one.pattern));
-        let is_there = is_in(project) || one.key != "link" && is_in(top);
-        if let (Ok(globs), false) = (globs, is_there) {
+        let is_linked = one.key == "link" && project.join(one.pattern).symlink_metadata().is_ok();
+        if let (Ok(globs), false) = (globs, is_linked) {
             open.push((globs, one));
         }
     }
+    let links: Vec<PathBuf> = (constraints.link.iter())
+        .map(|link| prefix.join(below_top(link)))
+        .collect();
+    let is_of_link = |path: &Path| links.iter().any(|link| path.starts_with(link));
     let is_enough = |path: &Path| {
-        // Only a path of the project itself is linked.
-        open.retain(|(globs, one)| one.key == "link" || !globs.is_match(path, prefix));
+        open.retain(|(globs, one)| {
+            // Only a path of the project itself is linked, and what is linked is protected by nothing.
+            let is_other = one.key == "link" || one.key == "protected" && is_of_link(path);
+            is_other || !globs.is_match(path, prefix)
+        });
         open.is_empty()
     };
     let Some(paths) = walked(top, is_enough) else {
@@ -70,7 +76,11 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
                 .iter()
                 .any(|path| name_of(path) == below_top(one.pattern))
     });
-    let absent = open.into_iter().map(|(_, one)| {
+    let absent = open.into_iter().map(|(globs, one)| {
+        let mut linked = paths.iter().filter(|path| is_of_link(Path::new(path)));
+        if one.key == "protected" && linked.any(|path| globs.is_match(Path::new(path), prefix)) {
+            return one.with(Unmatched::Linked);
+        }
         let beside: &[String] = if one.key == "keep" { &ignored } else { &[] };
         let known = paths.iter().chain(beside).map(String::as_str);
         let mut known: Vec<&str> = match (one.key, prefix.to_str()) {

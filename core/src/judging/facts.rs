@@ -62,6 +62,8 @@ pub struct UnmatchedPattern {
 pub enum Unmatched {
     /// The project has no such path.
     NoPath { nearest: Option<String> },
+    /// It matches only what is linked: a person's own files.
+    Linked,
     /// Agents work on the person's own files, and no change is told from another.
     InPlace,
 }

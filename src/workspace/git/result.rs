@@ -15,7 +15,10 @@ use descent_core::{
 };
 
 use super::{super::RebuildResult, ATTEMPT, Result, WorkspaceError, Worktrees, places};
-use crate::git::{self, ApplyOutcome, AttemptTree, Candidate, Change, LandingSpec, Leftovers};
+use crate::{
+    git::{self, ApplyOutcome, AttemptTree, Candidate, Change, LandingSpec, Leftovers},
+    secrets,
+};
 
 /// The output of an attempt, and the files that it changed.
 #[derive(Debug)]
@@ -182,15 +185,20 @@ impl Worktrees {
             Product::Commit(commit) => commit,
         };
         Ok(match self.git.land(made, landing)? {
-            git::Merge::Conflict(paths) => Merge::Conflict(paths),
+            git::Merge::Conflict(mut paths) => {
+                secrets::hide_in_each(&mut paths);
+                Merge::Conflict(paths)
+            }
             git::Merge::Clean {
                 commit,
                 tree,
                 change,
-                files,
+                mut files,
             } => {
                 let protected = files.iter().filter(|file| self.is_protected(file));
-                let protected = protected.cloned().collect();
+                let mut protected: Vec<String> = protected.cloned().collect();
+                secrets::hide_in_each(&mut protected);
+                secrets::hide_in_each(&mut files);
                 Merge::Clean {
                     commit,
                     tree,

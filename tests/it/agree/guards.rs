@@ -68,6 +68,8 @@ fn a_pattern_that_matches_nothing_is_reported_with_the_nearest_path() {
         ("**/ap.js", "`src/app.js`"),
         ("tests/unit/*.sh", "`tests`"),
         ("lib/**", "`**/NAME` is a name at any depth"),
+        ("tests//t.sh", "`tests/t.sh`"),
+        ("tests/../tests/t.sh", "`tests/t.sh`"),
     ] {
         protected.push(pattern.to_owned());
         nearest.push(near);
@@ -216,4 +218,16 @@ fn a_linked_path_that_is_in_the_tree_is_worked_on_by_each_attempt() {
     assert!(!world.repo().join("nothere").exists());
     let words = "not taken: nothere (a linked path)";
     world.descent(&["why", "A"]).expect(0).shows(words);
+}
+
+#[test]
+fn protection_of_what_is_linked_is_reported_as_none() {
+    let world = world();
+    fs::write(world.repo().join("node_modules/x"), "1").unwrap();
+    let constraints = json!({"link": ["node_modules"], "protected": ["node_modules/**"]});
+    let found = unmatched(&world, constraints);
+    assert_eq!(
+        found,
+        [("/protected/0".to_owned(), "leave the link out".to_owned())]
+    );
 }

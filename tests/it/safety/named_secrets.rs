@@ -336,3 +336,27 @@ fn a_diff_and_the_files_that_are_applied_are_as_they_were_made() {
         .expect(0);
     assert_eq!(world.read("done"), format!("{SECRET}\n"));
 }
+
+#[test]
+fn the_names_of_files_and_what_is_coloured_are_hidden_too() {
+    let made = "mkdir -p \"$(dirname \"$DEPLOY_TOKEN\")\"; touch \"$DEPLOY_TOKEN$END\"; touch done";
+    let coloured = "printf '%s\\033[31m%s\\033[m' tok/5ecr3 't+\"9&Q'; exit 1";
+    for (end, rest) in [
+        ("", ""),
+        ("", "; exit 1"),
+        (".log", ""),
+        (".log", "; exit 1"),
+        ("", coloured),
+    ] {
+        let world = World::new();
+        world.write(".gitignore", "*.log\n");
+        world.commit_all("rules");
+        let action = match rest == coloured {
+            true => coloured.to_owned(),
+            false => format!("END={end}; {made}{rest}"),
+        };
+        let work = json!({"A1": task(&action)});
+        world.align(&plan(&["test -f done"], json!({"env": [NAME]}), work));
+        run_and_look(&world, "A1");
+    }
+}
