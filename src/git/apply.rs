@@ -77,10 +77,11 @@ impl Git {
 
     /// Refuses while another git holds what HEAD cannot be moved without.
     fn refuse_locked(&self) -> Result<(), GitError> {
-        let dir = self.person().git_dir();
-        let mut locks = ["index.lock", "HEAD.lock"]
-            .iter()
-            .map(|name| dir.join(name));
+        let person = self.person();
+        let branch = person.head()?.branch.into_iter();
+        let branch = branch.map(|name| person.common_dir().join(format!("refs/heads/{name}.lock")));
+        let locks = ["index.lock", "HEAD.lock"].map(|name| person.git_dir().join(name));
+        let mut locks = locks.into_iter().chain(branch);
         match locks.find(|lock| lock.symlink_metadata().is_ok()) {
             Some(lock) => Err(GitError::Locked {
                 verb: "read-tree",

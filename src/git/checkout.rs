@@ -1,7 +1,9 @@
 //! Trees of our own, outside the project, each with exactly the files of a commit.
 
 use super::{
-    Git, GitError, disk, odd_files,
+    Git, GitError,
+    call::{fields, shown},
+    disk, odd_files,
     trees::{SAVED_DIR, Tree},
 };
 use crate::failure::quoted;
@@ -46,6 +48,36 @@ impl Git {
         }
         tree.make(commit)?;
         self.fill(&tree, commit, leftovers)
+    }
+
+    /// Writes those of the paths that a sparse tree leaves out: a result has changed them since `start`.
+    pub fn show_changed(
+        &self,
+        at: &Path,
+        start: &CommitId,
+        commit: &CommitId,
+    ) -> Result<(), GitError> {
+        let tree = self.tree(at);
+        if !tree.is_sparse() || start == commit {
+            return Ok(());
+        }
+        let changed = self.paths_between(&self.tree_of(start)?, &self.tree_of(commit)?)?;
+        let listed = tree.call("ls-files").args(["-t", "-z"]).ok()?;
+        let hidden = fields(&listed).filter_map(|entry| entry.strip_prefix(b"S "));
+        let mut hidden: Vec<Vec<u8>> = hidden.map(<[u8]>::to_vec).collect();
+        hidden.retain(|path| changed.contains(&shown(path)));
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let unhide = tree
+            .call("update-index")
+            .args(["--no-skip-worktree", "-z", "--stdin"]);
+        unhide.stdin_paths(&hidden).ok()?;
+        let write = tree
+            .call("checkout-index")
+            .args(["-f", "-q", "-z", "--stdin"]);
+        write.stdin_paths(&hidden).ok()?;
+        Ok(())
     }
 
     /// Removes the tree and its record; a missing tree is no error.

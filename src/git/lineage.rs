@@ -198,6 +198,12 @@ impl Git {
         path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
     }
 
+    /// Whether our trees are as sparse as the person's.
+    pub fn is_sparse(&self) -> bool {
+        let patterns = self.common_dir().join(SPARSE).metadata();
+        patterns.is_ok_and(|file| file.len() > 0)
+    }
+
     fn sparse_patterns(&self) -> Result<Vec<u8>, GitError> {
         match settings::is_sparse(&self.host().settings) {
             true => read_theirs(&self.git_dir().join(SPARSE_FILE)),

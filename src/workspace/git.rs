@@ -253,6 +253,11 @@ impl Worktrees {
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
         places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
         self.git.checkout(root, commit, leftovers, &[])?;
+        if self.git.is_sparse() {
+            let start = self.git.refs(&format!("{}/start", self.refs))?.pop();
+            let start = start.map(|(_, start)| start);
+            start.map_or(Ok(()), |start| self.git.show_changed(root, &start, commit))?;
+        }
         // The commit need not hold the project's directory: all in it may be ignored.
         let project = places::own_dir(root, &self.prefix)?;
         links::place(&self.project, &project, &self.links)?;

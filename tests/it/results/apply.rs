@@ -82,13 +82,19 @@ fn beside_a_lock_of_another_git_nothing_is_written() {
     world.align(&work());
     world.run().expect(0);
     let before = persons(&world);
-    world.write(".git/index.lock", "");
-    let refused = world.descent(&["apply"]).expect(69);
-    refused
-        .says("met a lock that another process holds")
-        .says("index.lock");
-    assert_eq!(persons(&world), before);
-    std::fs::remove_file(world.repo().join(".git/index.lock")).unwrap();
+    for lock in [
+        ".git/index.lock",
+        ".git/HEAD.lock",
+        ".git/refs/heads/main.lock",
+    ] {
+        world.write(lock, "");
+        let refused = world.descent(&["apply"]).expect(69);
+        refused
+            .says("met a lock that another process holds")
+            .says(lock.rsplit('/').next().unwrap());
+        assert_eq!(persons(&world), before);
+        std::fs::remove_file(world.repo().join(lock)).unwrap();
+    }
     world.descent(&["apply"]).expect(0);
     assert_eq!(world.read("new.txt"), "new\n");
 }

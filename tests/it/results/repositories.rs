@@ -68,8 +68,13 @@ fn lives_through(world: &World) -> Value {
 
 #[track_caller]
 fn lives_through_with(world: &World, right: &str) -> Value {
+    lives_through_as(world, &work(right))
+}
+
+#[track_caller]
+fn lives_through_as(world: &World, work: &Value) -> Value {
     let before = picture(world);
-    world.align(&work(right));
+    world.align(work);
     let ran = world.run().expect(0);
     assert_eq!(
         ran.count("failed") + ran.count("attempt_failed"),

@@ -59,7 +59,10 @@ fn a_sparse_partial_clone_does_with_the_files_that_it_has() {
     fs::rename(&up, world.root().join("away")).unwrap();
     // It writes in the place of a file that it does not have.
     let right = "test ! -e lib && mkdir lib && echo new > lib/new && echo x >> app/f";
-    lives_through_with(&world, &format!("{RIGHT}; {right}"));
+    let mut work = work(&format!("{RIGHT}; {right}"));
+    // A check finds it all the same.
+    work["work_graph"]["atoms"]["C2"]["checks"] = json!({"command": "test -e lib/new"});
+    lives_through_as(&world, &work);
     let listed = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
     assert_eq!(listed, "a.txt\napp/f\ngood.txt\nlib/f\nlib/new\n");
     assert_eq!(
