@@ -344,9 +344,13 @@ impl HeardSoFar {
         self.end == Some(AgentEnd::Done)
     }
 
+    pub(super) fn has_broken_protocol(&self) -> bool {
+        matches!(self.end, Some(AgentEnd::Protocol(_)))
+    }
+
     /// Whether nothing came of a session that was to go on.
     pub(super) fn is_session_unknown(&self) -> bool {
-        self.usage.calls == self.before.calls && matches!(self.end, Some(AgentEnd::Protocol(_)))
+        self.usage.calls == self.before.calls && self.has_broken_protocol()
     }
 
     /// The history of a session was told again: none of it belongs to what is made now.

@@ -114,6 +114,8 @@ pub(super) async fn talk(
             let _ = tokio::time::timeout(READ_MAX, said).await;
             (Some(result), None)
         }
+        // An agent that broke its protocol has nothing more to say.
+        TalkEnd::Said if heard.with(|heard| heard.has_broken_protocol()) => (None, None),
         TalkEnd::Said => {
             // The channel is closed, and with it the agent's standard input.
             let exited = tokio::select! {
