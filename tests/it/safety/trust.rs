@@ -302,7 +302,7 @@ fn what_cannot_be_remembered_is_said_with_the_next_step_and_the_agreement_stands
         .expect(74)
         .says("E-TRUST-UNWRITABLE")
         .says("set XDG_STATE_HOME");
-    // What lies beside the state is moved aside only where the consent can be kept.
+    // Files beside the state move only where the consent can be kept.
     assert!(world.repo().join(".descent/journal").is_dir());
     there(&world, &["trust", "--hash", &hash]).expect(0);
     there(&world, &["run"]).expect(0);
