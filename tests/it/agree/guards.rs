@@ -93,7 +93,8 @@ fn a_pattern_that_matches_nothing_is_reported_with_the_nearest_path() {
         let mut expected: Vec<_> = (0..patterns.len())
             .map(|nth| format!("/{key}/{nth}"))
             .collect();
-        (at.sort(), expected.sort());
+        at.sort();
+        expected.sort();
         assert_eq!(at, expected, "{patterns:?}");
         for (nth, (pattern, near)) in patterns.iter().zip(nearest).enumerate() {
             let of = format!("/{key}/{nth}");
