@@ -142,7 +142,7 @@ pub struct AttemptJob<'a> {
 }
 
 impl AttemptJob<'_> {
-    /// The same with names in the place of secrets in all that its agent is told.
+    /// The same with names in the place of secrets in all that its agent reads.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
         let secrets = secrets::all();

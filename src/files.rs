@@ -1,8 +1,8 @@
 //! Files of our own beside a state, in the cache and among the records: one way to open, read, make and remove them.
 //!
 //! Invariant: only a regular file is opened, under its very name: no link is followed but to a person's own file, and no
-//! pipe or device is waited for. A read has a maximum. A file that is written to has one name only, and only its owner may read it. A directory
-//! is a directory and no link to one. Whatever else lies there is refused by name ([`Odd`]). Not here: the state file
+//! pipe or device is waited for. A read has a maximum. A file that is written to has one name only, and only its owner
+//! may read it. A directory is a directory and no link to one. Whatever else lies there is refused by name ([`Odd`]). Not here: the state file
 //! itself (`store::disk`), the trees of attempts.
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
 

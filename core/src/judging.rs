@@ -25,6 +25,8 @@ pub use facts::{
     CommandFacts, MissingTarget, PlanFacts, PlanQuestions, Unmatched, UnmatchedPattern, questions,
 };
 
+pub use guards::no_match;
+
 use crate::{
     doc::{self, Fault, Node},
     graph::{Graph, Ix, NodeKind},

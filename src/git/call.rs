@@ -226,7 +226,7 @@ impl Git {
             .call("ls-files")
             .env("GIT_LITERAL_PATHSPECS", "0");
         let files = files
-            .args(["-z", "--"])
+            .args(["-z", "-c", "-o", "--exclude-standard", "--"])
             .arg(format!(":(attr:filter={filter})"));
         let files = files.output().map(|ran| ran.stdout).unwrap_or_default();
         Some(GitError::Filter {

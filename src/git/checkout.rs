@@ -9,6 +9,7 @@ use super::{
 use crate::failure::quoted;
 use descent_core::id::CommitId;
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
@@ -62,6 +63,7 @@ impl Git {
             return Ok(());
         }
         let changed = self.paths_between(&self.tree_of(start)?, &self.tree_of(commit)?)?;
+        let changed: BTreeSet<String> = changed.into_iter().collect();
         let listed = tree.call("ls-files").args(["-t", "-z"]).ok()?;
         let hidden = fields(&listed).filter_map(|entry| entry.strip_prefix(b"S "));
         let mut hidden: Vec<Vec<u8>> = hidden.map(<[u8]>::to_vec).collect();

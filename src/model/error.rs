@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use descent_core::{event::AgentLack, id::UnixMillis};
 
-/// The name of a key in the place of which it stands in the words of a server.
+/// The name that replaces a key in the words of a server.
 pub(super) const HIDDEN_KEY: &str = "key";
 
 /// Bytes of an answer's text at most.

@@ -8,7 +8,7 @@ use descent_core::{
     doc::Fault,
     graph::Graph,
     id::Lineage,
-    judging::{self, Issue, JudgedPlan, PlanFacts, PlanRule},
+    judging::{self, Issue, JudgedPlan, PlanFacts},
     state::State,
 };
 
@@ -78,12 +78,12 @@ pub fn facts(state: &State, project: &Path) -> PlanFacts {
     }
 }
 
-/// The patterns of the constraints that match nothing, a line each.
+/// The patterns of the constraints that have no effect, a line each.
 pub fn unmatched(state: &State, project: &Path) -> Vec<String> {
-    let mut issues = look(state, project).issues;
-    issues.retain(|issue| issue.rule == PlanRule::NoMatch);
+    let found = workspace::unmatched(project, &state.objective.constraints);
+    let issues = found.iter().map(judging::no_match);
     let words = |issue: Issue| format!("{}; {}", issue.description, issue.proposed_repair);
-    issues.into_iter().map(words).collect()
+    issues.map(words).collect()
 }
 
 /// The issues that a change of a state brings.

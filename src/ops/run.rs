@@ -157,12 +157,12 @@ pub fn run<'a>(
     let warnings = warnings(&store, &loaded, true).into_iter();
     warnings.for_each(|text| client.tell(&Progress::Note(text)));
     keep_superseded(client, &store, &loaded)?;
-    for words in judge::unmatched(&loaded.state, &store.place().project) {
-        client.tell(&Progress::Note(words));
-    }
     let mut loaded = limits::adopt_under_lease(client, &mut store, loaded)?;
     if !options.changes.is_empty() {
         loaded = limits::change(client, &mut store, loaded, options.changes)?;
+    }
+    for words in judge::unmatched(&loaded.state, &store.place().project) {
+        client.tell(&Progress::Note(words));
     }
     let config = client.config().cloned().unwrap_or_default();
     let environment = environment(&loaded.state);

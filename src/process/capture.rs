@@ -1,7 +1,8 @@
 //! The part of a program's output that is kept: its beginning, its end and its size. Short ends are
 //! for the state, long ones for a file beside it.
 //!
-//! Invariant: no secret is in it, but for standard output that is kept whole. Memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
+//! Invariant: no secret is in it, but for standard output that is kept whole. Memory is bounded by constants and
+//! `whole_stdout_bytes_max`, never by the program.
 //! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
 
 #![allow(clippy::disallowed_methods)] // door: the log of a job

@@ -167,7 +167,7 @@ impl KnownSecret {
     }
 }
 
-/// A secret that stands in a text as it is.
+/// A secret in a text, not encoded.
 struct FoundSecret<'s> {
     secret: &'s KnownSecret,
     at: usize,

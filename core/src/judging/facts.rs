@@ -64,7 +64,7 @@ pub enum Unmatched {
     NoPath { nearest: Option<String> },
     /// It matches only what is linked: a person's own files.
     Linked,
-    /// Agents work on the person's own files, and no change is told from another.
+    /// Agents work on the person's own files, and nobody knows who changed one.
     InPlace,
 }
 

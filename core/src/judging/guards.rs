@@ -13,7 +13,8 @@ pub(super) fn judge(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
     issues.extend(plan.facts.unmatched.iter().map(no_match));
 }
 
-fn no_match(one: &UnmatchedPattern) -> Issue {
+/// The issue of a pattern that has no effect.
+pub fn no_match(one: &UnmatchedPattern) -> Issue {
     let UnmatchedPattern { key, pattern, .. } = one;
     let does = match *key {
         "protected" => "protects",

@@ -130,7 +130,7 @@ fn key_of(bytes: &[u8]) -> Option<KeyEvent> {
                 (b'P', _) | (b'~', Some(11)) => KeyCode::F(1),
                 (b'~', Some(5)) => KeyCode::PageUp,
                 (b'~', Some(6)) => KeyCode::PageDown,
-                // Another program left such a keyboard on; 4 stands for Ctrl, beside 1.
+                // Another program left such a keyboard on; 4 is Ctrl, and 1 is added.
                 (b'u', Some(code)) => {
                     let letter = char::from_u32(code)?;
                     let held = number(more).unwrap_or(1).saturating_sub(1);

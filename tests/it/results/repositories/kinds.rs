@@ -71,8 +71,8 @@ fn a_sparse_partial_clone_does_with_the_files_that_it_has() {
     );
 }
 
-#[test]
-fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them_and_not_kept() {
+/// A partial clone without the files of the commit before HEAD, agreed.
+fn lacks_its_first_commit() -> World {
     let world = World::bare();
     let up = upstream(&world, "up");
     fs::write(Path::new(&up).join("a.txt"), "later\n").unwrap();
@@ -82,6 +82,12 @@ fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them
     world.git(&["clone", "-q", "--filter=blob:none", &url, "."]);
     identified(&world);
     world.align(&work(RIGHT));
+    world
+}
+
+#[test]
+fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them_and_not_kept() {
+    let world = lacks_its_first_commit();
     let refused = world.descent(&["run", "--from", "HEAD~1"]).expect(69);
     let refused = refused.says("error[E-PARTIAL-CLONE]: this partial clone lacks files");
     let (_, bring) = refused.stderr.split_once("the same again: ").unwrap();
@@ -94,15 +100,7 @@ fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them
 
 #[test]
 fn after_a_start_that_was_refused_a_run_starts_from_the_files() {
-    let world = World::bare();
-    let up = upstream(&world, "up");
-    fs::write(Path::new(&up).join("a.txt"), "later\n").unwrap();
-    commit_all(&world, &up);
-    world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
-    let url = format!("file://{up}");
-    world.git(&["clone", "-q", "--filter=blob:none", &url, "."]);
-    identified(&world);
-    world.align(&work(RIGHT));
+    let world = lacks_its_first_commit();
     world.descent(&["run", "--from", "HEAD~1"]).expect(69);
     world.run().expect(0);
     assert_eq!(world.result_file("a.txt"), "later\nworld\n");
