@@ -139,7 +139,9 @@ impl Context {
         if self.out.json {
             self.out.json(line);
         } else if !self.out.quiet {
-            let lines = render::event(line.event, self.out.width());
+            // A reader of a pipe wants the whole reason.
+            let width = if render::is_for_eyes() { self.out.width() } else { usize::MAX };
+            let lines = render::event(line.event, width);
             if !lines.is_empty() {
                 let mut page = Page::new(usize::MAX);
                 page.extend(lines);

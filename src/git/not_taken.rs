@@ -76,6 +76,9 @@ impl Git {
             .filter_map(|entry| entry.strip_prefix(b"S "))
             .collect();
         let at = tree.at();
+        let staged = entries.iter().filter(|entry| entry.staged != b'.');
+        let staged = staged.filter(|entry| sparse.contains(&entry.path[..]) && !is_file(tree.at(), &entry.path));
+        taking.sparse = staged.map(|entry| shown(&entry.path)).collect();
         taking
             .take
             .retain(|path| !sparse.contains(&path[..]) || is_file(at, path));
@@ -99,6 +102,7 @@ impl Git {
             some(own, "descent's own"),
             some(taking.no_file.clone(), "no file any more"),
             some(taking.closed.clone(), "it cannot be read"),
+            some(taking.sparse.clone(), "outside of its sparse checkout"),
         ];
         if made == base {
             others.extend(self.no_files(tree, taking));

@@ -59,6 +59,8 @@ pub(super) struct IndexUpdates {
     pub(super) no_file: Vec<String>,
     /// Directories that could not be looked into.
     pub(super) closed: Vec<String>,
+    /// Changes in the index of the attempt that its own sparse checkout keeps out of the tree.
+    pub(super) sparse: Vec<String>,
     /// New paths that git ignores.
     pub(super) ignored: Vec<Vec<u8>>,
     /// Places where nothing is looked for: ignored and linked ones.

@@ -20,8 +20,6 @@ use crate::files;
 
 /// A walk through so many names takes about a second.
 const NAMES_MAX: usize = 200_000;
-const IGNORES: &str = ".gitignore";
-const IGNORES_BYTES_MAX: u64 = 1 << 20;
 
 /// A pattern of a constraint, and its place in the objective.
 struct PlacedPattern<'c> {
@@ -44,6 +42,9 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
     }
     let top = files::top_of(project).unwrap_or(project);
     let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
+    let links = constraints.link.iter().map(|link| prefix.join(below_top(link)));
+    let links: Vec<PathBuf> = links.collect();
+    let is_of_link = |path: &Path| links.iter().any(|link| path.starts_with(link));
     let mut open = Vec::new();
     for one in all {
         let globs = Globs::read(one.key, std::slice::from_ref(one.pattern));
@@ -52,46 +53,43 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
             open.push((globs, one));
         }
     }
-    let links: Vec<PathBuf> = (constraints.link.iter())
-        .map(|link| prefix.join(below_top(link)))
-        .collect();
-    let is_of_link = |path: &Path| links.iter().any(|link| path.starts_with(link));
-    let is_enough = |path: &Path| {
-        open.retain(|(globs, one)| {
-            // Only a path of the project itself is linked, and what is linked is protected by nothing.
-            let is_other = one.key == "link" || one.key == "protected" && is_of_link(path);
-            is_other || !globs.is_match(path, prefix)
-        });
-        open.is_empty()
-    };
-    let Some(paths) = walked(top, is_enough) else {
-        return Vec::new();
-    };
-    let ignored = ignored_names(top);
-    open.retain(|(globs, one)| {
-        let mut ignored = ignored.iter().filter(|_| one.key == "keep");
-        let may_come = ignored.any(|name| globs.is_match(Path::new(name), prefix));
-        !may_come
-            || paths
-                .iter()
-                .any(|path| name_of(path) == below_top(one.pattern))
-    });
-    let absent = open.into_iter().map(|(globs, one)| {
+    let (mut dirs, mut paths) = (VecDeque::from([PathBuf::new()]), Vec::new());
+    while let Some(dir) = dirs.pop_front() {
+        for entry in fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
+            let path = dir.join(entry.file_name());
+            if path.ends_with(".git") || path.ends_with(".descent") {
+                continue;
+            }
+            open.retain(|(globs, one)| {
+                // Only a path of the project itself is linked, and what is linked is protected by nothing.
+                let is_other = one.key == "link" || one.key == "protected" && is_of_link(&path);
+                is_other || !globs.is_match(&path, prefix)
+            });
+            if open.is_empty() || paths.len() == NAMES_MAX {
+                return Vec::new();
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push_back(path.clone());
+            }
+            paths.push(path.display().to_string());
+        }
+    }
+    let absent = open.into_iter().filter_map(|(globs, one)| {
         let mut linked = paths.iter().filter(|path| is_of_link(Path::new(path)));
         if one.key == "protected" && linked.any(|path| globs.is_match(Path::new(path), prefix)) {
-            return one.with(Unmatched::Linked);
+            return Some(one.with(Unmatched::Linked));
         }
-        let beside: &[String] = if one.key == "keep" { &ignored } else { &[] };
-        let known = paths.iter().chain(beside).map(String::as_str);
-        let mut known: Vec<&str> = match (one.key, prefix.to_str()) {
+        let known = paths.iter().map(String::as_str);
+        let known: Vec<&str> = match (one.key, prefix.to_str()) {
             ("link", Some(prefix)) if !prefix.is_empty() => known
                 .filter_map(|path| path.strip_prefix(prefix)?.strip_prefix('/'))
                 .collect(),
             _ => known.collect(),
         };
-        known.retain(|path| *path != below_top(one.pattern));
         let nearest = nearest(one.pattern, &known);
-        one.with(Unmatched::NoPath { nearest })
+        // A build may make it later.
+        let is_to_come = one.key == "keep" && nearest.is_none();
+        (!is_to_come).then(|| one.with(Unmatched::NoPath { nearest }))
     });
     absent.collect()
 }
@@ -123,39 +121,6 @@ impl PlacedPattern<'_> {
             why,
         }
     }
-}
-
-/// The plain lines of the project's .gitignore: `keep` may name a directory that no build has made yet.
-fn ignored_names(top: &Path) -> Vec<String> {
-    let bytes = files::read(&top.join(IGNORES), IGNORES_BYTES_MAX).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().map(|line| line.trim().trim_matches('/'));
-    let plain = lines.filter(|line| !line.is_empty() && overlap::is_literal(line));
-    plain.map(str::to_owned).collect()
-}
-
-/// All paths below `top`, those of the upper directories first; `None` where `is_enough` said so, or the limit did.
-fn walked(top: &Path, mut is_enough: impl FnMut(&Path) -> bool) -> Option<Vec<String>> {
-    let (mut dirs, mut paths) = (VecDeque::from([PathBuf::new()]), Vec::new());
-    if is_enough(Path::new("")) {
-        return None;
-    }
-    while let Some(dir) = dirs.pop_front() {
-        for entry in fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
-            let path = dir.join(entry.file_name());
-            if path.ends_with(".git") || path.ends_with(".descent") {
-                continue;
-            }
-            if paths.len() == NAMES_MAX || is_enough(&path) {
-                return None;
-            }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                dirs.push_back(path.clone());
-            }
-            paths.push(path.display().to_string());
-        }
-    }
-    Some(paths)
 }
 
 /// The path that a person may have meant: another spelling, the same name elsewhere, or the directory that is there.

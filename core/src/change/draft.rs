@@ -303,10 +303,11 @@ impl<'d> Draft<'d> {
         }
         self.drop_unfounded(&forgotten);
         self.give_back(&given_back);
-        self.reopen_downstream(overwritten.iter().chain(&forgotten).copied());
+        let changed = overwritten.iter().chain(&forgotten).copied();
+        let has_dependents = self.reopen_downstream(changed);
         // An atom that is taken out with its result is told as removed.
         forgotten.retain(|id| !self.removed.contains(*id) || self.state.atom(id).is_some());
-        if !(overwritten.is_empty() && forgotten.is_empty()) {
+        if has_dependents && !(overwritten.is_empty() && forgotten.is_empty()) {
             self.effects.push(Consequence::DependentsReopened);
         }
         let overwritten = told::results(before, &self.state, &overwritten);

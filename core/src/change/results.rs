@@ -12,11 +12,11 @@ use crate::{
 
 impl Draft<'_> {
     /// Gives new attempts to tasks that failed for good with other results than these.
-    pub(super) fn reopen_downstream<'r>(&mut self, results: impl Iterator<Item = &'r AtomId>) {
-        let mut results = results.peekable();
-        if results.peek().is_none() {
-            return;
-        }
+    /// Opens failed atoms that depend on these again, and says whether any atom depends on them.
+    pub(super) fn reopen_downstream<'r>(
+        &mut self,
+        results: impl Iterator<Item = &'r AtomId>,
+    ) -> bool {
         let graph = Graph::of(&self.state);
         let mut todo: Vec<Ix> = results.filter_map(|id| graph.ix(id)).collect();
         let mut downstream: BTreeSet<Ix> = BTreeSet::new();
@@ -27,6 +27,7 @@ impl Draft<'_> {
             todo.extend(users.filter(|user| downstream.insert(*user)));
         }
         self.reopen_failed(|id, _| graph.ix(id).is_some_and(|x| downstream.contains(&x)));
+        !downstream.is_empty()
     }
 
     pub(super) fn overwrite(&mut self, id: &AtomId) {

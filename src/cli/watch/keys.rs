@@ -81,7 +81,7 @@ pub(super) fn key(event: KeyEvent) -> Option<KeyCommand> {
         KeyCode::Char('c') => KeyCommand::Confirm,
         KeyCode::Char('r') => KeyCommand::Redirect,
         KeyCode::Char('e') => KeyCommand::Edit,
-        KeyCode::Char('?' | 'h') | KeyCode::F(1) => KeyCommand::Help,
+        KeyCode::Char('?' | 'h') => KeyCommand::Help,
         _ => return None,
     })
 }

@@ -29,6 +29,9 @@ const LOCK_FILES: [&str; 15] = [
     "go.sum",
 ];
 
+/// Directories that package managers install into.
+const PACKAGES: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "env"];
+
 /// Refuses a `setup` that would install into the person's own directory.
 pub fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
     let stale = stale_links(state, top);
@@ -45,7 +48,8 @@ pub fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
 /// Linked directories that belong to a lock file of the project, each with that file.
 pub fn stale_links(state: &State, top: &Path) -> Vec<(String, String)> {
     let links = state.objective.constraints.link.iter();
-    let links = links.filter(|link| top.join(link).is_dir());
+    let is_installed = |link: &Path| PACKAGES.iter().any(|name| link.ends_with(name));
+    let links = links.filter(|link| is_installed(Path::new(link)) && top.join(link).is_dir());
     let stale = links.filter_map(|link| {
         let dir = Path::new(link).parent().unwrap_or(Path::new(""));
         let lock = locks_in(&top.join(dir)).into_iter().next()?;

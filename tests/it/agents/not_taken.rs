@@ -126,6 +126,10 @@ const WAYS: &[(&str, Fate)] = &[
         Taken("far/away", "z\n"),
     ),
     (
+        "echo x >>far/away; echo x >far/new; git add .; git commit -qm x; git sparse-checkout set --no-cone /a.txt",
+        Named("far/new", "not taken: far/away, far/new (outside of its sparse checkout)"),
+    ),
+    (
         "rm -rf .git; git init -q; echo x >r.log; git add -f r.log",
         Taken("r.log", "x\n"),
     ),

@@ -8,7 +8,7 @@ use crate::world::{World, plan, task};
 
 fn world() -> World {
     let world = World::new();
-    for dir in ["tests", "node_modules", "src"] {
+    for dir in ["tests", "node_modules", "src", "target"] {
         fs::create_dir(world.repo().join(dir)).unwrap();
     }
     world.write("tests/t.sh", "exit 1\n");
@@ -110,7 +110,7 @@ fn a_pattern_that_matches_is_not_reported_and_a_slash_before_it_is_the_top() {
     let matching = json!({
         "protected": ["/tests/**", "tests/", "./tests", "**/t.sh", "tests/*.sh", "/", "src/**/*.js"],
         "setup_inputs": ["/package-lock.json", "*.json"],
-        "keep": ["target", "/node_modules/"],
+        "keep": ["target", "/node_modules/", "build/"],
         "link": ["node_modules"],
     });
     assert_eq!(unmatched(&world, matching), []);
