@@ -4,12 +4,7 @@
 //! `agent_cost DESCENT DIRECTORY STEPS SESSIONS`: measures in projects of its own there. The agent is this program too
 //! (`agent_cost acp|claude FILE`): it starts within a millisecond, answers at once, and writes down when its first prompt
 //! came, or stays in its turn. To know, not to pass or fail.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    clippy::panic
-)] // a measurement
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used, clippy::panic)] // a measurement
 
 use std::{
     fs::{self, OpenOptions},
@@ -40,10 +35,7 @@ fn main() {
         ["acp", file, rest @ ..] => answer_acp(Path::new(file), rest.contains(&"stays")),
         ["claude", file, ..] => answer_claude(Path::new(file)),
         [descent, dir, steps, sessions] => {
-            let bench = Bench {
-                descent,
-                dir: Path::new(dir),
-            };
+            let bench = Bench { descent, dir: Path::new(dir) };
             for protocol in ["acp", "claude"] {
                 bench.starts(protocol, steps.parse().unwrap());
             }
@@ -62,11 +54,7 @@ fn now_ns() -> u128 {
 
 fn note_prompt(file: &Path) {
     let came = now_ns();
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(file)
-        .unwrap();
+    let mut file = OpenOptions::new().create(true).append(true).open(file).unwrap();
     writeln!(file, "{came}").unwrap();
 }
 
@@ -215,21 +203,12 @@ impl Bench<'_> {
     /// Our processes while so many agents are in their turns.
     fn memory(&self, sessions: usize) {
         let dir = self.project("memory", &self.own_worker("memory", "acp", "stays"));
-        let atoms = atoms(
-            sessions,
-            false,
-            |n| json!({"description": format!("part {n}")}),
-        );
+        let atoms = atoms(sessions, false, |n| json!({"description": format!("part {n}")}));
         self.align(&dir, "git", &atoms);
         let mut run = self.command(&dir).arg("run").spawn().unwrap();
         let until = Instant::now() + WAIT_MAX;
         let prompts = self.prompts("memory");
-        while fs::read_to_string(&prompts)
-            .unwrap_or_default()
-            .lines()
-            .count()
-            < sessions
-        {
+        while fs::read_to_string(&prompts).unwrap_or_default().lines().count() < sessions {
             assert!(Instant::now() < until, "the agents did not come up");
             thread::sleep(Duration::from_millis(5));
         }
@@ -321,12 +300,8 @@ fn id(n: usize) -> String {
 fn atoms(count: usize, is_chain: bool, atom: impl Fn(usize) -> Value) -> Value {
     let with_deps = |n: usize| {
         let mut atom = atom(n);
-        let before: Vec<String> = n
-            .checked_sub(1)
-            .filter(|_| is_chain)
-            .map(id)
-            .into_iter()
-            .collect();
+        let before: Vec<String> =
+            n.checked_sub(1).filter(|_| is_chain).map(id).into_iter().collect();
         atom["depends_on"] = json!(before);
         (id(n), atom)
     };

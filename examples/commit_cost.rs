@@ -2,12 +2,7 @@
 //!
 //! Both take turns, so that a busy disk slows both alike; medians of the time and of the CPU's part in it (Linux). `scripts/bench` runs it, with a directory as its
 //! argument. It builds the store from its source because a program cannot be imported. Not here: the rest of a step.
-#![allow(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    clippy::panic
-)] // a measuring tool
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic)] // a measuring tool
 
 #[path = "../src"]
 #[allow(dead_code, unused_imports, unreachable_pub)]
@@ -71,16 +66,8 @@ fn commit(store: &mut Store, turn: usize) {
         atom.description = format!("turn {turn:03}");
         state.atoms.insert(id.clone(), atom.into());
         state.serial = Serial(state.serial.0 + 1);
-        let touched = ChangeSet {
-            atoms: [id].into(),
-            ..ChangeSet::default()
-        };
-        Ok(Some(CommitContent {
-            state,
-            touched,
-            at: String::new(),
-            events: Vec::new(),
-        }))
+        let touched = ChangeSet { atoms: [id].into(), ..ChangeSet::default() };
+        Ok(Some(CommitContent { state, touched, at: String::new(), events: Vec::new() }))
     });
     done.unwrap();
 }

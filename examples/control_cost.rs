@@ -30,15 +30,8 @@ fn main() {
         println!("control_cost DESCENT DIRECTORY ROUNDS NAP");
         return;
     };
-    let bench = Bench {
-        descent,
-        dir: Path::new(dir),
-        nap,
-    };
-    println!(
-        "{:42} {:>5} {:>9} {:>9} {:>9}",
-        "", "times", "p50", "p99", "max"
-    );
+    let bench = Bench { descent, dir: Path::new(dir), nap };
+    println!("{:42} {:>5} {:>9} {:>9} {:>9}", "", "times", "p50", "p99", "max");
     for workers in WORKERS {
         let mut all: Vec<Table> = [
             "stop committed → first process gone",
@@ -81,10 +74,7 @@ struct Table {
 
 impl Table {
     fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            times: Vec::new(),
-        }
+        Self { name, times: Vec::new() }
     }
 
     fn print(&mut self) {
@@ -124,10 +114,7 @@ impl Bench<'_> {
     fn command(&self, workers: usize, args: &[&str]) -> Command {
         let mut command = Command::new(self.descent);
         command.args(args).current_dir(self.project(workers));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -164,9 +151,8 @@ impl Bench<'_> {
     /// The same processes without descent, ended by their ids.
     fn kill(&self, workers: usize, how: Killing) -> Seen {
         let line = format!("setsid sleep {0} & exec sleep {0}", self.nap);
-        let started: Vec<Child> = (0..workers)
-            .map(|_| Command::new("sh").args(["-c", &line]).spawn().unwrap())
-            .collect();
+        let started: Vec<Child> =
+            (0..workers).map(|_| Command::new("sh").args(["-c", &line]).spawn().unwrap()).collect();
         self.wait_for(workers);
         let pids = self.nappers();
         let watching = watch(pids.clone());
@@ -177,9 +163,9 @@ impl Bench<'_> {
                 let mut kill = Command::new("kill");
                 assert!(kill.arg("-9").args(ids).status().unwrap().success());
             }
-            Killing::Call => pids
-                .into_iter()
-                .for_each(|pid| kill_process(pid, Signal::KILL).unwrap()),
+            Killing::Call => {
+                pids.into_iter().for_each(|pid| kill_process(pid, Signal::KILL).unwrap())
+            }
         }
         let ends = watching.join().unwrap();
         started.into_iter().for_each(|mut child| drop(child.wait()));
@@ -261,9 +247,7 @@ struct Ends {
 
 /// When the first and the last of these processes are gone.
 fn watch(pids: Vec<Pid>) -> JoinHandle<Ends> {
-    let opened = pids
-        .into_iter()
-        .filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let opened = pids.into_iter().filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let mut watched: Vec<OwnedFd> = opened.collect();
     std::thread::spawn(move || {
         let began = Instant::now();
@@ -272,14 +256,9 @@ fn watch(pids: Vec<Pid>) -> JoinHandle<Ends> {
             if first.is_some_and(|first: Instant| first.elapsed() > GONE_MAX) {
                 break;
             }
-            let mut fds: Vec<PollFd<'_>> = watched
-                .iter()
-                .map(|fd| PollFd::new(fd, PollFlags::IN))
-                .collect();
-            let pause = Timespec {
-                tv_sec: 0,
-                tv_nsec: 100_000_000,
-            };
+            let mut fds: Vec<PollFd<'_>> =
+                watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+            let pause = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
             if poll(&mut fds, Some(&pause)).is_ok_and(|count| count > 0) {
                 last = Instant::now();
                 first.get_or_insert(last);
@@ -288,10 +267,6 @@ fn watch(pids: Vec<Pid>) -> JoinHandle<Ends> {
             let mut gone = gone.into_iter();
             watched.retain(|_| !gone.next().unwrap());
         }
-        Ends {
-            first: first.unwrap_or(last),
-            last,
-            left: watched.len(),
-        }
+        Ends { first: first.unwrap_or(last), last, left: watched.len() }
     })
 }

@@ -5,12 +5,7 @@
 //! Both take turns, so that a busy machine slows both alike; medians, and the median of the ratios. `scripts/bench`
 //! runs it, with a directory as its argument. It builds the room `git` from its source because a program cannot be
 //! imported. Not here: the rest of an `align`.
-#![allow(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    clippy::panic
-)] // a measuring tool
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic)] // a measuring tool
 
 #[path = "../src"]
 #[allow(dead_code, unused_imports, unreachable_pub)]
@@ -128,11 +123,7 @@ fn plant(tree: &Path) {
     run(tree, &["init", "-q"], None);
     run(tree, &["add", "-A"], None);
     let author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
-    run(
-        tree,
-        &[&author[..], &["commit", "-qm", "start"]].concat(),
-        None,
-    );
+    run(tree, &[&author[..], &["commit", "-qm", "start"]].concat(), None);
     // The index knows the files only once they are older than it.
     std::thread::sleep(Duration::from_millis(1_100));
     run(tree, &["status", "--porcelain"], None);

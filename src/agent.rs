@@ -93,10 +93,7 @@ pub struct InputFile {
 
 impl From<&PromptFile> for InputFile {
     fn from(file: &PromptFile) -> Self {
-        Self {
-            name: file.name.clone(),
-            bytes: file.text.clone().into_bytes(),
-        }
+        Self { name: file.name.clone(), bytes: file.text.clone().into_bytes() }
     }
 }
 
@@ -279,10 +276,8 @@ pub struct OldAttempts(Vec<PathBuf>);
 impl OldAttempts {
     /// The attempts that are there now. One that begins later is never removed.
     pub fn listed(attempts: &Path, in_flight: &[Intent]) -> Self {
-        let spared: BTreeSet<PathBuf> = in_flight
-            .iter()
-            .map(|intent| attempts.join(intent.id.as_str()))
-            .collect();
+        let spared: BTreeSet<PathBuf> =
+            in_flight.iter().map(|intent| attempts.join(intent.id.as_str())).collect();
         let mut there = files::entries(attempts);
         there.retain(|path| !spared.contains(path));
         Self(there)
@@ -295,9 +290,8 @@ impl OldAttempts {
             meta.modified().ok()
         };
         let there = self.0.into_iter();
-        let mut by_age: Vec<(SystemTime, PathBuf)> = there
-            .filter_map(|path| Some((changed(&path)?, path)))
-            .collect();
+        let mut by_age: Vec<(SystemTime, PathBuf)> =
+            there.filter_map(|path| Some((changed(&path)?, path))).collect();
         by_age.sort_unstable();
         let old = by_age.len().saturating_sub(KEPT_MAX);
         for (_, path) in by_age.into_iter().take(old) {
@@ -348,12 +342,7 @@ pub async fn finish(
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     match &attempt.maker {
-        Maker::Shell {
-            command,
-            env,
-            is_agent,
-            ..
-        } => {
+        Maker::Shell { command, env, is_agent, .. } => {
             let missing = is_agent.then(|| shell::missing(&attempt, command, env));
             if let Some(missing) = missing.flatten() {
                 return Ok(Some(missing));
@@ -428,10 +417,7 @@ fn environment(
         vars.push(("DESCENT_SCHEMA".into(), inputs.schema().into()));
     }
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
-        vars.push((
-            "DESCENT_DIRECTIVE".into(),
-            inputs.beside(DIRECTIVE_FILE).into(),
-        ));
+        vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));
     }
     vars.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();

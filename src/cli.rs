@@ -195,11 +195,8 @@ pub fn main() -> ExitCode {
         Err(error) => return not_understood(&error),
     };
     tell_more(cli.global.verbose);
-    let out = Out {
-        json: cli.global.json,
-        quiet: cli.global.quiet,
-        verbose: cli.global.verbose > 0,
-    };
+    let out =
+        Out { json: cli.global.json, quiet: cli.global.quiet, verbose: cli.global.verbose > 0 };
     match answer(cli, out, &name) {
         Ok(End::Code(_)) if render::data_was_lost() => {
             let hint = "look at where the output goes (a full disk?); nothing else was affected";
@@ -223,15 +220,9 @@ fn not_understood(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let typed = std::env::args_os().skip(1);
-    let typed: Vec<String> = typed
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
+    let typed: Vec<String> = typed.map(|arg| arg.to_string_lossy().into_owned()).collect();
     let failure = usage::failure(error, &typed);
-    let out = Out {
-        json: typed.iter().any(|arg| arg == "--json"),
-        quiet: false,
-        verbose: false,
-    };
+    let out = Out { json: typed.iter().any(|arg| arg == "--json"), quiet: false, verbose: false };
     out.failure(&failure);
     ExitCode::from(failure.exit)
 }

@@ -50,16 +50,12 @@ impl Clock for RealClock {
 
 #[must_use]
 pub fn real() -> Arc<dyn Clock> {
-    Arc::new(RealClock {
-        since: Instant::now(),
-    })
+    Arc::new(RealClock { since: Instant::now() })
 }
 
 /// The time of day.
 pub fn now() -> UnixMillis {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -79,10 +75,7 @@ pub struct SinceBoot {
 
 pub fn since_boot() -> SinceBoot {
     let awake_ms = read_ms(ClockId::Monotonic);
-    SinceBoot {
-        awake_ms,
-        total_ms: with_sleep_ms().unwrap_or(awake_ms),
-    }
+    SinceBoot { awake_ms, total_ms: with_sleep_ms().unwrap_or(awake_ms) }
 }
 
 /// Whether sleep of the machine can be told from active time.
@@ -128,10 +121,7 @@ pub fn to_next_poll(clock: &dyn Clock) -> Duration {
 
 impl Stopwatch {
     pub fn start(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            at: clock.active(),
-            clock,
-        }
+        Self { at: clock.active(), clock }
     }
 
     /// Milliseconds since the last lap; the lap goes on.

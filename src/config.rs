@@ -76,10 +76,7 @@ impl Config {
 
     /// Whether an agent asks for a variable of the environment, or its key is read from there.
     pub fn uses(&self, variable: &str) -> bool {
-        let mut agents = self
-            .layers()
-            .into_iter()
-            .flat_map(|layer| layer.agents.values());
+        let mut agents = self.layers().into_iter().flat_map(|layer| layer.agents.values());
         agents.any(|agent| {
             let named = agent.env.iter().any(|name| name == variable);
             named || agent.key_variable() == Some(variable)
@@ -109,24 +106,13 @@ pub struct Worker {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("{}:{line}:{column}: {message}", path.display())]
-    Fault {
-        path: PathBuf,
-        line: usize,
-        column: usize,
-        message: String,
-        hint: String,
-    },
+    Fault { path: PathBuf, line: usize, column: usize, message: String, hint: String },
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{message}")]
     Choice { message: String, hint: String },
     #[error("no agent is named `{name}`, as {named_by} says")]
-    NoAgent {
-        name: AgentName,
-        named_by: String,
-        near: Option<String>,
-        known: Vec<String>,
-    },
+    NoAgent { name: AgentName, named_by: String, near: Option<String>, known: Vec<String> },
 }
 
 impl ConfigError {
@@ -153,9 +139,7 @@ impl ConfigError {
     pub fn hint(&self) -> String {
         match self {
             Self::Fault { hint, .. } | Self::Choice { hint, .. } => hint.clone(),
-            Self::NoAgent {
-                near: Some(near), ..
-            } => format!("did you mean `{near}`?"),
+            Self::NoAgent { near: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoAgent { name, known, .. } if known.is_empty() => {
                 format!("write it into {FILE_NAME}: [agents.{name}] preset = …")
             }
@@ -208,10 +192,7 @@ fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
@@ -229,9 +210,7 @@ fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
         line,
         column,
         message: fault.message,
-        hint: fault
-            .hint
-            .unwrap_or_else(|| shapes::hint(text, fault.span.start)),
+        hint: fault.hint.unwrap_or_else(|| shapes::hint(text, fault.span.start)),
     }
 }
 

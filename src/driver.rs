@@ -410,8 +410,7 @@ impl Loop<'_> {
             let begun = self.host.clock.active();
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
-                    self.delay
-                        .committed(self.host.clock.active().saturating_sub(begun));
+                    self.delay.committed(self.host.clock.active().saturating_sub(begun));
                     self.loaded = loaded;
                     // A stamp taken now might be of another's file; this one is of ours.
                     self.watch_stamp = self.host.store.published();

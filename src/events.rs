@@ -53,13 +53,7 @@ pub struct EventLine<'a> {
 
 impl<'a> EventLine<'a> {
     pub fn new(event: &'a Event, at: String, serial: Serial) -> Self {
-        Self {
-            schema: "descent/event/1",
-            at,
-            serial,
-            left: None,
-            event,
-        }
+        Self { schema: "descent/event/1", at, serial, left: None, event }
     }
 
     /// The events of a commit, with the bound of the state that they led to.
@@ -92,12 +86,7 @@ impl HappenedEvent {
         let mut take = |key: &str| keys.shift_remove(key)?.as_str().map(str::to_owned);
         let (at, left, _) = (take("at")?, take("left"), take("schema"));
         keys.shift_remove("serial");
-        Some(Self {
-            line: line.to_owned(),
-            at,
-            left,
-            event: serde_json::from_value(value).ok()?,
-        })
+        Some(Self { line: line.to_owned(), at, left, event: serde_json::from_value(value).ok()? })
     }
 }
 
@@ -120,14 +109,7 @@ impl EventLog {
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir);
         }
-        Self {
-            dir,
-            run: run.to_string(),
-            file: None,
-            bytes: 0,
-            clock,
-            looked: None,
-        }
+        Self { dir, run: run.to_string(), file: None, bytes: 0, clock, looked: None }
     }
 
     /// Appends the events of one commit.
@@ -233,11 +215,7 @@ pub struct EventReader {
 
 impl EventReader {
     pub fn of(place: &StatePlace, run: &str) -> Self {
-        Self {
-            path: newest(&dir_in(place), run),
-            file: None,
-            half: Vec::new(),
-        }
+        Self { path: newest(&dir_in(place), run), file: None, half: Vec::new() }
     }
 
     /// The events that were added since the last look. A file that was replaced is read anew.

@@ -39,21 +39,12 @@ struct SizeLimit {
     files: usize,
 }
 
-const MOST: SizeLimit = SizeLimit {
-    bytes: 64 * 1024 * 1024,
-    files: 4_096,
-};
+const MOST: SizeLimit = SizeLimit { bytes: 64 * 1024 * 1024, files: 4_096 };
 /// The space that the disk must have left: the last of it is reserved for the state.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
-const NOW: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: UTIME_NOW,
-};
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 /// Times by the clock of the file system.
-const TOUCHED: Timestamps = Timestamps {
-    last_access: NOW,
-    last_modification: NOW,
-};
+const TOUCHED: Timestamps = Timestamps { last_access: NOW, last_modification: NOW };
 
 /// The evidence store of one state, for the loop that holds its lease: nobody else writes here.
 pub struct EvidenceStore {
@@ -95,9 +86,7 @@ struct StoredFile {
 
 impl fmt::Debug for EvidenceStore {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Shelf")
-            .field("dir", &self.dir)
-            .finish_non_exhaustive()
+        to.debug_struct("Shelf").field("dir", &self.dir).finish_non_exhaustive()
     }
 }
 
@@ -201,10 +190,7 @@ impl EvidenceStore {
         if is_within(held, self.most) {
             return held;
         }
-        let wanted = SizeLimit {
-            bytes: self.most.bytes * 3 / 4,
-            files: self.most.files * 3 / 4,
-        };
+        let wanted = SizeLimit { bytes: self.most.bytes * 3 / 4, files: self.most.files * 3 / 4 };
         all.sort_by(|a, b| (a.is_named, a.changed, &a.path).cmp(&(b.is_named, b.changed, &b.path)));
         for one in all {
             if is_within(held, wanted) {
@@ -238,9 +224,7 @@ pub fn locate(place: &StatePlace, value: &mut Value) {
                 let path = find(place, &one).map(|path| path.display().to_string());
                 whole.insert("path".to_owned(), path.into());
             }
-            members
-                .values_mut()
-                .for_each(|member| locate(place, member));
+            members.values_mut().for_each(|member| locate(place, member));
         }
         _ => {}
     }
@@ -249,10 +233,7 @@ pub fn locate(place: &StatePlace, value: &mut Value) {
 fn reference(whole: &Map<String, Value>) -> Option<SideFile> {
     let digest = whole.get("digest")?.as_str()?;
     side::hex_of(digest)?;
-    Some(SideFile {
-        digest: Digest::new(digest),
-        bytes: whole.get("bytes")?.as_u64()?,
-    })
+    Some(SideFile { digest: Digest::new(digest), bytes: whole.get("bytes")?.as_u64()? })
 }
 
 fn path_in(dir: &Path, digest: &Digest) -> Option<PathBuf> {
@@ -283,10 +264,7 @@ fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<StoredFile> {
 }
 
 fn measure(all: &[StoredFile]) -> SizeLimit {
-    SizeLimit {
-        bytes: all.iter().map(|one| one.bytes).sum(),
-        files: all.len(),
-    }
+    SizeLimit { bytes: all.iter().map(|one| one.bytes).sum(), files: all.len() }
 }
 
 fn is_within(held: SizeLimit, most: SizeLimit) -> bool {

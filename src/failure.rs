@@ -96,18 +96,16 @@ impl Failure {
         self.cause = cause;
         let (code, hint) = match self.lack() {
             None => return self,
-            Some(Lack::Space) => (
-                "E-DISK-FULL",
-                "free some space there; `descent doctor` shows how much there is",
-            ),
+            Some(Lack::Space) => {
+                ("E-DISK-FULL", "free some space there; `descent doctor` shows how much there is")
+            }
             Some(Lack::Writing) => (
                 "E-READ-ONLY",
                 "mount the file system for writing again; steps and checks of a run cannot write there at all",
             ),
-            Some(Lack::Files) => (
-                "E-OPEN-FILES",
-                "raise the limit (`ulimit -n`), or end what holds many files open",
-            ),
+            Some(Lack::Files) => {
+                ("E-OPEN-FILES", "raise the limit (`ulimit -n`), or end what holds many files open")
+            }
             Some(Lack::Processes) => (
                 "E-PROCESSES",
                 "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents",
@@ -148,9 +146,6 @@ impl Failure {
 
     /// The value for `--json`.
     pub fn output(&self) -> ErrorOutput<'_> {
-        ErrorOutput {
-            schema: "descent/error/1",
-            error: self,
-        }
+        ErrorOutput { schema: "descent/error/1", error: self }
     }
 }

@@ -104,10 +104,8 @@ impl Odd {
 }
 
 /// Follows no link, does not wait for the other end of a pipe, and takes no terminal for ours.
-const PLAIN: OFlags = OFlags::NOFOLLOW
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
+const PLAIN: OFlags =
+    OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Opens a file to be read.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -300,9 +298,7 @@ pub fn write_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     let mut named = tempfile::Builder::new();
     // The mode of the process makes less of it.
-    named
-        .prefix(HALF)
-        .permissions(fs::Permissions::from_mode(0o666));
+    named.prefix(HALF).permissions(fs::Permissions::from_mode(0o666));
     let mut fresh = named.tempfile_in(dir_of(path))?;
     fresh.write_all(bytes)?;
     if let Some(mode) = mode {

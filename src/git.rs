@@ -127,9 +127,7 @@ impl Git {
         let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
             return Ok(None);
         };
-        let common_dir = common_dir
-            .canonicalize()
-            .map_err(GitError::io(common_dir))?;
+        let common_dir = common_dir.canonicalize().map_err(GitError::io(common_dir))?;
         Ok(Some(Self(Arc::new(Repository {
             host,
             top,
@@ -208,15 +206,11 @@ fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> 
             false => Err(call::failed("rev-parse", &ran)),
         };
     }
-    let lines: Vec<&[u8]> = ran
-        .stdout
-        .trim_ascii_end()
-        .split(|byte| *byte == b'\n')
-        .collect();
+    let lines: Vec<&[u8]> = ran.stdout.trim_ascii_end().split(|byte| *byte == b'\n').collect();
     match lines[..] {
-        [_, _, git_dir, common_dir, top] => Ok(Some(
-            [git_dir, common_dir, top].map(|path| PathBuf::from(OsStr::from_bytes(path))),
-        )),
+        [_, _, git_dir, common_dir, top] => {
+            Ok(Some([git_dir, common_dir, top].map(|path| PathBuf::from(OsStr::from_bytes(path)))))
+        }
         _ => Err(GitError::Odd { verb: "rev-parse" }),
     }
 }

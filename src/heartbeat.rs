@@ -107,11 +107,7 @@ impl Heartbeat {
             .name("heartbeat".to_owned())
             .spawn(move || keep_beating(&inner, file, &to, &*clock));
         // Without a thread there are no heartbeats, which proves nothing.
-        Self {
-            shared,
-            path,
-            thread: thread.ok(),
-        }
+        Self { shared, path, thread: thread.ok() }
     }
 
     /// Reports a turn of the loop.
@@ -224,9 +220,7 @@ pub struct HeartbeatReading {
 pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
     let written = disk::read(&path_in(&place.dir));
     let now = clock::since_boot();
-    let heartbeat = written
-        .as_ref()
-        .filter(|heartbeat| is_of_this_boot(heartbeat));
+    let heartbeat = written.as_ref().filter(|heartbeat| is_of_this_boot(heartbeat));
     let holder_pid = holder.and_then(pid_in);
     let process = holder_pid.and_then(process::entry);
     let is_same = |heartbeat: &&HeartbeatRecord| Some(heartbeat.pid) == holder_pid;

@@ -41,9 +41,7 @@ impl PlanPlace<'_> {
         let names = asked.names.into_iter();
         PlanFacts {
             commands: lacking.collect(),
-            absent: (asked.paths.into_iter())
-                .filter(|path| !is_there(path))
-                .collect(),
+            absent: (asked.paths.into_iter()).filter(|path| !is_there(path)).collect(),
             present: names.filter(|name| is_there(name)).collect(),
             protected: workspace::protected(self.constraints, asked.touched),
             has_setup: self.constraints.setup.is_some(),

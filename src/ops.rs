@@ -89,21 +89,13 @@ pub enum Progress {
     /// The loop ends at once, and that takes long.
     LoopEndingNow,
     /// Files beside a state of another hand were moved into `dir`; `home` is where they were.
-    MovedAside {
-        reason: AsideReason,
-        names: Vec<String>,
-        dir: PathBuf,
-        home: PathBuf,
-    },
+    MovedAside { reason: AsideReason, names: Vec<String>, dir: PathBuf, home: PathBuf },
     /// A consent that could not be recorded.
     NotRemembered(TrustError),
     /// A state was made from another hand's file.
     CommandsOfAnother { why: String },
     /// A save by hand is less safe on this file system than elsewhere.
-    DegradedFileSystem {
-        name: &'static str,
-        meaning: &'static str,
-    },
+    DegradedFileSystem { name: &'static str, meaning: &'static str },
     /// The repository of the run was lost, and is begun again from the same files.
     StartRemade,
     /// The command that tells a person failed.

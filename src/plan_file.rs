@@ -75,11 +75,7 @@ pub fn read(dir: &Path, path: &Path) -> Result<PlanFile, Failure> {
         let hint = "give an existing file, or `-` for standard input";
         Failure::new("E-PLAN-UNREADABLE", exit::INVALID, message, hint)
     })?;
-    Ok(PlanFile {
-        notation: Notation::of(path, &bytes),
-        name: name.to_owned(),
-        bytes,
-    })
+    Ok(PlanFile { notation: Notation::of(path, &bytes), name: name.to_owned(), bytes })
 }
 
 /// Reads one byte more than the limit, so that a larger text is noticed.
@@ -100,22 +96,14 @@ impl Notation {
         }
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-        if first == Some(&b'{') {
-            Self::Json
-        } else {
-            Self::Yaml
-        }
+        if first == Some(&b'{') { Self::Json } else { Self::Yaml }
     }
 }
 
 impl PlanFile {
     /// No plan: everything comes from flags.
     pub fn none() -> Self {
-        Self {
-            name: PathBuf::from("plan"),
-            bytes: b"{}".to_vec(),
-            notation: Notation::Json,
-        }
+        Self { name: PathBuf::from("plan"), bytes: b"{}".to_vec(), notation: Notation::Json }
     }
 
     pub fn tree(&self) -> Parsed {
@@ -195,11 +183,5 @@ pub fn draft(mut plan: PlanReading, lineage: Lineage) -> PlanDraft {
         written.put_back(&mut of_graph);
         faults.extend(of_graph);
     }
-    PlanDraft {
-        state,
-        root,
-        written,
-        faults,
-        warnings,
-    }
+    PlanDraft { state, root, written, faults, warnings }
 }

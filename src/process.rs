@@ -211,16 +211,9 @@ async fn run_with(
     if cancel.is_cancelled() {
         return Ok(ended(JobEnd::Cancelled, Duration::ZERO, sink));
     }
-    let streams = spawn::Streams {
-        has_input: source.is_there(),
-        is_stdout_apart: peer.is_there(),
-    };
-    let spawn::SpawnedJob {
-        mut child,
-        mut output,
-        input,
-        mut handle,
-    } = spawn::spawn(job, streams, fence)?;
+    let streams = spawn::Streams { has_input: source.is_there(), is_stdout_apart: peer.is_there() };
+    let spawn::SpawnedJob { mut child, mut output, input, mut handle } =
+        spawn::spawn(job, streams, fence)?;
     let since = Instant::now();
     on_started(&handle.record(&job.mark));
     let over = tokio::select! {
@@ -242,9 +235,9 @@ async fn run_with(
     let _ = tokio::time::timeout(drain_max, output.read_to_end(&mut sink, &mut peer)).await;
     let how = match over {
         Completion::Cut(how) => how,
-        Completion::ByItself(status) => handle
-            .job_end(status)
-            .map_err(|error| SpawnError::from_spawn(error, &job.cwd))?,
+        Completion::ByItself(status) => {
+            handle.job_end(status).map_err(|error| SpawnError::from_spawn(error, &job.cwd))?
+        }
     };
     Ok(ended(how, duration, sink))
 }
@@ -256,21 +249,13 @@ enum Completion {
 
 fn ended(how: JobEnd, duration: Duration, mut sink: Sink) -> JobResult {
     sink.finish();
-    JobResult {
-        how,
-        duration,
-        output: sink.output,
-        stdout: sink.stdout,
-    }
+    JobResult { how, duration, output: sink.output, stdout: sink.stdout }
 }
 
 /// The first output makes the file: most jobs that succeed print nothing.
 fn log(job: &Job) -> Result<Option<OutputLog>, SpawnError> {
     let of = |path: &PathBuf| {
-        OutputLog::new(path).map_err(|source| SpawnError::Log {
-            path: path.clone(),
-            source,
-        })
+        OutputLog::new(path).map_err(|source| SpawnError::Log { path: path.clone(), source })
     };
     job.log.as_ref().map(of).transpose()
 }

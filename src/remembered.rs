@@ -74,11 +74,7 @@ pub struct FoundBook {
 
 impl FoundBook {
     fn none(note: Option<String>) -> Self {
-        Self {
-            book: memory::new(),
-            bytes: Vec::new(),
-            note,
-        }
+        Self { book: memory::new(), bytes: Vec::new(), note }
     }
 }
 
@@ -152,10 +148,8 @@ impl LessonFile {
         text: &[u8],
         named: &Path,
     ) -> Result<LessonBook, MemoryError> {
-        let book = memory::read(text).map_err(|why| MemoryError::Unusable {
-            path: named.to_owned(),
-            why,
-        })?;
+        let book = memory::read(text)
+            .map_err(|why| MemoryError::Unusable { path: named.to_owned(), why })?;
         self.make_dir()?;
         let _held = self.lock()?;
         if self.read()?.bytes != before {
@@ -188,10 +182,7 @@ impl LessonFile {
 
     fn bytes(&self) -> Result<LessonBytes, MemoryError> {
         let path = self.path();
-        let foreign = |why: String| MemoryError::Foreign {
-            path: path.clone(),
-            why,
-        };
+        let foreign = |why: String| MemoryError::Foreign { path: path.clone(), why };
         let file = match files::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LessonBytes::None),
@@ -200,18 +191,13 @@ impl LessonFile {
                 return Err(foreign(odd.unwrap_or_else(|| error.to_string())));
             }
         };
-        let meta = file
-            .metadata()
-            .map_err(|error| foreign(error.to_string()))?;
+        let meta = file.metadata().map_err(|error| foreign(error.to_string()))?;
         let (uid, mode) = (meta.uid(), meta.mode());
         if is_another_hand(Hand { uid, mode }, self.me) {
             return Err(foreign(format!("it belongs to another account ({uid})")));
         }
         if mode & 0o022 != 0 {
-            return Err(foreign(format!(
-                "others may write it (mode {:04o})",
-                mode & 0o7777
-            )));
+            return Err(foreign(format!("others may write it (mode {:04o})", mode & 0o7777)));
         }
         if meta.len() > BYTES_MAX {
             return Ok(LessonBytes::TooMany);
@@ -260,8 +246,5 @@ enum LessonBytes {
 }
 
 fn unwritable(path: &Path, why: &dyn fmt::Display) -> MemoryError {
-    MemoryError::Unwritable {
-        path: path.to_owned(),
-        why: why.to_string(),
-    }
+    MemoryError::Unwritable { path: path.to_owned(), why: why.to_string() }
 }

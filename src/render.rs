@@ -96,9 +96,7 @@ impl Out {
     /// The columns of a page.
     pub fn width(self) -> usize {
         let is_terminal = StandardStream::Output.is_terminal();
-        let of_terminal = is_terminal
-            .then(|| area::size_of(std::io::stdout()))
-            .flatten();
+        let of_terminal = is_terminal.then(|| area::size_of(std::io::stdout())).flatten();
         of_terminal.map_or(PIPE_WIDTH, |(columns, _)| columns.max(WIDTH_MIN))
     }
 
@@ -123,9 +121,7 @@ impl Out {
     pub fn ask(self, text: &str) {
         let mut to = std::io::stderr();
         // If nobody reads it, nobody answers.
-        let _ = to
-            .write_all(clean(text).as_bytes())
-            .and_then(|()| to.flush());
+        let _ = to.write_all(clean(text).as_bytes()).and_then(|()| to.flush());
     }
 
     pub fn failure(self, failure: &Failure) {
@@ -134,11 +130,7 @@ impl Out {
         }
         let mut page = Page::new(usize::MAX);
         let head = format!("error[{}]: ", failure.code);
-        page.whole(
-            Line::new()
-                .put(Meaning::Error, head)
-                .plain(&failure.message),
-        );
+        page.whole(Line::new().put(Meaning::Error, head).plain(&failure.message));
         let details = failure.details.iter().flat_map(|detail| detail.lines());
         details.for_each(|detail| page.whole(Line::indent(2).plain(detail)));
         page.next(&failure.hint);
@@ -316,10 +308,7 @@ pub fn moment(at: &str) -> Option<UnixMillis> {
 /// The time of a record as a person reads it: `2026-11-28 16:13:22 UTC`.
 fn to_the_second(at: &str) -> String {
     let time: Result<jiff::Timestamp, _> = at.parse();
-    time.map_or_else(
-        |_| at.to_owned(),
-        |time| time.strftime("%F %T UTC").to_string(),
-    )
+    time.map_or_else(|_| at.to_owned(), |time| time.strftime("%F %T UTC").to_string())
 }
 
 /// The time from a record until now; `None` if the clock was set back.
@@ -369,15 +358,9 @@ pub struct BoundTexts<'a> {
 
 /// The work that is left at most: the attempts, and all else.
 pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
-    let judges = texts
-        .consults
-        .map(|consults| format!(", {}", questions(consults)));
+    let judges = texts.consults.map(|consults| format!(", {}", questions(consults)));
     [
-        format!(
-            "ends after at most {}{}",
-            count(texts.attempts, "attempt"),
-            texts.changes
-        ),
+        format!("ends after at most {}{}", count(texts.attempts, "attempt"), texts.changes),
         format!(
             "{} ({} with retries{})",
             count(texts.verdicts, "verdict"),
@@ -399,11 +382,7 @@ pub fn questions_of(bound: &BoundView) -> String {
 
 /// The bound in one sentence.
 pub fn bound_sentence(texts: BoundTexts<'_>) -> String {
-    let and = if texts.changes.is_empty() {
-        " and "
-    } else {
-        "; "
-    };
+    let and = if texts.changes.is_empty() { " and " } else { "; " };
     bound(texts).join(and)
 }
 
@@ -416,9 +395,7 @@ pub fn changes(left: u32, attempts_each: &str) -> String {
 /// The same of a view; empty where no planner may change the plan.
 pub fn changes_of(bound: &BoundView) -> String {
     let more = bound.changes.as_ref();
-    more.map_or_else(String::new, |more| {
-        changes(more.left, &limits::plain(&more.attempts_each))
-    })
+    more.map_or_else(String::new, |more| changes(more.left, &limits::plain(&more.attempts_each)))
 }
 
 /// The attempts of a view, with those that changes of the plan may add.
@@ -428,10 +405,7 @@ pub fn most_of(bound: &BoundView) -> String {
 
 /// The parts of limits that are kept for the final answer; empty without any.
 pub fn kept_of(bound: &BoundView) -> String {
-    let kept = [
-        (bound.kept.model_calls, "model call"),
-        (bound.kept.tokens, "token"),
-    ];
+    let kept = [(bound.kept.model_calls, "model call"), (bound.kept.tokens, "token")];
     let kept = kept.into_iter().filter(|(n, _)| *n > 0);
     let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
     match kept.is_empty() {
@@ -456,11 +430,7 @@ pub fn bound_of(bound: &BoundView) -> String {
 
 /// Names in a row, and the number of further ones.
 pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
-    let shown: Vec<&str> = names
-        .iter()
-        .take(most)
-        .map(std::borrow::Borrow::borrow)
-        .collect();
+    let shown: Vec<&str> = names.iter().take(most).map(std::borrow::Borrow::borrow).collect();
     let more = names.len().saturating_sub(most);
     match more {
         0 => shown.join(", "),
@@ -470,12 +440,8 @@ pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
 
 /// A text on one line, cut to a readable length.
 pub fn line(text: &str) -> String {
-    let flat = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
+    let flat =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     cut(&flat, TEXT_WIDTH_MAX)
 }
 

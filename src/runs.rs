@@ -59,10 +59,7 @@ impl RunRecord {
         let whole = serde_json::json!([self.lineage, self.state.to_string_lossy()]);
         let digest = Digest::of(whole.to_string().as_bytes());
         let digest = digest.as_str().trim_start_matches("sha256:");
-        format!(
-            "{lineage}-{}.json",
-            &digest[..DIGEST_DIGITS.min(digest.len())]
-        )
+        format!("{lineage}-{}.json", &digest[..DIGEST_DIGITS.min(digest.len())])
     }
 }
 
@@ -96,10 +93,7 @@ impl RunRecords {
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
-        Self {
-            dir: private::state_home(var).map(|home| home.join("runs")),
-            me: private::me(),
-        }
+        Self { dir: private::state_home(var).map(|home| home.join("runs")), me: private::me() }
     }
 
     /// Notes the newest run on its state.
@@ -121,18 +115,14 @@ impl RunRecords {
     fn make_room(&self, paths: Vec<PathBuf>) -> io::Result<()> {
         let is_gone = |path: &PathBuf| {
             let record = self.read_one(path);
-            record.map_or(true, |record| {
-                record.is_none_or(|record| is_absent(&record.state))
-            })
+            record.map_or(true, |record| record.is_none_or(|record| is_absent(&record.state)))
         };
         let (gone, mut kept): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_gone);
         // The names begin with lineages, which are in the order of their time.
         kept.sort();
         let surplus = (kept.len() + 1).saturating_sub(RECORDS_MAX);
         let oldest = kept.into_iter().take(surplus);
-        gone.into_iter()
-            .chain(oldest)
-            .try_for_each(|path| files::remove(&path))
+        gone.into_iter().chain(oldest).try_for_each(|path| files::remove(&path))
     }
 
     pub fn list(&self) -> RecordListing {
@@ -183,10 +173,7 @@ fn not_ours(why: &dyn fmt::Display) -> String {
 pub fn is_absent(state: &Path) -> bool {
     let meta = state.symlink_metadata();
     meta.is_err_and(|error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-        )
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
     })
 }
 
@@ -226,10 +213,7 @@ mod tests {
         let records = records(home.path());
         records.note(&record("../../x", Path::new("/a"))).unwrap();
         let found = records.list().found;
-        assert_eq!(
-            found[0].path.parent().unwrap(),
-            home.path().join("descent/runs")
-        );
+        assert_eq!(found[0].path.parent().unwrap(), home.path().join("descent/runs"));
         assert_eq!(found[0].record.lineage.as_str(), "../../x");
     }
 

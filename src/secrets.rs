@@ -61,15 +61,8 @@ const NO_SECRETS: &[&str] = &[
     "POLICY",
 ];
 /// Values of such variables that are settings, or what examples are set up with.
-const COMMON: &[&str] = &[
-    "postgres",
-    "password",
-    "changeme",
-    "disabled",
-    "required",
-    "localhost",
-    "anonymous",
-];
+const COMMON: &[&str] =
+    &["postgres", "password", "changeme", "disabled", "required", "localhost", "anonymous"];
 /// Changes between letters and digits in a random text at least.
 const CHANGES_MIN: usize = 3;
 

@@ -34,17 +34,11 @@ pub struct Shape {
 pub enum ShapeError {
     #[error("it has more than {} KiB", bounds::BYTES_MAX >> 10)]
     TooLarge,
-    #[error(
-        "it nests deeper than {} levels, references included",
-        bounds::DEPTH_MAX
-    )]
+    #[error("it nests deeper than {} levels, references included", bounds::DEPTH_MAX)]
     TooDeep,
     #[error("it has more than {} patterns", bounds::PATTERNS_MAX)]
     TooManyPatterns,
-    #[error(
-        "with its references written out it has more than {} parts",
-        bounds::PARTS_MAX
-    )]
+    #[error("with its references written out it has more than {} parts", bounds::PARTS_MAX)]
     TooCostly,
     #[error("`{0}` is not looked up: only references of the form `#/…` are followed")]
     Elsewhere(String),
@@ -74,9 +68,8 @@ impl Shape {
         let schema: Value = serde_json::from_str(text)
             .map_err(|error| ShapeError::NotASchema(shortened(&error.to_string())))?;
         bounds::check(&schema)?;
-        let patterns = PatternOptions::regex()
-            .size_limit(PATTERN_BYTES_MAX)
-            .dfa_size_limit(PATTERN_BYTES_MAX);
+        let patterns =
+            PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         let mut options = jsonschema::options();
         options = options.with_pattern_options(patterns);
         let validator = options.build(&schema).map_err(|error| {
@@ -87,10 +80,7 @@ impl Shape {
                 false => format!("{at}: {message}"),
             })
         })?;
-        Ok(Self {
-            validator: Arc::new(validator),
-            text: text.into(),
-        })
+        Ok(Self { validator: Arc::new(validator), text: text.into() })
     }
 
     /// The schema as JSON, if it is no longer than that.
@@ -136,10 +126,7 @@ impl Shape {
 }
 
 fn whole(message: &str) -> Misfit {
-    Misfit {
-        at: String::new(),
-        message: shortened(message),
-    }
+    Misfit { at: String::new(), message: shortened(message) }
 }
 
 /// One line without what controls a terminal, cut.

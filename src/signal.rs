@@ -61,9 +61,8 @@ impl Signals {
         let ignored = ignored_mask();
         let is_outlived =
             |one: Signal| one == Signal::Hangup && OUTLIVES_HANGUPS.load(Ordering::Relaxed);
-        let wanted = Signal::ALL
-            .into_iter()
-            .filter(|one| !is_in(ignored, *one) && !is_outlived(*one));
+        let wanted =
+            Signal::ALL.into_iter().filter(|one| !is_in(ignored, *one) && !is_outlived(*one));
         let streams = wanted.map(|one| Ok((one, signal(SignalKind::from_raw(one.number()))?)));
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         for (one, stream) in streams.collect::<io::Result<Vec<_>>>()? {
@@ -153,8 +152,7 @@ fn ignored_mask() -> u64 {
 
 fn parse_ignored(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends this process the way the signal would have. So a shell sees that it was interrupted, and stops its own script
@@ -183,11 +181,7 @@ mod tests {
         words.extend([full, "--exact".into(), "--nocapture".into()]);
         crate::heeded::heed_signals();
         let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .env(ROLE, "child")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.args(&words[1..]).env(ROLE, "child").stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -203,10 +197,7 @@ mod tests {
             assert_eq!(status.signal(), Some(15), "{status:?}");
             return;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut signals = Signals::install().unwrap();
             for (raw, expected) in [(Raw::HUP, Signal::Hangup), (Raw::INT, Signal::Interrupt)] {
@@ -226,10 +217,7 @@ mod tests {
             assert!(status.success(), "{status:?}");
             return;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut signals = Signals::install().unwrap();
             kill_process(getpid(), Raw::HUP).unwrap();

@@ -208,9 +208,8 @@ impl Store {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
             let seen = self.see()?;
-            let archived = archive
-                .then(|| self.archive(&seen.now.state, seen.now.bytes()))
-                .transpose()?;
+            let archived =
+                archive.then(|| self.archive(&seen.now.state, seen.now.bytes())).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
             if self.swap(&seen, &loaded)? {
                 self.known.clear();
@@ -413,13 +412,7 @@ impl Store {
             Some(_) => sealed.as_deref(),
             None => now,
         };
-        self.journal.note(journal::CommitNote {
-            before,
-            after,
-            content,
-            edited,
-            at_ms,
-        });
+        self.journal.note(journal::CommitNote { before, after, content, edited, at_ms });
     }
 
     /// Archives the newest state of another agreement if the present one has replaced it since, and
@@ -431,11 +424,8 @@ impl Store {
         let Some(lineage) = newest.filter(|_| history.newest(&now.lineage).is_some()) else {
             return Ok(None);
         };
-        let past = history
-            .newest(&lineage)
-            .and_then(|serial| history.state(&lineage, serial));
-        past.map(|past| self.archive(&past.state, &past.bytes))
-            .transpose()
+        let past = history.newest(&lineage).and_then(|serial| history.state(&lineage, serial));
+        past.map(|past| self.archive(&past.state, &past.bytes)).transpose()
     }
 
     fn archive(&self, state: &State, bytes: &[u8]) -> Result<PathBuf, StoreError> {

@@ -53,10 +53,7 @@ struct ProposalList(Vec<(Rank, Proposal)>);
 
 impl ProposalList {
     fn add(&mut self, rank: Rank, text: impl Into<String>, from: impl Into<String>) {
-        let proposal = Proposal {
-            text: text.into(),
-            from: from.into(),
-        };
+        let proposal = Proposal { text: text.into(), from: from.into() };
         self.0.push((rank, proposal));
     }
 
@@ -113,33 +110,17 @@ pub fn survey(project: &Path, is_ignored: &dyn Fn(&str) -> bool) -> Survey {
     for list in [&mut protected, &mut link, &mut setup] {
         list.truncate(OTHERS_MAX);
     }
-    Survey {
-        checks: found.ranked(),
-        protected,
-        link,
-        setup,
-    }
+    Survey { checks: found.ranked(), protected, link, setup }
 }
 
 fn proposal(text: impl Into<String>, from: impl Into<String>) -> Proposal {
-    Proposal {
-        text: text.into(),
-        from: from.into(),
-    }
+    Proposal { text: text.into(), from: from.into() }
 }
 
 /// The command without parts that do not change its meaning.
 fn plain(command: &str) -> String {
-    const SILENT: &[&str] = &[
-        "-q",
-        "-v",
-        "--quiet",
-        "--verbose",
-        "--locked",
-        "--frozen",
-        "--silent",
-        "-s",
-    ];
+    const SILENT: &[&str] =
+        &["-q", "-v", "--quiet", "--verbose", "--locked", "--frozen", "--silent", "-s"];
     let words = command.split_whitespace();
     let words = words.filter(|word| !SILENT.contains(word));
     let joined = words.collect::<Vec<_>>().join(" ");

@@ -123,10 +123,7 @@ impl Records {
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
-        Self {
-            dir: private::state_home(var).map(|home| home.join("trust")),
-            me: me(),
-        }
+        Self { dir: private::state_home(var).map(|home| home.join("trust")), me: me() }
     }
 
     pub fn holds(&self, fact: &Fact) -> RecordState {

@@ -59,13 +59,7 @@ pub struct MeasureContext<'a> {
 /// machine decides as `unknown`.
 pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurement> {
     match leaf {
-        Leaf::Command(CommandLeaf {
-            command,
-            timeout,
-            stdout_matches,
-            number,
-            ..
-        }) => {
+        Leaf::Command(CommandLeaf { command, timeout, stdout_matches, number, .. }) => {
             let asked = CommandMeasure {
                 command,
                 timeout: timeout.as_ref(),
@@ -74,30 +68,14 @@ pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurem
             };
             bench.command(leaf, asked).await
         }
-        Leaf::NotCommand(NotCommandLeaf {
-            command, timeout, ..
-        }) => {
-            let asked = CommandMeasure {
-                command,
-                timeout: timeout.as_ref(),
-                pattern: None,
-                number: None,
-            };
+        Leaf::NotCommand(NotCommandLeaf { command, timeout, .. }) => {
+            let asked =
+                CommandMeasure { command, timeout: timeout.as_ref(), pattern: None, number: None };
             bench.command(leaf, asked).await
         }
-        Leaf::File(FileLeaf {
-            path,
-            contains,
-            sha256,
-        }) => {
+        Leaf::File(FileLeaf { path, contains, sha256 }) => {
             let (contains, sha256) = (contains.clone(), sha256.clone());
-            bench
-                .files(Wanted::File {
-                    path: path.clone(),
-                    contains,
-                    sha256,
-                })
-                .await
+            bench.files(Wanted::File { path: path.clone(), contains, sha256 }).await
         }
         Leaf::NotFile(leaf) => {
             let path = leaf.path.clone();
@@ -112,17 +90,8 @@ pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurem
 /// For a command that did not run, and for files that cannot be judged.
 fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
     let how = CommandEnd::NotRun(why.into());
-    let what = MeasurementKind::Command {
-        how,
-        matched: None,
-        number: None,
-    };
-    Measurement {
-        what,
-        duration_ms: 0,
-        excerpt: excerpt.to_owned(),
-        whole: None,
-    }
+    let what = MeasurementKind::Command { how, matched: None, number: None };
+    Measurement { what, duration_ms: 0, excerpt: excerpt.to_owned(), whole: None }
 }
 
 impl MeasureContext<'_> {
@@ -138,9 +107,7 @@ impl MeasureContext<'_> {
             command: self.env.command_in(asked.command, self.at),
             cwd: self.at.to_owned(),
             env: self.env.vars_in(self.at),
-            timeout: asked
-                .timeout
-                .map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
+            timeout: asked.timeout.map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
             mark: self.mark.to_owned(),
             input: None,
             whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
@@ -161,11 +128,7 @@ impl MeasureContext<'_> {
         let excerpt = text::excerpt(&ended.output);
         let (matched, number) = search(ended.stdout, pattern, number).await;
         let mut seen = Measurement {
-            what: MeasurementKind::Command {
-                how,
-                matched,
-                number,
-            },
+            what: MeasurementKind::Command { how, matched, number },
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
             excerpt,
             whole: None,
@@ -195,10 +158,7 @@ impl MeasureContext<'_> {
         Some(match looked {
             Err(why) => unmeasured(why, ""),
             Ok(seen) => Measurement {
-                what: MeasurementKind::Files {
-                    found: seen.found,
-                    fits: seen.fits,
-                },
+                what: MeasurementKind::Files { found: seen.found, fits: seen.fits },
                 duration_ms: watch.lap_ms(),
                 excerpt: seen.excerpt,
                 whole: None,
@@ -219,10 +179,7 @@ async fn search(
         let shown = text::without_escapes(&stdout.bytes);
         // A check may be about the colours.
         let has = |pattern: Pattern| pattern.is_match(&shown) || pattern.is_match(&stdout.bytes);
-        (
-            pattern.map(has),
-            number.and_then(|number| number.sum(&shown)),
-        )
+        (pattern.map(has), number.and_then(|number| number.sum(&shown)))
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }

@@ -90,12 +90,7 @@ pub struct WorkDir {
 
 impl WorkDir {
     fn ready(path: PathBuf) -> Self {
-        Self {
-            path,
-            is_new: false,
-            is_reused: false,
-            inputs: None,
-        }
+        Self { path, is_new: false, is_reused: false, inputs: None }
     }
 }
 
@@ -160,10 +155,7 @@ impl Workspaces {
     /// count from then on.
     pub fn begin(self) -> Result<Self> {
         let trees = self.trees().map(Worktrees::begin).transpose()?;
-        Ok(Self {
-            trees: trees.map(Arc::new),
-            ..self
-        })
+        Ok(Self { trees: trees.map(Arc::new), ..self })
     }
 
     /// The person's working tree as it is now; `None` in `shared`.
@@ -240,10 +232,7 @@ impl Workspaces {
         let cache = self.cache.as_ref().ok_or(WorkspaceError::NoHome)?;
         places::make_private(cache)?;
         let path = cache.join(places::saved_state(bytes));
-        let unwritable = |source| WorkspaceError::CacheUnwritable {
-            path: cache.clone(),
-            source,
-        };
+        let unwritable = |source| WorkspaceError::CacheUnwritable { path: cache.clone(), source };
         files::write_durably(&path, bytes).map_err(unwritable)?;
         Ok(path)
     }

@@ -89,13 +89,7 @@ pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
         leaves_files(facts),
     ];
     let found = found.into_iter().flatten();
-    found
-        .map(|(what, hint)| Advice {
-            check: check.title(),
-            what,
-            hint,
-        })
-        .collect()
+    found.map(|(what, hint)| Advice { check: check.title(), what, hint }).collect()
 }
 
 type Objection = Option<(String, String)>;
@@ -106,10 +100,9 @@ fn cannot_fail(leaf: &Leaf) -> Objection {
             "it cannot fail: its command always ends the same way",
             "give a command that fails as long as the goal is not reached",
         ),
-        Verdict::Fail | Verdict::Unknown => (
-            "it cannot pass: its command always ends with 0",
-            "give a command that can fail",
-        ),
+        Verdict::Fail | Verdict::Unknown => {
+            ("it cannot pass: its command always ends with 0", "give a command that can fail")
+        }
     };
     Some((what.to_owned(), hint.to_owned()))
 }
@@ -131,11 +124,7 @@ fn not_found(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 }
 
 fn missing_words(code: i32, facts: &LeafFacts<'_>) -> String {
-    let what = if code == 127 {
-        "a program is not found"
-    } else {
-        "a program is not executable"
-    };
+    let what = if code == 127 { "a program is not found" } else { "a program is not executable" };
     let last = facts.both().find_map(last_line);
     match last {
         Some(last) => format!("{what}, which says nothing of the goal ({last})"),
@@ -143,26 +132,17 @@ fn missing_words(code: i32, facts: &LeafFacts<'_>) -> String {
     }
 }
 
-const ERROR_WORDS: &[&str] = &[
-    "No such file or directory",
-    "command not found",
-    ": not found",
-    "Permission denied",
-];
+const ERROR_WORDS: &[&str] =
+    &["No such file or directory", "command not found", ": not found", "Permission denied"];
 
 fn wrong_reason(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let Leaf::NotCommand(NotCommandLeaf {
-        expect_exit: None, ..
-    }) = leaf
-    else {
+    let Leaf::NotCommand(NotCommandLeaf { expect_exit: None, .. }) = leaf else {
         return None;
     };
     let passes = |seen: &&Measurement| verdict::of_leaf(leaf, seen) == Verdict::Pass;
     let seen = facts.fresh.or(facts.here).filter(passes)?;
     let code = how(seen)?.has_run()?;
-    ERROR_WORDS
-        .iter()
-        .find(|words| seen.excerpt.contains(**words))?;
+    ERROR_WORDS.iter().find(|words| seen.excerpt.contains(**words))?;
     let why = match last_line(seen) {
         Some(line) => format!("exit {code}: {line}"),
         None => format!("exit {code}"),
@@ -174,10 +154,7 @@ fn wrong_reason(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 }
 
 fn no_number(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let Leaf::Command(CommandLeaf {
-        number: Some(rule), ..
-    }) = leaf
-    else {
+    let Leaf::Command(CommandLeaf { number: Some(rule), .. }) = leaf else {
         return None;
     };
     let has_run = |seen: &&Measurement| how(seen).and_then(CommandEnd::has_run).is_some();
@@ -186,10 +163,9 @@ fn no_number(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
         return None;
     };
     let what = match last_line(seen) {
-        Some(line) => format!(
-            "`{}` finds no number in its output, which ends: {line}",
-            rule.pattern
-        ),
+        Some(line) => {
+            format!("`{}` finds no number in its output, which ends: {line}", rule.pattern)
+        }
         None => format!("`{}` finds no number: it prints nothing", rule.pattern),
     };
     let hint = "mend the pattern: a regular expression with one group around the digits";
@@ -216,9 +192,7 @@ fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     else {
         return None;
     };
-    let limit_ms = timeout
-        .as_ref()
-        .map_or(facts.timeout_ms, |length| length.ms);
+    let limit_ms = timeout.as_ref().map_or(facts.timeout_ms, |length| length.ms);
     let took_ms = facts.both().map(|seen| seen.duration_ms).max()?;
     if took_ms.saturating_mul(2) <= limit_ms {
         return None;
@@ -229,11 +203,7 @@ fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
         "give it a \"timeout\" of its own, or a faster command"
     };
     Some((
-        format!(
-            "it took {} of the {} that it may take",
-            seconds(took_ms),
-            seconds(limit_ms)
-        ),
+        format!("it took {} of the {} that it may take", seconds(took_ms), seconds(limit_ms)),
         hint.to_owned(),
     ))
 }

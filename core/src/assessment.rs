@@ -70,11 +70,7 @@ pub fn read(
         consistency: consistency(answer)?,
         missing: list(answer, "missing")?,
         contradictions: list(answer, "contradictions")?,
-        blame: blame
-            .iter()
-            .filter(|id| is_known(id))
-            .map(|id| AtomId::new(id.as_str()))
-            .collect(),
+        blame: blame.iter().filter(|id| is_known(id)).map(|id| AtomId::new(id.as_str())).collect(),
         criteria: scores(answer, criteria)?,
         complexity: complexity(answer)?,
     })
@@ -137,10 +133,8 @@ fn list(answer: &Node, key: &str) -> Result<Vec<String>, String> {
     if list.len() > LIST_MAX {
         return Err(fault());
     }
-    let texts = list.iter().map(|one| {
-        one.as_str()
-            .map(|text| doc::one_line(text, WORDS_CHARS_MAX))
-    });
+    let texts =
+        list.iter().map(|one| one.as_str().map(|text| doc::one_line(text, WORDS_CHARS_MAX)));
     let texts: Option<Vec<String>> = texts.collect();
     texts.ok_or_else(fault)
 }
@@ -184,18 +178,9 @@ impl AssessmentAnswer {
             (is_complete, AssessmentCode::Complete),
             (!is_complete, AssessmentCode::Incomplete),
             (!self.missing.is_empty(), AssessmentCode::MissingStep),
-            (
-                !self.contradictions.is_empty(),
-                AssessmentCode::Contradiction,
-            ),
-            (
-                !holds(self.coherence, "coherence"),
-                AssessmentCode::Incoherent,
-            ),
-            (
-                !holds(self.consistency, "consistency"),
-                AssessmentCode::Inconsistent,
-            ),
+            (!self.contradictions.is_empty(), AssessmentCode::Contradiction),
+            (!holds(self.coherence, "coherence"), AssessmentCode::Incoherent),
+            (!holds(self.consistency, "consistency"), AssessmentCode::Inconsistent),
         ];
         let said = all.into_iter().filter(|(holds, _)| *holds);
         let said = said.map(|(_, code)| code.word().to_owned());
@@ -208,10 +193,7 @@ impl AssessmentAnswer {
 /// The codes of what code sees by itself.
 pub fn codes_of_facts(facts: PassFacts) -> impl Iterator<Item = String> {
     let all = [
-        (
-            facts.names_what_is_not_there,
-            AssessmentCode::HallucinatedTool,
-        ),
+        (facts.names_what_is_not_there, AssessmentCode::HallucinatedTool),
         (true, AssessmentCode::BaseCaseUnmet),
         (facts.has_blocked, AssessmentCode::BlockedAtoms),
     ];
@@ -236,18 +218,12 @@ mod tests {
         for (from, to, code) in [
             ("0.95", "0.949", AssessmentCode::Incomplete),
             ("0.9,", "0.899,", AssessmentCode::Incoherent),
-            (
-                r#""memory": true"#,
-                r#""memory": false"#,
-                AssessmentCode::Inconsistent,
-            ),
+            (r#""memory": true"#, r#""memory": false"#, AssessmentCode::Inconsistent),
         ] {
             let other = answer(&GOOD.replace(from, to)).unwrap();
             assert!(!other.has_converged(&[]), "{to}");
             assert!(
-                other
-                    .codes(PassFacts::default(), &[])
-                    .contains(&code.word().to_owned()),
+                other.codes(PassFacts::default(), &[]).contains(&code.word().to_owned()),
                 "{other:?}"
             );
         }
@@ -261,15 +237,9 @@ mod tests {
             ("{}".to_owned(), "`completeness` is a number"),
             (GOOD.replace("0.95", "1.5"), "`completeness` is a number"),
             (GOOD.replace("0.9,", "\"high\","), "`coherence` is a number"),
-            (
-                GOOD.replace("\"plan\": true, ", ""),
-                "`aligned/plan` is true or false",
-            ),
+            (GOOD.replace("\"plan\": true, ", ""), "`aligned/plan` is true or false"),
             (with(r#""missing": "a test""#), "`missing` is a list"),
-            (
-                with(r#""blame": [1, 2, 3, 4, 5, 6]"#),
-                "`blame` is a list of at most 5",
-            ),
+            (with(r#""blame": [1, 2, 3, 4, 5, 6]"#), "`blame` is a list of at most 5"),
             (with(r#""converged": true"#), "`converged` is no key"),
         ] {
             let told = answer(&text).unwrap_err();

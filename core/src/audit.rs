@@ -118,12 +118,7 @@ fn systemic(world: &World) -> impl Iterator<Item = AuditFinding> {
     let patterns = world.state.run.patterns.iter();
     let shared = patterns.filter(|one| one.atoms.len() >= SYSTEMIC_MIN);
     shared.map(|one| {
-        let named: Vec<&str> = one
-            .atoms
-            .iter()
-            .take(NAMED_MAX)
-            .map(AtomId::as_str)
-            .collect();
+        let named: Vec<&str> = one.atoms.iter().take(NAMED_MAX).map(AtomId::as_str).collect();
         let more = match one.atoms.len().saturating_sub(NAMED_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),

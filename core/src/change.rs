@@ -134,10 +134,7 @@ pub fn request(
     let mut next = state.clone();
     next.serial = state.serial.next();
     let at = request.at.clone();
-    let requested = Event::Requested {
-        request: request.kind,
-        reason: reason.clone(),
-    };
+    let requested = Event::Requested { request: request.kind, reason: reason.clone() };
     next.control = Arc::new(step::control_with(state, request, reason)?);
     Ok(Adoption {
         touched: ChangeSet::between(state, &next),

@@ -33,18 +33,9 @@ pub enum Work {
     /// Make this attempt.
     Attempt(Intent),
     /// Merge its result onto the head; move nothing.
-    Merge {
-        intent: Intent,
-        made: Option<Product>,
-        onto: Option<CommitId>,
-    },
+    Merge { intent: Intent, made: Option<Product>, onto: Option<CommitId> },
     /// Make the tree of the kept results: `keep` in order on `from`.
-    Rebuild {
-        start: CommitId,
-        from: CommitId,
-        stays: Vec<ResultCommit>,
-        keep: Vec<ResultCommit>,
-    },
+    Rebuild { start: CommitId, from: CommitId, stays: Vec<ResultCommit>, keep: Vec<ResultCommit> },
     /// Make the tree of a speculative selection: `keep` in order on `from` is `wanted`.
     Stage {
         speculation: (AtomId, AtomId),
@@ -87,10 +78,8 @@ impl DesiredWork {
 /// `passed_ms` is the active time since the last observation.
 pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
     let now_ms = session.active_ms.saturating_add(passed_ms);
-    let mut desired = DesiredWork {
-        is_over: !world.state.run.status.is_active(),
-        ..DesiredWork::default()
-    };
+    let mut desired =
+        DesiredWork { is_over: !world.state.run.status.is_active(), ..DesiredWork::default() };
     if world.state.run.status != RunStatus::Running {
         return desired;
     }
@@ -107,12 +96,8 @@ pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> Desired
 /// The work of a loop whose run has ended and is delivered: the question for the wording of the final answer.
 pub fn after_the_end(world: &World) -> DesiredWork {
     let asked = wording::asked(&world.state);
-    let effects = asked.map(|consult| {
-        (
-            WorkKey::Consult(consult.id.clone()),
-            Work::Consult(consult.clone()),
-        )
-    });
+    let effects =
+        asked.map(|consult| (WorkKey::Consult(consult.id.clone()), Work::Consult(consult.clone())));
     DesiredWork {
         is_over: effects.is_none(),
         effects: effects.into_iter().collect(),
@@ -123,10 +108,7 @@ pub fn after_the_end(world: &World) -> DesiredWork {
 fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
     let run = &world.state.run;
     let Some(head) = &run.head else { return };
-    let is_start = run
-        .started_from
-        .as_ref()
-        .is_some_and(|start| start.commit == *head);
+    let is_start = run.started_from.as_ref().is_some_and(|start| start.commit == *head);
     if !is_start && !session.trees.contains_key(head) {
         desired.learn(head);
     }
@@ -149,14 +131,7 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         };
         let seen = candidate::of_candidate(&landing_context, intent, serial);
         match (progress, seen) {
-            (
-                AttemptProgress::Merged {
-                    merge,
-                    onto,
-                    outcome,
-                },
-                Some((basis, seen)),
-            ) => {
+            (AttemptProgress::Merged { merge, onto, outcome }, Some((basis, seen))) => {
                 let has_held = seen == CheckProgress::Decided(Verdict::Pass);
                 let on_base = || candidate::on_base(&world.state, session, intent, outcome);
                 let until_ms = session.checks_wait_until_ms.get(&intent.id);
@@ -184,11 +159,7 @@ fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &
     let key = WorkKey::Merge(intent.id.clone(), head.clone());
     desired.effects.push((
         key,
-        Work::Merge {
-            intent: intent.clone(),
-            made: outcome.made.clone(),
-            onto: head.clone(),
-        },
+        Work::Merge { intent: intent.clone(), made: outcome.made.clone(), onto: head.clone() },
     ));
 }
 
@@ -207,24 +178,14 @@ fn judge_attempt(
     basis: Basis,
     desired: &mut DesiredWork,
 ) {
-    let task = world
-        .state
-        .atoms
-        .get(&intent.atom)
-        .and_then(|atom| atom.task());
+    let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
     let Some(check) = task.and_then(|task| task.spec.checks.clone()) else {
         return;
     };
     let scope = Scope::Atom(intent.id.clone());
     desired.effects.push((
         WorkKey::Judge(scope.clone(), basis.clone()),
-        Work::Judge {
-            scope,
-            basis,
-            commit,
-            onto: onto.clone(),
-            check,
-        },
+        Work::Judge { scope, basis, commit, onto: onto.clone(), check },
     ));
 }
 
@@ -237,15 +198,9 @@ fn rebuild(world: &World, desired: &mut DesiredWork) {
         return;
     }
     let wanted = world.line_wanted();
-    let same = wanted
-        .iter()
-        .zip(run.line.iter())
-        .take_while(|(wanted, is)| wanted == is)
-        .count();
+    let same = wanted.iter().zip(run.line.iter()).take_while(|(wanted, is)| wanted == is).count();
     let (stays, keep) = wanted.split_at(same);
-    let from = stays
-        .last()
-        .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
+    let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
     desired.effects.push((
         WorkKey::Rebuild(start.commit.clone(), names(&wanted)),
         Work::Rebuild {
@@ -259,9 +214,7 @@ fn rebuild(world: &World, desired: &mut DesiredWork) {
 
 fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
     let pairs = line.iter();
-    pairs
-        .map(|placed| (placed.atom.clone(), placed.commit.clone()))
-        .collect()
+    pairs.map(|placed| (placed.atom.clone(), placed.commit.clone())).collect()
 }
 
 /// Trees for speculative work to begin on.
@@ -309,9 +262,7 @@ fn base_case(world: &World, session: &Session, desired: &mut DesiredWork) {
         onto: world.state.run.head.clone(),
         check: check.clone(),
     };
-    desired
-        .effects
-        .push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
+    desired.effects.push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
 }
 
 fn consult(world: &World, desired: &mut DesiredWork) {
@@ -325,26 +276,13 @@ fn consult(world: &World, desired: &mut DesiredWork) {
 fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
     let tree = basis.tree()?;
     let run = &world.state.run;
-    let start = run
-        .started_from
-        .as_ref()
-        .filter(|start| start.tree == *tree)
-        .map(|start| &start.commit);
-    let head = run
-        .head
-        .as_ref()
-        .filter(|head| session.trees.get(*head) == Some(tree));
-    let any = session
-        .trees
-        .iter()
-        .find(|(_, known)| *known == tree)
-        .map(|(commit, _)| commit);
+    let start =
+        run.started_from.as_ref().filter(|start| start.tree == *tree).map(|start| &start.commit);
+    let head = run.head.as_ref().filter(|head| session.trees.get(*head) == Some(tree));
+    let any = session.trees.iter().find(|(_, known)| *known == tree).map(|(commit, _)| commit);
     let judged = run.verdicts.iter().chain(&session.verdicts);
     let mut judged = judged.filter(|verdict| verdict.tree == *tree);
-    head.or(start)
-        .or(any)
-        .or_else(|| judged.next().map(|verdict| &verdict.commit))
-        .cloned()
+    head.or(start).or(any).or_else(|| judged.next().map(|verdict| &verdict.commit)).cloned()
 }
 
 fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {

@@ -88,9 +88,7 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     let mut look = Comparison::new(before, after);
     look.objective();
     let states = [before, after];
-    let ids = states
-        .iter()
-        .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()));
+    let ids = states.iter().flat_map(|state| state.atoms.keys().chain(state.bindings.keys()));
     let ids: BTreeSet<&AtomId> = ids.collect();
     ids.into_iter().for_each(|id| look.atom(id));
     look.lists();
@@ -173,27 +171,15 @@ struct Comparison<'s> {
 
 impl<'s> Comparison<'s> {
     fn new(before: &'s State, after: &'s State) -> Self {
-        Self {
-            before,
-            after,
-            found: Vec::new(),
-        }
+        Self { before, after, found: Vec::new() }
     }
 
     fn note(&mut self, weight: Weight, what: impl Into<String>) {
-        self.found.push(Difference {
-            of: None,
-            what: what.into(),
-            weight,
-        });
+        self.found.push(Difference { of: None, what: what.into(), weight });
     }
 
     fn note_of(&mut self, id: &AtomId, weight: Weight, what: impl Into<String>) {
-        self.found.push(Difference {
-            of: Some(id.to_string()),
-            what: what.into(),
-            weight,
-        });
+        self.found.push(Difference { of: Some(id.to_string()), what: what.into(), weight });
     }
 
     fn objective(&mut self) {
@@ -228,9 +214,7 @@ impl<'s> Comparison<'s> {
         let is_grown = old.len() <= new.len()
             && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
         if is_grown {
-            self.after.trail[old.len()..]
-                .iter()
-                .for_each(|entry| self.entry(entry));
+            self.after.trail[old.len()..].iter().for_each(|entry| self.entry(entry));
         } else if let Some(fresh) = record::added(old, new) {
             fresh.into_iter().for_each(|entry| self.entry(entry));
         } else {
@@ -299,10 +283,9 @@ impl<'s> Comparison<'s> {
         if before.plan != after.plan {
             self.note(Weight::Detail, "the plan to compare with is another");
         }
-        for (old, new) in [
-            (&before.extra, &after.extra),
-            (&before.work_graph_extra, &after.work_graph_extra),
-        ] {
+        for (old, new) in
+            [(&before.extra, &after.extra), (&before.work_graph_extra, &after.work_graph_extra)]
+        {
             let node = |extra: &Extra| Writer::default().finish(extra);
             let (was, is) = (node(old), node(new));
             for key in keys(&was, &is) {
@@ -328,10 +311,7 @@ fn checks(was: Option<&Check>, is: Option<&Check>) -> String {
         let names: Vec<&str> = other.iter().map(String::as_str).collect();
         (!names.is_empty()).then(|| format!("{what}: {}", listed(&names)))
     };
-    let both = [
-        only("checks removed", &was, &is),
-        only("checks added", &is, &was),
-    ];
+    let both = [only("checks removed", &was, &is), only("checks added", &is, &was)];
     let both: Vec<String> = both.into_iter().flatten().collect();
     match both.is_empty() {
         true => "the base case is another".to_string(),

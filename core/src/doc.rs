@@ -40,10 +40,7 @@ pub struct Span {
 impl Span {
     pub fn new(start: usize, end: usize) -> Self {
         let short = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Self {
-            start: short(start),
-            end: short(end),
-        }
+        Self { start: short(start), end: short(end) }
     }
 
     pub fn start(self) -> usize {
@@ -109,11 +106,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            bytes: 16 << 20,
-            depth: 128,
-            nodes: 1_000_000,
-        }
+        Self { bytes: 16 << 20, depth: 128, nodes: 1_000_000 }
     }
 }
 
@@ -157,11 +150,7 @@ impl Node {
     /// Above 2^53 the number becomes a decimal string, since other readers would round it.
     pub fn uint(value: u64) -> Self {
         let text = value.to_string();
-        if value > EXACT_MAX {
-            Value::String(text).into()
-        } else {
-            Value::Number(text).into()
-        }
+        if value > EXACT_MAX { Value::String(text).into() } else { Value::Number(text).into() }
     }
 
     pub fn integer(value: i32) -> Self {
@@ -257,10 +246,7 @@ impl Node {
     pub fn filtered(&self, is_kept: impl Fn(&str, &Node) -> bool) -> Self {
         let members = self.as_object().unwrap_or_default().iter();
         let kept = members.filter(|member| is_kept(&member.key, &member.node));
-        Self::object(
-            kept.map(|one| (one.key.clone(), one.node.clone()))
-                .collect(),
-        )
+        Self::object(kept.map(|one| (one.key.clone(), one.node.clone())).collect())
     }
 
     pub fn is_null(&self) -> bool {

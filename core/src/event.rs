@@ -473,10 +473,7 @@ pub enum StartReason {
     Speculation,
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_none(count: &u32) -> bool {
     *count == 0
 }

@@ -47,14 +47,9 @@ pub fn read(text: &str) -> Result<Finding, String> {
     if findings.is_empty() {
         return Err("`findings` is empty: say what was found out".to_owned());
     }
-    let estimate = node
-        .get("cost_estimate")
-        .filter(|node| node.value != Value::Null);
-    let part = |key: &str| {
-        estimate
-            .and_then(|one| one.get(key))
-            .filter(|node| node.value != Value::Null)
-    };
+    let estimate = node.get("cost_estimate").filter(|node| node.value != Value::Null);
+    let part =
+        |key: &str| estimate.and_then(|one| one.get(key)).filter(|node| node.value != Value::Null);
     Ok(Finding {
         feasible: feasible.ok_or("`feasible` is true or false")?,
         findings: findings.chars().take(FINDINGS_CHARS_MAX).collect(),
@@ -65,9 +60,7 @@ pub fn read(text: &str) -> Result<Finding, String> {
 }
 
 fn attempts(node: &Node) -> Result<u32, String> {
-    let count = node
-        .as_u64()
-        .filter(|count| (1..=ATTEMPTS_MAX).contains(count));
+    let count = node.as_u64().filter(|count| (1..=ATTEMPTS_MAX).contains(count));
     let count = count.and_then(|count| u32::try_from(count).ok());
     count.ok_or_else(|| format!("`attempts` is a whole number from 1 to {ATTEMPTS_MAX}"))
 }
@@ -93,10 +86,7 @@ mod tests {
     fn a_finding_is_read_with_its_estimate_or_without() {
         let whole = r#"{"feasible": true, "findings": " it works ", "cost_estimate": {"attempts": 2, "time": "20m", "cost_usd": 0.5}}"#;
         let found = read(whole).unwrap();
-        assert_eq!(
-            (found.feasible, found.findings.as_str()),
-            (true, "it works")
-        );
+        assert_eq!((found.feasible, found.findings.as_str()), (true, "it works"));
         assert_eq!(found.attempts, Some(2));
         assert_eq!(found.time.map(|time| time.ms), Some(1_200_000));
         assert_eq!(found.cost_usd, Some(Micros(500_000)));

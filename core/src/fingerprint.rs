@@ -37,9 +37,7 @@ pub fn failed_checks(failure: &FailureEntry) -> Vec<&str> {
         verdict == Some(Verdict::Pass.word())
     };
     let failed = failure.criteria.iter().filter(|leaf| !holds(leaf));
-    failed
-        .filter_map(|leaf| leaf.get("check").and_then(Node::as_str))
-        .collect()
+    failed.filter_map(|leaf| leaf.get("check").and_then(Node::as_str)).collect()
 }
 
 /// A line without what differs from one time to the next: escapes, directories, numbers, addresses.
@@ -79,14 +77,9 @@ fn word(word: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let hex = run(rest, |char| char.is_ascii_hexdigit());
         let digits = run(rest, |char| char.is_ascii_digit());
-        let has_digit = rest
-            .get(..hex)
-            .is_some_and(|run| run.contains(|char: char| char.is_ascii_digit()));
-        let length = if hex >= HEX_MIN && has_digit {
-            hex
-        } else {
-            digits
-        };
+        let has_digit =
+            rest.get(..hex).is_some_and(|run| run.contains(|char: char| char.is_ascii_digit()));
+        let length = if hex >= HEX_MIN && has_digit { hex } else { digits };
         if length > 0 {
             text.push(ANY);
             rest = rest.get(length..).unwrap_or_default();

@@ -164,21 +164,14 @@ pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
 /// Whether a proposal reaches for what is not its role's to propose: keys of others, atoms that it may not change, what the
 /// control law blocks.
 pub fn oversteps(faults: &[Fault]) -> bool {
-    const RULES: [&str; 5] = [
-        "persons-key",
-        "program-key",
-        "unknown-atom",
-        "not-to-change",
-        "blocked",
-    ];
+    const RULES: [&str; 5] =
+        ["persons-key", "program-key", "unknown-atom", "not-to-change", "blocked"];
     faults.iter().any(|fault| RULES.contains(&fault.rule))
 }
 
 /// Faults by their places and words.
 pub fn faults_of_shell(found: &[(String, String)]) -> impl Iterator<Item = Fault> {
-    found
-        .iter()
-        .map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
+    found.iter().map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
 }
 
 /// Reads its atoms like those of a plan.
@@ -192,11 +185,7 @@ fn plan_of(atoms: &Node) -> plan::PlanReading {
 }
 
 fn read(text: &str) -> Result<Node, Vec<Fault>> {
-    let limits = Limits {
-        bytes: BYTES_MAX,
-        depth: 64,
-        nodes: 50_000,
-    };
+    let limits = Limits { bytes: BYTES_MAX, depth: 64, nodes: 50_000 };
     let parsed = doc::parse_bytes(text.as_bytes(), &limits);
     match parsed.node.filter(|_| parsed.faults.is_empty()) {
         Some(node) => Ok(node),
@@ -230,10 +219,7 @@ pub fn judge(
     let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
     let closing = closing::of(asked);
-    faults.extend(form::count(
-        plan.atoms.len() + usize::from(closing.is_some()),
-        asked,
-    ));
+    faults.extend(form::count(plan.atoms.len() + usize::from(closing.is_some()), asked));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -267,11 +253,7 @@ pub fn judge(
     let graph = Graph::of(&state);
     let mut faults = limits(asked, &graph, &mut taken, &names);
     if faults.is_empty() && profile::judging(asked.state) != JudgingLevel::Off {
-        let made = JudgedFragment {
-            state: &state,
-            graph: &graph,
-            names: &names,
-        };
+        let made = JudgedFragment { state: &state, graph: &graph, names: &names };
         faults.extend(made.refused(asked, &mut taken, facts));
     }
     faults.extend(form::blocked(asked.state, &taken.atoms, &names));
@@ -443,10 +425,7 @@ fn depth(
 /// A fault if the very same plan has failed in this context.
 fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     let atom = asked.state.atom(asked.plan)?;
-    let mut made = atom
-        .plan()?
-        .made_in(asked.context)
-        .chain(closing::others(asked));
+    let mut made = atom.plan()?.made_in(asked.context).chain(closing::others(asked));
     let known = made.find(|made| made.digest == fragment.digest)?;
     let message = format!("it is the plan of {}, which failed", known.attempt);
     let hint = "plan another way, by what failed";

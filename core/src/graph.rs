@@ -127,10 +127,7 @@ impl Graph {
         adopt_kids(&mut vertices);
         let roots = roots_of(&vertices);
         let of_kinds = |kinds: &[NodeKind]| {
-            vertices
-                .indices()
-                .filter(|x| kinds.contains(&vertices[*x].kind))
-                .collect()
+            vertices.indices().filter(|x| kinds.contains(&vertices[*x].kind)).collect()
         };
         let tasks: Vec<Ix> = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
         let (groups, plans) = (of_kinds(&[NodeKind::Any]), of_kinds(&[NodeKind::Plan]));
@@ -153,10 +150,8 @@ impl Graph {
             order,
         };
         graph.count();
-        let configurations = graph
-            .roots
-            .iter()
-            .map(|root| graph.vertices[*root].configurations.clone());
+        let configurations =
+            graph.roots.iter().map(|root| graph.vertices[*root].configurations.clone());
         graph.selections = configurations.product();
         graph
     }
@@ -217,8 +212,7 @@ impl Graph {
 
     /// The innermost planning step that an atom was planned by.
     pub fn planned_by(&self, x: Ix) -> Option<Ix> {
-        self.above(x)
-            .find(|y| self.vertices[*y].kind == NodeKind::Plan)
+        self.above(x).find(|y| self.vertices[*y].kind == NodeKind::Plan)
     }
 
     /// The planning steps above an atom, the innermost first, each with the fragment and the part
@@ -255,9 +249,7 @@ impl Graph {
             let atom = state.atom(&self.ids[*x]);
             atom.is_some_and(|atom| atom.is_added_by_delta())
         };
-        let planned = self
-            .atoms()
-            .filter(|x| self.planned_by(*x).is_some() || is_added(x));
+        let planned = self.atoms().filter(|x| self.planned_by(*x).is_some() || is_added(x));
         planned.count() as u64
     }
 
@@ -297,9 +289,7 @@ impl Graph {
 
     /// Everything that it waits for: its own dependencies and those of every ancestor.
     pub fn waits_for(&self, x: Ix) -> impl Iterator<Item = Ix> {
-        core::iter::once(x)
-            .chain(self.above(x))
-            .flat_map(|y| self.vertices[y].deps.iter().copied())
+        core::iter::once(x).chain(self.above(x)).flat_map(|y| self.vertices[y].deps.iter().copied())
     }
 
     /// The atom and everything inside it.
@@ -323,10 +313,8 @@ impl Graph {
     fn count(&mut self) {
         let one = BigUint::from(1u8);
         for x in self.order.clone() {
-            let parts = self.vertices[x]
-                .kids
-                .iter()
-                .map(|kid| self.vertices[*kid].configurations.clone());
+            let parts =
+                self.vertices[x].kids.iter().map(|kid| self.vertices[*kid].configurations.clone());
             self.vertices[x].configurations = match self.vertices[x].kind {
                 NodeKind::Task => one.clone(),
                 // Granted in advance, whatever was planned so far.
@@ -343,12 +331,10 @@ impl Graph {
             let within = self.planned_by(x);
             let is_within = |d: &Ix| within.is_none_or(|plan| self.above(*d).any(|y| y == plan));
             let targets: BTreeSet<Ix> = targets.iter().copied().filter(is_within).collect();
-            let maximal = targets
-                .iter()
-                .filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
-            self.vertices[x].contexts = maximal
-                .map(|d| self.vertices[*d].configurations.clone())
-                .product();
+            let maximal =
+                targets.iter().filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
+            self.vertices[x].contexts =
+                maximal.map(|d| self.vertices[*d].configurations.clone()).product();
             self.vertices[x].is_branching = reach[x].is_branching;
         }
     }
@@ -370,11 +356,7 @@ impl Graph {
             if vertex.configurations > BigUint::from(1u8) {
                 insert(&mut as_target, x);
             }
-            reach[x] = Reach {
-                is_branching,
-                inside,
-                as_target,
-            };
+            reach[x] = Reach { is_branching, inside, as_target };
         }
         reach
     }
@@ -437,13 +419,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
             NodeKind::All | NodeKind::Any => Digest::new(""),
         },
         is_branching: false,
-        is_speculative: matches!(
-            atom.body,
-            Body::Any {
-                speculative: true,
-                ..
-            }
-        ),
+        is_speculative: matches!(atom.body, Body::Any { speculative: true, .. }),
         is_unknown: is_unknown(atom),
         is_unjudged: atom.task().is_some_and(|task| task.unjudged),
         configurations: BigUint::from(1u8),

@@ -138,9 +138,7 @@ impl AtomId {
     pub fn is_valid(text: &str) -> bool {
         text.len() <= Self::MAX_BYTES
             && text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     }
 
     /// The order in which a person counts: `a2` before `a10`.
@@ -181,9 +179,7 @@ impl AttemptId {
     /// Its count: attempts are numbered over the whole lineage, whatever their atoms.
     pub fn count(&self) -> u64 {
         let count = self.as_str().rsplit('.').next();
-        count
-            .and_then(|count| count.parse().ok())
-            .unwrap_or_default()
+        count.and_then(|count| count.parse().ok()).unwrap_or_default()
     }
 }
 
@@ -201,10 +197,7 @@ impl Digest {
         use sha2::Digest as _;
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = *b"sha256:................................................................";
-        for (pair, byte) in text[7..]
-            .chunks_exact_mut(2)
-            .zip(sha2::Sha256::digest(bytes))
-        {
+        for (pair, byte) in text[7..].chunks_exact_mut(2).zip(sha2::Sha256::digest(bytes)) {
             pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
         text
@@ -252,10 +245,7 @@ impl UnixMillis {
     pub fn rfc3339(self) -> String {
         let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
         let time = jiff::Timestamp::from_millisecond(ms);
-        time.map_or_else(
-            |_| "9999-12-31T23:59:59.000Z".to_owned(),
-            |time| format!("{time:.3}"),
-        )
+        time.map_or_else(|_| "9999-12-31T23:59:59.000Z".to_owned(), |time| format!("{time:.3}"))
     }
 
     /// The day of that time, in UTC.

@@ -19,10 +19,7 @@ pub fn of(title: &str, root: &RecordRule) -> Value {
     let mut schemas = Definitions::default();
     let mut schema = schemas.record(root, &[]);
     if let Some(schema) = schema.as_object_mut() {
-        schema.insert(
-            "$schema".into(),
-            json!("https://json-schema.org/draft/2020-12/schema"),
-        );
+        schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
         schema.insert("title".into(), json!(title));
         let definitions: Map<String, Value> = schemas.by_name.into_iter().collect();
         schema.insert("$defs".into(), Value::Object(definitions));
@@ -38,10 +35,7 @@ impl schemars::JsonSchema for FinalResultRecord {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schemas = Definitions {
-            is_printed: true,
-            ..Definitions::default()
-        };
+        let mut schemas = Definitions { is_printed: true, ..Definitions::default() };
         let schema = schemas.record(&Self::RULE, &[]);
         generator.definitions_mut().extend(schemas.by_name);
         schema.try_into().unwrap_or_default()
@@ -71,10 +65,8 @@ impl Definitions {
     fn record(&mut self, rule: &RecordRule, common: &[FieldRule]) -> Value {
         let fields = (rule.fields)();
         let all: Vec<&FieldRule> = common.iter().chain(&fields).collect();
-        let properties: Map<String, Value> = all
-            .iter()
-            .map(|field| (field.key.into(), self.property(field)))
-            .collect();
+        let properties: Map<String, Value> =
+            all.iter().map(|field| (field.key.into(), self.property(field))).collect();
         let is_there =
             |field: &&&FieldRule| field.is_required || self.is_printed && field.is_written;
         let required = all.iter().filter(is_there);
@@ -88,11 +80,7 @@ impl Definitions {
 
     fn property(&mut self, field: &FieldRule) -> Value {
         let form = self.form(&field.form);
-        let form = if field.is_required {
-            form
-        } else {
-            or_null(form)
-        };
+        let form = if field.is_required { form } else { or_null(form) };
         let mut schema = described(form, field.doc);
         if let (Some(default), Some(schema)) = (&field.default, schema.as_object_mut())
             && let Ok(default) = serde_json::from_str(&doc::write_compact(default))

@@ -278,11 +278,7 @@ struct IssueWords {
 }
 
 fn found(at: impl Into<String>, what: impl Into<String>, repair: impl Into<String>) -> IssueWords {
-    IssueWords {
-        at: at.into(),
-        what: what.into(),
-        repair: repair.into(),
-    }
+    IssueWords { at: at.into(), what: what.into(), repair: repair.into() }
 }
 
 /// All issues, the heaviest first.
@@ -305,8 +301,5 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
 /// Whether it is a planning step that was not planned yet: nobody knows what it will do.
 fn is_unplanned(plan: &JudgedPlan<'_>, x: Ix) -> bool {
     plan.graph.vertex(x).kind == NodeKind::Plan
-        && plan
-            .atom(x)
-            .and_then(Atom::plan)
-            .is_some_and(|step| step.in_force().is_none())
+        && plan.atom(x).and_then(Atom::plan).is_some_and(|step| step.in_force().is_none())
 }

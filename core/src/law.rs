@@ -189,10 +189,7 @@ pub fn rationale(
     let why = match numbers.directive {
         Directive::Abandon => {
             let limit = rules.abandon_omega().text();
-            format!(
-                "{} of changes and budgets is used up, the limit is {limit}",
-                omega.text()
-            )
+            format!("{} of changes and budgets is used up, the limit is {limit}", omega.text())
         }
         _ if d.0 <= rules.delta().0 => {
             format!("the result is near: {} of the base case lacks", d.text())
@@ -251,13 +248,7 @@ mod tests {
     }
 
     fn inputs(distance: u32, logical: u64, environmental: u64) -> LawInputs {
-        LawInputs {
-            distance,
-            logical,
-            environmental,
-            changes: 0,
-            budgets: None,
-        }
+        LawInputs { distance, logical, environmental, changes: 0, budgets: None }
     }
 
     fn point(d: u32) -> LawPoint {
@@ -302,10 +293,7 @@ mod tests {
             (None, 1_000, 0, 0, 0, ChangePath),
             (None, 300, 1, 0, 0, Refine),
         ] {
-            let inputs = LawInputs {
-                changes: omega,
-                ..inputs(now, logical, environmental)
-            };
+            let inputs = LawInputs { changes: omega, ..inputs(now, logical, environmental) };
             let before = before.map(point);
             let told = numbers(&rules(), &inputs, before.as_ref());
             assert_eq!(told.directive, wanted, "{before:?} {now} {logical} {omega}");
@@ -331,13 +319,8 @@ mod tests {
                                 epsilon: weight,
                                 ..rules()
                             };
-                            let inputs = LawInputs {
-                                distance,
-                                logical,
-                                environmental: 1,
-                                changes,
-                                budgets,
-                            };
+                            let inputs =
+                                LawInputs { distance, logical, environmental: 1, changes, budgets };
                             let told = numbers(&rules, &inputs, Some(&point(500)));
                             let all = [told.d, told.p, told.omega, told.l];
                             assert!(all.iter().all(|one| one.0 <= ONE), "{inputs:?}");

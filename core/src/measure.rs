@@ -87,10 +87,7 @@ impl Measure {
     /// The measure of the plan as it is, without what is granted to changes of it.
     pub fn open(seen: MeasureInput<'_>) -> Self {
         let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
-        Self {
-            attempts,
-            verdicts: verdicts_left(seen),
-        }
+        Self { attempts, verdicts: verdicts_left(seen) }
     }
 
     /// The measure of `after`, which differs from `before` only in these atoms; `self` is the
@@ -201,9 +198,7 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let constraints = &seen.state.objective.constraints;
     let check = seen.state.objective.base_case.as_ref();
     let leaves = check.into_iter().flat_map(|check| check.leaves());
-    let rated = leaves
-        .filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
-        .count();
+    let rated = leaves.filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_)))).count();
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
@@ -248,21 +243,13 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     };
     let most = seen.state.objective.constraints.max_repairs();
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
-    let gone = task
-        .tries
-        .iter()
-        .filter(is_valid)
-        .map(|tried| match tried.has_failed() {
-            true => u64::from(most),
-            false => u64::from(tried.repairs.min(most)),
-        });
+    let gone = task.tries.iter().filter(is_valid).map(|tried| match tried.has_failed() {
+        true => u64::from(most),
+        false => u64::from(tried.repairs.min(most)),
+    });
     let all = &seen.graph.vertex(x).contexts * BigUint::from(most);
     let gone = BigUint::from(gone.sum::<u64>());
-    if gone < all {
-        all - gone
-    } else {
-        BigUint::ZERO
-    }
+    if gone < all { all - gone } else { BigUint::ZERO }
 }
 
 /// Whether there is anything to choose, or may be once.
@@ -312,30 +299,20 @@ fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {
 
 /// The tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
-    let plan = seen
-        .state
-        .atom(seen.graph.id(x))
-        .and_then(|atom| atom.plan());
+    let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
     let Some(plan) = plan else {
         return BigUint::ZERO;
     };
     let grant = plan.grant(&seen.state.objective.constraints);
     let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
     let made = BigUint::from(plan.fragments().count());
-    let left = if made < rounds {
-        rounds - made
-    } else {
-        BigUint::ZERO
-    };
+    let left = if made < rounds { rounds - made } else { BigUint::ZERO };
     left * grant.atoms
 }
 
 /// Maximum of attempts of one task in one context; for a planning step, in one round there.
 pub fn attempts_max(state: &State, task: &Task) -> u32 {
-    state
-        .objective
-        .constraints
-        .max_attempts(task.spec.action.is_some())
+    state.objective.constraints.max_attempts(task.spec.action.is_some())
 }
 
 /// Maximum of attempts of any task in one context, with its probe.
@@ -346,12 +323,7 @@ fn attempts_of_any(state: &State) -> u32 {
 /// For a planning step, the rounds without a fragment: each with its own attempts and those of what
 /// it was granted. A fragment counts by its own atoms.
 fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
-    let MeasureInput {
-        graph,
-        state,
-        valid_contexts,
-        ..
-    } = seen;
+    let MeasureInput { graph, state, valid_contexts, .. } = seen;
     let constraints = &state.objective.constraints;
     if state.bindings.contains_key(graph.id(x)) {
         return BigUint::ZERO;
@@ -373,38 +345,22 @@ fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
             }
         })
         .sum();
-    if used < all {
-        all - used
-    } else {
-        BigUint::ZERO
-    }
+    if used < all { all - used } else { BigUint::ZERO }
 }
 
 fn verdicts_left(seen: MeasureInput<'_>) -> BigUint {
     let (refuted, selections) = (BigUint::from(seen.refuted), seen.graph.selections());
-    if refuted < *selections {
-        selections - refuted
-    } else {
-        BigUint::ZERO
-    }
+    if refuted < *selections { selections - refuted } else { BigUint::ZERO }
 }
 
 /// Probes of a task in one context: one where it is unknown, or a choice of an unknown group.
 fn probes_max(graph: &Graph, state: &State, x: Ix) -> u32 {
-    let of_group = graph
-        .vertex(x)
-        .parent
-        .is_some_and(|group| graph.vertex(group).is_unknown);
+    let of_group = graph.vertex(x).parent.is_some_and(|group| graph.vertex(group).is_unknown);
     u32::from(state.run.probes && (graph.vertex(x).is_unknown || of_group))
 }
 
 fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
-    let MeasureInput {
-        graph,
-        state,
-        valid_contexts,
-        ..
-    } = seen;
+    let MeasureInput { graph, state, valid_contexts, .. } = seen;
     let id = graph.id(x);
     if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
         return plan_left(seen, x, plan);
@@ -427,23 +383,12 @@ fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
             let is_closed = tried.ended.is_some() || bound_in == Some(&tried.context);
             let has_probe = is_closed || tried.probe.is_some() || tried.attempts > 0;
             let probes = if has_probe { probes } else { 0 };
-            u64::from(
-                probes
-                    + if is_closed {
-                        most
-                    } else {
-                        tried.attempts.min(most)
-                    },
-            )
+            u64::from(probes + if is_closed { most } else { tried.attempts.min(most) })
         })
         .sum();
     let all = &graph.vertex(x).contexts * BigUint::from(most + probes);
     let used = BigUint::from(used);
-    if used < all {
-        all - used
-    } else {
-        BigUint::ZERO
-    }
+    if used < all { all - used } else { BigUint::ZERO }
 }
 
 #[cfg(test)]

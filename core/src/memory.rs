@@ -45,11 +45,7 @@ pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
     let mut lessons: Vec<&Lesson> = known_lessons.filter(is_new).collect();
     lessons.sort_by_cached_key(|one| {
         let common = text::words(&words_of(one)).intersection(&goal).count();
-        (
-            known.distance(one),
-            Reverse(common),
-            Reverse(one.last.clone()),
-        )
+        (known.distance(one), Reverse(common), Reverse(one.last.clone()))
     });
     let mut bytes = 0;
     let is_in = |one: &&Lesson| {

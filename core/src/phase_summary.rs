@@ -27,9 +27,7 @@ pub fn read(answer: &Node) -> Result<String, String> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
     let text = text.ok_or("`summary` is missing, or no text")?;
     match text.chars().count() > TEXT_CHARS_MAX {
-        true => Err(format!(
-            "`summary` has more than {TEXT_CHARS_MAX} characters"
-        )),
+        true => Err(format!("`summary` has more than {TEXT_CHARS_MAX} characters")),
         false => Ok(text.to_string()),
     }
 }
@@ -49,10 +47,7 @@ mod tests {
             (r#"{"summary": " "}"#.to_string(), "`summary` is missing"),
             (r#"{"summary": 1}"#.to_string(), "`summary` is missing"),
             (r#"{"summary": "a", "more": 1}"#.to_string(), "`more`"),
-            (
-                format!(r#"{{"summary": "{}"}}"#, "é".repeat(2_001)),
-                "more than 2000",
-            ),
+            (format!(r#"{{"summary": "{}"}}"#, "é".repeat(2_001)), "more than 2000"),
         ] {
             let told = answer(&text).unwrap_err();
             assert!(told.contains(fault), "{told}");

@@ -58,16 +58,8 @@ pub struct PlanReading {
 }
 
 /// Keys of a state that a plan does not have.
-const STATE_KEYS: [&str; 8] = [
-    "lineage",
-    "serial",
-    "seal",
-    "control",
-    "bindings",
-    "trail",
-    "corrections",
-    "run",
-];
+const STATE_KEYS: [&str; 8] =
+    ["lineage", "serial", "seal", "control", "bindings", "trail", "corrections", "run"];
 
 /// Reads a plan in JSON.
 pub fn read(bytes: &[u8]) -> PlanReading {
@@ -85,19 +77,12 @@ pub fn atoms_of_tree(parsed: Parsed) -> PlanReading {
 }
 
 fn read_parts(parsed: Parsed, is_whole: bool) -> PlanReading {
-    let mut plan = PlanReading {
-        faults: parsed.faults,
-        ..PlanReading::default()
-    };
+    let mut plan = PlanReading { faults: parsed.faults, ..PlanReading::default() };
     let Some(root) = parsed.node else {
         return plan;
     };
     let (root, written, faults) = flat::flatten(root, &plan.faults);
-    let mut found = Findings {
-        faults,
-        near_miss: Some(near_miss::of),
-        ..Findings::default()
-    };
+    let mut found = Findings { faults, near_miss: Some(near_miss::of), ..Findings::default() };
     read_into(&mut plan, &root, &mut found, is_whole);
     written.put_back(&mut found.faults);
     written.put_back(&mut found.warnings);
@@ -121,9 +106,7 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
         leave_out(&mut fields, key, "belongs to a state, not to a plan");
     }
     let members = root.as_object().unwrap_or_default();
-    let is_misplaced = members
-        .iter()
-        .any(|one| near_miss::is_of_objective(&one.key));
+    let is_misplaced = members.iter().any(|one| near_miss::is_of_objective(&one.key));
     let objective = match is_misplaced || !is_whole {
         true => fields.take("objective"),
         false => fields.need("objective"),
@@ -173,9 +156,7 @@ fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeM
             let hint =
                 Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
             let message = format!("`{}` cannot name an atom", member.key);
-            graph
-                .found
-                .fault("bad-id", (&at, member.key_span), message, hint);
+            graph.found.fault("bad-id", (&at, member.key_span), message, hint);
         }
         if let Some(checks) = member.node.get("checks") {
             check::patterns(checks, &doc::pointer_push(&at, "checks"), patterns);
@@ -211,10 +192,9 @@ impl PlanReading {
             Some((description, run)) => (description.trim(), Some(run.trim())),
             None => (text.trim(), None),
         };
-        let action = run.filter(|run| !run.is_empty()).map(|run| Action {
-            run: run.to_owned(),
-            extra: Extra::default(),
-        });
+        let action = run
+            .filter(|run| !run.is_empty())
+            .map(|run| Action { run: run.to_owned(), extra: Extra::default() });
         let task = Task::new(Spec { action, ..spec() });
         self.add_last(description, Body::Task(Box::new(task)));
     }
@@ -246,16 +226,11 @@ impl PlanReading {
     /// Judges the last step by the base case if a worker does it: nothing later could make the base case hold. A failed
     /// last step is then tried again, with the reason.
     pub fn judge_last_step(&mut self) {
-        let last = self
-            .last_step
-            .as_ref()
-            .and_then(|id| self.atoms.get_mut(id));
+        let last = self.last_step.as_ref().and_then(|id| self.atoms.get_mut(id));
         if let Some(task) = last.and_then(Atom::task_mut)
             && task.spec.action.is_none()
         {
-            Arc::make_mut(&mut task.spec)
-                .checks
-                .clone_from(&self.objective.base_case);
+            Arc::make_mut(&mut task.spec).checks.clone_from(&self.objective.base_case);
         }
     }
 
@@ -285,11 +260,7 @@ impl PlanReading {
             seal: None,
             objective: Arc::new(self.objective),
             control: Arc::new(Control::default()),
-            atoms: self
-                .atoms
-                .into_iter()
-                .map(|(id, atom)| (id, Arc::new(atom)))
-                .collect(),
+            atoms: self.atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
             bindings: Records::default(),
             trail: Shared::default(),
             corrections: Shared::default(),

@@ -81,11 +81,7 @@ pub fn record(
         Err(fault) => {
             let profile = of_anything();
             let reasons = String::new();
-            (
-                ProfileSource::Default,
-                fault,
-                InferredProfile { profile, reasons },
-            )
+            (ProfileSource::Default, fault, InferredProfile { profile, reasons })
         }
     };
     ProfileRecord {
@@ -254,16 +250,10 @@ mod tests {
     fn the_table_of_passes_holds() {
         for (text, wanted) in [
             ("depth=3", 3),
-            (
-                "depth=1,information=1,tools=none,breadth=narrow,confidence=low",
-                1,
-            ),
+            ("depth=1,information=1,tools=none,breadth=narrow,confidence=low", 1),
             ("depth=2,information=0.8,tools=minimal,breadth=narrow", 1),
             ("depth=4,information=0.3,breadth=broad", 7),
-            (
-                "depth=5,information=0.2,tools=extensive,breadth=broad,confidence=high",
-                11,
-            ),
+            ("depth=5,information=0.2,tools=extensive,breadth=broad,confidence=high", 11),
             ("information=1", 2),
             ("information=0", 5),
         ] {

@@ -177,10 +177,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     }
     let room = room.saturating_sub(prompt.bytes() - own);
     let words = inputs.project.map(|words| project::sections(words, room));
-    words
-        .into_iter()
-        .flatten()
-        .for_each(|section| prompt.add(section));
+    words.into_iter().flatten().for_each(|section| prompt.add(section));
     prompt.parts.extend(after.parts);
     prompt.files.extend(after.files);
     prompt.files.extend(directive::file(subject));
@@ -242,10 +239,7 @@ fn shared_of_planner(
 
 impl Prompt {
     fn of(sections: impl IntoIterator<Item = PromptSection>) -> Self {
-        let mut prompt = Self {
-            parts: Vec::new(),
-            files: Vec::new(),
-        };
+        let mut prompt = Self { parts: Vec::new(), files: Vec::new() };
         for section in sections {
             prompt.add(section);
         }

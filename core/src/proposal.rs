@@ -92,11 +92,7 @@ pub struct ChangeProposal {
 impl ChangeProposal {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        *self
-            == Self {
-                questions: self.questions.clone(),
-                ..Self::default()
-            }
+        *self == Self { questions: self.questions.clone(), ..Self::default() }
     }
 }
 
@@ -116,11 +112,8 @@ pub fn read_agreement(answer: &Node, may_ask: bool) -> Result<AgreementProposal,
     ];
     let mut reading = AnswerReading::of(answer, KEYS);
     let mut objective: Vec<(&str, Node)> = Vec::new();
-    for (key, is_needed) in [
-        ("goal", true),
-        ("deliverables", false),
-        ("definition_of_done", false),
-    ] {
+    for (key, is_needed) in [("goal", true), ("deliverables", false), ("definition_of_done", false)]
+    {
         let text = reading.text(key, is_needed);
         objective.extend(text.map(|text| (key, Node::string(text))));
     }
@@ -201,11 +194,7 @@ fn count_of(atoms: &Node) -> usize {
             continue;
         }
         let listed = node.as_array().unwrap_or_default().iter();
-        todo.extend(
-            listed
-                .filter(|one| one.as_object().is_some())
-                .map(|one| (one, false)),
-        );
+        todo.extend(listed.filter(|one| one.as_object().is_some()).map(|one| (one, false)));
         let by_id = node.as_object().unwrap_or_default().iter();
         todo.extend(by_id.map(|member| (&member.node, false)));
     }

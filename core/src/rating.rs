@@ -35,10 +35,7 @@ pub fn schema(check: &Check) -> Option<Node> {
         return None;
     };
     let (of, rule) = match leaf.rubric.is_empty() {
-        true => (
-            "score",
-            r#"{"type":"number","minimum":0,"maximum":1}"#.to_owned(),
-        ),
+        true => ("score", r#"{"type":"number","minimum":0,"maximum":1}"#.to_owned()),
         false => ("levels", levels_schema(leaf)),
     };
     let text = format!(
@@ -50,9 +47,8 @@ pub fn schema(check: &Check) -> Option<Node> {
 fn levels_schema(leaf: &QualityLeaf) -> String {
     let name = |name: &str| doc::write_compact(&Node::string(name));
     let names: Vec<String> = leaf.rubric.iter().map(|one| name(&one.criterion)).collect();
-    let rules = names
-        .iter()
-        .map(|name| format!(r#"{name}:{{"type":"integer","enum":[1,2,3,4,5]}}"#));
+    let rules =
+        names.iter().map(|name| format!(r#"{name}:{{"type":"integer","enum":[1,2,3,4,5]}}"#));
     let rules: Vec<String> = rules.collect();
     format!(
         r#"{{"type":"object","required":[{}],"additionalProperties":false,"properties":{{{}}}}}"#,
@@ -84,8 +80,7 @@ fn share(answer: &Node) -> Result<Thousandths, String> {
     let score = answer.get("score").ok_or_else(|| wanted.to_string())?;
     // A number in quotes is one too.
     let read = Thousandths::of_node(score);
-    read.filter(|score| score.0 <= 1_000)
-        .ok_or_else(|| format!("{wanted}, found {}", shown(score)))
+    read.filter(|score| score.0 <= 1_000).ok_or_else(|| format!("{wanted}, found {}", shown(score)))
 }
 
 fn levels(leaf: &QualityLeaf, answer: &Node) -> Result<Vec<u32>, String> {
@@ -103,19 +98,12 @@ fn levels(leaf: &QualityLeaf, answer: &Node) -> Result<Vec<u32>, String> {
         let quoted = node.as_str().and_then(|text| text.trim().parse().ok());
         let level = node.as_u64().and_then(|level| u32::try_from(level).ok());
         let level = level.or(quoted);
-        level
-            .filter(|level| (1..=LEVEL_MAX).contains(level))
-            .ok_or_else(|| {
-                let found = shown(node);
-                format!(
-                    "the level of `{name}` is a whole number from 1 to {LEVEL_MAX}, found {found}"
-                )
-            })
+        level.filter(|level| (1..=LEVEL_MAX).contains(level)).ok_or_else(|| {
+            let found = shown(node);
+            format!("the level of `{name}` is a whole number from 1 to {LEVEL_MAX}, found {found}")
+        })
     };
-    leaf.rubric
-        .iter()
-        .map(|one| level(&one.criterion))
-        .collect()
+    leaf.rubric.iter().map(|one| level(&one.criterion)).collect()
 }
 
 fn shown(node: &Node) -> String {
@@ -133,20 +121,14 @@ mod tests {
     }
 
     fn answer(check: &Check, text: &str) -> Result<RatedLeaf, String> {
-        read(
-            check,
-            &doc::parse(text, &doc::Limits::default()).node.unwrap(),
-        )
+        read(check, &doc::parse(text, &doc::Limits::default()).node.unwrap())
     }
 
     #[test]
     fn a_score_out_of_range_or_of_another_type_is_a_fault() {
         let plain = check(r#"{"quality": "readable"}"#);
         let good = answer(&plain, r#"{"score": 0.85, "because": "clear\n names"}"#).unwrap();
-        assert_eq!(
-            (good.score, good.because.as_str()),
-            (Thousandths(850), "clear names")
-        );
+        assert_eq!((good.score, good.because.as_str()), (Thousandths(850), "clear names"));
         let quoted = answer(&plain, r#"{"score": "0.9", "because": ""}"#).unwrap();
         assert_eq!(quoted.score, Thousandths(900));
         for text in [
@@ -166,24 +148,12 @@ mod tests {
     #[test]
     fn every_criterion_of_a_rubric_gets_a_level_and_no_other_does() {
         let rubric = check(r#"{"quality": "readable", "rubric": ["names", "size"]}"#);
-        let good = answer(
-            &rubric,
-            r#"{"levels": {"size": 3, "names": 5}, "because": ""}"#,
-        );
+        let good = answer(&rubric, r#"{"levels": {"size": 3, "names": 5}, "because": ""}"#);
         assert_eq!(good.unwrap().score, Thousandths(800));
         for (text, fault) in [
-            (
-                r#"{"levels": {"names": 5}, "because": ""}"#,
-                "`size` is missing",
-            ),
-            (
-                r#"{"levels": {"names": 5, "size": 6}, "because": ""}"#,
-                "1 to 5, found 6",
-            ),
-            (
-                r#"{"levels": {"names": 5, "size": 4.5}, "because": ""}"#,
-                "found 4.5",
-            ),
+            (r#"{"levels": {"names": 5}, "because": ""}"#, "`size` is missing"),
+            (r#"{"levels": {"names": 5, "size": 6}, "because": ""}"#, "1 to 5, found 6"),
+            (r#"{"levels": {"names": 5, "size": 4.5}, "because": ""}"#, "found 4.5"),
             (
                 r#"{"levels": {"names": 5, "size": 5, "charm": 5}, "because": ""}"#,
                 "`charm` is no criterion",

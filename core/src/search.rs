@@ -56,10 +56,7 @@ pub fn is_valid_now(
 }
 
 pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
-    state
-        .atom(id)
-        .and_then(|atom| atom.task())
-        .map_or(&[], |task| task.tries.as_slice())
+    state.atom(id).and_then(|atom| atom.task()).map_or(&[], |task| task.tries.as_slice())
 }
 
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups
@@ -114,9 +111,7 @@ fn conflicts_of(
     // Nothing waits for a part that a budget left open: its earlier failure no longer matters.
     let is_task = |x: &Ix| graph.vertex(*x).kind == NodeKind::Task && !graph.is_dropped(*x);
     for x in graph.tasks().filter(is_task) {
-        let gone = tries(state, graph.id(x))
-            .iter()
-            .filter(|tried| counts(tried));
+        let gone = tries(state, graph.id(x)).iter().filter(|tried| counts(tried));
         let gone = gone.filter(|tried| valid_contexts.contains(&(x, tried.context.clone())));
         conflicts.extend(gone.map(|tried| conflict(graph, x, &tried.choices)));
     }
@@ -128,9 +123,7 @@ fn conflicts_of(
 pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     let mut refuted: BTreeSet<&Choices> = BTreeSet::new();
     for entry in state.trail.iter() {
-        if let EntryKind::Refuted(RefutedEntry {
-            conflict, context, ..
-        }) = &entry.kind
+        if let EntryKind::Refuted(RefutedEntry { conflict, context, .. }) = &entry.kind
             && context.is_some()
             && *context == whole_context(graph, state, conflict)
         {
@@ -144,9 +137,7 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
 /// and the results that a person gave. So a refutation counts only while everything then live has
 /// the same context.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
-    let pairs = choices
-        .iter()
-        .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+    let pairs = choices.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
     let active = ActiveGraph::of(graph, selection);
     let mut text = alloc::string::String::new();
@@ -213,21 +204,13 @@ fn search(mut walk: SearchWalk<'_>) -> Option<Selection> {
             walk.open_again(spent.group);
             // Backjumps to the newest decision involved in the conflict: changing any later one
             // could not help.
-            while frames
-                .last()
-                .is_some_and(|frame| !spent.blame.contains(&frame.group))
-            {
+            while frames.last().is_some_and(|frame| !spent.blame.contains(&frame.group)) {
                 let mut innocent = frames.pop()?;
                 walk.undo(&mut innocent);
                 walk.open_again(innocent.group);
             }
             let to_blame = frames.last_mut()?;
-            to_blame.blame.extend(
-                spent
-                    .blame
-                    .into_iter()
-                    .filter(|group| *group != to_blame.group),
-            );
+            to_blame.blame.extend(spent.blame.into_iter().filter(|group| *group != to_blame.group));
         }
     }
 }
@@ -268,27 +251,19 @@ impl<'a> SearchWalk<'a> {
         prefer: &'a Selection,
         rank: &'a BTreeMap<Ix, usize>,
     ) -> Option<Self> {
-        let SearchSpace {
-            graph,
-            state,
-            conflicts,
-            plans_again,
-        } = space;
+        let SearchSpace { graph, state, conflicts, plans_again } = space;
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
-            let pairs = conflict
-                .iter()
-                .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+            let pairs =
+                conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
             let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else {
                 continue;
             };
             if pairs.is_empty() {
                 return None;
             }
-            pairs
-                .iter()
-                .for_each(|pair| holding.entry(*pair).or_default().push(missing.len()));
+            pairs.iter().for_each(|pair| holding.entry(*pair).or_default().push(missing.len()));
             missing.push(pairs.len());
             groups.push(pairs.into_iter().map(|(group, _)| group).collect());
         }
@@ -348,12 +323,7 @@ impl<'a> SearchWalk<'a> {
             let upstream = active::upstream(self.graph, group, &self.selection);
             blame.extend(upstream.into_iter().filter(is_choice));
         }
-        Frame {
-            group,
-            options: self.options(group),
-            opened: Vec::new(),
-            blame,
-        }
+        Frame { group, options: self.options(group), opened: Vec::new(), blame }
     }
 
     fn options(&self, group: Ix) -> Vec<Option<Ix>> {
@@ -372,10 +342,7 @@ impl<'a> SearchWalk<'a> {
             return options;
         }
         let kids = &self.graph.vertex(group).kids;
-        let preferred = self
-            .prefer
-            .get(&group)
-            .filter(|choice| kids.contains(choice));
+        let preferred = self.prefer.get(&group).filter(|choice| kids.contains(choice));
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
         // A choice that an earlier run, the law or a probe speaks for comes first, whatever the plan says; else its order counts.
         others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
@@ -415,9 +382,7 @@ impl<'a> SearchWalk<'a> {
             }
             if let Some(conflict) = completed {
                 self.undo(frame);
-                let others = self.groups[conflict]
-                    .iter()
-                    .filter(|group| **group != frame.group);
+                let others = self.groups[conflict].iter().filter(|group| **group != frame.group);
                 frame.blame.extend(others);
                 continue;
             }
@@ -434,12 +399,7 @@ impl<'a> SearchWalk<'a> {
         let Some(choice) = self.selection.remove(&frame.group) else {
             return;
         };
-        for conflict in self
-            .holding
-            .get(&(frame.group, choice))
-            .into_iter()
-            .flatten()
-        {
+        for conflict in self.holding.get(&(frame.group, choice)).into_iter().flatten() {
             self.missing[*conflict] += 1;
         }
         for group in frame.opened.drain(..) {

@@ -114,9 +114,7 @@ pub struct State {
 impl State {
     /// A task or group, resolved or not.
     pub fn atom(&self, id: &AtomId) -> Option<&Arc<Atom>> {
-        self.atoms
-            .get(id)
-            .or_else(|| self.bindings.get(id).map(|binding| &binding.of))
+        self.atoms.get(id).or_else(|| self.bindings.get(id).map(|binding| &binding.of))
     }
 
     /// Every atom of the graph, resolved ones included, in id order.

@@ -101,42 +101,23 @@ fn take(
         Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,
         Input::AskerGone => redirect::withdraw(&mut transaction, RetireReason::AskerGone),
         Input::AllEnded(ended) => run_end::all_ended(&mut transaction, ended),
-        Input::Ended {
-            attempt,
-            epoch,
-            outcome,
-        } => agent_end::ended(&mut transaction, &attempt, epoch, *outcome),
-        Input::Used {
-            attempt,
-            epoch,
-            usage: used,
-        } => usage::reported(&mut transaction, attempt, epoch, used),
+        Input::Ended { attempt, epoch, outcome } => {
+            agent_end::ended(&mut transaction, &attempt, epoch, *outcome)
+        }
+        Input::Used { attempt, epoch, usage: used } => {
+            usage::reported(&mut transaction, attempt, epoch, used)
+        }
         Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
-        Input::Tried {
-            attempt,
-            onto,
-            merge,
-        } => candidate::tried(&mut transaction, &attempt, onto, merge),
+        Input::Tried { attempt, onto, merge } => {
+            candidate::tried(&mut transaction, &attempt, onto, merge)
+        }
         Input::Built { start, .. } | Input::Staged { start, .. }
             if !transaction.is_start(&start) => {}
-        Input::Built {
-            start: _,
-            head,
-            line,
-            dropped,
-        } => result_tree::built(&mut transaction, head, line, &dropped),
-        Input::Staged {
-            speculation,
-            start: _,
-            wanted,
-            head,
-            dropped,
-        } => {
-            let staged = SpeculativeTree {
-                line: wanted,
-                head,
-                is_whole: dropped.is_empty(),
-            };
+        Input::Built { start: _, head, line, dropped } => {
+            result_tree::built(&mut transaction, head, line, &dropped)
+        }
+        Input::Staged { speculation, start: _, wanted, head, dropped } => {
+            let staged = SpeculativeTree { line: wanted, head, is_whole: dropped.is_empty() };
             transaction.session.staged.insert(speculation, staged);
         }
         Input::Judged { scope, basis, seen } => {

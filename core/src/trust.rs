@@ -100,9 +100,7 @@ impl TrustList {
             atoms.map(|(id, atom)| (id.to_string(), carried.add_atom(id, atom, &by_program)));
         let atoms = Node::object(atoms.collect());
         let whole = Node::array(Vec::from([objective, atoms]));
-        carried
-            .records
-            .push(Digest::of(doc::canonical(&whole).as_bytes()));
+        carried.records.push(Digest::of(doc::canonical(&whole).as_bytes()));
         carried.sorted()
     }
 
@@ -180,11 +178,7 @@ impl TrustList {
     }
 
     fn add(&mut self, group: TrustGroup, at: &str, text: &str) {
-        self.items.push(TrustItem {
-            group,
-            at: at.to_owned(),
-            text: text.to_owned(),
-        });
+        self.items.push(TrustItem { group, at: at.to_owned(), text: text.to_owned() });
     }
 
     fn sorted(mut self) -> Self {

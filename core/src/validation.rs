@@ -68,13 +68,7 @@ pub fn read(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<Validation
 
 fn issue(node: &Node) -> Result<IssueRecord, String> {
     let members = node.as_object().ok_or("an issue is an object")?;
-    let known = [
-        "type",
-        "severity",
-        "location",
-        "description",
-        "proposed_repair",
-    ];
+    let known = ["type", "severity", "location", "description", "proposed_repair"];
     if let Some(other) = members.iter().find(|one| !known.contains(&&*one.key)) {
         return Err(format!("`{}` is no key of an issue", other.key));
     }
@@ -122,10 +116,7 @@ mod tests {
         let read = answer(&format!(r#"{{"issues": [{GOOD}, {other}, {high}]}}"#)).unwrap();
         let severities: Vec<Severity> = read.issues.iter().map(|one| one.severity).collect();
         assert_eq!(severities, [Severity::High, Severity::Low]);
-        assert_eq!(
-            (read.unplaced, read.issues[0].description.as_str()),
-            (1, "no use")
-        );
+        assert_eq!((read.unplaced, read.issues[0].description.as_str()), (1, "no use"));
         assert_eq!(answer(r#"{"issues": []}"#), Ok(ValidationAnswer::default()));
     }
 
@@ -135,22 +126,13 @@ mod tests {
         for (text, fault) in [
             ("all is well".to_owned(), "no JSON object"),
             ("{}".to_owned(), "`issues` is a list"),
-            (
-                r#"{"issues": [], "status": "solved"}"#.to_owned(),
-                "`status` is no key",
-            ),
+            (r#"{"issues": [], "status": "solved"}"#.to_owned(), "`status` is no key"),
             (with("relevance", "style"), "`style` is none of specificity"),
             (with("\"low\"", "\"grave\""), "`grave` is none of high"),
             (with("\"low\"", "3"), "`severity` is missing"),
             (with("\"A\"", "\"\""), "`location` is missing"),
-            (
-                with("\"location\"", "\"status\": 1, \"location\""),
-                "`status` is no key",
-            ),
-            (
-                format!(r#"{{"issues": [{}]}}"#, [GOOD; 21].join(",")),
-                "20 issues at most",
-            ),
+            (with("\"location\"", "\"status\": 1, \"location\""), "`status` is no key"),
+            (format!(r#"{{"issues": [{}]}}"#, [GOOD; 21].join(",")), "20 issues at most"),
         ] {
             let told = answer(&text).unwrap_err();
             assert!(told.contains(fault), "{told}");

@@ -107,10 +107,7 @@ impl CommandEnd {
     /// Whether it did not end by itself, as far as anybody knows. A shell tells a signal of its
     /// child as an exit code.
     pub fn is_cut_off(&self) -> bool {
-        matches!(
-            self,
-            CommandEnd::TimedOut | CommandEnd::Signal(_) | CommandEnd::Exit(129..=159)
-        )
+        matches!(self, CommandEnd::TimedOut | CommandEnd::Signal(_) | CommandEnd::Exit(129..=159))
     }
 
     pub fn text(&self) -> String {
@@ -169,14 +166,9 @@ pub enum MeasurementKind {
 pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
     match (leaf, &seen.what) {
         (_, MeasurementKind::SetupFailed { .. }) => Verdict::Fail,
-        (
-            Leaf::Command(leaf),
-            MeasurementKind::Command {
-                how,
-                matched,
-                number,
-            },
-        ) => of_command(leaf, how, *matched, *number),
+        (Leaf::Command(leaf), MeasurementKind::Command { how, matched, number }) => {
+            of_command(leaf, how, *matched, *number)
+        }
         (Leaf::NotCommand(rule), MeasurementKind::Command { how, .. }) => {
             match (how, &rule.expect_exit) {
                 (CommandEnd::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
@@ -254,9 +246,7 @@ pub struct EvidenceCache(Arc<BTreeMap<(Digest, Basis), Arc<LeafEvidence>>>);
 
 impl EvidenceCache {
     pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&LeafEvidence> {
-        self.0
-            .get(&(leaf.clone(), basis.clone()))
-            .map(|seen| &**seen)
+        self.0.get(&(leaf.clone(), basis.clone())).map(|seen| &**seen)
     }
 
     pub fn record(&mut self, check: &Check, basis: &Basis, measurement: Measurement) {
@@ -264,14 +254,8 @@ impl EvidenceCache {
         let key = (check.key(), basis.clone());
         let asked = self.0.get(&key).map_or(0, |seen| seen.asked) + 1;
         let verdict = of_leaf(leaf, &measurement);
-        Arc::make_mut(&mut self.0).insert(
-            key,
-            Arc::new(LeafEvidence {
-                measurement,
-                verdict,
-                asked,
-            }),
-        );
+        Arc::make_mut(&mut self.0)
+            .insert(key, Arc::new(LeafEvidence { measurement, verdict, asked }));
     }
 }
 
@@ -332,10 +316,7 @@ impl<'a> Evaluator<'a> {
     pub fn count<'c>(&self, check: &'c Check) -> LeafCount {
         let leaves = check.leaves();
         let holds = |leaf: &&&'c Check| self.judge(leaf) == CheckProgress::Decided(Verdict::Pass);
-        LeafCount {
-            held: leaves.iter().filter(holds).count() as u64,
-            of: leaves.len() as u64,
-        }
+        LeafCount { held: leaves.iter().filter(holds).count() as u64, of: leaves.len() as u64 }
     }
 
     /// The leaves that nobody has measured on this basis.

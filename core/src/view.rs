@@ -231,9 +231,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             branch: None,
             commit: run.result().cloned(),
         },
-        in_flight: in_flight
-            .map(|intent| flight::flight(state, intent))
-            .collect(),
+        in_flight: in_flight.map(|intent| flight::flight(state, intent)).collect(),
         question: flight::question(state, around.live),
         profile: passes::profile(state),
         passes: passes::passes(state),
@@ -283,9 +281,7 @@ fn changed(state: &State) -> Option<ChangedView> {
     let newest = &state.corrections.last()?.data;
     let corrections = state.corrections.iter().map(|one| &one.data).rev();
     let of_the_newest = corrections.take_while(|one| one.timestamp == newest.timestamp);
-    let mut what: Vec<String> = of_the_newest
-        .filter_map(|one| one.description.clone())
-        .collect();
+    let mut what: Vec<String> = of_the_newest.filter_map(|one| one.description.clone()).collect();
     what.reverse();
     Some(ChangedView {
         at: newest.timestamp.clone().unwrap_or_default(),
@@ -304,17 +300,14 @@ fn gave_way(state: &State) -> Vec<String> {
     let mut edits = edits.filter(|one| is_edit(one)).peekable();
     let at = edits.peek().map(|newest| &newest.data.timestamp);
     let of_the_newest = edits.take_while(|one| Some(&one.data.timestamp) == at);
-    of_the_newest
-        .flat_map(|one| lost_lines(&one.data.lost))
-        .collect()
+    of_the_newest.flat_map(|one| lost_lines(&one.data.lost)).collect()
 }
 
 fn failed(world: &World) -> Vec<FailedView> {
     let open = world.graph.paired(&world.state.atoms);
     let failed = open.filter(|(x, atom)| {
         let tries = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.is_set_aside());
-        atom.task()
-            .is_some_and(|task| tries(task) || task.status != AtomStatus::Pending)
+        atom.task().is_some_and(|task| tries(task) || task.status != AtomStatus::Pending)
             && !world.solved()[*x]
     });
     let view = |x: Ix| {
@@ -324,9 +317,7 @@ fn failed(world: &World) -> Vec<FailedView> {
         FailedView {
             atom: id.clone(),
             status: status_word(world, x, false),
-            class: failure
-                .map_or("", |failure| failure.class.word())
-                .to_owned(),
+            class: failure.map_or("", |failure| failure.class.word()).to_owned(),
             reason: failure.map_or("", |failure| &failure.reason).to_owned(),
             at: entry.map_or("", |entry| &entry.at).to_owned(),
         }
@@ -361,13 +352,7 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         };
         return word.to_owned();
     }
-    if world
-        .state
-        .run
-        .in_flight
-        .iter()
-        .any(|intent| intent.atom == *id)
-    {
+    if world.state.run.in_flight.iter().any(|intent| intent.atom == *id) {
         return "running".to_owned();
     }
     let atom = world.state.atoms.get(id);
@@ -413,23 +398,15 @@ fn is_dropped(world: &World, x: Ix) -> bool {
 /// Every commit that a state names, which must not be pruned.
 pub fn commits(state: &State) -> BTreeSet<CommitId> {
     let atoms = state.all_atoms().into_values();
-    let tries = atoms
-        .filter_map(|atom| atom.task())
-        .flat_map(|task| &task.tries);
+    let tries = atoms.filter_map(|atom| atom.task()).flat_map(|task| &task.tries);
     let parked = tries.filter_map(|tried| match &tried.ended {
         Some(TryEnd::Parked(binding)) => binding.commit.clone(),
         Some(TryEnd::Failed(_)) | None => None,
     });
-    let bound = state
-        .bindings
-        .values()
-        .filter_map(|binding| binding.commit.clone());
+    let bound = state.bindings.values().filter_map(|binding| binding.commit.clone());
     let run = &state.run;
     let line = run.line.iter().map(|placed| placed.commit.clone());
-    let in_flight = run
-        .in_flight
-        .iter()
-        .filter_map(|intent| intent.base.clone());
+    let in_flight = run.in_flight.iter().filter_map(|intent| intent.base.clone());
     let ends = run
         .head
         .iter()
@@ -437,12 +414,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
         .chain(run.started_from.as_ref().map(|start| &start.commit))
         .chain(run.verdicts.iter().map(|verdict| &verdict.commit))
         .cloned();
-    parked
-        .chain(bound)
-        .chain(line)
-        .chain(in_flight)
-        .chain(ends)
-        .collect()
+    parked.chain(bound).chain(line).chain(in_flight).chain(ends).collect()
 }
 
 /// A check and its verdict, for `align` and `verify`.

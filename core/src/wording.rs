@@ -50,10 +50,7 @@ pub fn is_wanted(state: &State) -> bool {
 
 /// Whether an ending is one that an agent words: the run ended by itself, and something was tried for it.
 pub fn is_worded(result: &FinalResultRecord) -> bool {
-    let is_own = matches!(
-        result.result,
-        Some(RunStatus::Completed | RunStatus::Exhausted)
-    );
+    let is_own = matches!(result.result, Some(RunStatus::Completed | RunStatus::Exhausted));
     is_own && result.reason != Some(Reason::AlreadyHeld)
 }
 
@@ -162,11 +159,7 @@ pub fn read(answer: &Node, compares: bool) -> Result<WordingAnswer, String> {
     if text.chars().count() > TEXT_CHARS_MAX {
         return Err(format!("`text` has more than {TEXT_CHARS_MAX} characters"));
     }
-    Ok(WordingAnswer {
-        text,
-        notes: list(answer, "notes")?,
-        drift: list(answer, "drift")?,
-    })
+    Ok(WordingAnswer { text, notes: list(answer, "notes")?, drift: list(answer, "drift")? })
 }
 
 fn list(answer: &Node, key: &str) -> Result<Vec<String>, String> {
@@ -249,33 +242,18 @@ mod tests {
     fn an_answer_of_another_form_is_told_in_words_to_mend_it_by() {
         for (text, fault) in [
             ("fine".to_string(), "no JSON object"),
-            (
-                r#"{"text": "a"} {"text": "b"}"#.to_string(),
-                "no JSON object",
-            ),
+            (r#"{"text": "a"} {"text": "b"}"#.to_string(), "no JSON object"),
             ("{}".to_string(), "`text` is missing"),
             (r#"{"text": " "}"#.to_string(), "`text` is missing"),
             (r#"{"text": 1}"#.to_string(), "`text` is missing"),
-            (
-                r#"{"text": "a", "notes": "b"}"#.to_string(),
-                "`notes` is a list",
-            ),
-            (
-                r#"{"text": "a", "notes": [1]}"#.to_string(),
-                "`notes` is a list",
-            ),
+            (r#"{"text": "a", "notes": "b"}"#.to_string(), "`notes` is a list"),
+            (r#"{"text": "a", "notes": [1]}"#.to_string(), "`notes` is a list"),
             (
                 r#"{"text": "a", "drift": ["1","2","3","4","5","6"]}"#.to_string(),
                 "`drift` is a list of at most 5",
             ),
-            (
-                r#"{"text": "a", "result": "completed"}"#.to_string(),
-                "`result` is no key",
-            ),
-            (
-                format!(r#"{{"text": "{}"}}"#, "x".repeat(4_001)),
-                "more than 4000",
-            ),
+            (r#"{"text": "a", "result": "completed"}"#.to_string(), "`result` is no key"),
+            (format!(r#"{{"text": "{}"}}"#, "x".repeat(4_001)), "more than 4000"),
         ] {
             let told = answer(&text).unwrap_err();
             assert!(told.contains(fault), "{told}");
@@ -316,16 +294,8 @@ mod tests {
                 true,
                 (Some(1), Some(500)),
             ),
-            (
-                r#"{"judging": "code", "model_calls": 5}"#,
-                true,
-                (Some(5), None),
-            ),
-            (
-                r#"{"judging": "full", "model_calls": 5}"#,
-                false,
-                (Some(5), None),
-            ),
+            (r#"{"judging": "code", "model_calls": 5}"#, true, (Some(5), None)),
+            (r#"{"judging": "full", "model_calls": 5}"#, false, (Some(5), None)),
             (r#"{"judging": "full"}"#, true, (None, None)),
         ] {
             assert_eq!(state(limits, answers), left, "{limits}");

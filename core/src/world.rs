@@ -145,10 +145,7 @@ impl World {
             false => None,
         };
         Arc::make_mut(&mut state.run).grant = grant;
-        let seen = MeasureInput {
-            state: &state,
-            ..self.measured()
-        };
+        let seen = MeasureInput { state: &state, ..self.measured() };
         RunBound::of(seen, &Measure::of(seen))
     }
 
@@ -210,8 +207,5 @@ impl World {
 
 /// The number of attempts that may run side by side.
 pub fn slots(state: &State, session: &Session) -> usize {
-    session
-        .slots
-        .min(state.objective.constraints.parallel_agents())
-        .max(1) as usize
+    session.slots.min(state.objective.constraints.parallel_agents()).max(1) as usize
 }

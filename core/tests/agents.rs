@@ -71,10 +71,7 @@ impl Loop {
         self.observe(Input::Started {
             run: RunId::new(format!("r{}", self.now_ms)),
             from: self.start(),
-            left: Leftovers {
-                finished,
-                ..Leftovers::default()
-            },
+            left: Leftovers { finished, ..Leftovers::default() },
         });
         self.judge();
     }
@@ -88,11 +85,7 @@ impl Loop {
     }
 
     fn observe(&mut self, event: Input) -> Transition {
-        let seen = Observation {
-            now: UnixMillis(self.now_ms),
-            active_ms: 0,
-            event,
-        };
+        let seen = Observation { now: UnixMillis(self.now_ms), active_ms: 0, event };
         self.take(seen)
     }
 
@@ -106,11 +99,7 @@ impl Loop {
 
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
-        let seen = Observation {
-            now: UnixMillis(self.now_ms),
-            active_ms: ms,
-            event: Input::Tick,
-        };
+        let seen = Observation { now: UnixMillis(self.now_ms), active_ms: ms, event: Input::Tick };
         self.take(seen);
         self.judge();
     }
@@ -120,29 +109,16 @@ impl Loop {
         for _ in 0..5 {
             let desired = desired_work(&self.world, &self.session, 0).effects;
             let judges = desired.into_iter().find_map(|(_, work)| match work {
-                Work::Judge {
-                    scope,
-                    basis,
-                    check,
-                    ..
-                } => Some((scope, basis, check)),
+                Work::Judge { scope, basis, check, .. } => Some((scope, basis, check)),
                 _ => None,
             });
             let Some((scope, basis, check)) = judges else {
                 return;
             };
             let how = CommandEnd::Exit(1);
-            let what = MeasurementKind::Command {
-                how,
-                matched: None,
-                number: None,
-            };
-            let measured = Measurement {
-                what,
-                duration_ms: 1,
-                excerpt: String::new(),
-                whole: None,
-            };
+            let what = MeasurementKind::Command { how, matched: None, number: None };
+            let measured =
+                Measurement { what, duration_ms: 1, excerpt: String::new(), whole: None };
             let leaves = check.leaves().into_iter();
             let seen = leaves.map(|leaf| (leaf.key(), measured.clone()));
             let seen = seen.collect();
@@ -199,18 +175,12 @@ fn alone() -> Loop {
 
 #[test]
 fn a_refusal_and_the_end_of_turns_are_failures_of_the_attempt() {
-    for end in [
-        AgentEnd::Refused("I will not".into()),
-        AgentEnd::OutOfTurns("200".into()),
-    ] {
+    for end in [AgentEnd::Refused("I will not".into()), AgentEnd::OutOfTurns("200".into())] {
         let mut run = alone();
         run.end_one(end.clone());
         assert_eq!(run.attempts("A"), 1);
         let failure = run.world.state.failures().next().expect("a failure").1;
-        assert_eq!(
-            (failure.class, &failure.reason),
-            (FailureClass::Logical, &end.text())
-        );
+        assert_eq!((failure.class, &failure.reason), (FailureClass::Logical, &end.text()));
     }
 }
 
@@ -225,17 +195,11 @@ fn an_agent_that_is_done_is_done_whatever_became_of_its_process() {
 
 #[test]
 fn silence_and_a_broken_protocol_are_passing_at_first() {
-    for end in [
-        AgentEnd::Silent { ms: 600_000 },
-        AgentEnd::Protocol("?".into()),
-    ] {
+    for end in [AgentEnd::Silent { ms: 600_000 }, AgentEnd::Protocol("?".into())] {
         let mut run = Loop::new(&json!({"max_transient": 2}), &json!({"A": task(json!({}))}));
         for retry in 1..=2 {
             run.end_one(end.clone());
-            assert_eq!(
-                (run.attempts("A"), run.world.state.run.spent.transient),
-                (0, retry)
-            );
+            assert_eq!((run.attempts("A"), run.world.state.run.spent.transient), (0, retry));
             run.pass(3_600_000);
         }
         run.end_one(end.clone());
@@ -271,10 +235,7 @@ fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
     let until = UnixMillis(run.now_ms + 7_200_000);
     run.end_one(AgentEnd::Limited { until: Some(until) });
     let waits = &run.world.state.run.waits;
-    assert_eq!(
-        (waits[0].atom.clone(), waits[0].agent.as_str()),
-        (Some("A".into()), "claude")
-    );
+    assert_eq!((waits[0].atom.clone(), waits[0].agent.as_str()), (Some("A".into()), "claude"));
     assert_eq!(waits[0].until, until.rfc3339());
     run.pass(7_199_000);
     assert!(run.flying().is_empty());
@@ -300,10 +261,7 @@ fn request(state: &State, kind: RequestKind) -> Request {
 
 #[test]
 fn while_a_person_thinks_about_a_change_no_active_time_passes() {
-    let mut run = Loop::new(
-        &json!({"time_budget": "10s"}),
-        &json!({"A": task(json!({}))}),
-    );
+    let mut run = Loop::new(&json!({"time_budget": "10s"}), &json!({"A": task(json!({}))}));
     let mut state = run.world.state.clone();
     let asks = request(&state, RequestKind::Redirect);
     let control = Arc::make_mut(&mut state.control);
@@ -381,11 +339,8 @@ fn a_stop_now_is_obeyed_while_an_attempt_has_to_finish_and_an_agent_cannot_be_us
     let atoms = json!({"A": task(json!({})), "B": task(json!({"interruptible": false}))});
     let mut run = Loop::new(&json!({}), &atoms);
     let [a, _] = run.flying().try_into().expect("two");
-    let end = AgentEnd::Unavailable {
-        kind: AgentLack::Login,
-        words: String::new(),
-        variable: None,
-    };
+    let end =
+        AgentEnd::Unavailable { kind: AgentLack::Login, words: String::new(), variable: None };
     run.end(&a, Loop::outcome(end));
     assert_eq!((run.flying().len(), run.reason()), (1, None));
     let mut asked = State::clone(&run.world.state);
@@ -394,10 +349,7 @@ fn a_stop_now_is_obeyed_while_an_attempt_has_to_finish_and_an_agent_cannot_be_us
     (control.stop_requested, control.request) = (true, Some(asks));
     run.world = World::new(asked);
     run.observe(Input::Tick);
-    assert_eq!(
-        (run.flying().len(), run.reason()),
-        (0, Some(Reason::Stopped))
-    );
+    assert_eq!((run.flying().len(), run.reason()), (0, Some(Reason::Stopped)));
 }
 
 #[test]
@@ -458,11 +410,8 @@ fn an_agent_that_cannot_be_used_stops_the_run_and_costs_nothing() {
 fn a_loop_after_a_kill_asks_an_agent_again_that_could_not_be_used() {
     let mut run = alone();
     let intent = run.flying()[0].clone();
-    let end = AgentEnd::Unavailable {
-        kind: AgentLack::Login,
-        words: String::new(),
-        variable: None,
-    };
+    let end =
+        AgentEnd::Unavailable { kind: AgentLack::Login, words: String::new(), variable: None };
     run.again(vec![(intent.id, Loop::outcome(end))]);
     assert_eq!((run.flying().len(), run.reason()), (1, None));
 }

@@ -35,10 +35,7 @@ fn state(change: impl Fn(&mut Value)) -> State {
 }
 
 fn constraint(key: &str, value: Node) -> ConstraintChange {
-    let rule = limits::all()
-        .into_iter()
-        .find(|rule| rule.key == key)
-        .expect("a limit");
+    let rule = limits::all().into_iter().find(|rule| rule.key == key).expect("a limit");
     ConstraintChange::new(&rule, value).expect("a value")
 }
 
@@ -64,12 +61,7 @@ fn a_raised_limit_opens_what_it_ended_and_says_so_by_type() {
     let raised = constrain(&before, &[constraint("max_attempts", Node::uint(3))]).expect("applied");
     assert_eq!(raised.effects, [Consequence::LimitReopened]);
     assert_eq!(raised.state.serial.0, before.serial.0 + 1);
-    let task = raised
-        .state
-        .atoms
-        .values()
-        .next()
-        .and_then(|atom| atom.task());
+    let task = raised.state.atoms.values().next().and_then(|atom| atom.task());
     assert_eq!(task.map(|task| &task.status), Some(&AtomStatus::Pending));
     assert!(!raised.state.corrections.is_empty());
 }
@@ -77,10 +69,8 @@ fn a_raised_limit_opens_what_it_ended_and_says_so_by_type() {
 #[test]
 fn null_takes_a_constraint_back_and_the_last_of_one_key_counts() {
     let before = state(|_| ());
-    let changes = [
-        constraint("max_attempts", Node::uint(5)),
-        constraint("max_attempts", Node::null()),
-    ];
+    let changes =
+        [constraint("max_attempts", Node::uint(5)), constraint("max_attempts", Node::null())];
     let back = constrain(&before, &changes).expect("applied");
     assert_eq!(back.state.objective.constraints.max_attempts, None);
 }
@@ -136,14 +126,9 @@ fn several_changes_are_one_commit_with_a_correction_a_kind() {
     ];
     let made = change::apply(&before, &changes, "ada", NOW).expect("applied");
     assert_eq!(made.state.serial.0, before.serial.0 + 1);
-    assert_eq!(
-        made.effects,
-        [Consequence::TrailCleared, Consequence::GraphReopened]
-    );
+    assert_eq!(made.effects, [Consequence::TrailCleared, Consequence::GraphReopened]);
     let texts = made.state.corrections.iter();
-    let texts: Vec<_> = texts
-        .filter_map(|one| one.data.description.as_deref())
-        .collect();
+    let texts: Vec<_> = texts.filter_map(|one| one.data.description.as_deref()).collect();
     assert_eq!(
         texts,
         [
@@ -195,10 +180,7 @@ fn with_an_effect(state: &mut Value) {
 }
 
 fn undo(now: &State, then: &State) -> State {
-    let earlier = change::EarlierState {
-        state: then,
-        has_commit: &|_| true,
-    };
+    let earlier = change::EarlierState { state: then, has_commit: &|_| true };
     let made = change::apply(now, &[Change::Undo(&earlier)], "ada", NOW);
     made.expect("something is undone").state
 }
@@ -249,9 +231,7 @@ fn a_word_on_a_doubt_that_is_undone_is_asked_for_again() {
     let doubtful = doubtful.expect("applied").state;
     let attempt = &descent_core::world::doubts::doubts(&doubtful)[0].attempt;
     let word = [Change::Resolution(attempt, change::Resolution::Done(None))];
-    let told = change::apply(&doubtful, &word, "ada", NOW)
-        .expect("applied")
-        .state;
+    let told = change::apply(&doubtful, &word, "ada", NOW).expect("applied").state;
     assert!(!is_in_doubt(&told, "X"));
     assert!(is_in_doubt(&undo(&told, &doubtful), "X"));
 }

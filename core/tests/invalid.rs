@@ -23,9 +23,7 @@ const TABLE: &str = "expected.txt";
 const ATOMS: usize = 1_000;
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../fixtures")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name)
 }
 
 /// Name and content of each state file in a folder, by name.
@@ -35,11 +33,7 @@ fn files(name: &str) -> BTreeMap<String, Vec<u8>> {
     let states = paths.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
     states
         .map(|path| {
-            let name = path
-                .file_name()
-                .expect("a file has a name")
-                .to_string_lossy()
-                .into_owned();
+            let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
             (name, fs::read(&path).expect("a readable file"))
         })
         .collect()
@@ -71,34 +65,19 @@ fn lines(bytes: &[u8], found: impl Iterator<Item = (String, Span, String)>) -> V
 
 fn fault_lines(bytes: &[u8]) -> Vec<String> {
     let found = faults(&decode::decode(bytes));
-    lines(
-        bytes,
-        found
-            .into_iter()
-            .map(|fault| (fault.rule.to_owned(), fault.span, fault.pointer)),
-    )
+    lines(bytes, found.into_iter().map(|fault| (fault.rule.to_owned(), fault.span, fault.pointer)))
 }
 
 /// The table: for each file the lines of the core, and those of the shell.
 fn expected() -> BTreeMap<String, (Vec<String>, Vec<String>)> {
     let text = fs::read_to_string(folder("invalid").join(TABLE)).expect("the table of faults");
     let mut table: BTreeMap<String, (Vec<String>, Vec<String>)> = BTreeMap::new();
-    for line in text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        let (is_shell, rest) = line
-            .strip_prefix("shell ")
-            .map_or((false, line), |rest| (true, rest));
-        let (file, fault) = rest
-            .split_once(": ")
-            .expect("`file: rule line:col /pointer`");
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (is_shell, rest) =
+            line.strip_prefix("shell ").map_or((false, line), |rest| (true, rest));
+        let (file, fault) = rest.split_once(": ").expect("`file: rule line:col /pointer`");
         let (core, shell) = table.entry(file.to_owned()).or_default();
-        if is_shell {
-            shell.push(fault.to_owned())
-        } else {
-            core.push(fault.to_owned())
-        }
+        if is_shell { shell.push(fault.to_owned()) } else { core.push(fault.to_owned()) }
     }
     table
 }
@@ -108,10 +87,7 @@ fn every_broken_file_gives_exactly_the_faults_of_its_table() {
     let table = expected();
     let mut wrong = String::new();
     for (name, bytes) in files("invalid") {
-        let want = table
-            .get(&name)
-            .map(|(core, _)| core.clone())
-            .unwrap_or_default();
+        let want = table.get(&name).map(|(core, _)| core.clone()).unwrap_or_default();
         let found = fault_lines(&bytes);
         if found != want {
             let _ = writeln!(wrong, "{name}\n  expected {want:#?}\n  found    {found:#?}");
@@ -130,17 +106,13 @@ fn the_table_and_the_folder_name_the_same_files() {
 #[test]
 fn patterns_for_the_shell_stand_where_the_table_says() {
     let files = files("invalid");
-    let with_shell = expected()
-        .into_iter()
-        .filter(|(_, (_, shell))| !shell.is_empty());
+    let with_shell = expected().into_iter().filter(|(_, (_, shell))| !shell.is_empty());
     let mut seen = 0;
     for (name, (_, shell)) in with_shell {
         let bytes = &files[&name];
         let patterns = decode::decode(bytes).patterns.into_iter();
-        let places = lines(
-            bytes,
-            patterns.map(|pattern| (String::new(), pattern.span, pattern.pointer)),
-        );
+        let places =
+            lines(bytes, patterns.map(|pattern| (String::new(), pattern.span, pattern.pointer)));
         for line in shell {
             let (_, place) = line.split_once(' ').expect("a rule and a place");
             assert!(
@@ -201,27 +173,17 @@ fn a_selected_that_names_no_choice_is_read_as_null_with_a_word() {
     assert!(hint.starts_with("did you mean"), "{hint}");
     let state = read.state.expect("a state");
     assert!(
-        state
-            .all_atoms()
-            .values()
-            .any(|atom| atom.kids().len() > 1 && atom.selected().is_none())
+        state.all_atoms().values().any(|atom| atom.kids().len() > 1 && atom.selected().is_none())
     );
 }
 
 #[test]
 fn unknown_keys_are_warned_of_and_notes_and_a_persons_own_keys_are_not() {
     let read = decode::decode(&files("valid")["unknown-keys.json"]);
-    let keys: BTreeSet<&str> = read
-        .warnings
-        .iter()
-        .filter_map(|warning| warning.pointer.rsplit('/').next())
-        .collect();
+    let keys: BTreeSet<&str> =
+        read.warnings.iter().filter_map(|warning| warning.pointer.rsplit('/').next()).collect();
     assert_eq!(keys, BTreeSet::from(["mood"]));
-    assert!(
-        read.warnings
-            .iter()
-            .all(|warning| warning.rule == "unknown-key")
-    );
+    assert!(read.warnings.iter().all(|warning| warning.rule == "unknown-key"));
 }
 
 #[test]
@@ -250,10 +212,7 @@ fn refused(words: &str, fault: (&str, &str)) {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).expect("text");
     let edited = text.replace("\"status\": \"pending\"", words);
     let found = faults(&decode::decode(edited.as_bytes()));
-    let said: Vec<_> = found
-        .iter()
-        .map(|fault| (fault.rule, fault.pointer.as_str()))
-        .collect();
+    let said: Vec<_> = found.iter().map(|fault| (fault.rule, fault.pointer.as_str())).collect();
     assert_eq!(said, [fault]);
 }
 
@@ -277,49 +236,31 @@ fn a_doubt_without_its_attempt_is_refused() {
 #[test]
 fn a_thousand_atoms_load_without_faults_and_render_to_the_same_bytes() {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).unwrap();
-    let from = text
-        .find("\"atoms\": {")
-        .expect("the atoms of the minimal file")
-        + "\"atoms\": ".len();
-    let to = text
-        .find("\"bindings\"")
-        .expect("the key after the work graph");
+    let from =
+        text.find("\"atoms\": {").expect("the atoms of the minimal file") + "\"atoms\": ".len();
+    let to = text.find("\"bindings\"").expect("the key after the work graph");
     let written = format!("{}{}}},\n{}", &text[..from], many_atoms(), &text[to..]);
     let canonical = rendered(written.as_bytes());
     assert_eq!(fault_lines(canonical.as_bytes()), Vec::<String>::new());
     assert_eq!(rendered(canonical.as_bytes()), canonical);
-    assert_eq!(
-        decode::decode(canonical.as_bytes())
-            .state
-            .unwrap()
-            .atoms
-            .len(),
-        ATOMS
-    );
+    assert_eq!(decode::decode(canonical.as_bytes()).state.unwrap().atoms.len(), ATOMS);
 }
 
 /// Groups of ten: an `any` over three tasks and an `all` over five, a chain from each group to the next.
 fn many_atoms() -> String {
     let mut atoms = Vec::new();
     for group in 0..ATOMS / 10 {
-        let before = if group == 0 {
-            String::new()
-        } else {
-            format!("\"G{:03}\"", group - 1)
-        };
+        let before = if group == 0 { String::new() } else { format!("\"G{:03}\"", group - 1) };
         let members = |range: core::ops::Range<usize>| {
-            let names: Vec<String> = range
-                .map(|member| format!("\"T{group:03}-{member}\""))
-                .collect();
+            let names: Vec<String> =
+                range.map(|member| format!("\"T{group:03}-{member}\"")).collect();
             names.join(", ")
         };
         let (choices, parts) = (members(0..3), members(3..8));
         atoms.push(format!(
             "\"G{group:03}\": {{\"kind\": \"any\", \"choices\": [{choices}, \"P{group:03}\"], \"depends_on\": [{before}]}}"
         ));
-        atoms.push(format!(
-            "\"P{group:03}\": {{\"kind\": \"all\", \"parts\": [{parts}]}}"
-        ));
+        atoms.push(format!("\"P{group:03}\": {{\"kind\": \"all\", \"parts\": [{parts}]}}"));
         let task = |member| {
             format!("\"T{group:03}-{member}\": {{\"description\": \"step {member} of {group}\"}}")
         };
@@ -330,8 +271,6 @@ fn many_atoms() -> String {
 
 /// The one form of a file.
 fn rendered(bytes: &[u8]) -> String {
-    let state = decode::decode(bytes)
-        .state
-        .expect("a state that can be read");
+    let state = decode::decode(bytes).state.expect("a state that can be read");
     StateText::of(&state).text(&state)
 }

@@ -12,40 +12,22 @@ use descent_core::{
 };
 
 /// Keys whose values are words of a closed list.
-const WORDS: [&str; 8] = [
-    "kind",
-    "status",
-    "effect",
-    "workspace",
-    "on_stuck",
-    "ended",
-    "class",
-    "type",
-];
+const WORDS: [&str; 8] =
+    ["kind", "status", "effect", "workspace", "on_stuck", "ended", "class", "type"];
 const NEWER: &str = "wondrous";
 
 fn valid() -> BTreeMap<String, String> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/valid");
     let files = fs::read_dir(dir).expect("the fixtures");
     let file = |path: std::path::PathBuf| {
-        let name = path
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         (name, fs::read_to_string(path).expect("UTF-8"))
     };
-    files
-        .map(|entry| file(entry.expect("an entry").path()))
-        .collect()
+    files.map(|entry| file(entry.expect("an entry").path())).collect()
 }
 
 fn of_version(text: &str, version: &str) -> String {
-    let newer = text.replacen(
-        "\"version\": \"2.1\"",
-        &format!("\"version\": \"{version}\""),
-        1,
-    );
+    let newer = text.replacen("\"version\": \"2.1\"", &format!("\"version\": \"{version}\""), 1);
     assert_ne!(newer, text);
     newer
 }
@@ -56,9 +38,7 @@ fn words_of(text: &str) -> Vec<(usize, usize)> {
     for key in WORDS {
         let before = format!("\"{key}\": \"");
         // The free values of atoms (an output schema) are unknown in every version.
-        let free = (key == "type")
-            .then(|| text.rfind("\n  \"trail\""))
-            .flatten();
+        let free = (key == "type").then(|| text.rfind("\n  \"trail\"")).flatten();
         let of_ours = |(at, _): &(usize, &str)| free.is_none_or(|from| *at > from);
         for (at, _) in text.match_indices(&before).filter(of_ours) {
             let from = at + before.len();
@@ -76,20 +56,15 @@ fn bare(text: &str) -> Node {
     let node = parsed.node.expect("a tree");
     let members = node.as_object().expect("an object").iter();
     let kept = members.filter(|member| member.key != "seal");
-    Node::object(
-        kept.map(|member| (member.key.clone(), member.node.clone()))
-            .collect(),
-    )
+    Node::object(kept.map(|member| (member.key.clone(), member.node.clone())).collect())
 }
 
 #[track_caller]
 fn check_intact(name: &str, text: &str) -> Decoding {
     let read = decode(text.as_bytes());
     assert_eq!(read.faults, [], "{name}");
-    let (state, root) = (
-        read.state.as_ref().expect("a state"),
-        read.root.as_ref().expect("a tree"),
-    );
+    let (state, root) =
+        (read.state.as_ref().expect("a state"), read.root.as_ref().expect("a tree"));
     assert_eq!(validate::check(state, root), [], "{name}");
     let written = StateText::of(state).text(state);
     assert_eq!(bare(&written), bare(text), "{name}:\n{written}");
@@ -105,10 +80,7 @@ fn every_word_of_a_newer_minor_version_is_kept_where_it_stands() {
             let edited = format!("{}{NEWER}{}", &text[..from], &text[to..]);
             let line = text[..from].lines().count();
             let read = check_intact(&format!("{name}:{line}"), &edited);
-            let told = read
-                .warnings
-                .iter()
-                .filter(|one| one.span.start() + 1 == from);
+            let told = read.warnings.iter().filter(|one| one.span.start() + 1 == from);
             let is_free = read.warnings.is_empty() || told.count() == 0;
             // The type of an entry of the trail is free: an unknown entry is history.
             let is_history = text[..from].contains("\n  \"trail\"");
@@ -124,11 +96,8 @@ fn the_same_words_are_faults_in_a_version_that_this_program_knows() {
     let text = valid()["nested-groups.json"].clone();
     let (from, to) = words_of(&text)[0];
     let edited = format!("{}{NEWER}{}", &text[..from], &text[to..]);
-    let rules: Vec<&str> = decode(edited.as_bytes())
-        .faults
-        .iter()
-        .map(|fault| fault.rule)
-        .collect();
+    let rules: Vec<&str> =
+        decode(edited.as_bytes()).faults.iter().map(|fault| fault.rule).collect();
     assert_eq!(rules, ["unknown-value"]);
 }
 
@@ -145,30 +114,16 @@ fn check_deciding(from: &str, to: &str, expected: &[&str]) {
     let text = of_version(&valid()["nested-groups.json"], "2.7");
     assert!(text.contains(from), "no `{from}`");
     let read = check_intact(to, &text.replacen(from, to, 1));
-    let found: Vec<&str> = deciding(&read.warnings)
-        .map(|one| one.pointer.as_str())
-        .collect();
+    let found: Vec<&str> = deciding(&read.warnings).map(|one| one.pointer.as_str()).collect();
     assert_eq!(found, expected, "{to}");
 }
 
 #[test]
 fn what_decides_is_told_with_its_place_and_what_does_not_is_not() {
     for (from, to, expected) in [
-        (
-            "\"workspace\": \"git\"",
-            "\"workspace\": \"cloud\"",
-            "/objective/constraints/workspace",
-        ),
-        (
-            "\"file\": \"docs/*.html\"",
-            "\"url\": \"docs\"",
-            "/objective/base_case/all/3/any/1",
-        ),
-        (
-            "\"assertion\": \"the",
-            "\"hunch\": \"the",
-            "/objective/base_case/all/5",
-        ),
+        ("\"workspace\": \"git\"", "\"workspace\": \"cloud\"", "/objective/constraints/workspace"),
+        ("\"file\": \"docs/*.html\"", "\"url\": \"docs\"", "/objective/base_case/all/3/any/1"),
+        ("\"assertion\": \"the", "\"hunch\": \"the", "/objective/base_case/all/5"),
     ] {
         check_deciding(from, to, &[expected]);
     }

@@ -80,10 +80,7 @@ fn the_table_of_what_judging_costs_is_that_of_the_page() {
         let _ = write!(table, "| {atoms} | .{} attempt |", call / 100);
         for q in DEFECTS {
             let (with, without) = compare(atoms, call, q);
-            let (with, without) = (
-                i64::try_from(with).unwrap(),
-                i64::try_from(without).unwrap(),
-            );
+            let (with, without) = (i64::try_from(with).unwrap(), i64::try_from(without).unwrap());
             // Tenths of a percent, half away from zero.
             let share = (with - without) * 1_000 / without;
             let percent = (share + 5 * share.signum()) / 10;
@@ -101,12 +98,6 @@ fn the_table_of_what_judging_costs_is_that_of_the_page() {
     println!("{table}");
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/judging.md");
     let text = std::fs::read_to_string(page).expect("the page");
-    assert!(
-        text.contains(&table),
-        "docs/judging.md has another table:\n{table}"
-    );
-    assert!(
-        signs[0] > 3 && signs[1] > 3,
-        "it pays nowhere, or everywhere"
-    );
+    assert!(text.contains(&table), "docs/judging.md has another table:\n{table}");
+    assert!(signs[0] > 3 && signs[1] > 3, "it pays nowhere, or everywhere");
 }

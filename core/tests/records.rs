@@ -19,9 +19,7 @@ use descent_core::{
 };
 
 fn root(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .join(path)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
 /// Compares a committed file with what it is generated from; writes it where that is asked for.
@@ -96,44 +94,27 @@ fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_t
         let decoded = decode(written.as_bytes());
         let again = decoded.state.expect("it is read again");
         let node = again.objective.constraints.node();
-        assert_eq!(
-            node.get(rule.key).map(doc::canonical),
-            Some(doc::canonical(&good))
-        );
+        assert_eq!(node.get(rule.key).map(doc::canonical), Some(doc::canonical(&good)));
 
         // `status --constraints`
         let shown = limits::in_force(&again.objective.constraints);
-        let shown = shown
-            .iter()
-            .find(|one| one.key == rule.key)
-            .expect("it is shown");
+        let shown = shown.iter().find(|one| one.key == rule.key).expect("it is shown");
         assert!(shown.is_chosen && !shown.what.is_empty(), "{}", rule.key);
 
         // `validate`
         let text = written.replace(
             &format!("\"{}\": ", rule.key),
-            &format!(
-                "\"{}\": {}, \"notes\": ",
-                rule.key,
-                doc::write_compact(&bad)
-            ),
+            &format!("\"{}\": {}, \"notes\": ", rule.key, doc::write_compact(&bad)),
         );
         let faults = decode(text.as_bytes()).faults;
         let at = format!("/objective/constraints/{}", rule.key);
-        assert!(
-            faults.iter().any(|fault| fault.pointer == at),
-            "{}: {faults:?}",
-            rule.key
-        );
+        assert!(faults.iter().any(|fault| fault.pointer == at), "{}: {faults:?}", rule.key);
 
         // A merge: both changed it, and the person says what is wanted.
         let base = state_with(&Node::object(Vec::<(String, Node)>::new()));
         let merged = change::merge(Some(&base), Some(&base), &state).state;
         let node = merged.objective.constraints.node();
-        assert_eq!(
-            node.get(rule.key).map(doc::canonical),
-            Some(doc::canonical(&good))
-        );
+        assert_eq!(node.get(rule.key).map(doc::canonical), Some(doc::canonical(&good)));
     }
 }
 
@@ -154,9 +135,7 @@ fn sorted(value: &serde_json::Value) -> serde_json::Value {
         serde_json::Value::Object(members) => {
             let mut keys: Vec<&String> = members.keys().collect();
             keys.sort();
-            let members = keys
-                .into_iter()
-                .map(|key| (key.clone(), sorted(&members[key])));
+            let members = keys.into_iter().map(|key| (key.clone(), sorted(&members[key])));
             serde_json::Value::Object(members.collect())
         }
         serde_json::Value::Array(items) => items.iter().map(sorted).collect(),
@@ -197,8 +176,5 @@ fn a_key_that_no_table_has_is_a_fault_among_constraints_and_kept_elsewhere() {
     let faults: Vec<&str> = plan.faults.iter().map(|one| one.pointer.as_str()).collect();
     assert_eq!(faults, ["/objective/constraints/max_of_nothing"]);
     let state = plan.into_state(Lineage::new("l"));
-    assert_eq!(
-        state.extra.get("max_of_nothing").and_then(Node::as_u64),
-        Some(3)
-    );
+    assert_eq!(state.extra.get("max_of_nothing").and_then(Node::as_u64), Some(3));
 }

@@ -76,11 +76,7 @@ fn redirected(before: &State, redirect: &Redirect) -> Adoption {
     let written = text(&made.state);
     let read = decode(written.as_bytes());
     assert_eq!(read.faults, Vec::new());
-    assert_eq!(
-        text(&read.state.expect("a state")),
-        written,
-        "read as written"
-    );
+    assert_eq!(text(&read.state.expect("a state")), written, "read as written");
     made
 }
 
@@ -98,17 +94,12 @@ fn atoms(text: &Value) -> Redirect {
     let node = descent_core::doc::parse(&text.to_string(), &Default::default());
     let read = plan::atoms_of_tree(node);
     assert_eq!(read.faults, Vec::new());
-    Redirect {
-        atoms: read.atoms,
-        ..Redirect::default()
-    }
+    Redirect { atoms: read.atoms, ..Redirect::default() }
 }
 
 fn descriptions(state: &State) -> Vec<String> {
     let corrections = state.corrections.iter();
-    corrections
-        .filter_map(|one| one.data.description.clone())
-        .collect()
+    corrections.filter_map(|one| one.data.description.clone()).collect()
 }
 
 #[test]
@@ -119,10 +110,7 @@ fn every_part_of_a_redirect_is_made_in_one_commit_with_a_correction_a_kind() {
         &Redirect {
             goal: Some("it is better".to_owned()),
             selected: choice("way", "right"),
-            results: vec![PersonsResult {
-                atom: id("made"),
-                text: "another".to_owned(),
-            }],
+            results: vec![PersonsResult { atom: id("made"), text: "another".to_owned() }],
             retried: vec![id("failed")],
             ..Redirect::default()
         },
@@ -142,42 +130,24 @@ fn every_part_of_a_redirect_is_made_in_one_commit_with_a_correction_a_kind() {
     assert_eq!(reasons, [Some("it was wrong"); 3]);
     assert_eq!(made.state.objective.goal, "it is better");
     let binding = made.state.bindings.get(&id("made")).expect("a result");
-    assert_eq!(
-        (binding.summary.as_str(), binding.by.as_str()),
-        ("another", "person")
-    );
+    assert_eq!((binding.summary.as_str(), binding.by.as_str()), ("another", "person"));
 }
 
 #[test]
 fn all_that_is_in_flight_ends_and_the_epoch_rises() {
     let before = state(|_| ());
-    let redirect = Redirect {
-        retried: vec![id("failed")],
-        ..Redirect::default()
-    };
+    let redirect = Redirect { retried: vec![id("failed")], ..Redirect::default() };
     let made = redirected(&before, &redirect);
     assert!(made.state.run.in_flight.is_empty());
     assert!(made.state.run.epoch > before.run.epoch);
     assert_eq!(made.effects, [Consequence::FlightEnds(vec![id("left")])]);
     let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
-    assert_eq!(
-        left.map(|task| task.interruptions),
-        Some(0),
-        "it costs nothing"
-    );
+    assert_eq!(left.map(|task| task.interruptions), Some(0), "it costs nothing");
     let failed = made.state.atom(&id("failed")).and_then(|atom| atom.task());
     let failed = failed.expect("a task");
     assert_eq!(failed.status, AtomStatus::Pending);
-    assert!(
-        failed
-            .tries
-            .iter()
-            .all(|tried| !tried.has_failed() && tried.attempts == 0)
-    );
-    assert_eq!(
-        descriptions(&made.state),
-        ["to be tried again: failed (it was wrong)"]
-    );
+    assert!(failed.tries.iter().all(|tried| !tried.has_failed() && tried.attempts == 0));
+    assert_eq!(descriptions(&made.state), ["to be tried again: failed (it was wrong)"]);
 }
 
 #[test]
@@ -186,10 +156,7 @@ fn an_effect_that_may_happen_once_only_is_in_doubt_when_a_redirect_cuts_it_off()
         state["work_graph"]["atoms"]["left"]["effect"] = json!("external");
         state["run"]["in_flight"][0]["effect"] = json!("external");
     });
-    let redirect = Redirect {
-        goal: Some("it is better".to_owned()),
-        ..Redirect::default()
-    };
+    let redirect = Redirect { goal: Some("it is better".to_owned()), ..Redirect::default() };
     let made = redirected(&before, &redirect);
     let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
     let left = left.map(|task| &task.status);
@@ -215,10 +182,7 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     redirect.into = Some(id("made"));
     redirect.removed = vec![id("nobody")];
     redirect.selected = choice("way", "rihgt");
-    redirect.results = vec![PersonsResult {
-        atom: id("left"),
-        text: "x".repeat(70_000),
-    }];
+    redirect.results = vec![PersonsResult { atom: id("left"), text: "x".repeat(70_000) }];
     redirect.forgotten = vec![id("left")];
     redirect.retried = vec![id("made"), id("way"), id("faield")];
     let told: Vec<(String, String)> = faults(&before, &redirect)
@@ -231,18 +195,12 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
         [
             ("/work_graph/atoms/nobody", "no atom is named nobody"),
             ("/work_graph/atoms/left", "left has no result"),
-            (
-                "/bindings/left",
-                "the result of left has 70000 bytes, the limit is 65536"
-            ),
+            ("/bindings/left", "the result of left has 70000 bytes, the limit is 65536"),
             ("/work_graph/atoms/end", "there is an atom end already"),
             ("/work_graph/atoms/made", "made is solved"),
             ("/work_graph/atoms/way", "rihgt is no choice of way"),
             ("/work_graph/atoms/made", "made is solved"),
-            (
-                "/work_graph/atoms/way",
-                "way is a group, and does not fail itself"
-            ),
+            ("/work_graph/atoms/way", "way is a group, and does not fail itself"),
             ("/work_graph/atoms/faield", "no atom is named faield"),
         ]
     );
@@ -253,10 +211,7 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
 }
 
 fn choice(group: &str, choice: &str) -> Vec<GroupChoice> {
-    vec![GroupChoice {
-        group: id(group),
-        choice: id(choice),
-    }]
+    vec![GroupChoice { group: id(group), choice: id(choice) }]
 }
 
 #[test]
@@ -312,12 +267,7 @@ fn new_atoms_that_wait_for_one_another_in_a_circle_are_refused_with_their_place(
     let redirect = atoms(&json!({"work_graph": {"atoms": {"one": one, "two": two}}}));
     let told = faults(&before, &redirect);
     let pointers: Vec<&str> = told.iter().map(|fault| &*fault.pointer).collect();
-    assert!(
-        pointers
-            .iter()
-            .any(|at| at.starts_with("/work_graph/atoms/")),
-        "{told:?}"
-    );
+    assert!(pointers.iter().any(|at| at.starts_with("/work_graph/atoms/")), "{told:?}");
 }
 
 #[test]
@@ -339,18 +289,12 @@ fn topmost_new_atoms_become_the_last_choices_of_a_group() {
 #[test]
 fn a_solved_atom_that_is_removed_does_not_come_back_as_an_open_one() {
     let before = state(|_| ());
-    let redirect = Redirect {
-        removed: vec![id("made"), id("left")],
-        ..Redirect::default()
-    };
+    let redirect = Redirect { removed: vec![id("made"), id("left")], ..Redirect::default() };
     let made = redirected(&before, &redirect);
     assert!(made.state.atom(&id("made")).is_none());
     let way = made.state.atom(&id("way")).expect("a group");
     assert_eq!((way.kids(), way.selected()), (&[id("right")][..], None));
-    let forgotten = Redirect {
-        forgotten: vec![id("made")],
-        ..Redirect::default()
-    };
+    let forgotten = Redirect { forgotten: vec![id("made")], ..Redirect::default() };
     let opened = redirected(&before, &forgotten);
     assert!(opened.state.atoms.contains_key(&id("made")));
 }
@@ -358,10 +302,7 @@ fn a_solved_atom_that_is_removed_does_not_come_back_as_an_open_one() {
 #[test]
 fn a_group_does_not_lose_its_last_part() {
     let before = state(|_| ());
-    let redirect = Redirect {
-        removed: vec![id("left"), id("right")],
-        ..Redirect::default()
-    };
+    let redirect = Redirect { removed: vec![id("left"), id("right")], ..Redirect::default() };
     let told = faults(&before, &redirect);
     let told: Vec<&str> = told.iter().map(|fault| &*fault.message).collect();
     assert_eq!(told, ["nothing would be left of the group"]);
@@ -370,10 +311,7 @@ fn a_group_does_not_lose_its_last_part() {
 #[test]
 fn words_that_were_rendered_from_the_checks_follow_them_and_others_stay() {
     let before = state(|_| ());
-    let redirect = Redirect {
-        more_checks: vec!["make test".to_owned()],
-        ..Redirect::default()
-    };
+    let redirect = Redirect { more_checks: vec!["make test".to_owned()], ..Redirect::default() };
     let made = redirected(&before, &redirect);
     let objective = &made.state.objective;
     assert_eq!(
@@ -381,10 +319,7 @@ fn words_that_were_rendered_from_the_checks_follow_them_and_others_stay() {
         "The project, changed so that: `test -f done` passes; `make test` passes"
     );
     assert_eq!(objective.definition_of_done, "when I say so");
-    let replaced = Redirect {
-        checks: vec!["make test".to_owned()],
-        ..Redirect::default()
-    };
+    let replaced = Redirect { checks: vec!["make test".to_owned()], ..Redirect::default() };
     let made = redirected(&before, &replaced);
     assert_eq!(
         made.state.objective.deliverables,
@@ -396,9 +331,7 @@ fn words_that_were_rendered_from_the_checks_follow_them_and_others_stay() {
 fn a_redirect_of_more_changes_than_the_limit_is_refused() {
     let before = state(|_| ());
     let redirect = Redirect {
-        removed: (0..=change::CHANGES_MAX)
-            .map(|n| id(&format!("a{n}")))
-            .collect(),
+        removed: (0..=change::CHANGES_MAX).map(|n| id(&format!("a{n}"))).collect(),
         ..Redirect::default()
     };
     let told = faults(&before, &redirect);

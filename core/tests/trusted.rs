@@ -170,11 +170,7 @@ fn consult(role: Role, subject: Digest) -> Consult {
 /// The prompts of all attempts that could be made of the atoms, with the files beside them.
 fn attempts(world: &World) -> Vec<Prompt> {
     let mut prompts = Vec::new();
-    let files = PromptFiles {
-        lies_at: &|_| None,
-        patches: &[],
-        start: &TreeStart::Clean,
-    };
+    let files = PromptFiles { lies_at: &|_| None, patches: &[], start: &TreeStart::Clean };
     for id in world.state.all_atoms().into_keys() {
         let Some(mut next) = prompt::next_attempt(world, id) else {
             continue;
@@ -208,18 +204,13 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let validate = plan.map(|plan| consult(Role::Validate, plan.subject));
     let step = graph.ix(&"R".into()).expect("a planning step");
     let phase = long_phase::wanted(graph, &world.active, state, step);
-    let summarise = phase.map(|phase| Consult {
-        atom: Some(phase.plan),
-        ..consult(Role::Summarise, phase.subject)
-    });
+    let summarise = phase
+        .map(|phase| Consult { atom: Some(phase.plan), ..consult(Role::Summarise, phase.subject) });
     let leaves = state.objective.base_case.iter();
     let mut leaves = leaves.flat_map(|check| check.leaves());
     let leaf = leaves.find(|leaf| leaf.title().contains("good"));
     let judge = consult(Role::Judge, Digest::of(b""));
-    let judge = Consult {
-        leaf: leaf.map(|leaf| leaf.key()),
-        ..judge
-    };
+    let judge = Consult { leaf: leaf.map(|leaf| leaf.key()), ..judge };
     let difference = &RatedDifference::default();
     let session = &Session::default();
     let project = &ProjectWords::default();
@@ -231,13 +222,7 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
         validate.and_then(|consult| prompt::validating(world, &consult, NOW)),
         summarise.and_then(|consult| prompt::summarising(world, &consult, NOW)),
         prompt::wording(world, Some(difference), NOW),
-        prompt::rating(&RatingInputs {
-            world,
-            session,
-            consult: &judge,
-            difference,
-            now: NOW,
-        }),
+        prompt::rating(&RatingInputs { world, session, consult: &judge, difference, now: NOW }),
         Some(prompt::aligning(&AligningInputs {
             task: AligningTask::Change(world),
             words: "another way",
@@ -280,16 +265,14 @@ fn texts(node: &Node, at: &str, found: &mut Vec<String>) {
 }
 
 fn at_mut<'n>(node: &'n mut Node, at: &str) -> Option<&'n mut Node> {
-    at.split('/')
-        .skip(1)
-        .try_fold(node, |node, part| match &mut node.value {
-            Value::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
-            Value::Object(members) => {
-                let member = members.iter_mut().find(|member| member.key == part);
-                member.map(|member| &mut member.node)
-            }
-            _ => None,
-        })
+    at.split('/').skip(1).try_fold(node, |node, part| match &mut node.value {
+        Value::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
+        Value::Object(members) => {
+            let member = members.iter_mut().find(|member| member.key == part);
+            member.map(|member| &mut member.node)
+        }
+        _ => None,
+    })
 }
 
 /// The state with another text there: one with the words behind it, else, where it must be a name, another name.
@@ -301,12 +284,10 @@ fn planted(root: &Node, at: &str) -> Vec<State> {
         *node = Node::string(text.as_str());
         read(&doc::write(&root))
     };
-    let changes: [&dyn Fn(&str) -> String; 4] = [
-        &|text| format!("{text} {PLANTED}"),
-        &|_| "G1".to_owned(),
-        &|_| "G2".to_owned(),
-        &|_| "failed".to_owned(),
-    ];
+    let changes: [&dyn Fn(&str) -> String; 4] =
+        [&|text| format!("{text} {PLANTED}"), &|_| "G1".to_owned(), &|_| "G2".to_owned(), &|_| {
+            "failed".to_owned()
+        }];
     changes.into_iter().filter_map(with).collect()
 }
 

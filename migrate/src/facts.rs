@@ -99,10 +99,7 @@ fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, re
     }
     let active = ActiveGraph::of(graph, selection);
     let mut atom = Arc::clone(&binding.of);
-    let mut what = format!(
-        "`{id}` is open: its result has no place ({})",
-        binding.summary
-    );
+    let mut what = format!("`{id}` is open: its result has no place ({})", binding.summary);
     if let (Some(context), Some(task)) = (active.context(x), Arc::make_mut(&mut atom).task_mut()) {
         let mut parked = (*binding).clone();
         parked.context = Some(context.clone());

@@ -48,12 +48,9 @@ pub(crate) fn read(
         mended.back(parsed, &mut warnings)
     });
     match parsed.node {
-        Some(front) if parsed.faults.is_empty() => Ok(FrontMatter {
-            front,
-            body,
-            warnings,
-            text: doc::readable(bytes).into_owned(),
-        }),
+        Some(front) if parsed.faults.is_empty() => {
+            Ok(FrontMatter { front, body, warnings, text: doc::readable(bytes).into_owned() })
+        }
         _ => Err(parsed.faults),
     }
 }
@@ -103,12 +100,7 @@ fn split(text: &str) -> Result<Parts, Vec<Fault>> {
         let hint = "write `---` where the YAML ends";
         return Err(fault("unclosed", end..end, message, hint));
     };
-    Ok(Parts {
-        front: start..*heading,
-        body: *heading..text.len(),
-        has_mark,
-        is_closed: false,
-    })
+    Ok(Parts { front: start..*heading, body: *heading..text.len(), has_mark, is_closed: false })
 }
 
 fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Vec<Fault> {
@@ -143,10 +135,7 @@ struct MendedText {
 }
 
 fn mend(text: &str, front: &Range<usize>, report: &mut Report) -> MendedText {
-    let mut mended = MendedText {
-        text: text[..front.start].to_owned(),
-        added: Vec::new(),
-    };
+    let mut mended = MendedText { text: text[..front.start].to_owned(), added: Vec::new() };
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         let quotes = bare_quotes(line);
@@ -260,16 +249,10 @@ mod tests {
         warnings.extend(fault("odd", at..at, "", ""));
         let mut node = Node::string(&text[from..]);
         node.span = Span::new(at, at + "status".len());
-        Parsed {
-            node: Some(node),
-            faults: Vec::new(),
-        }
+        Parsed { node: Some(node), faults: Vec::new() }
     }
 
-    const HOST: Host = Host {
-        yaml: word,
-        pattern_faults: |_| Vec::new(),
-    };
+    const HOST: Host = Host { yaml: word, pattern_faults: |_| Vec::new() };
 
     #[test]
     fn places_are_those_of_the_text_as_it_was_written() {

@@ -51,11 +51,7 @@ pub fn of_aot(
 ) -> Result<Migration, Vec<Fault>> {
     let mut report = Report::default();
     let file = front_matter::read(bytes, host, &mut report)?;
-    let contract = if v1_2::is_it(&file.front) {
-        "1.2"
-    } else {
-        "1.3"
-    };
+    let contract = if v1_2::is_it(&file.front) { "1.2" } else { "1.3" };
     let front = v1_2::up(&file.front, &mut report);
     let prompt = v1_3::prompt(&file);
     let (root, facts) = v1_3::up(&front, prompt, additions, lineage, contract, &mut report);

@@ -61,12 +61,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             report.fault("wrong-type", at, node.span, message, None);
             return None;
         }
-        Some(Self {
-            node,
-            at: at.to_owned(),
-            taken: Vec::new(),
-            report,
-        })
+        Some(Self { node, at: at.to_owned(), taken: Vec::new(), report })
     }
 
     /// The object below a key, if there is one.
@@ -158,10 +153,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.object(key);
         }
         let at = self.path(key);
-        let entry = |member: &'a Member| Entry {
-            at: doc::pointer_push(&at, &member.key),
-            member,
-        };
+        let entry = |member: &'a Member| Entry { at: doc::pointer_push(&at, &member.key), member };
         let members = node.as_object().unwrap_or_default().iter();
         members.map(entry).collect()
     }
@@ -170,10 +162,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         let mut names = Vec::new();
         for Element { at, node } in self.elements(key) {
             match node.as_str() {
-                Some(text) => names.push(Name {
-                    text: text.to_owned(),
-                    span: node.span,
-                }),
+                Some(text) => names.push(Name { text: text.to_owned(), span: node.span }),
                 None => {
                     let report = &mut self.report;
                     report.fault("wrong-type", &at, node.span, "expected a name", None);
@@ -185,10 +174,7 @@ impl<'a, 'r> Reader<'a, 'r> {
 
     pub(crate) fn name(&mut self, key: &'static str) -> Option<Name> {
         let node = self.text(key)?;
-        Some(Name {
-            text: node.as_str()?.to_owned(),
-            span: node.span,
-        })
+        Some(Name { text: node.as_str()?.to_owned(), span: node.span })
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> bool {

@@ -27,13 +27,8 @@ pub enum Fate {
 }
 
 impl Fate {
-    pub const ALL: [Fate; 5] = [
-        Fate::Warned,
-        Fate::Mended,
-        Fate::Changed,
-        Fate::Kept,
-        Fate::Carried,
-    ];
+    pub const ALL: [Fate; 5] =
+        [Fate::Warned, Fate::Mended, Fate::Changed, Fate::Kept, Fate::Carried];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -80,13 +75,7 @@ impl Report {
         let places = Places::new(text);
         let item = |remark: Remark| {
             let (line, column) = places.line_col(remark.span.start());
-            Item {
-                fate: remark.fate,
-                line,
-                column,
-                from: remark.from,
-                what: remark.what,
-            }
+            Item { fate: remark.fate, line, column, from: remark.from, what: remark.what }
         };
         let mut items: Vec<Item> = self.remarks.into_iter().map(item).collect();
         items.sort_by_key(|item| (item.fate, item.line, item.column));
@@ -94,12 +83,7 @@ impl Report {
     }
 
     pub(crate) fn add(&mut self, fate: Fate, from: &str, span: Span, what: impl Into<String>) {
-        self.remarks.push(Remark {
-            fate,
-            from: from.to_owned(),
-            span,
-            what: what.into(),
-        });
+        self.remarks.push(Remark { fate, from: from.to_owned(), span, what: what.into() });
     }
 
     /// Marks something that was reported as carried from there as changed after all.

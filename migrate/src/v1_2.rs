@@ -17,9 +17,7 @@ const INSIDE: [&str; 2] = ["control", "corrections"];
 
 /// The file does not name its version: it is 1.2 if it has nothing that only 1.3 has.
 pub(crate) fn is_it(front: &Node) -> bool {
-    let base_case = front
-        .get("objective")
-        .and_then(|objective| objective.get("base_case"));
+    let base_case = front.get("objective").and_then(|objective| objective.get("base_case"));
     let has_checklist = base_case.is_some_and(|check| check.get("checklist").is_some());
     let control = front.get("control");
     let has_previous = control.is_some_and(|control| control.get("prev_pending_count").is_some());

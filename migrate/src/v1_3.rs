@@ -151,9 +151,7 @@ fn scope(old: &mut Reader<'_, '_>) -> Option<Node> {
 /// The old checks, and those that a person adds now.
 fn base_case(old: &mut Reader<'_, '_>, additions: &Additions) -> Option<Node> {
     let node = old.take("base_case");
-    let mut parts = old
-        .object("base_case")
-        .map_or_else(Vec::new, checks::base_case);
+    let mut parts = old.object("base_case").map_or_else(Vec::new, checks::base_case);
     let added = additions.checks.iter();
     parts.extend(added.map(|check| Check::command(check).node()));
     if parts.is_empty() && node.is_none() {
@@ -195,9 +193,5 @@ fn constraints(old: &mut Reader<'_, '_>) -> Node {
 /// A text of the old file as a message shows it.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(80).collect();
-    if short.len() < text.len() {
-        format!("{short}…")
-    } else {
-        short
-    }
+    if short.len() < text.len() { format!("{short}…") } else { short }
 }

@@ -109,10 +109,8 @@ impl AcpTalk<'_> {
         heard: &Heard,
         asked: &CancellationToken,
     ) -> Result<(), Error> {
-        let hello = agent
-            .send_request(InitializeRequest::new(ProtocolVersion::V1))
-            .block_task()
-            .await?;
+        let hello =
+            agent.send_request(InitializeRequest::new(ProtocolVersion::V1)).block_task().await?;
         if hello.protocol_version != ProtocolVersion::V1 {
             let version = hello.protocol_version;
             heard.ended(AgentEnd::Protocol(format!(
@@ -254,9 +252,7 @@ impl RequestGate {
             return Err(format!("it sent more than {REQUESTS_MAX} requests"));
         }
         match request.id.to_string().len().max(request.method.len()) > ID_BYTES_MAX {
-            true => Err(format!(
-                "it sent a request with an id of more than {ID_BYTES_MAX} bytes"
-            )),
+            true => Err(format!("it sent a request with an id of more than {ID_BYTES_MAX} bytes")),
             false => Ok(true),
         }
     }
@@ -295,10 +291,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
 }
 
 fn tool(call: &ToolCall, heard: &mut HeardSoFar) {
-    let name = call
-        .name
-        .clone()
-        .unwrap_or_else(|| kind_name(call.kind).to_owned());
+    let name = call.name.clone().unwrap_or_else(|| kind_name(call.kind).to_owned());
     let id = call.tool_call_id.to_string();
     heard.call();
     heard.tool(&id, &name, &call.title);
@@ -338,10 +331,8 @@ fn kind_name(kind: ToolKind) -> &'static str {
 /// The answer to a request for permission, by the kinds of its options.
 fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
     let kind = request.tool_call.fields.kind.unwrap_or_default();
-    let reads = matches!(
-        kind,
-        ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Fetch
-    );
+    let reads =
+        matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Fetch);
     let wanted = match access == Access::Write || reads {
         true => PermissionOptionKind::AllowOnce,
         false => PermissionOptionKind::RejectOnce,
@@ -362,10 +353,7 @@ fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissio
 fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
     // A turn that ended well without anything in it asked no model.
     let is_of_no_model = response.stop_reason == StopReason::EndTurn
-        && response
-            .usage
-            .as_ref()
-            .is_none_or(|usage| usage.total_tokens == 0)
+        && response.usage.as_ref().is_none_or(|usage| usage.total_tokens == 0)
         && heard.is_turn_empty();
     if !is_of_no_model && !heard.has_failed {
         heard.call();
@@ -405,19 +393,13 @@ fn tokens(response: &PromptResponse) -> Option<Tokens> {
     }
     let counts = response.meta.as_ref()?.get("quota")?.get("token_count")?;
     let count = |key| counts.get(key).and_then(Value::as_u64);
-    Some(Tokens::new(
-        count("input_tokens")?,
-        count("output_tokens")?,
-        0,
-    ))
+    Some(Tokens::new(count("input_tokens")?, count("output_tokens")?, 0))
 }
 
 fn end_of_error(error: &Error) -> AgentEnd {
     let mut words = error.message.clone();
     if let Some(data) = &error.data {
-        let data = data
-            .as_str()
-            .map_or_else(|| data.to_string(), str::to_owned);
+        let data = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
         words = format!("{words}: {data}");
     }
     // Gemini gives the status of its server as the code.

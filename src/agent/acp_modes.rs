@@ -50,7 +50,5 @@ fn values(option: &SessionConfigOption) -> impl Iterator<Item = &SessionConfigSe
         },
         _ => Default::default(),
     };
-    plain
-        .iter()
-        .chain(groups.iter().flat_map(|group| &group.options))
+    plain.iter().chain(groups.iter().flat_map(|group| &group.options))
 }

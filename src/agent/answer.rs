@@ -126,10 +126,7 @@ mod tests {
             assert!(answer.report.has_failed && answer.fault.is_some(), "{text}");
         }
         let blocked = read("{\"clarity\": \"BLOCKED\", \"summary\": \"which\nname?\"}").unwrap();
-        assert_eq!(
-            blocked.report.clarity,
-            descent_core::event::Clarity::Blocked
-        );
+        assert_eq!(blocked.report.clarity, descent_core::event::Clarity::Blocked);
         assert_eq!(blocked.report.summary, "which\nname?");
         for prose in [
             "\"success\": false is what I looked for",
@@ -160,9 +157,7 @@ mod tests {
         assert_eq!(summary(text), "done");
         assert_eq!(read("all done!").unwrap_err(), "it holds no JSON object");
         let read = |text: &str| self::read(text);
-        let fault = read(r#"{"success": "maybe", "summary": "x"}"#)
-            .unwrap()
-            .fault;
+        let fault = read(r#"{"success": "maybe", "summary": "x"}"#).unwrap().fault;
         assert_eq!(fault.unwrap(), "`success` is a string, not true or false");
         assert_eq!(read(r#"{"value": 1}"#).unwrap_err(), "it has no `summary`");
         assert!(read(&"{".repeat(300_000)).is_err());

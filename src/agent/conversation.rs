@@ -67,10 +67,8 @@ pub(super) async fn made(
         true => EarlierUsage::OfThisSession(attempt.usage.before()),
         false => EarlierUsage::OfOtherSessions(attempt.usage.before()),
     };
-    let heard = Heard::new(&log, earlier).map_err(|source| AgentError::Unwritable {
-        path: log.clone(),
-        source,
-    })?;
+    let heard = Heard::new(&log, earlier)
+        .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
     let result = inputs.result();
     let wanted = AnswerKind::of(attempt.prints_object());
@@ -79,13 +77,7 @@ pub(super) async fn made(
     let mut repairs =
         Repairs::new(wanted, attempt.shape.clone(), move || result.exists()).judged_by(judge);
     loop {
-        let started = Started {
-            attempt,
-            inputs,
-            agent,
-            since,
-            paused,
-        };
+        let started = Started { attempt, inputs, agent, since, paused };
         let talked = match started.talk(turn, &heard, &mut repairs, cancel).await {
             Ok(Some(talked)) => talked,
             Ok(None) => return Ok(None),
@@ -126,16 +118,10 @@ pub(super) async fn made(
         };
         match (words, again) {
             (Some(words), Some(session)) => {
-                turn = Turn {
-                    words,
-                    resume: Some(session),
-                };
+                turn = Turn { words, resume: Some(session) };
             }
             _ => {
-                let ending = TalkEnding {
-                    is_timed_out: talked.is_timed_out,
-                    ms: millis(since),
-                };
+                let ending = TalkEnding { is_timed_out: talked.is_timed_out, ms: millis(since) };
                 let mut outcome = outcome(attempt, inputs, &heard, ending, cancel).await;
                 outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
                 return Ok(Some(outcome));
@@ -147,14 +133,10 @@ pub(super) async fn made(
 fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
     let session = attempt.session.as_ref();
     match session.filter(|session| session.agent == agent.agent.name.as_str()) {
-        Some(session) if agent.goes_on() => Turn {
-            words: GO_ON.to_owned(),
-            resume: Some(session.session.clone()),
-        },
-        _ => Turn {
-            words: attempt.prompt.clone(),
-            resume: None,
-        },
+        Some(session) if agent.goes_on() => {
+            Turn { words: GO_ON.to_owned(), resume: Some(session.session.clone()) }
+        }
+        _ => Turn { words: attempt.prompt.clone(), resume: None },
     }
 }
 
@@ -288,9 +270,7 @@ impl Started<'_> {
         repairs: &mut Repairs,
         cancel: &CancellationToken,
     ) -> Result<Option<Talked>, SpawnError> {
-        let meta = acp
-            .session_meta
-            .and_then(|meta| serde_json::from_str(meta).ok());
+        let meta = acp.session_meta.and_then(|meta| serde_json::from_str(meta).ok());
         let conversation = AcpTalk {
             cwd: self.attempt.cwd.clone(),
             prompt: turn.words,
@@ -301,8 +281,7 @@ impl Started<'_> {
             repairs,
             on_session: &|session: &str| self.keep_session(heard, session),
         };
-        self.run(&self.process(acp.argv.clone()), conversation, heard, cancel)
-            .await
+        self.run(&self.process(acp.argv.clone()), conversation, heard, cancel).await
     }
 
     async fn run(
@@ -321,10 +300,7 @@ impl Started<'_> {
         };
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let doors = TalkDoors {
-            programs: self.attempt.programs,
-            cancel,
-        };
+        let doors = TalkDoors { programs: self.attempt.programs, cancel };
         let talked = talk(process, limits, conversation, heard, doors, note).await?;
         if let Some(talked) = &talked {
             let is_text = self.agent.dialect() == Some(Dialect::Text);
@@ -453,9 +429,7 @@ pub(super) async fn outcome(
     let outcome = Outcome {
         excerpt: output.excerpt(EXCERPT_BYTES_MAX),
         last_line: output.last_line(),
-        stdout: attempt
-            .prints_object()
-            .then(|| answer::last_object(heard.answer_text())),
+        stdout: attempt.prints_object().then(|| answer::last_object(heard.answer_text())),
         report,
         report_fault,
         usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
@@ -481,11 +455,7 @@ fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
         Some(preset) => format!("{} (log in: {})", words.trim(), preset.log_in),
         None => words,
     };
-    AgentEnd::Unavailable {
-        kind,
-        words: words.trim().to_owned(),
-        variable,
-    }
+    AgentEnd::Unavailable { kind, words: words.trim().to_owned(), variable }
 }
 
 fn how(heard: &HeardSoFar, ending: TalkEnding) -> CommandEnd {

@@ -85,8 +85,7 @@ pub(super) fn make_out(dir: &Path) -> io::Result<()> {
 
 /// Gives `from` the name `dir` if it holds nothing but our own files, to be written over; returns whether it did.
 pub(super) fn take_over(from: &Path, dir: &Path) -> bool {
-    dir.parent()
-        .is_none_or(|above| files::no_link(above).is_ok())
+    dir.parent().is_none_or(|above| files::no_link(above).is_ok())
         && files::holds_only(from, &PLAIN_FILES, OUT)
         && files::move_to(from, dir).is_ok()
 }

@@ -187,15 +187,9 @@ fn event(line: &str) -> Option<Value> {
 }
 
 fn text<'v>(event: &'v Value, pointer: &str) -> &'v str {
-    event
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn count(event: &Value, pointer: &str) -> u64 {
-    event
-        .pointer(pointer)
-        .and_then(Value::as_u64)
-        .unwrap_or_default()
+    event.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }

@@ -118,10 +118,7 @@ impl Heard {
             sink: Some(Sink::new(0, Some(OutputLog::new(log)?))),
             ..HeardSoFar::default()
         };
-        Ok(Self {
-            inner: Arc::new(Mutex::new(heard)),
-            event: Arc::default(),
-        })
+        Ok(Self { inner: Arc::new(Mutex::new(heard)), event: Arc::default() })
     }
 
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut HeardSoFar) -> T) -> T {
@@ -408,10 +405,7 @@ fn short(id: &str) -> &str {
 }
 
 fn used(tokens: Tokens) -> Usage {
-    Usage {
-        tokens,
-        ..Usage::default()
-    }
+    Usage { tokens, ..Usage::default() }
 }
 
 fn one_line(text: &str, most: usize) -> String {

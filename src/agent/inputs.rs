@@ -31,10 +31,7 @@ pub struct Inputs {
 impl Inputs {
     pub(super) fn write(attempt: &AttemptJob<'_>) -> Result<Self, AgentError> {
         let dir = &attempt.dir;
-        let unwritable = |source| AgentError::Unwritable {
-            path: dir.clone(),
-            source,
-        };
+        let unwritable = |source| AgentError::Unwritable { path: dir.clone(), source };
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
             started: attempt.started.clone(),
@@ -52,9 +49,7 @@ impl Inputs {
             true => Ok(()),
             false => inputs.clear(attempt.session.is_some()),
         };
-        cleared
-            .and_then(|()| inputs.write_all(attempt))
-            .map_err(unwritable)?;
+        cleared.and_then(|()| inputs.write_all(attempt)).map_err(unwritable)?;
         Ok(inputs)
     }
 
@@ -68,9 +63,7 @@ impl Inputs {
             return Ok(());
         }
         let session = self.dir.join(super::session::NAME);
-        [self.out(), session]
-            .iter()
-            .try_for_each(|path| files::remove(path))
+        [self.out(), session].iter().try_for_each(|path| files::remove(path))
     }
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
@@ -124,9 +117,7 @@ impl Inputs {
 
     /// The reach of the attempt: its workspace, and the folder of its result.
     pub(super) fn reach(&self) -> Reach {
-        Reach::Fenced {
-            out: Some(self.out()),
-        }
+        Reach::Fenced { out: Some(self.out()) }
     }
 
     /// The folder that holds the result and nothing else.

@@ -24,11 +24,7 @@ pub struct LiveUsage {
 
 impl LiveUsage {
     pub fn new(price: Option<Price>, before: Usage) -> Self {
-        Self {
-            price,
-            before,
-            heard: Arc::default(),
-        }
+        Self { price, before, heard: Arc::default() }
     }
 
     /// The usage is what this agent tells from now on.

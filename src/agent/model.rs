@@ -91,10 +91,7 @@ impl AskedModel {
     }
 
     fn ask_limits(&self) -> AskLimits {
-        AskLimits {
-            first_byte: self.limits.first_event,
-            idle: self.limits.idle,
-        }
+        AskLimits { first_byte: self.limits.first_event, idle: self.limits.idle }
     }
 }
 
@@ -144,10 +141,7 @@ pub(super) async fn made(
         &question(attempt),
     );
     let before = at_least(attempt.usage.before(), &kept);
-    let unwritable = |path: &Path, source| AgentError::Unwritable {
-        path: path.to_owned(),
-        source,
-    };
+    let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
@@ -193,10 +187,7 @@ pub(super) async fn made(
             return Err(unwritable(&attempt.dir, source));
         }
     }
-    let ending = TalkEnding {
-        is_timed_out: talked.is_none(),
-        ms: millis(since),
-    };
+    let ending = TalkEnding { is_timed_out: talked.is_none(), ms: millis(since) };
     let outcome = conversation::outcome(attempt, inputs, &heard, ending, cancel).await;
     Ok(Some(outcome))
 }
@@ -206,11 +197,7 @@ fn no_worker(model: &AskedModel) -> Outcome {
     let words = "a model that is asked changes no file: name another agent for tasks".to_owned();
     let how = CommandEnd::NotRun(format!("{} is no worker", model.name));
     Outcome {
-        agent_end: Some(AgentEnd::Unavailable {
-            kind: AgentLack::Provider,
-            words,
-            variable: None,
-        }),
+        agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Provider, words, variable: None }),
         ..Outcome::ended(how, 0)
     }
 }
@@ -265,12 +252,7 @@ fn at_least(before: Usage, kept: &KeptAnswers) -> Usage {
 }
 
 fn usage_of(tokens: &TokenCounts) -> Usage {
-    Usage {
-        calls: 1,
-        tokens: tokens.tokens(),
-        cost: None,
-        is_estimated: tokens.is_estimated,
-    }
+    Usage { calls: 1, tokens: tokens.tokens(), cost: None, is_estimated: tokens.is_estimated }
 }
 
 fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
@@ -300,9 +282,9 @@ fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
             AgentEnd::Down(error.to_string())
         }
         ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
-        ModelError::Silent { after } => AgentEnd::Silent {
-            ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-        },
+        ModelError::Silent { after } => {
+            AgentEnd::Silent { ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
+        }
         ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
         ModelError::Endless { .. } => AgentEnd::CutShort(hinted()),
         _ => AgentEnd::Unavailable {

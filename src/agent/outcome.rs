@@ -36,9 +36,7 @@ pub(super) fn without_secrets(mut outcome: Outcome) -> Outcome {
         CommandEnd::NotRun(why) => Some(why),
         CommandEnd::Exit(_) | CommandEnd::Signal(_) | CommandEnd::TimedOut => None,
     });
-    texts
-        .chain([&mut outcome.excerpt])
-        .for_each(secrets::hide_in);
+    texts.chain([&mut outcome.excerpt]).for_each(secrets::hide_in);
     outcome
 }
 
@@ -73,10 +71,7 @@ pub fn record(
     };
     // From here on the outcome counts, and another attempt under this number asks anew.
     let written = written.and_then(|()| super::model::kept::forget(dir));
-    written.map_err(|source| AgentError::Unwritable {
-        path: dir.to_owned(),
-        source,
-    })
+    written.map_err(|source| AgentError::Unwritable { path: dir.to_owned(), source })
 }
 
 /// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name

@@ -41,13 +41,7 @@ impl Repairs {
         shape: Option<Shape>,
         is_given: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            turns: 0,
-            wanted,
-            shape,
-            judge: None,
-            is_given: Box::new(is_given),
-        }
+        Self { turns: 0, wanted, shape, judge: None, is_given: Box::new(is_given) }
     }
 
     /// The same for an answer that this judges.

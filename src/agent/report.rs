@@ -95,11 +95,7 @@ pub(super) fn usage_so_far(dir: &Path) -> Option<Usage> {
 }
 
 fn parse(bytes: &[u8]) -> Reading<ResultFile> {
-    let limits = Limits {
-        bytes: FILE_BYTES_MAX,
-        depth: DEPTH_MAX,
-        nodes: NODES_MAX,
-    };
+    let limits = Limits { bytes: FILE_BYTES_MAX, depth: DEPTH_MAX, nodes: NODES_MAX };
     let parsed = doc::parse_bytes(bytes, &limits);
     if let Some(fault) = parsed.faults.first() {
         let text = String::from_utf8_lossy(bytes);
@@ -112,11 +108,7 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         let kind = node.kind_name();
         return Err(format!("it holds {kind} where an object is needed"));
     }
-    let mut reader = ReportReader {
-        node: &node,
-        read_as: Vec::new(),
-        fault: None,
-    };
+    let mut reader = ReportReader { node: &node, read_as: Vec::new(), fault: None };
     let report = AgentReport {
         summary: reader.text("summary", SUMMARY_CHARS_MAX),
         value: reader.value(),
@@ -130,11 +122,7 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         Ok(usage) => (usage, reader.fault),
         Err(fault) => (Usage::default(), reader.fault.or(Some(fault))),
     };
-    Ok(ResultFile {
-        report,
-        usage,
-        fault,
-    })
+    Ok(ResultFile { report, usage, fault })
 }
 
 /// The report in an answer that is no JSON, if it says all the same that the agent failed or cannot go on. A piece of code in
@@ -151,11 +139,7 @@ pub(super) fn says_no(text: &str, fault: String) -> Reading<ResultFile> {
     Ok(ResultFile {
         report: AgentReport {
             summary: clean(summary, SUMMARY_CHARS_MAX),
-            clarity: if is_blocked {
-                Clarity::Blocked
-            } else {
-                Clarity::Clear
-            },
+            clarity: if is_blocked { Clarity::Blocked } else { Clarity::Clear },
             has_failed,
             ..AgentReport::default()
         },
@@ -282,10 +266,7 @@ impl ReportReader<'_> {
 }
 
 fn clean(text: &str, chars_max: usize) -> String {
-    let clean: String = secrets::hide(text)
-        .chars()
-        .filter(|c| is_shown(*c))
-        .collect();
+    let clean: String = secrets::hide(text).chars().filter(|c| is_shown(*c)).collect();
     clean.trim().chars().take(chars_max).collect()
 }
 
@@ -352,10 +333,7 @@ mod tests {
     fn texts_lose_what_steers_a_terminal_and_are_cut() {
         let report = report(r#"{"summary": "a\u001b[2Jb\r\nc\u0000\u202ed"}"#);
         assert_eq!(report.summary, "a[2Jb\ncd");
-        let long = format!(
-            r#"{{"summary": "{0}", "handoff": "{0}"}}"#,
-            "é".repeat(9_000)
-        );
+        let long = format!(r#"{{"summary": "{0}", "handoff": "{0}"}}"#, "é".repeat(9_000));
         let report = self::report(&long);
         assert_eq!(report.summary.chars().count(), 2_000);
         assert_eq!(report.handoff.unwrap().chars().count(), 4_000);
@@ -364,12 +342,8 @@ mod tests {
     #[test]
     fn what_is_meant_is_read_and_noted_where_its_form_is_another() {
         let said = |text: &str| (report(text).has_failed, report(text).read_as);
-        for (text, has_failed) in [
-            ("\"yes\"", false),
-            ("\"No\"", true),
-            ("0", true),
-            ("1", false),
-        ] {
+        for (text, has_failed) in [("\"yes\"", false), ("\"No\"", true), ("0", true), ("1", false)]
+        {
             let meant = if has_failed { "false" } else { "true" };
             let note = format!("`success` {text} as {meant}");
             let text = format!("{{\"success\": {text}}}");
@@ -384,17 +358,11 @@ mod tests {
             assert_eq!((report.clarity, report.read_as.len()), (clarity, 1));
         }
         let lines = report(r#"{"summary": ["a", "b", 3], "handoff": {"n": 1}}"#);
-        assert_eq!(
-            (&*lines.summary, lines.handoff.as_deref()),
-            ("a\nb\n3", Some(r#"{"n":1}"#))
-        );
+        assert_eq!((&*lines.summary, lines.handoff.as_deref()), ("a\nb\n3", Some(r#"{"n":1}"#)));
         assert_eq!(lines.read_as[0], r#"`summary` ["a","b",3] as text"#);
         let one = report(r#"{"artifacts": "a"}"#);
         assert_eq!(one.artifacts, ["a"]);
-        assert_eq!(
-            one.read_as,
-            [r#"`artifacts` "a" as 1 paths in the workspace"#]
-        );
+        assert_eq!(one.read_as, [r#"`artifacts` "a" as 1 paths in the workspace"#]);
         let some = report(r#"{"artifacts": ["a", "/etc/passwd", {"path": "b"}, 7]}"#);
         assert_eq!((some.artifacts.len(), some.read_as.len()), (2, 1));
         let plain =
@@ -418,22 +386,10 @@ mod tests {
         refused("[1]", "a list where an object");
         refused("{\"summary\": \"a\",\n \"summary\": \"b\"}", "2:");
         refused(r#"{"clarity": "so so"}"#, "none of CLEAR");
-        refused(
-            r#"{"success": "maybe"}"#,
-            "`success` is a string, not true or false",
-        );
-        refused(
-            r#"{"usage": {"calls": "many"}}"#,
-            "`usage.calls` is a string",
-        );
-        refused(
-            &format!("{{\"value\": {}1{}}}", "[".repeat(90), "]".repeat(90)),
-            "no JSON to use",
-        );
-        refused(
-            &format!(r#"{{"value": "{}"}}"#, "x".repeat(VALUE_BYTES_MAX)),
-            "64 KiB",
-        );
+        refused(r#"{"success": "maybe"}"#, "`success` is a string, not true or false");
+        refused(r#"{"usage": {"calls": "many"}}"#, "`usage.calls` is a string");
+        refused(&format!("{{\"value\": {}1{}}}", "[".repeat(90), "]".repeat(90)), "no JSON to use");
+        refused(&format!(r#"{{"value": "{}"}}"#, "x".repeat(VALUE_BYTES_MAX)), "64 KiB");
         let many = vec!["\"a\""; 201].join(",");
         let many = report(&format!("{{\"artifacts\": [{many}]}}"));
         assert_eq!((many.artifacts.len(), many.read_as.len()), (200, 1));
@@ -443,10 +399,7 @@ mod tests {
     fn an_artifact_lies_in_the_workspace() {
         for path in ["../x", "/etc/passwd", "a/../../b", "", " ", "a\\u0000b"] {
             let report = report(&format!(r#"{{"artifacts": ["{path}"]}}"#));
-            assert!(
-                report.artifacts.is_empty() && report.read_as.len() == 1,
-                "{path}"
-            );
+            assert!(report.artifacts.is_empty() && report.read_as.len() == 1, "{path}");
         }
     }
 }

@@ -14,9 +14,8 @@ use regex::{Captures, Regex};
 const PASSED_HOURS: i64 = 1;
 /// Days for which a day without a year counts as passed; before that it is of the next year.
 const PASSED_DAYS: i64 = 7;
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// Seconds or milliseconds since 1970.
 static EPOCH: LazyLock<Option<Regex>> =
@@ -70,15 +69,8 @@ fn instant(words: &str) -> Option<Timestamp> {
 
 fn length(words: &str, now: &Zoned) -> Option<Timestamp> {
     let span = match find(&SECONDS, words) {
-        Some(found) => Span::new()
-            .try_seconds(found[1].parse::<i64>().ok()?)
-            .ok()?,
-        None => find(&LENGTH, words)?
-            .get(1)?
-            .as_str()
-            .trim_end_matches([' ', ','])
-            .parse()
-            .ok()?,
+        Some(found) => Span::new().try_seconds(found[1].parse::<i64>().ok()?).ok()?,
+        None => find(&LENGTH, words)?.get(1)?.as_str().trim_end_matches([' ', ',']).parse().ok()?,
     };
     now.checked_add(span).ok().map(|then| then.timestamp())
 }
@@ -96,16 +88,7 @@ fn clock(words: &str, now: &Zoned) -> Option<Timestamp> {
         let passed = now.checked_sub(Span::new().hours(PASSED_HOURS)).ok()?;
         return match today >= passed {
             true => Some(today.timestamp()),
-            false => Some(
-                today
-                    .tomorrow()
-                    .ok()?
-                    .with()
-                    .time(time)
-                    .build()
-                    .ok()?
-                    .timestamp(),
-            ),
+            false => Some(today.tomorrow().ok()?.with().time(time).build().ok()?.timestamp()),
         };
     }
     let on_day = |year: i16| {
@@ -157,64 +140,25 @@ mod tests {
     fn each_way_to_tell_the_end_of_a_limit_is_read() {
         let table = [
             // Claude Code
-            (
-                "You've hit your 5-hour limit · resets 4:12am (UTC)",
-                "2026-11-26T04:12:00Z",
-            ),
-            (
-                "You've hit your session limit · resets 3pm (America/Bogota)",
-                "2026-11-25T20:00:00Z",
-            ),
-            (
-                "You've hit your session limit · resets 8:30pm (Asia/Tokyo)",
-                "2026-11-26T11:30:00Z",
-            ),
-            (
-                "You've hit your limit · resets 10pm",
-                "2026-11-25T21:00:00Z",
-            ),
-            (
-                "You've hit your weekly limit · resets Dec 2 at 7pm",
-                "2026-12-02T18:00:00Z",
-            ),
-            (
-                "resets Jan 12, 10:59am (America/New_York)",
-                "2027-01-12T15:59:00Z",
-            ),
-            (
-                "Claude AI usage limit reached|1795579907",
-                "2026-11-25T04:11:47Z",
-            ),
+            ("You've hit your 5-hour limit · resets 4:12am (UTC)", "2026-11-26T04:12:00Z"),
+            ("You've hit your session limit · resets 3pm (America/Bogota)", "2026-11-25T20:00:00Z"),
+            ("You've hit your session limit · resets 8:30pm (Asia/Tokyo)", "2026-11-26T11:30:00Z"),
+            ("You've hit your limit · resets 10pm", "2026-11-25T21:00:00Z"),
+            ("You've hit your weekly limit · resets Dec 2 at 7pm", "2026-12-02T18:00:00Z"),
+            ("resets Jan 12, 10:59am (America/New_York)", "2027-01-12T15:59:00Z"),
+            ("Claude AI usage limit reached|1795579907", "2026-11-25T04:11:47Z"),
             // Codex
-            (
-                "purchase more credits or try again at 3:48 AM.",
-                "2026-11-26T02:48:00Z",
-            ),
-            (
-                "or try again at Dec 3rd, 2026 3:48 AM.",
-                "2026-12-03T02:48:00Z",
-            ),
+            ("purchase more credits or try again at 3:48 AM.", "2026-11-26T02:48:00Z"),
+            ("or try again at Dec 3rd, 2026 3:48 AM.", "2026-12-03T02:48:00Z"),
             ("try again at Nov 30, 2026, 7:38 AM", "2026-11-30T06:38:00Z"),
-            (
-                "or try again in 5 days 22 hours 11 minutes.",
-                "2026-12-01T16:11:00Z",
-            ),
-            (
-                r#"{"resets_at":1795579907,"resets_in_seconds":13872}"#,
-                "2026-11-25T04:11:47Z",
-            ),
+            ("or try again in 5 days 22 hours 11 minutes.", "2026-12-01T16:11:00Z"),
+            (r#"{"resets_at":1795579907,"resets_in_seconds":13872}"#, "2026-11-25T04:11:47Z"),
             (r#"{"resets_in_seconds":3600}"#, "2026-11-25T19:00:00Z"),
             // Gemini and opencode
-            (
-                "Your quota will reset after 5h59m59s.",
-                "2026-11-25T23:59:59Z",
-            ),
+            ("Your quota will reset after 5h59m59s.", "2026-11-25T23:59:59Z"),
             ("Please retry in 34.5s.", "2026-11-25T18:00:34.5Z"),
             ("Please try again in 20s.", "2026-11-25T18:00:20Z"),
-            (
-                r#""quotaResetTimeStamp":"2026-11-26T07:45:40Z""#,
-                "2026-11-26T07:45:40Z",
-            ),
+            (r#""quotaResetTimeStamp":"2026-11-26T07:45:40Z""#, "2026-11-26T07:45:40Z"),
             // It passed just now.
             ("resets 5:59pm (UTC)", "2026-11-25T17:59:00Z"),
             ("resets 12am (UTC)", "2026-11-26T00:00:00Z"),
@@ -225,11 +169,7 @@ mod tests {
         for (words, wanted) in table {
             let wanted: Timestamp = wanted.parse().unwrap();
             let told = told_in(words, &now).map(|at| at.0);
-            assert_eq!(
-                told,
-                Some(wanted.as_millisecond().unsigned_abs()),
-                "{words}"
-            );
+            assert_eq!(told, Some(wanted.as_millisecond().unsigned_abs()), "{words}");
         }
     }
 

@@ -37,11 +37,7 @@ pub(super) async fn set_up(
         CommandOutcome::Ended(CommandEnd::Exit(0), _) => Begun::Ready(inputs),
         CommandOutcome::Ended(how, ended) => {
             let output = ended.as_ref().map(|ended| &ended.output);
-            Begun::Failed(Box::new(completed(
-                setup_failed(&how, ended.as_ref()),
-                attempt,
-                output,
-            )))
+            Begun::Failed(Box::new(completed(setup_failed(&how, ended.as_ref()), attempt, output)))
         }
     })
 }
@@ -66,11 +62,7 @@ pub(super) fn missing(
         false => format!("`{program}` is not on the PATH"),
     };
     Some(Outcome {
-        agent_end: Some(AgentEnd::Unavailable {
-            kind: AgentLack::Missing,
-            words,
-            variable: None,
-        }),
+        agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Missing, words, variable: None }),
         ..Outcome::ended(CommandEnd::NotRun(format!("`{program}` is not there")), 0)
     })
 }
@@ -168,10 +160,9 @@ async fn run(
             return Err(AgentError::Unwritable { path, source });
         }
         Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
-        Err(error) => CommandOutcome::Ended(
-            CommandEnd::NotRun(format!("{error} ({})", error.hint())),
-            None,
-        ),
+        Err(error) => {
+            CommandOutcome::Ended(CommandEnd::NotRun(format!("{error} ({})", error.hint())), None)
+        }
         Ok(ended) => match ended.how {
             process::JobEnd::Cancelled => CommandOutcome::Cancelled,
             process::JobEnd::Exit(code) => {

@@ -96,9 +96,7 @@ pub(super) async fn talk(
     let (ours, theirs) = tokio::io::duplex(CHANNEL_BYTES);
     let (asked, kill) = (CancellationToken::new(), CancellationToken::new());
     let job = process.job(limits);
-    let mut running = doors
-        .programs
-        .talk(&job, theirs, &kill, Box::new(on_started));
+    let mut running = doors.programs.talk(&job, theirs, &kill, Box::new(on_started));
     let mut said = pin!(conversation.converse(ours, heard, &asked));
     let over = tokio::select! {
         biased;
@@ -146,19 +144,16 @@ pub(super) async fn talk(
     let end = end.filter(|_| matches!(cut, Some(Cut::Silent(_) | Cut::TimedOut)));
     let is_outage = end.is_some();
     let end = end.or(match cut {
-        Some(Cut::Silent(silence)) => Some(AgentEnd::Silent {
-            ms: u64::try_from(silence.as_millis()).unwrap_or(u64::MAX),
-        }),
+        Some(Cut::Silent(silence)) => {
+            Some(AgentEnd::Silent { ms: u64::try_from(silence.as_millis()).unwrap_or(u64::MAX) })
+        }
         Some(Cut::Cancelled | Cut::TimedOut) | None => None,
     });
     if end.is_some() {
         heard.with(|heard| heard.end = end);
     }
     let is_timed_out = cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut;
-    let talked = Talked {
-        is_timed_out: is_timed_out && !is_outage,
-        result,
-    };
+    let talked = Talked { is_timed_out: is_timed_out && !is_outage, result };
     Ok((cut != Some(Cut::Cancelled)).then_some(talked))
 }
 

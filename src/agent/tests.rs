@@ -38,10 +38,7 @@ impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
-        Self {
-            dir,
-            intent: intent(),
-        }
+        Self { dir, intent: intent() }
     }
 
     fn attempt(&self, command: &str) -> AttemptJob<'_> {
@@ -106,13 +103,8 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
             && report.clarity == Clarity::Blocked
             && outcome.report_fault.is_none()
     );
-    let mode = |name: &str| {
-        fs::metadata(world.own().join(name))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777
-    };
+    let mode =
+        |name: &str| fs::metadata(world.own().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("prompt.md"), mode("bindings.json")), (0o600, 0o600));
     let started = fs::read(world.started()).unwrap();
     let started: JobRecord = serde_json::from_slice(&started).unwrap();
@@ -122,9 +114,7 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
 #[tokio::test]
 async fn the_report_of_an_earlier_attempt_is_nobodys() {
     let world = World::new();
-    world
-        .outcome(r#"echo '{"summary": "old"}' > "$DESCENT_RESULT""#)
-        .await;
+    world.outcome(r#"echo '{"summary": "old"}' > "$DESCENT_RESULT""#).await;
     let outcome = world.outcome("exit 0").await;
     assert!(outcome.report.is_none() && outcome.report_fault.is_none());
 }
@@ -191,10 +181,7 @@ async fn files_beside_a_prompt_are_anew_and_none_lies_elsewhere() {
     let world = World::new();
     let never = CancellationToken::new();
     let with = |name: &str, command: &str| AttemptJob {
-        files: vec![InputFile {
-            name: name.into(),
-            bytes: b"told\n".to_vec(),
-        }],
+        files: vec![InputFile { name: name.into(), bytes: b"told\n".to_vec() }],
         ..world.attempt(command)
     };
     let elsewhere = world.dir.path().join("elsewhere");
@@ -224,14 +211,8 @@ async fn a_result_that_is_no_plain_small_file_is_a_fault_and_never_waited_for() 
     for (command, part) in [
         (r#"mkfifo "$DESCENT_RESULT""#, "not a regular file"),
         (r#"mkdir "$DESCENT_RESULT""#, "not a regular file"),
-        (
-            r#"ln -s /etc/passwd "$DESCENT_RESULT""#,
-            "not a regular file",
-        ),
-        (
-            r#"head -c 1048577 /dev/zero > "$DESCENT_RESULT""#,
-            "larger than 1 MiB",
-        ),
+        (r#"ln -s /etc/passwd "$DESCENT_RESULT""#, "not a regular file"),
+        (r#"head -c 1048577 /dev/zero > "$DESCENT_RESULT""#, "larger than 1 MiB"),
         (r#"echo nonsense > "$DESCENT_RESULT""#, "no JSON to use: 1:"),
     ] {
         let outcome = world.outcome(command).await;
@@ -250,22 +231,10 @@ async fn setup_runs_first_and_its_failure_is_the_attempts() {
         setup: Some(setup.into()),
         ..world.attempt(command)
     };
-    let fine = make(with("echo dep > dep", "cat dep"), &never)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (fine.how, fine.excerpt.as_str()),
-        (CommandEnd::Exit(0), "dep\n")
-    );
-    let bad = make(with("echo no net; exit 4", "touch ran"), &never)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        bad.how,
-        CommandEnd::NotRun("setup failed: exit 4: no net".into())
-    );
+    let fine = make(with("echo dep > dep", "cat dep"), &never).await.unwrap().unwrap();
+    assert_eq!((fine.how, fine.excerpt.as_str()), (CommandEnd::Exit(0), "dep\n"));
+    let bad = make(with("echo no net; exit 4", "touch ran"), &never).await.unwrap().unwrap();
+    assert_eq!(bad.how, CommandEnd::NotRun("setup failed: exit 4: no net".into()));
     assert!(!world.dir.path().join("work/ran").exists());
 }
 
@@ -274,23 +243,11 @@ async fn ends_that_are_no_exit_are_told_apart() {
     let world = World::new();
     assert_eq!(world.outcome("kill -9 $$").await.how, CommandEnd::Signal(9));
     let never = CancellationToken::new();
-    let short = AttemptJob {
-        timeout: Duration::from_millis(50),
-        ..world.attempt("sleep 60")
-    };
-    assert_eq!(
-        make(short, &never).await.unwrap().unwrap().how,
-        CommandEnd::TimedOut
-    );
-    let gone = AttemptJob {
-        cwd: world.dir.path().join("gone"),
-        ..world.attempt("true")
-    };
+    let short = AttemptJob { timeout: Duration::from_millis(50), ..world.attempt("sleep 60") };
+    assert_eq!(make(short, &never).await.unwrap().unwrap().how, CommandEnd::TimedOut);
+    let gone = AttemptJob { cwd: world.dir.path().join("gone"), ..world.attempt("true") };
     let how = make(gone, &never).await.unwrap().unwrap().how;
-    assert!(
-        matches!(&how, CommandEnd::NotRun(why) if why.contains("is not there")),
-        "{how:?}"
-    );
+    assert!(matches!(&how, CommandEnd::NotRun(why) if why.contains("is not there")), "{how:?}");
 }
 
 #[tokio::test]
@@ -313,9 +270,7 @@ async fn a_cancelled_attempt_has_no_outcome() {
 async fn a_directory_that_cannot_be_made_is_an_error() {
     let world = World::new();
     fs::write(world.dir.path().join("attempts"), "a file").unwrap();
-    let error = make(world.attempt("true"), &CancellationToken::new())
-        .await
-        .unwrap_err();
+    let error = make(world.attempt("true"), &CancellationToken::new()).await.unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-ATTEMPT-DIR", 74));
 }
 
@@ -324,9 +279,7 @@ async fn nothing_is_written_through_a_link_in_place_of_the_directory_of_attempts
     let world = World::new();
     let elsewhere = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), world.dir.path().join("attempts")).unwrap();
-    let error = make(world.attempt("true"), &CancellationToken::new())
-        .await
-        .unwrap_err();
+    let error = make(world.attempt("true"), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(error.code(), "E-ATTEMPT-DIR");
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
@@ -341,10 +294,7 @@ fn what_is_in_flight_is_kept_however_old_it_looks() {
     fs::create_dir(of("old")).unwrap();
     let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
     for name in ["A1.7", "old"] {
-        fs::File::open(of(name))
-            .unwrap()
-            .set_modified(past)
-            .unwrap();
+        fs::File::open(of(name)).unwrap().set_modified(past).unwrap();
     }
     (0..KEPT_MAX).for_each(|n| fs::create_dir(of(&format!("B.{n}"))).unwrap());
     OldAttempts::listed(&attempts, std::slice::from_ref(&world.intent)).remove();
@@ -355,11 +305,7 @@ fn what_is_in_flight_is_kept_however_old_it_looks() {
 /// A later attempt at another atom.
 fn later() -> Intent {
     let (id, atom) = (AttemptId::new("A2.8"), AtomId::new("A2"));
-    Intent {
-        id,
-        atom,
-        ..intent()
-    }
+    Intent { id, atom, ..intent() }
 }
 
 /// Makes the later attempt in the directory of the earlier one, in which `command` ran.
@@ -392,10 +338,7 @@ async fn a_directory_that_is_taken_over_holds_the_files_of_the_new_attempt_alone
     assert_eq!(outcome.excerpt, there);
     assert!(!world.own().exists());
     let attempts = world.dir.path().join("attempts");
-    assert!(
-        finished(&attempts, &later()).is_none(),
-        "of the earlier one"
-    );
+    assert!(finished(&attempts, &later()).is_none(), "of the earlier one");
     record(&dir, &later(), &outcome, false).unwrap();
     let found = finished(&attempts, &later()).unwrap();
     assert_eq!(found.excerpt, there);
@@ -429,16 +372,8 @@ async fn whatever_an_attempt_did_in_its_directory_the_next_gets_its_own_files() 
         assert!(!outcome.excerpt.contains("session"), "{command}");
         record(&dir, &later(), &outcome, false).unwrap();
         let kept = fs::read_to_string(&victim).unwrap();
-        assert_eq!(
-            kept, "mine, and longer than all that is written\n",
-            "{command}"
-        );
-        for name in [
-            ".",
-            directory::PROMPT,
-            directory::BINDINGS,
-            directory::OUTCOME,
-        ] {
+        assert_eq!(kept, "mine, and longer than all that is written\n", "{command}");
+        for name in [".", directory::PROMPT, directory::BINDINGS, directory::OUTCOME] {
             let mode = fs::symlink_metadata(dir.join(name)).unwrap().permissions();
             assert_eq!(mode.mode() & 0o077, 0, "{name} after {command}");
         }
@@ -452,10 +387,7 @@ fn a_directory_is_unneeded_when_its_outcome_is_committed_and_newer_ones_are_ther
     (1..=16).for_each(offered);
     assert_eq!(unneeded.take(&[]), None);
     offered(17);
-    let first = Intent {
-        id: AttemptId::new("A1.1"),
-        ..intent()
-    };
+    let first = Intent { id: AttemptId::new("A1.1"), ..intent() };
     assert_eq!(unneeded.take(&[first]), None);
     assert_eq!(unneeded.take(&[intent()]), Some("x".into()));
     assert_eq!(unneeded.take(&[]), None);
@@ -471,10 +403,7 @@ fn an_agent_that_a_signal_stopped_ended_for_that() {
         stdout: None,
     };
     let is_timed_out = false;
-    let talked = talk::Talked {
-        is_timed_out,
-        result,
-    };
+    let talked = talk::Talked { is_timed_out, result };
     conversation::end_without_word(&mut heard, &talked, false);
     let Some(AgentEnd::Protocol(words)) = heard.end else {
         panic!("{:?}", heard.end);

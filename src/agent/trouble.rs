@@ -82,17 +82,11 @@ fn credit(words: &str) -> AgentEnd {
 }
 
 fn unavailable(kind: AgentLack, words: &str) -> AgentEnd {
-    AgentEnd::Unavailable {
-        kind,
-        words: cut(words),
-        variable: None,
-    }
+    AgentEnd::Unavailable { kind, words: cut(words), variable: None }
 }
 
 fn limited(words: &str) -> AgentEnd {
-    AgentEnd::Limited {
-        until: reset_time::told_in(words, &clock::local()),
-    }
+    AgentEnd::Limited { until: reset_time::told_in(words, &clock::local()) }
 }
 
 /// A quota that is there again within a day is a limit: Gemini tells both in the words of a lack of credit.
@@ -109,8 +103,5 @@ fn cut(words: &str) -> String {
 }
 
 pub(super) fn too_long() -> String {
-    format!(
-        "it printed a line of more than {} MiB",
-        LINE_BYTES_MAX >> 20
-    )
+    format!("it printed a line of more than {} MiB", LINE_BYTES_MAX >> 20)
 }

@@ -76,10 +76,7 @@ mod tests {
         );
         let usage = usage.unwrap();
         assert_eq!((usage.calls, usage.tokens.total()), (2, 17));
-        assert_eq!(
-            (usage.cost, usage.is_estimated),
-            (Some(Micros(120_000)), true)
-        );
+        assert_eq!((usage.cost, usage.is_estimated), (Some(Micros(120_000)), true));
         assert!(read("{}").unwrap().is_none());
     }
 

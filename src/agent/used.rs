@@ -54,11 +54,7 @@ pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
     let record: UsageRecord = serde_json::from_slice(&bytes).ok()?;
     let is_its_own =
         record.attempt == intent.id.as_str() && record.identity == intent.identity().as_str();
-    let tokens = Tokens::new(
-        record.input_tokens,
-        record.output_tokens,
-        record.cached_tokens,
-    );
+    let tokens = Tokens::new(record.input_tokens, record.output_tokens, record.cached_tokens);
     is_its_own.then(|| Usage {
         calls: record.calls,
         tokens,

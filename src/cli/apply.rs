@@ -127,9 +127,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
     };
     if result.is_partial() {
         let word = result.status.word();
-        context.out.say(&format!(
-            "the run has not completed ({word}): this is a partial result"
-        ));
+        context.out.say(&format!("the run has not completed ({word}): this is a partial result"));
     }
     if result.is_set_aside {
         let words = "this is the tree of the last attempts; `descent apply` brings a nearer one";
@@ -160,17 +158,12 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
 
 fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> ApplyText {
     let is_shadow = result.kind == Workspace::Shadow;
-    let look = if is_shadow {
-        "descent status"
-    } else {
-        "git status"
-    };
+    let look = if is_shadow { "descent status" } else { "git status" };
     let mut place = ApplyPlace::default();
     let (how, words) = match applied {
-        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => (
-            ApplyWord::Nothing,
-            "the working tree has it all already".to_owned(),
-        ),
+        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => {
+            (ApplyWord::Nothing, "the working tree has it all already".to_owned())
+        }
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
             let words = match flags.dry_run {
@@ -195,12 +188,7 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
             (ApplyWord::Files, words)
         }
     };
-    ApplyText {
-        how,
-        words,
-        next: look.to_owned(),
-        place,
-    }
+    ApplyText { how, words, next: look.to_owned(), place }
 }
 
 fn refused(
@@ -226,18 +214,12 @@ fn refused(
         let failure = Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint);
         return Err(failure.with(paths));
     }
-    let overlaps: Vec<String> = paths
-        .iter()
-        .map(|path| format!("\n  overlaps  {path}"))
-        .collect();
+    let overlaps: Vec<String> = paths.iter().map(|path| format!("\n  overlaps  {path}")).collect();
     let text = ApplyText {
         how: ApplyWord::Refused,
         words: format!("would refuse: {message}{}", overlaps.concat()),
         next: hint,
-        place: ApplyPlace {
-            overlaps: Some(paths),
-            ..ApplyPlace::default()
-        },
+        place: ApplyPlace { overlaps: Some(paths), ..ApplyPlace::default() },
     };
     print_report(context, flags, result, text);
     Ok(End::Code(exit::NOT_SO))
@@ -271,10 +253,7 @@ fn of_branch(
         how: ApplyWord::Branch,
         words,
         next: format!("git log --stat {short}..{name}"),
-        place: ApplyPlace {
-            branch: Some(Some(name.to_owned())),
-            ..ApplyPlace::default()
-        },
+        place: ApplyPlace { branch: Some(Some(name.to_owned())), ..ApplyPlace::default() },
     })
 }
 
@@ -302,10 +281,7 @@ fn of_patch(
             false => format!("the patch is {shown}"),
         },
         next: format!("git -C {top} apply {}", quoted(file)),
-        place: ApplyPlace {
-            patch: Some(shown),
-            ..ApplyPlace::default()
-        },
+        place: ApplyPlace { patch: Some(shown), ..ApplyPlace::default() },
     })
 }
 
@@ -395,19 +371,13 @@ fn output(
 
 pub(super) fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
     let (added, removed) = lines.counts.unzip();
-    ChangedFile {
-        path: &lines.path,
-        added,
-        removed,
-    }
+    ChangedFile { path: &lines.path, added, removed }
 }
 
 /// A line a file: its added and removed lines, and its name.
 pub(super) fn listed(lines: &[FileLines]) -> String {
     let one = |lines: &FileLines| {
-        let counts = lines
-            .counts
-            .map(|(added, removed)| format!("+{added} -{removed}"));
+        let counts = lines.counts.map(|(added, removed)| format!("+{added} -{removed}"));
         let counts = counts.unwrap_or_else(|| "binary".to_owned());
         format!("  {counts:<11} {}\n", render::line(&lines.path))
     };

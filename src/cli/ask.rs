@@ -64,10 +64,7 @@ pub(super) enum ListAnswer {
 
 /// Reads `1`, `1,3`, `1 3`, or else a text; positions count from 0.
 pub(super) fn taken(answer: &str, items: usize) -> ListAnswer {
-    let words: Vec<&str> = answer
-        .split([',', ' '])
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = answer.split([',', ' ']).filter(|word| !word.is_empty()).collect();
     let is_number = |word: &&str| word.chars().all(|c| c.is_ascii_digit());
     if words.is_empty() || !words.iter().all(is_number) {
         return ListAnswer::Text(answer.to_owned());
@@ -99,10 +96,7 @@ mod tests {
             ("1 1,3", items(&[0, 2])),
             ("4", ListAnswer::Wrong("4".to_owned())),
             ("0", ListAnswer::Wrong("0".to_owned())),
-            (
-                "99999999999999999999",
-                ListAnswer::Wrong("99999999999999999999".to_owned()),
-            ),
+            ("99999999999999999999", ListAnswer::Wrong("99999999999999999999".to_owned())),
             ("make test", ListAnswer::Text("make test".to_owned())),
             ("1 and 2", ListAnswer::Text("1 and 2".to_owned())),
             ("", ListAnswer::Text(String::new())),

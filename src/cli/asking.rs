@@ -62,9 +62,7 @@ pub(super) fn put(
     drop(live);
     if let Some(used) = UsageView::of(&aligner.used()) {
         let used = render::usage(&used);
-        context
-            .out
-            .say(&format!("the aligner `{name}` used {used}"));
+        context.out.say(&format!("the aligner `{name}` used {used}"));
     }
     let why = match ended? {
         SkippableOutcome::Signal(signal) => return Ok(AskEnd::Signal(signal)),
@@ -75,9 +73,7 @@ pub(super) fn put(
         }
     };
     let why = render::visible(&render::line(&why));
-    context
-        .out
-        .say(&format!("no proposal of the aligner `{name}`: {why}"));
+    context.out.say(&format!("no proposal of the aligner `{name}`: {why}"));
     Ok(AskEnd::Nothing)
 }
 
@@ -92,10 +88,7 @@ pub(super) fn answers(
     for (n, question) in questions.iter().enumerate() {
         shown(out, by, question, n + 1, questions.len());
         if let Some(resolution) = answer(out, question)? {
-            found.push(Clarification {
-                question: question.question.clone(),
-                resolution,
-            });
+            found.push(Clarification { question: question.question.clone(), resolution });
         }
     }
     Some(found)
@@ -119,11 +112,7 @@ fn shown(out: Out, by: &str, question: &OpenQuestion, n: usize, all: usize) {
         true => "Your own words; Enter leaves it open.",
         false => "A number, or your own words; Enter leaves it open.",
     }));
-    let lines: Vec<String> = page
-        .into_lines()
-        .iter()
-        .map(|line| line.text(false))
-        .collect();
+    let lines: Vec<String> = page.into_lines().iter().map(|line| line.text(false)).collect();
     out.say(&format!("\n{}", lines.join("\n").trim_start()));
 }
 

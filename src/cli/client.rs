@@ -29,11 +29,7 @@ pub(super) struct CommandClient<'a> {
 
 impl Context {
     pub(super) fn client<'a>(&'a self, config: Option<&'a Config>) -> CommandClient<'a> {
-        CommandClient {
-            context: self,
-            config,
-            may_ask: self.may_ask,
-        }
+        CommandClient { context: self, config, may_ask: self.may_ask }
     }
 }
 
@@ -129,11 +125,7 @@ fn moved_aside(reason: AsideReason, names: &[String], dir: &Path, home: &Path) -
         more => format!(" and {more} more"),
     };
     let named = &names[..names.len().min(NAMED_MAX)];
-    let (names, from, to) = (
-        render::visible(&named.join(", ")),
-        quoted(dir),
-        quoted(home),
-    );
+    let (names, from, to) = (render::visible(&named.join(", ")), quoted(dir), quoted(home));
     let dir = dir.display();
     format!(
         "moved aside, for {why}: {names}{more}\n  into {dir}; to bring back what you made yourself: mv -n {from}/NAME {to}/"

@@ -73,9 +73,7 @@ pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<
         Target::Man => return manual(context, flags.to.as_deref()),
         Target::Atoms => return atoms(context),
         Target::Constraints => {
-            let names: Vec<String> = constraints::names()
-                .map(|name| format!("{name}="))
-                .collect();
+            let names: Vec<String> = constraints::names().map(|name| format!("{name}=")).collect();
             context.out.raw(&names.join("\n"));
             return Ok(End::Code(0));
         }
@@ -135,10 +133,7 @@ fn manual(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
     };
     let dir = context.dir.join(dir);
     let failed = |error| {
-        Failure::io(
-            &format!("the man pages cannot be written to {}", dir.display()),
-            &error,
-        )
+        Failure::io(&format!("the man pages cannot be written to {}", dir.display()), &error)
     };
     std::fs::create_dir_all(&dir).map_err(failed)?;
     for (name, page) in &pages {
@@ -158,9 +153,8 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut whole = help::command();
     whole.build();
     let mut commands = vec![whole.clone()];
-    let named = whole
-        .get_subcommands()
-        .filter(|one| !one.is_hide_set() && one.get_name() != "help");
+    let named =
+        whole.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
     commands.extend(named.cloned());
     let render = |command: clap::Command| {
         let man = clap_mangen::Man::new(command);

@@ -49,29 +49,15 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
         return Err(unknown(name, &all));
     };
-    let request = AnswerRequest {
-        assertion,
-        holds: !flags.no,
-        reason: flags.reason.as_deref(),
-    };
+    let request = AnswerRequest { assertion, holds: !flags.no, reason: flags.reason.as_deref() };
     let recorded = ops::confirm::confirm(&client, &mut store, loaded, &request)?;
     let (state, result) = match recorded {
         Ok(report) => {
-            report
-                .events
-                .iter()
-                .for_each(|event| print_correction(context, event));
-            let result = if flags.no {
-                ConfirmResult::Denied
-            } else {
-                ConfirmResult::Confirmed
-            };
+            report.events.iter().for_each(|event| print_correction(context, event));
+            let result = if flags.no { ConfirmResult::Denied } else { ConfirmResult::Confirmed };
             (report.loaded.state.clone(), result)
         }
-        Err(ChangeDenial {
-            refusal: ChangeRefusal::SameAnswer(earlier),
-            state,
-        }) => {
+        Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
             let answer = render::line(&answer_text(&earlier));
             context.out.say(&format!("{answer} already"));
             (*state, ConfirmResult::Unchanged)
@@ -79,13 +65,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
         Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
     let around = surroundings(&store, &state);
-    report(
-        context,
-        &state,
-        &around,
-        result,
-        std::slice::from_ref(assertion),
-    );
+    report(context, &state, &around, result, std::slice::from_ref(assertion));
     Ok(End::Code(0))
 }
 
@@ -98,15 +78,9 @@ fn print_correction(context: &Context, event: &Event) {
 fn unknown(name: &str, all: &[Assertion]) -> Failure {
     if all.is_empty() {
         let hint = "add {\"assertion\": \"what shall be so\"} to the base case, or descent status";
-        return Failure::usage(
-            format!("no assertion is called `{name}`: there is none"),
-            hint,
-        );
+        return Failure::usage(format!("no assertion is called `{name}`: there is none"), hint);
     }
-    let names = || {
-        all.iter()
-            .flat_map(|one| [one.name.as_str(), one.statement.as_str()])
-    };
+    let names = || all.iter().flat_map(|one| [one.name.as_str(), one.statement.as_str()]);
     let wanted = name.to_lowercase();
     let near = suggest(name, names())
         .or_else(|| names().find(|known| known.to_lowercase().contains(&wanted)));

@@ -168,26 +168,17 @@ pub(super) fn show(context: &Context, state: &State) -> End {
         });
         return End::Code(0);
     }
-    let values: Vec<String> = all
-        .iter()
-        .map(|one| render::line(&limits::plain(&one.value)))
-        .collect();
+    let values: Vec<String> =
+        all.iter().map(|one| render::line(&limits::plain(&one.value))).collect();
     let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let keys = longest(&mut all.iter().map(|one| one.key.chars().count()));
     let widths = values.iter().map(|value| value.chars().count());
     let width = longest(&mut widths.filter(|width| *width <= VALUE_WIDTH_MAX));
     let mut rows = Vec::new();
     for (one, value) in all.iter().zip(&values) {
-        let what = if one.what.is_empty() {
-            "unknown: nothing reads it"
-        } else {
-            &one.what
-        };
+        let what = if one.what.is_empty() { "unknown: nothing reads it" } else { &one.what };
         let key = &one.key;
-        rows.push(format!(
-            "{key:<keys$} {value:<width$} {:<7} {what}",
-            from(one)
-        ));
+        rows.push(format!("{key:<keys$} {value:<width$} {:<7} {what}", from(one)));
     }
     rows.push("next: descent run --set KEY=VALUE".to_owned());
     context.out.data(&render::clean(&rows.join("\n")));
@@ -195,12 +186,7 @@ pub(super) fn show(context: &Context, state: &State) -> End {
 }
 
 fn output(one: &limits::InForce) -> ConstraintOutput<'_> {
-    ConstraintOutput {
-        key: &one.key,
-        value: &one.value,
-        from: from(one),
-        limits: &one.what,
-    }
+    ConstraintOutput { key: &one.key, value: &one.value, from: from(one), limits: &one.what }
 }
 
 fn from(one: &limits::InForce) -> &'static str {

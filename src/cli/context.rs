@@ -43,10 +43,7 @@ impl Context {
     pub(super) fn new(global: &Global, out: Out, command: &str) -> Result<Self, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::io("the current directory cannot be read", &error))?;
-        let dir = global
-            .dir
-            .as_ref()
-            .map_or(here.clone(), |dir| here.join(dir));
+        let dir = global.dir.as_ref().map_or(here.clone(), |dir| here.join(dir));
         if !dir.is_dir() {
             return Err(Failure::usage(
                 format!("{} is no directory", dir.display()),
@@ -302,11 +299,7 @@ pub(super) fn signals() -> Result<Signals, Failure> {
 /// A current-thread runtime for the commands that wait for children.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let what = "the runtime cannot start";
-    let built = unheard(|| {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-    });
+    let built = unheard(|| tokio::runtime::Builder::new_current_thread().enable_all().build());
     match built {
         Some(built) => built.map_err(|error| {
             let lack = lack_at_start(&error);

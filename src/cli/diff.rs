@@ -131,9 +131,7 @@ fn next(flags: &DiffArgs, report: &DiffReport) -> String {
 fn output<'a>(flags: &DiffArgs, report: &'a DiffReport) -> Result<DiffOutput<'a>, Failure> {
     let is_whole = !flags.stat && !flags.name_only;
     let patch = is_whole.then(|| report.patch()).transpose()?;
-    let cut = patch
-        .as_ref()
-        .is_some_and(|text| text.len() > PATCH_BYTES_MAX);
+    let cut = patch.as_ref().is_some_and(|text| text.len() > PATCH_BYTES_MAX);
     let attempt = report.attempt.as_ref();
     Ok(DiffOutput {
         schema: "descent/diff/1",

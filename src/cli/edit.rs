@@ -79,9 +79,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                     }
                     Err(refusal) => {
                         let lines = lines(&copy, &bytes, &refusal);
-                        lines
-                            .iter()
-                            .for_each(|line| context.out.say(&render::clean(line)));
+                        lines.iter().for_each(|line| context.out.say(&render::clean(line)));
                         if !again(context) {
                             return Err(not_taken(&copy, lines.len()));
                         }
@@ -140,9 +138,7 @@ fn typed(
     command: &str,
 ) -> Result<EditorOutcome, Failure> {
     let (status, received) = in_editor(context, command, &copy.path)?;
-    let bytes = copy
-        .read()
-        .map_err(|error| Failure::io("the copy cannot be read", &error))?;
+    let bytes = copy.read().map_err(|error| Failure::io("the copy cannot be read", &error))?;
     let is_changed = bytes != begun.bytes();
     if let Some(signal) = received {
         return Ok(EditorOutcome::Signal(signal, is_changed));
@@ -154,11 +150,7 @@ fn typed(
         };
         return Ok(EditorOutcome::Failed(how, is_changed));
     }
-    Ok(if is_changed {
-        EditorOutcome::Text(bytes)
-    } else {
-        EditorOutcome::Nothing
-    })
+    Ok(if is_changed { EditorOutcome::Text(bytes) } else { EditorOutcome::Nothing })
 }
 
 /// The commit of an edited text, and its events.
@@ -194,18 +186,15 @@ fn lines(copy: &Copy, bytes: &[u8], refusal: &EditRefusal) -> Vec<String> {
         EditRefusal::Conflict(faults) => {
             let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
             let head = "together with what was committed meanwhile:".to_owned();
-            std::iter::once(head)
-                .chain(faults.iter().map(line))
-                .collect()
+            std::iter::once(head).chain(faults.iter().map(line)).collect()
         }
     }
 }
 
 /// `$VISUAL`, else `$EDITOR`.
 fn named_editor(var: impl Fn(&str) -> Option<OsString>) -> Option<String> {
-    let mut named = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .filter_map(|name| var(name)?.into_string().ok());
+    let mut named =
+        ["VISUAL", "EDITOR"].into_iter().filter_map(|name| var(name)?.into_string().ok());
     named.find(|command| !command.trim().is_empty())
 }
 
@@ -248,15 +237,9 @@ fn kept(mut failure: Failure, copy: &Copy) -> Failure {
 }
 
 fn not_taken(copy: &Copy, places: usize) -> Failure {
-    let message = format!(
-        "the edit has {}, and nothing was changed",
-        store::count(places)
-    );
+    let message = format!("the edit has {}, and nothing was changed", store::count(places));
     let hint = "descent edit begins anew, on the present state";
-    kept(
-        Failure::new("E-EDIT-INVALID", exit::INVALID, message, hint),
-        copy,
-    )
+    kept(Failure::new("E-EDIT-INVALID", exit::INVALID, message, hint), copy)
 }
 
 fn failed(command: &str, how: &str, copy: Copy, is_changed: bool, has_terminal: bool) -> Failure {

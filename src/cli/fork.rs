@@ -60,10 +60,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
             schema: "descent/fork/1",
             state: place.state.display().to_string(),
             lineage: &fork.lineage,
-            parent: ForkParent {
-                lineage: &fork.parent,
-                serial: fork.serial,
-            },
+            parent: ForkParent { lineage: &fork.parent, serial: fork.serial },
             next,
         });
         return Ok(End::Code(0));

@@ -13,35 +13,10 @@ const WIDTH: usize = 80;
 /// Groups in the order of a day's work. Names that this build lacks are skipped.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "wait", "apply"]),
-    (
-        "steer",
-        &[
-            "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve",
-        ],
-    ),
-    (
-        "look",
-        &[
-            "status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "report",
-        ],
-    ),
-    (
-        "file",
-        &[
-            "edit", "validate", "judge", "undo", "fork", "show", "migrate", "schema", "trust",
-        ],
-    ),
-    (
-        "more",
-        &[
-            "verify",
-            "audit",
-            "memory",
-            "doctor",
-            "clean",
-            "completions",
-        ],
-    ),
+    ("steer", &["redirect", "stop", "guide", "skip", "retry", "confirm", "resolve"]),
+    ("look", &["status", "ps", "watch", "graph", "why", "prompt", "diff", "log", "report"]),
+    ("file", &["edit", "validate", "judge", "undo", "fork", "show", "migrate", "schema", "trust"]),
+    ("more", &["verify", "audit", "memory", "doctor", "clean", "completions"]),
 ];
 
 /// The group of commands that have none.
@@ -64,10 +39,7 @@ const EXAMPLES: [(&str, &str); 35] = [
         "redirect",
         "descent redirect \"JWT is not wanted\" --select auth=session --set max_attempts=4",
     ),
-    (
-        "guide",
-        "descent guide \"the port is 8443 now\" --for deploy",
-    ),
+    ("guide", "descent guide \"the port is 8443 now\" --for deploy"),
     ("skip", "descent skip docs --reason \"written by hand\""),
     ("retry", "descent retry parser"),
     ("confirm", "descent confirm \"the page looks right\""),
@@ -75,25 +47,16 @@ const EXAMPLES: [(&str, &str); 35] = [
     ("status", "descent status --exit-code"),
     ("ps", "descent ps"),
     ("watch", "descent watch --stop-when stalled=30m,hung=60s"),
-    (
-        "graph",
-        "descent graph --format dot | dot -Tsvg > graph.svg",
-    ),
+    ("graph", "descent graph --format dot | dot -Tsvg > graph.svg"),
     ("why", "descent why parser"),
     ("prompt", "descent prompt parser | less"),
     ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),
     ("audit", "descent audit --exit-code"),
     ("show", "descent show -1"),
-    (
-        "report",
-        "descent report | gh pr create -F - -t \"the parser\"",
-    ),
+    ("report", "descent report | gh pr create -F - -t \"the parser\""),
     ("undo", "descent undo -n"),
-    (
-        "fork",
-        "descent fork && descent --state .descent/fork-1.json run",
-    ),
+    ("fork", "descent fork && descent --state .descent/fork-1.json run"),
     ("edit", "descent edit"),
     ("judge", "descent judge plan.yaml"),
     ("validate", "descent validate plan.yaml"),
@@ -112,25 +75,14 @@ const EXAMPLES: [(&str, &str); 35] = [
 
 /// The options of every command in few lines: a command's own help has them in full.
 const OPTIONS: [(&str, &str); 3] = [
-    (
-        "-C DIR, --state FILE",
-        "start elsewhere, or with another state file",
-    ),
-    (
-        "--json, -q, -v",
-        "for a program; only what was asked for; more",
-    ),
-    (
-        "--color, --no-input",
-        "auto, always or never; never ask, draw nothing that moves",
-    ),
+    ("-C DIR, --state FILE", "start elsewhere, or with another state file"),
+    ("--json, -q, -v", "for a program; only what was asked for; more"),
+    ("--color, --no-input", "auto, always or never; never ask, draw nothing that moves"),
 ];
 
 /// The command line as it is parsed, with its help.
 pub(super) fn command() -> Command {
-    let mut command = Cli::command()
-        .color(ColorChoice::Auto)
-        .styles(render::of_help());
+    let mut command = Cli::command().color(ColorChoice::Auto).styles(render::of_help());
     command = command.mut_subcommands(|one| {
         let example = EXAMPLES.iter().find(|(name, _)| *name == one.get_name());
         match example {
@@ -154,11 +106,7 @@ fn whole(command: &Command) -> String {
     let column = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
     let mut page = Page::new(WIDTH);
     page.wrapped(Line::new(), Meaning::Plain, &about(command), 2);
-    page.push(
-        Line::new()
-            .strong("Usage: ")
-            .plain("descent [OPTIONS] [COMMAND]"),
-    );
+    page.push(Line::new().strong("Usage: ").plain("descent [OPTIONS] [COMMAND]"));
     page.gap();
     for (group, names) in GROUPS {
         let forgotten = known.iter().map(|(name, _)| name.as_str());
@@ -201,14 +149,8 @@ mod tests {
         let command = command();
         for one in command.get_subcommands() {
             let name = one.get_name();
-            let places = GROUPS
-                .iter()
-                .filter(|(_, names)| names.contains(&name))
-                .count();
-            assert_eq!(
-                places, 1,
-                "`{name}` stands in {places} groups of src/cli/help.rs"
-            );
+            let places = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(places, 1, "`{name}` stands in {places} groups of src/cli/help.rs");
         }
     }
 
@@ -232,16 +174,10 @@ mod tests {
             let long = one.get_long().map(|long| format!("--{long}"));
             let short = one.get_short().map(|short| format!("-{short}"));
             let is_named = |name: Option<String>| name.is_some_and(|name| text.contains(&name));
-            assert!(
-                is_named(long) || is_named(short),
-                "{one} is not in:\n{text}"
-            );
+            assert!(is_named(long) || is_named(short), "{one} is not in:\n{text}");
         }
         assert!(text.lines().count() <= 30, "{text}");
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]

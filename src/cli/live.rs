@@ -69,14 +69,8 @@ impl LiveArea {
 
     /// Draws nothing if nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
     fn start(context: &Context, shows: Shows) -> Self {
-        let scene = Scene {
-            shows,
-            is_over: false,
-        };
-        let shared = Arc::new(LiveShared {
-            scene: Mutex::new(scene),
-            changed: Condvar::new(),
-        });
+        let scene = Scene { shows, is_over: false };
+        let shared = Arc::new(LiveShared { scene: Mutex::new(scene), changed: Condvar::new() });
         let is_wanted = context.is_attended && !context.out.json && !context.out.quiet;
         let drawer = (is_wanted && area::can_draw()).then(|| {
             let shared = Arc::clone(&shared);
@@ -127,9 +121,8 @@ fn draw(shared: &LiveShared) {
         drop(scene);
         area::show(lines);
         let pause = Duration::from_millis(TICK_MS);
-        let paused = shared
-            .changed
-            .wait_timeout_while(shared.lock(), pause, |scene| !scene.is_over);
+        let paused =
+            shared.changed.wait_timeout_while(shared.lock(), pause, |scene| !scene.is_over);
         scene = paused.unwrap_or_else(PoisonError::into_inner).0;
     }
 }

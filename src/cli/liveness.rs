@@ -23,9 +23,7 @@ pub(super) fn note(observed: &LoopObservation) -> Option<StatusNote> {
         }
         (Activity::Hung, _) => (Meaning::Fail, observed.hung()),
         (Activity::Asleep, who) => {
-            let slept_ms = observed
-                .heartbeat()
-                .and_then(|heartbeat| heartbeat.slept_ms);
+            let slept_ms = observed.heartbeat().and_then(|heartbeat| heartbeat.slept_ms);
             let slept = render::age(slept_ms.unwrap_or(0));
             let text = format!("the machine slept for {slept}; the loop goes on: {}", who?);
             (Meaning::Running, text)

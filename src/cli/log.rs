@@ -93,9 +93,7 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     if !context.out.json {
         leave_out_adopted_saves(&mut entries);
     }
-    let left_out = flags
-        .number
-        .map_or(0, |number| entries.len().saturating_sub(number as usize));
+    let left_out = flags.number.map_or(0, |number| entries.len().saturating_sub(number as usize));
     let entries = entries.get(left_out..).unwrap_or_default();
     if context.out.json {
         let output = |entry| {

@@ -134,18 +134,14 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
     match flags.action.unwrap_or(MemoryAction::List) {
         MemoryAction::List => {
             let known = listed(context, memory::list(&project)?);
-            tell(context, &known, MemoryResult::Listed, 0, |page| {
-                list(page, &known)
-            });
+            tell(context, &known, MemoryResult::Listed, 0, |page| list(page, &known));
         }
         MemoryAction::Show { id } => {
             let id = LessonId::new(id);
             let mut known = listed(context, memory::list(&project)?);
             known.lessons.retain(|one| one.id == id);
             let lesson = known.lessons.first().ok_or_else(|| no_lesson(&id))?;
-            tell(context, &known, MemoryResult::Listed, 0, |page| {
-                show(page, lesson)
-            });
+            tell(context, &known, MemoryResult::Listed, 0, |page| show(page, lesson));
         }
         MemoryAction::Edit => return edit(context, &project),
         MemoryAction::Forget { id } => {
@@ -154,9 +150,7 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
             memory::forget(&project, &id)?;
             let known = memory::list(&project)?;
             let words = format!("{id} is forgotten");
-            tell(context, &known, MemoryResult::Forgotten, 1, |page| {
-                page.push(Line::of(words))
-            });
+            tell(context, &known, MemoryResult::Forgotten, 1, |page| page.push(Line::of(words)));
         }
         MemoryAction::Clear { yes } => return clear(context, &project, yes),
     }
@@ -175,9 +169,7 @@ fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End,
     let count = memory::clear(project)?;
     let words = format!("{} forgotten", render::count(count, "lesson"));
     let left = memory::list(project)?;
-    tell(context, &left, MemoryResult::Forgotten, count, |page| {
-        page.push(Line::of(words))
-    });
+    tell(context, &left, MemoryResult::Forgotten, count, |page| page.push(Line::of(words)));
     Ok(End::Code(0))
 }
 
@@ -194,14 +186,9 @@ fn edit(context: &Context, project: &std::path::Path) -> Result<End, Failure> {
         return Ok(End::Signal(signal));
     }
     if !status.success() {
-        let message = format!(
-            "the editor did not end well; the text is kept in {}",
-            copy.path.display()
-        );
-        let hint = format!(
-            "EDITOR=vi descent memory edit, or rm {}",
-            quoted(&copy.path)
-        );
+        let message =
+            format!("the editor did not end well; the text is kept in {}", copy.path.display());
+        let hint = format!("EDITOR=vi descent memory edit, or rm {}", quoted(&copy.path));
         return Err(Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint));
     }
     let taken = copy.take_in()?;
@@ -210,20 +197,14 @@ fn edit(context: &Context, project: &std::path::Path) -> Result<End, Failure> {
         Some(lessons) => (MemoryResult::Edited, render::count(lessons.len(), "lesson")),
         None => (MemoryResult::Unchanged, "unchanged".to_owned()),
     };
-    tell(context, &known, result, 0, |page| {
-        page.push(Line::of(words))
-    });
+    tell(context, &known, result, 0, |page| page.push(Line::of(words)));
     Ok(End::Code(0))
 }
 
 /// Tells what could not be used before what could.
 fn listed(context: &Context, known: ProjectLessons) -> ProjectLessons {
     let note = known.note.iter();
-    note.for_each(|note| {
-        context
-            .out
-            .say(&format!("warning: {}", render::clean(note)))
-    });
+    note.for_each(|note| context.out.say(&format!("warning: {}", render::clean(note))));
     known
 }
 
@@ -256,17 +237,13 @@ fn tell(
 
 fn list(page: &mut Page, known: &ProjectLessons) {
     if known.lessons.is_empty() {
-        page.push(Line::of(
-            "nothing is remembered of earlier runs of this project",
-        ));
+        page.push(Line::of("nothing is remembered of earlier runs of this project"));
     }
     for one in &known.lessons {
         let age = render::since(&one.last, clock::now()).map(render::age);
         let age = age.map_or_else(String::new, |age| format!("{age} ago"));
         let head = Line::new().strong(one.id.as_str()).pad(ID_WIDTH);
-        let head = head
-            .put(meaning(one), word(one.kind))
-            .pad(ID_WIDTH + KIND_WIDTH);
+        let head = head.put(meaning(one), word(one.kind)).pad(ID_WIDTH + KIND_WIDTH);
         let head = head.dim(age).pad(ID_WIDTH + KIND_WIDTH + AGE_WIDTH);
         page.push(head.plain(&one.lesson));
         let because = Line::indent(ID_WIDTH + KIND_WIDTH + AGE_WIDTH).dim(&one.because);
@@ -278,12 +255,7 @@ fn list(page: &mut Page, known: &ProjectLessons) {
 }
 
 fn show(page: &mut Page, one: &Lesson) {
-    let seen = format!(
-        "by {}, {} to {}",
-        render::count(one.seen, "run"),
-        one.first,
-        one.last
-    );
+    let seen = format!("by {}, {} to {}", render::count(one.seen, "run"), one.first, one.last);
     let digest = |digest: &Option<Digest>| digest.as_ref().map_or("", Digest::as_str).to_owned();
     let rows = [
         ("kind", word(one.kind).to_owned()),

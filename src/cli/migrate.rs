@@ -21,10 +21,7 @@ use crate::{
     store::{self, StatePlace, Store},
 };
 
-const HOST: Host = Host {
-    yaml: plan_file::yaml_below,
-    pattern_faults: store::pattern_faults,
-};
+const HOST: Host = Host { yaml: plan_file::yaml_below, pattern_faults: store::pattern_faults };
 /// The usual path of the AoT loop's state.
 const USUAL: &str = ".claude/aot-loop-state.md";
 
@@ -100,10 +97,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
         return already(context, &file, &version);
     }
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
-    let additions = Additions {
-        why: flags.why.clone(),
-        checks: flags.check.clone(),
-    };
+    let additions = Additions { why: flags.why.clone(), checks: flags.check.clone() };
     let migration = descent_migrate::of_aot(&file.bytes, &additions, &lineage, HOST)
         .map_err(|faults| refused(&file, &faults))?;
     for line in file.lines(&migration.warnings) {
@@ -193,29 +187,25 @@ fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Optio
     }
     let mut page = Page::new(usize::MAX);
     let name = file.name.display();
-    page.push(Line::new().strong(format!(
-        "{name}: the state of an AoT loop, contract {}",
-        migration.contract
-    )));
+    page.push(
+        Line::new()
+            .strong(format!("{name}: the state of an AoT loop, contract {}", migration.contract)),
+    );
     for fate in Fate::ALL {
         let items = migration.items.iter();
         let of_it: Vec<&Item> = items.filter(|one| one.fate == fate).collect();
         if of_it.is_empty() {
             continue;
         }
-        let meaning = if fate == Fate::Warned {
-            Meaning::Error
-        } else {
-            Meaning::Plain
-        };
+        let meaning = if fate == Fate::Warned { Meaning::Error } else { Meaning::Plain };
         page.push(Line::new().put(meaning, format!("{} ({})", heading(fate), of_it.len())));
         for one in of_it {
             let from = if one.from.is_empty() { "/" } else { &one.from };
             let (from, what) = (render::visible(from), render::visible(&one.what));
-            page.push(Line::indent(2).plain(format!(
-                "{name}:{}:{}: {from}: {what}",
-                one.line, one.column
-            )));
+            page.push(
+                Line::indent(2)
+                    .plain(format!("{name}:{}:{}: {from}: {what}", one.line, one.column)),
+            );
         }
     }
     if let Some(path) = state {

@@ -76,22 +76,21 @@ fn note(found: &AttemptOutput) -> Option<String> {
     let attempt = &found.attempt.id;
     let is_running = found.attempt.end == AttemptEnd::Running;
     match found.source {
-        OutputSource::Log | OutputSource::Evidence if found.bytes.is_empty() => Some(format!(
-            "{attempt} printed nothing{}",
-            if is_running { " yet" } else { "" }
-        )),
+        OutputSource::Log | OutputSource::Evidence if found.bytes.is_empty() => {
+            Some(format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" }))
+        }
         OutputSource::Log if is_running => {
             Some(format!("{attempt} is in flight; so far it printed:"))
         }
         OutputSource::Log | OutputSource::Evidence => Some(format!("{attempt} printed:")),
-        OutputSource::Setup if is_running => Some(format!(
-            "{attempt} has printed nothing yet; `setup` printed before it:"
-        )),
-        OutputSource::Setup => Some(format!(
-            "{attempt} printed nothing; `setup` printed before it:"
-        )),
-        OutputSource::Excerpt => Some(format!(
-            "the whole output of {attempt} is gone; the state keeps this of it:"
-        )),
+        OutputSource::Setup if is_running => {
+            Some(format!("{attempt} has printed nothing yet; `setup` printed before it:"))
+        }
+        OutputSource::Setup => {
+            Some(format!("{attempt} printed nothing; `setup` printed before it:"))
+        }
+        OutputSource::Excerpt => {
+            Some(format!("the whole output of {attempt} is gone; the state keeps this of it:"))
+        }
     }
 }

@@ -36,11 +36,7 @@ pub(super) fn ps(context: &Context) -> Result<End, Failure> {
         next,
     );
     if context.out.json {
-        context.out.json(&PsOutput {
-            schema: "descent/ps/1",
-            runs: &listing.runs,
-            next: &next,
-        });
+        context.out.json(&PsOutput { schema: "descent/ps/1", runs: &listing.runs, next: &next });
         return Ok(End::Code(0));
     }
     let mut page = Page::new(context.out.width());
@@ -72,11 +68,7 @@ fn lines(page: &mut Page, run: &KnownRun) {
     let head = Line::new().put(meaning, word).pad(WORD_WIDTH);
     let head = head.then(Line::of(when).pad(TIME_WIDTH));
     page.push(head.then(Line::of(work).pad(WORK_WIDTH)).plain(goal));
-    let place = if run.is_usual {
-        &run.project
-    } else {
-        &run.state
-    };
+    let place = if run.is_usual { &run.project } else { &run.state };
     let process = run.pid.map(|pid| match run.detached {
         true => format!("  pid {pid}, detached"),
         false => format!("  pid {pid}"),

@@ -109,10 +109,7 @@ pub(super) fn order_of(
 ) -> Result<RedirectOrder, Failure> {
     if flags.dry_run || flags.abort {
         let hint = "descent redirect takes them";
-        return Err(Failure::usage(
-            "-n and --abort are for a redirect at once",
-            hint,
-        ));
+        return Err(Failure::usage("-n and --abort are for a redirect at once", hint));
     }
     order::order(context, flags, store)
 }
@@ -131,11 +128,7 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
         return dialogue::ask(context, &mut store, flags.text.as_deref());
     }
     tell_reason(context, flags, &mut store)?;
-    let manner = Manner {
-        command: "redirect",
-        dry_run: flags.dry_run,
-        yes: flags.yes,
-    };
+    let manner = Manner { command: "redirect", dry_run: flags.dry_run, yes: flags.yes };
     match carry_out(context, &mut store, &order, &manner)? {
         Some(end) => Ok(end),
         None => {
@@ -149,10 +142,7 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
 fn tell_reason(context: &Context, flags: &RedirectArgs, store: &mut Store) -> Result<(), Failure> {
     if let (Some(reason), None) = (&flags.text, &flags.goal) {
         let (reason, goal) = (render::line(reason), &store.read()?.state.objective.goal);
-        let goal = format!(
-            "the goal stays: {}  (--goal TEXT changes it)",
-            render::line(goal)
-        );
+        let goal = format!("the goal stays: {}  (--goal TEXT changes it)", render::line(goal));
         context.out.say(&format!("the reason: {reason}\n{goal}"));
     }
     Ok(())
@@ -182,9 +172,7 @@ pub(super) fn carry_out(
             context.out.say(words);
         }
         let planned = ops::redirect::plan(&client, &loaded.state, order)?;
-        return Ok(planned
-            .ok()
-            .map(|planned| show_plan(context, store, &planned)));
+        return Ok(planned.ok().map(|planned| show_plan(context, store, &planned)));
     }
     let loaded = ops::current(&client, store)?;
     let Ok(planned) = ops::redirect::plan(&client, &loaded.state, order)? else {
@@ -192,9 +180,7 @@ pub(super) fn carry_out(
     };
     if !manner.yes {
         refuse_unasked(context, manner.command)?;
-        context
-            .out
-            .say(&render::clean(&lines(context, store, &planned).join("\n")));
+        context.out.say(&render::clean(&lines(context, store, &planned).join("\n")));
         let question = format!("{}?", manner.command);
         if !runtime()?.block_on(context.consents(&question)) {
             let hint = format!("descent {} -y … does it without asking", manner.command);
@@ -244,12 +230,7 @@ fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
     let is_aborted = ops::redirect::abort(&context.client(None), store)?;
     let state = store.read()?.state.clone();
     if !is_aborted {
-        return Ok(unchanged(
-            context,
-            store,
-            &state,
-            "no redirect waits for its change",
-        ));
+        return Ok(unchanged(context, store, &state, "no redirect waits for its change"));
     }
     let words = "the redirect is taken back; what it ended is made again";
     Ok(unchanged(context, store, &state, words))
@@ -329,9 +310,7 @@ fn show_plan(context: &Context, store: &Store, planned: &RedirectReport) -> End 
         json(context, store, planned, None, RedirectResult::Planned, next);
     } else {
         let text = lines(context, store, planned).join("\n");
-        context
-            .out
-            .data(&render::clean(&format!("{text}\nnext: {next}")));
+        context.out.data(&render::clean(&format!("{text}\nnext: {next}")));
     }
     End::Code(0)
 }
@@ -353,14 +332,7 @@ fn report(
 ) {
     let next = next(store, &World::new(done.after.clone()));
     if context.out.json {
-        return json(
-            context,
-            store,
-            done,
-            answer,
-            RedirectResult::Redirected,
-            &next,
-        );
+        return json(context, store, done, answer, RedirectResult::Redirected, &next);
     }
     let mut text = Vec::new();
     if is_new {

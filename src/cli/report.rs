@@ -50,10 +50,7 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
         (None, true) => ReportFormat::Json,
         (None, false) => ReportFormat::Md,
     };
-    let file = flags
-        .output
-        .as_deref()
-        .filter(|file| *file != Path::new("-"));
+    let file = flags.output.as_deref().filter(|file| *file != Path::new("-"));
     if let Some(file) = file {
         let path = context.dir.join(file);
         write(store.place(), &path, &written(&report, format))?;
@@ -85,9 +82,7 @@ fn write(place: &StatePlace, path: &Path, text: &str) -> Result<(), Failure> {
         Failure::new("E-REPORT-FILE", exit::IO, message, hint)
     };
     if place.holds(path) {
-        return Err(refused(
-            "that is the state, or a file of descent's own beside it".to_owned(),
-        ));
+        return Err(refused("that is the state, or a file of descent's own beside it".to_owned()));
     }
     files::write_named(path, format!("{text}\n").as_bytes()).map_err(|error| {
         let why = match Odd::of(&error) {

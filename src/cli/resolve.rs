@@ -49,10 +49,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     };
     let attempt = AttemptId::new(attempt.as_str());
     let (resolution, result) = match (flags.done, flags.retry) {
-        (true, _) => (
-            Resolution::Done(flags.summary.as_deref()),
-            ResolveResult::Done,
-        ),
+        (true, _) => (Resolution::Done(flags.summary.as_deref()), ResolveResult::Done),
         (false, true) => (Resolution::Retry, ResolveResult::Retry),
         (false, false) => return Err(undecided(&first.state, &attempt)),
     };
@@ -62,9 +59,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     for event in &committed.events {
         if let Event::Corrected { what, effects, .. } = event {
             let effects = effects.join("; ");
-            context
-                .out
-                .say(&render::line(&format!("{what} → {effects}")));
+            context.out.say(&render::line(&format!("{what} → {effects}")));
         }
     }
     let state = &committed.loaded.state;
@@ -73,19 +68,13 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
 }
 
 fn undecided(state: &State, attempt: &AttemptId) -> Failure {
-    if doubts::doubts(state)
-        .iter()
-        .all(|doubt| doubt.attempt != *attempt)
-    {
+    if doubts::doubts(state).iter().all(|doubt| doubt.attempt != *attempt) {
         return not_in_doubt(state, attempt);
     }
     let hint = format!(
         "look whether it happened, then descent resolve {attempt} --done, or descent resolve {attempt} --retry"
     );
-    Failure::usage(
-        format!("{attempt} is in doubt, and nothing is said of it"),
-        hint,
-    )
+    Failure::usage(format!("{attempt} is in doubt, and nothing is said of it"), hint)
 }
 
 fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
@@ -96,10 +85,7 @@ fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
     } else {
         format!("in doubt: {}", names.join(", "))
     };
-    let message = format!(
-        "the attempt {} is not in doubt",
-        render::line(attempt.as_str())
-    );
+    let message = format!("the attempt {} is not in doubt", render::line(attempt.as_str()));
     Failure::new("E-NOT-IN-DOUBT", exit::USAGE, message, hint)
 }
 
@@ -133,12 +119,7 @@ fn report(context: &Context, state: &State, around: &view::Surroundings, result:
         None => "descent run".to_owned(),
     };
     if context.out.json {
-        context.out.json(&ResolveOutput {
-            schema: "descent/resolve/1",
-            result,
-            doubts,
-            next,
-        });
+        context.out.json(&ResolveOutput { schema: "descent/resolve/1", result, doubts, next });
         return;
     }
     let mut lines: Vec<String> = doubts.iter().map(row).collect();

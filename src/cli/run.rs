@@ -78,9 +78,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
 
 /// The run in the detached process: whoever started it gets its failure.
 fn within(context: &Context, flags: &RunArgs, run: RunId) -> Result<End, Failure> {
-    let begun = context
-        .store()
-        .and_then(|store| DetachedRun::begin(store.place(), &run));
+    let begun = context.store().and_then(|store| DetachedRun::begin(store.place(), &run));
     let apart = begun.inspect_err(|failure| {
         ops::detach::report_failure(failure);
     })?;
@@ -201,10 +199,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
 
 /// The command after a completed run; its result may have been applied already.
 fn next_of(place: &StatePlace, world: &World) -> String {
-    let around = Surroundings {
-        live: false,
-        applied: workspace::applied(place, &world.state.lineage),
-    };
+    let around =
+        Surroundings { live: false, applied: workspace::applied(place, &world.state.lineage) };
     view::next(world, &around)
 }
 
@@ -216,9 +212,9 @@ pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Chec
         return;
     };
     for kept in trees.keeps() {
-        page.whole(row("kept").plain(format!(
-            "{kept}: it may be left over from an earlier checkout"
-        )));
+        page.whole(
+            row("kept").plain(format!("{kept}: it may be left over from an earlier checkout")),
+        );
     }
     for link in trees.linked(which) {
         page.whole(row("linked").plain(format!("{link}: the checks saw what stands there now")));
@@ -272,10 +268,7 @@ pub(super) fn code_of(run: &Run) -> u8 {
 pub(super) struct ResultOutput<'a> {
     schema: &'static str,
     #[serde(flatten)]
-    #[cfg_attr(
-        test,
-        schemars(with = "descent_core::state::final_result::FinalResultRecord")
-    )]
+    #[cfg_attr(test, schemars(with = "descent_core::state::final_result::FinalResultRecord"))]
     result: &'a Node,
     /// The commit of the ending.
     serial: Serial,
@@ -293,10 +286,7 @@ struct FoundOutput {
 /// Findings in the state alone: the journal may be long.
 fn found(report: &RunReport) -> Vec<FoundOutput> {
     let audited = audit::audit(&report.ending.world, &[]);
-    let one = |one: AuditFinding| FoundOutput {
-        code: one.code,
-        count: one.count,
-    };
+    let one = |one: AuditFinding| FoundOutput { code: one.code, count: one.count };
     audited.into_iter().map(one).collect()
 }
 

@@ -98,25 +98,13 @@ schemas! {
 /// The schemas of the answers of agents, by their roles.
 const OF_ROLES: &[RoleSchema] = &[
     RoleSchema::of("role-planner", "plans a step", fragment::schema),
-    RoleSchema::of("role-probe", "looks whether a task can be done", || {
-        finding::SCHEMA.to_owned()
-    }),
-    RoleSchema::of("role-profile", "says what kind of task it is", || {
-        inferred::SCHEMA.to_owned()
-    }),
-    RoleSchema::of("role-validate", "judges a plan", || {
-        validation::SCHEMA.to_owned()
-    }),
-    RoleSchema::of("role-assess", "assesses a pass", || {
-        assessment::SCHEMA.to_owned()
-    }),
+    RoleSchema::of("role-probe", "looks whether a task can be done", || finding::SCHEMA.to_owned()),
+    RoleSchema::of("role-profile", "says what kind of task it is", || inferred::SCHEMA.to_owned()),
+    RoleSchema::of("role-validate", "judges a plan", || validation::SCHEMA.to_owned()),
+    RoleSchema::of("role-assess", "assesses a pass", || assessment::SCHEMA.to_owned()),
     RoleSchema::of("role-refine", "changes the plan", delta::schema),
-    RoleSchema::of("role-summarise", "puts results in short", || {
-        phase_summary::SCHEMA.to_owned()
-    }),
-    RoleSchema::of("role-answer", "words the final answer", || {
-        wording::schema(true)
-    }),
+    RoleSchema::of("role-summarise", "puts results in short", || phase_summary::SCHEMA.to_owned()),
+    RoleSchema::of("role-answer", "words the final answer", || wording::schema(true)),
 ];
 
 /// The schema of the answer of an agent in a role.
@@ -199,17 +187,12 @@ fn lines() -> Vec<SchemaLine> {
 
 fn list(context: &Context) {
     if context.out.json {
-        return context.out.json(&SchemaOutput {
-            schema: "descent/schema/1",
-            schemas: lines(),
-        });
+        return context.out.json(&SchemaOutput { schema: "descent/schema/1", schemas: lines() });
     }
     let line = |schema: &SchemaLine| format!("{:NAME_WIDTH$}{}", schema.name, schema.about);
     let lines: Vec<String> = lines().iter().map(line).collect();
     context.out.data(&lines.join("\n"));
-    context
-        .out
-        .say("next: descent schema plan > plan.schema.json");
+    context.out.say("next: descent schema plan > plan.schema.json");
 }
 
 fn text(name: &str) -> Result<String, Failure> {

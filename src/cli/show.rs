@@ -107,10 +107,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
     // Only of the present state can it be said that nothing runs.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
-    let around = view::Surroundings {
-        live: is_past,
-        ..surroundings(&store, &world.state)
-    };
+    let around = view::Surroundings { live: is_past, ..surroundings(&store, &world.state) };
     let mut status = view::status(&world, &around, view::liveness::Liveness::none());
     if is_past {
         status.next = "descent show".to_owned();

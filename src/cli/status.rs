@@ -46,13 +46,7 @@ next: descent align --help";
 
 pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
-        return status(
-            context,
-            &StatusArgs {
-                exit_code: false,
-                constraints: false,
-            },
-        );
+        return status(context, &StatusArgs { exit_code: false, constraints: false });
     }
     if context.out.json {
         let next = "descent align --help";
@@ -77,10 +71,7 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
             for line in warnings {
                 context.out.say(&format!("warning: {line}"));
             }
-            let seen = SeenState {
-                state,
-                edit: Vec::new(),
-            };
+            let seen = SeenState { state, edit: Vec::new() };
             return Ok(show(context, flags, &store, seen));
         }
     };
@@ -130,10 +121,7 @@ fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
             0 => "edited by hand, and the next run takes it in: ",
             _ => "then ",
         };
-        StatusNote {
-            meaning: Meaning::Unknown,
-            text: format!("{head}{}", render::line(text)),
-        }
+        StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", render::line(text)) }
     };
     let edited = edit.iter().enumerate().map(note);
     liveness::note(observed).into_iter().chain(edited).collect()
@@ -143,22 +131,14 @@ fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
 fn stop_under_way(state: &State) -> Option<StatusNote> {
     let request = state.control.request.as_ref();
     let request = request.filter(|_| state.control.stop_requested)?;
-    let names: Vec<&str> = state
-        .run
-        .in_flight
-        .iter()
-        .map(|one| one.atom.as_str())
-        .collect();
+    let names: Vec<&str> = state.run.in_flight.iter().map(|one| one.atom.as_str()).collect();
     let waits = match names.is_empty() {
         true => String::new(),
         false => format!("; it waits for {}", render::listed(&names, 6)),
     };
     Some(StatusNote {
         meaning: Meaning::Unknown,
-        text: format!(
-            "{} asked it to stop{waits} (descent stop --now ends it)",
-            request.by
-        ),
+        text: format!("{} asked it to stop{waits} (descent stop --now ends it)", request.by),
     })
 }
 

@@ -72,19 +72,12 @@ pub(super) fn retry(context: &Context, flags: &AtomsArgs) -> Result<End, Failure
 
 impl AtomsArgs {
     fn order(&self, steering: Steering<'static>) -> SteeringOrder<'_> {
-        SteeringOrder {
-            steering,
-            atoms: ids(&self.atoms),
-            reason: self.reason.as_deref(),
-        }
+        SteeringOrder { steering, atoms: ids(&self.atoms), reason: self.reason.as_deref() }
     }
 }
 
 fn ids(names: &[String]) -> Vec<AtomId> {
-    names
-        .iter()
-        .map(|name| AtomId::new(name.as_str()))
-        .collect()
+    names.iter().map(|name| AtomId::new(name.as_str())).collect()
 }
 
 /// The outcome of guidance, a skip or a retry: `descent guide --json`
@@ -118,29 +111,14 @@ fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
                 Event::Corrected { what, effects, .. } => Some((what, effects)),
                 _ => None,
             });
-            let (what, effects): (Vec<String>, Vec<Vec<String>>) = corrected
-                .map(|(what, effects)| (what.clone(), effects.clone()))
-                .unzip();
+            let (what, effects): (Vec<String>, Vec<Vec<String>>) =
+                corrected.map(|(what, effects)| (what.clone(), effects.clone())).unzip();
             let state = &report.loaded.state;
-            report_outcome(
-                context,
-                &store,
-                state,
-                SteerResult::Changed,
-                what,
-                effects.concat(),
-            );
+            report_outcome(context, &store, state, SteerResult::Changed, what, effects.concat());
         }
         SteeringOutcome::Unchanged(state) => {
             let (none, nothing) = (Vec::new(), Vec::new());
-            report_outcome(
-                context,
-                &store,
-                &state,
-                SteerResult::Unchanged,
-                none,
-                nothing,
-            );
+            report_outcome(context, &store, &state, SteerResult::Unchanged, none, nothing);
         }
     }
     Ok(End::Code(0))

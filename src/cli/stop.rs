@@ -44,11 +44,7 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     };
     let mut store = context.open(place);
     let request = StopRequest {
-        kind: if flags.now {
-            RequestKind::StopNow
-        } else {
-            RequestKind::Stop
-        },
+        kind: if flags.now { RequestKind::StopNow } else { RequestKind::Stop },
         reason: flags.reason,
         waits: !flags.no_wait,
     };
@@ -60,20 +56,14 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     match outcome {
         StopOutcome::NothingRuns => report(context, "nothing runs", None, &next(&mut store)),
         StopOutcome::Requested(signals) if context.out.json => {
-            let proof = StopProof {
-                serial: None,
-                ended: None,
-                signals,
-            };
+            let proof = StopProof { serial: None, ended: None, signals };
             report(context, "requested", Some(&proof), "descent status");
         }
         StopOutcome::Requested(signals) => {
             let by =
                 names(&signals).map(|names| format!(" ({names} sent: the loop reads no request)"));
             let by = by.unwrap_or_default();
-            context
-                .out
-                .say(&format!("stop requested{by}\nnext: descent status"));
+            context.out.say(&format!("stop requested{by}\nnext: descent status"));
         }
         StopOutcome::Stopped(proof) => {
             report(context, "stopped", Some(&proof), &next(&mut store));
@@ -131,9 +121,7 @@ fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) 
         format!(": {processes} process{plural} ended within {ms} ms")
     });
     let (by, proven) = (by.unwrap_or_default(), proven.unwrap_or_default());
-    context
-        .out
-        .data(&format!("{what}{by}{proven}\nnext: {next}"));
+    context.out.data(&format!("{what}{by}{proven}\nnext: {next}"));
 }
 
 /// `SIGTERM, SIGCONT`; `None` if there were none.

@@ -31,20 +31,13 @@ pub(super) struct Point {
 impl Timeline {
     pub(super) fn of(store: &Store, now: Arc<LoadedState>) -> Self {
         let history = store.history();
-        Self {
-            commits: history.commits(&now.state.lineage),
-            history,
-            now,
-        }
+        Self { commits: history.commits(&now.state.lineage), history, now }
     }
 
     /// The serial of a text.
     pub(super) fn serial(&self, text: &str) -> Result<Serial, Failure> {
         let newest = self.now.state.serial;
-        if let Some(back) = text
-            .strip_prefix('-')
-            .and_then(|back| back.parse::<u64>().ok())
-        {
+        if let Some(back) = text.strip_prefix('-').and_then(|back| back.parse::<u64>().ok()) {
             let serial = newest.0.checked_sub(back).filter(|serial| *serial > 0);
             return serial.map(Serial).ok_or_else(|| self.not_kept(text));
         }
@@ -53,19 +46,11 @@ impl Timeline {
         }
         let Some(ago) = DurationText::parse(text) else {
             let hint = "a serial such as 41, -1 for the commit before, 10m for ten minutes ago; descent log shows them";
-            return Err(Failure::usage(
-                format!("`{text}` names no point in time"),
-                hint,
-            ));
+            return Err(Failure::usage(format!("`{text}` names no point in time"), hint));
         };
         let at_ms = clock::now().0.saturating_sub(ago.ms);
-        let then = self
-            .commits
-            .iter()
-            .rev()
-            .find(|commit| commit.at_ms <= at_ms);
-        then.map(|commit| commit.serial)
-            .ok_or_else(|| self.not_kept(text))
+        let then = self.commits.iter().rev().find(|commit| commit.at_ms <= at_ms);
+        then.map(|commit| commit.serial).ok_or_else(|| self.not_kept(text))
     }
 
     pub(super) fn point(&self, serial: Serial) -> Result<Point, Failure> {
@@ -76,16 +61,10 @@ impl Timeline {
     fn point_of(&self, lineage: &Lineage, serial: Serial) -> Option<Point> {
         let now = &self.now;
         if !now.is_foreign && now.state.serial == serial && now.state.lineage == *lineage {
-            return Some(Point {
-                state: now.state.clone(),
-                bytes: now.bytes().to_vec(),
-            });
+            return Some(Point { state: now.state.clone(), bytes: now.bytes().to_vec() });
         }
         let past = self.history.state(lineage, serial)?;
-        Some(Point {
-            state: past.state,
-            bytes: past.bytes,
-        })
+        Some(Point { state: past.state, bytes: past.bytes })
     }
 
     /// `41`, or `0192f3:41` for a state that was replaced.
@@ -94,9 +73,7 @@ impl Timeline {
             return self.point(self.serial(text)?);
         };
         let earlier = self.history.lineages();
-        let mut named = earlier
-            .iter()
-            .filter(|(known, _)| known.as_str().starts_with(lineage));
+        let mut named = earlier.iter().filter(|(known, _)| known.as_str().starts_with(lineage));
         let found = match (named.next(), named.next(), serial.parse()) {
             (Some((known, _)), None, Ok(serial)) => self.point_of(known, Serial(serial)),
             _ => None,
@@ -105,11 +82,7 @@ impl Timeline {
     }
 
     pub(super) fn commit(&self, serial: Serial) -> Option<&Commit> {
-        let mut of_serial = self
-            .commits
-            .iter()
-            .rev()
-            .filter(|commit| commit.serial == serial);
+        let mut of_serial = self.commits.iter().rev().filter(|commit| commit.serial == serial);
         of_serial.find(|commit| !commit.is_edit())
     }
 
@@ -118,10 +91,7 @@ impl Timeline {
             |mut commits: std::slice::Iter<'_, Commit>| commits.next().map(|one| one.serial.0);
         let first = serials(self.commits.iter());
         let hint = match first {
-            Some(first) => format!(
-                "kept are {first} to {}: descent log",
-                self.now.state.serial.0
-            ),
+            Some(first) => format!("kept are {first} to {}: descent log", self.now.state.serial.0),
             None => {
                 "nothing of the past is kept here: descent log tells what the state itself holds"
                     .to_owned()

@@ -22,15 +22,9 @@ use crate::{
 };
 
 /// The list that a person decides about: nothing is left out.
-const WHOLE: Bounds = Bounds {
-    items_max: usize::MAX,
-    chars_max: usize::MAX,
-};
+const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
 /// The most that a refusal shows.
-const EXCERPT: Bounds = Bounds {
-    items_max: 20,
-    chars_max: 300,
-};
+const EXCERPT: Bounds = Bounds { items_max: 20, chars_max: 300 };
 
 #[derive(Debug, Args)]
 pub struct TrustArgs {
@@ -38,12 +32,7 @@ pub struct TrustArgs {
     #[arg(long, value_name = "DIGEST")]
     hash: Option<String>,
     /// Instead of the state here: a plan that was not made here, before `align` takes it
-    #[arg(
-        short = 'f',
-        long = "plan",
-        value_name = "PLAN",
-        conflicts_with = "worker"
-    )]
+    #[arg(short = 'f', long = "plan", value_name = "PLAN", conflicts_with = "worker")]
     plan: Option<PathBuf>,
     /// Instead of the state here: the worker of descent.toml alone
     #[arg(long)]
@@ -55,11 +44,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
     let mut store;
     let mut target = if let Some(path) = &flags.plan {
         top = context.top()?;
-        TrustTarget::Plan {
-            dir: &context.dir,
-            path,
-            top: &top,
-        }
+        TrustTarget::Plan { dir: &context.dir, path, top: &top }
     } else if flags.worker {
         top = context.top()?;
         TrustTarget::Worker { top: &top }
@@ -76,21 +61,14 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
         return Ok(End::Code(0));
     }
     if doubts.is_empty() {
-        report(
-            context,
-            &subject,
-            "nothing to allow: this is yours, or was allowed before",
-            true,
-        );
+        report(context, &subject, "nothing to allow: this is yours, or was allowed before", true);
         return Ok(End::Code(0));
     }
     if context.out.json {
         context.out.json(&output(&subject, false));
         return Ok(End::Code(exit::UNTRUSTED));
     }
-    context
-        .out
-        .data(&describe(&subject, &doubts, WHOLE).join("\n"));
+    context.out.data(&describe(&subject, &doubts, WHOLE).join("\n"));
     if !context.may_ask || context.out.quiet {
         let mut failure = not_trusted(&subject, &doubts);
         failure.hint = subject.by_hash(&hash);
@@ -117,10 +95,7 @@ fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Fai
     let mut details = render::carried(&subject.carried, EXCERPT, &subject.command);
     details.push(format!("given  {given}"));
     details.push(format!("here   {hash}"));
-    let message = format!(
-        "{} has other commands than the digest was given for",
-        subject.name
-    );
+    let message = format!("{} has other commands than the digest was given for", subject.name);
     let hint = format!("look at what changed: {}", subject.command);
     Err(Failure::new("E-TRUST-HASH", exit::UNTRUSTED, message, hint).with(details))
 }
@@ -140,9 +115,7 @@ pub(super) fn ask_or_refuse(
         ));
         return Err(not_trusted(subject, doubts).with(details));
     }
-    context
-        .out
-        .say(&describe(subject, doubts, WHOLE).join("\n"));
+    context.out.say(&describe(subject, doubts, WHOLE).join("\n"));
     match says_yes(context)? {
         true => Ok(()),
         false => Err(nothing_allowed(subject)),
@@ -156,12 +129,7 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
 
 fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
-    lines.extend(
-        doubts
-            .lines
-            .iter()
-            .map(|doubt| format!("  {}", render::visible(doubt))),
-    );
+    lines.extend(doubts.lines.iter().map(|doubt| format!("  {}", render::visible(doubt))));
     lines.push("what it can run here, what decides, and what agents are told:".to_owned());
     let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
@@ -173,11 +141,7 @@ fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<Str
 }
 
 fn not_trusted(subject: &TrustQuestion, doubts: &Doubts) -> Failure {
-    let why = doubts
-        .lines
-        .first()
-        .map(|doubt| format!(": {doubt}"))
-        .unwrap_or_default();
+    let why = doubts.lines.first().map(|doubt| format!(": {doubt}")).unwrap_or_default();
     let message = format!("{} is not trusted here{why}", subject.name);
     Failure::new(
         "E-NOT-TRUSTED",

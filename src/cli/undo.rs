@@ -81,11 +81,7 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
 fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     let commits = &timeline.commits;
     let is_present = |commit: &&Commit| commit.serial <= timeline.now.state.serial;
-    let last = commits
-        .iter()
-        .rev()
-        .filter(is_present)
-        .find(|one| one.is_correction);
+    let last = commits.iter().rev().filter(is_present).find(|one| one.is_correction);
     let Some(last) = last else {
         let hint = "descent log shows the serials; descent undo SERIAL goes back to one";
         let what = "no correction is kept that could be undone";
@@ -133,10 +129,9 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     let names: Vec<&str> = outside.iter().map(AtomId::as_str).collect();
     let why = match names.is_empty() {
         true => format!("nothing differs from serial {}", serial.0),
-        false => format!(
-            "what these did outside of the tree is not taken back: {}",
-            names.join(", ")
-        ),
+        false => {
+            format!("what these did outside of the tree is not taken back: {}", names.join(", "))
+        }
     };
     let words = format!("{why}; nothing was undone");
     if context.out.json {
@@ -158,11 +153,7 @@ fn show(context: &Context, planned: &UndoReport, is_dry: bool, command: &str) {
     if context.out.json && is_dry {
         return json(context, planned, UndoResult::Planned, command);
     }
-    let next = if is_dry {
-        format!("\nnext: {command}")
-    } else {
-        String::new()
-    };
+    let next = if is_dry { format!("\nnext: {command}") } else { String::new() };
     let text = format!("{}{next}", lines(planned));
     if is_dry {
         context.out.data(&render::clean(&text));

@@ -11,19 +11,13 @@ use crate::failure::{Failure, quoted};
 
 /// Other programs' names for the commands here.
 const MEANT: [(&[&str], &str); 16] = [
-    (
-        &["list", "ls", "ps", "info", "watch", "state"],
-        "descent status",
-    ),
+    (&["list", "ls", "ps", "info", "watch", "state"], "descent status"),
     (&["logs", "history", "events"], "descent log"),
     (&["again", "rerun"], "descent retry"),
     (&["hint", "tell", "say"], "descent guide"),
     (&["start", "resume", "continue", "go"], "descent run"),
     (&["init", "new", "goal", "create"], "descent align"),
-    (
-        &["abort", "cancel", "kill", "pause", "quit"],
-        "descent stop",
-    ),
+    (&["abort", "cancel", "kill", "pause", "quit"], "descent stop"),
     (&["changes", "patch"], "descent diff"),
     (&["merge", "commit", "accept", "land"], "descent apply"),
     (&["check", "test", "judge"], "descent verify"),
@@ -32,10 +26,7 @@ const MEANT: [(&[&str], &str); 16] = [
     (&["tree", "plan", "atoms"], "descent graph"),
     (&["revert", "reset", "rollback"], "descent undo"),
     (&["gc", "prune", "remove", "rm"], "descent clean"),
-    (
-        &["config", "constraints", "set"],
-        "descent status --constraints",
-    ),
+    (&["config", "constraints", "set"], "descent status --constraints"),
 ];
 
 /// Commands whose one argument is a text.
@@ -73,9 +64,7 @@ pub(super) fn refuse_blank(command: &str, given: &[(&str, Vec<String>)]) -> Resu
 
 fn no_such_command(error: &Error) -> Failure {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-    let meant = MEANT
-        .iter()
-        .find(|(names, _)| names.contains(&name.as_str()));
+    let meant = MEANT.iter().find(|(names, _)| names.contains(&name.as_str()));
     let known = help::command();
     let similar = suggest(&name, known.get_subcommands().map(Command::get_name));
     let hint = match (meant, similar) {

@@ -64,9 +64,7 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
             if let Some(refusal) = refusal {
                 return Err(refusal);
             }
-            context
-                .out
-                .data(&format!("{} is valid", found.path.display()));
+            context.out.data(&format!("{} is valid", found.path.display()));
         }
         ValidateFormat::Human | ValidateFormat::Json | ValidateFormat::Gcc => {
             warn(context, &found);
@@ -99,11 +97,7 @@ pub(super) fn refusal(
         return None;
     }
     let details = explained(path, bytes, faults);
-    let code = if is_plan {
-        "E-PLAN-INVALID"
-    } else {
-        "E-STATE-INVALID"
-    };
+    let code = if is_plan { "E-PLAN-INVALID" } else { "E-STATE-INVALID" };
     let (path, count) = (path.display(), store::count(details.len()));
     let hint = "mend them in an editor; nothing was written";
     let message = format!("{path} has {count}");
@@ -116,18 +110,13 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
     let lines: Vec<&str> = text.split('\n').collect();
     let one = |at: store::PlacedFault| {
         let place = format!("{}:{at}", path.display());
-        let line = lines
-            .get(at.line - 1)
-            .filter(|line| !line.trim().is_empty());
+        let line = lines.get(at.line - 1).filter(|line| !line.trim().is_empty());
         match line {
             Some(line) => format!("{place}\n{}", render::excerpt(line, at.line, at.column)),
             None => place,
         }
     };
-    store::place_faults(bytes, faults)
-        .into_iter()
-        .map(one)
-        .collect()
+    store::place_faults(bytes, faults).into_iter().map(one).collect()
 }
 
 /// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.

@@ -111,17 +111,10 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         page.wrapped(head, Meaning::Dim, &format!("on {}", subject.name), 2);
         page.extend(render::judged(&judged));
         run::judged_where(&mut page, &workspaces, Checkout::Judging);
-        page.next(&view::after_verify(
-            &World::new(state.clone()),
-            &surroundings(&store, state),
-        ));
+        page.next(&view::after_verify(&World::new(state.clone()), &surroundings(&store, state)));
         context.out.page(&page);
     }
-    Ok(End::Code(if verdict == Verdict::Pass {
-        0
-    } else {
-        exit::NOT_SO
-    }))
+    Ok(End::Code(if verdict == Verdict::Pass { 0 } else { exit::NOT_SO }))
 }
 
 fn subject(
@@ -154,12 +147,7 @@ fn subject(
 fn of_result(state: &State) -> Result<VerifySubject, Failure> {
     let Some(commit) = state.run.result().cloned() else {
         let what = "the run has no result yet";
-        return Err(Failure::new(
-            "E-NO-RESULT",
-            exit::NOT_SO,
-            what,
-            "descent run",
-        ));
+        return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, "descent run"));
     };
     let name = format!("the result ({})", short(&commit));
     let commit = Some(commit);
@@ -171,15 +159,8 @@ fn describe(start: &StartedFrom) -> String {
     let Some(branch) = &start.branch else {
         return "your files as they are".to_owned();
     };
-    let more = if start.dirty {
-        ", and what is not committed"
-    } else {
-        ""
-    };
-    format!(
-        "your files as they are ({branch} at {}{more})",
-        short(&start.head)
-    )
+    let more = if start.dirty { ", and what is not committed" } else { "" };
+    format!("your files as they are ({branch} at {}{more})", short(&start.head))
 }
 
 fn short(commit: &CommitId) -> &str {

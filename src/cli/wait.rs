@@ -36,8 +36,5 @@ fn limit(text: &str) -> Result<WaitLimit, Failure> {
         let message = format!("--timeout {text}: that is not a duration");
         Failure::usage(message, "a number and a unit: 90s, 10m, 1h30m")
     })?;
-    Ok(WaitLimit {
-        ms: parsed.ms,
-        text: parsed.as_str().to_owned(),
-    })
+    Ok(WaitLimit { ms: parsed.ms, text: parsed.as_str().to_owned() })
 }

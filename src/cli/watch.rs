@@ -81,9 +81,7 @@ fn follow(
         }
         if look.trouble.is_some() && look.trouble != told {
             let trouble = look.trouble.as_deref().unwrap_or_default();
-            context
-                .out
-                .say(&format!("the state cannot be read now: {trouble}"));
+            context.out.say(&format!("the state cannot be read now: {trouble}"));
         }
         told.clone_from(&look.trouble);
         if !context.out.json

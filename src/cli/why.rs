@@ -51,9 +51,7 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
         if context.out.json {
             context.out.json(&asking);
         } else {
-            context
-                .out
-                .page(&render::worth_asking(&asking, context.out.width()));
+            context.out.page(&render::worth_asking(&asking, context.out.width()));
         }
         return Ok(End::Code(0));
     };
@@ -83,18 +81,10 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
         let place = store.place();
         let kind = world.state.objective.constraints.workspace();
         let result = workspace::result_of(&place.project, &world.state.lineage, kind);
-        let path = result
-            .and_then(|(path, _)| path)
-            .map(|path| path.display().to_string());
+        let path = result.and_then(|(path, _)| path).map(|path| path.display().to_string());
         let lies_at = |one: &_| Some(evidence::find(store.place(), one)?.display().to_string());
-        let page = render::why(
-            &why,
-            &past,
-            path.as_deref(),
-            &lies_at,
-            clock::now(),
-            context.out.width(),
-        );
+        let page =
+            render::why(&why, &past, path.as_deref(), &lies_at, clock::now(), context.out.width());
         context.out.page(&page);
     }
     Ok(End::Code(0))

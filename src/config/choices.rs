@@ -65,18 +65,11 @@ fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigErr
     })?;
     if !AgentName::is_valid(name) {
         return Err(ConfigError::Choice {
-            message: format!(
-                "{said_in}: `{}` is no name of an agent",
-                name.escape_debug()
-            ),
+            message: format!("{said_in}: `{}` is no name of an agent", name.escape_debug()),
             hint: "1 to 64 of a-z, 0-9, `_`, `.` and `-`".to_owned(),
         });
     }
-    Ok(RoleChoice {
-        role,
-        agent: AgentName::from(name),
-        said_in: said_in.to_owned(),
-    })
+    Ok(RoleChoice { role, agent: AgentName::from(name), said_in: said_in.to_owned() })
 }
 
 /// The name that may have been meant, else all.

@@ -13,11 +13,7 @@ pub(super) struct ConfigFault {
 
 impl ConfigFault {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            hint: None,
-        }
+        Self { span, message: message.into(), hint: None }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -32,9 +28,8 @@ impl ConfigFault {
         if let Some(rest) = message.strip_prefix("unknown field ") {
             return Self::unknown_key(span, text, rest);
         }
-        if let Some((found, expected)) = message
-            .strip_prefix("invalid type: ")
-            .and_then(|rest| rest.split_once(", expected "))
+        if let Some((found, expected)) =
+            message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
         {
             let expected = match expected {
                 "a sequence" => "a list",
@@ -60,11 +55,7 @@ impl ConfigFault {
         let mut names = names.split('`').skip(1).step_by(2);
         let named = names.next().unwrap_or_default();
         let written = text.get(span.clone()).unwrap_or(named);
-        let name = if written.len() > named.len() + 2 {
-            named
-        } else {
-            written
-        };
+        let name = if written.len() > named.len() + 2 { named } else { written };
         let known: Vec<&str> = names.collect();
         let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
         // A worker is a command, and has nothing else.

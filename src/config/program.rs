@@ -69,16 +69,13 @@ pub fn is_relative(program: &str) -> bool {
 fn first_word(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
     let word = words.find(|word| !is_assignment(word))?;
-    let mut set = command
-        .split_whitespace()
-        .take_while(|one| is_assignment(one));
+    let mut set = command.split_whitespace().take_while(|one| is_assignment(one));
     let sets_path = set.any(|one| one.starts_with("PATH="));
     (!sets_path && is_plain(word)).then_some(word)
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -92,9 +89,7 @@ fn is_assignment(word: &str) -> bool {
 
 /// Whether nothing in it has a meaning for a shell.
 fn is_plain(word: &str) -> bool {
-    word.chars()
-        .all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c))
-        || word == "["
+    word.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) || word == "["
 }
 
 #[cfg(test)]
@@ -137,20 +132,10 @@ mod tests {
         assert_eq!(missing("nope -x").as_deref(), Some("nope"));
         assert_eq!(missing("A=1 nope").as_deref(), Some("nope"));
         assert_eq!(missing("text").as_deref(), Some("text"));
-        assert_eq!(
-            missing("/no/such/thing a").as_deref(),
-            Some("/no/such/thing")
-        );
+        assert_eq!(missing("/no/such/thing a").as_deref(), Some("/no/such/thing"));
         assert_eq!(missing(&format!("{} a", tool.display())), None);
         let missing_there = |command: &str| missing_program_in(dir.path(), command, path);
-        for command in [
-            "./tool -x",
-            "../tool; x",
-            "~/nope",
-            "chdir x",
-            "cd x && ./nope",
-            "tool",
-        ] {
+        for command in ["./tool -x", "../tool; x", "~/nope", "chdir x", "cd x && ./nope", "tool"] {
             assert_eq!(missing_there(command), None, "{command}");
         }
         for (command, program) in [
@@ -159,11 +144,7 @@ mod tests {
             ("./text", "./text"),
             ("nope", "nope"),
         ] {
-            assert_eq!(
-                missing_there(command).as_deref(),
-                Some(program),
-                "{command}"
-            );
+            assert_eq!(missing_there(command).as_deref(), Some(program), "{command}");
         }
     }
 }

@@ -19,11 +19,8 @@ pub enum Wire {
 }
 
 impl Wire {
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("messages", Self::Messages),
-        ("chat", Self::Chat),
-        ("responses", Self::Responses),
-    ];
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("messages", Self::Messages), ("chat", Self::Chat), ("responses", Self::Responses)];
 
     pub fn of_word(word: &str) -> Option<Self> {
         let found = Self::WORDS.iter().find(|(known, _)| *known == word);

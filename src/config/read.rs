@@ -86,25 +86,13 @@ pub(super) fn parse(
     let read: ConfigText =
         toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))?;
     let worker = read.worker.map(worker).transpose()?;
-    let notify = read
-        .notify
-        .map(|text| command("notify", text))
-        .transpose()?;
+    let notify = read.notify.map(|text| command("notify", text)).transpose()?;
     let agents = agents(read.agents, worker.is_some())?;
     let roles = read.roles.into_iter().map(|(role, agent)| {
         let said_in = place(role.span().start);
-        Ok(RoleChoice {
-            role: role_of(&role)?,
-            agent: agent_name(&agent)?,
-            said_in,
-        })
+        Ok(RoleChoice { role: role_of(&role)?, agent: agent_name(&agent)?, said_in })
     });
-    Ok(ConfigLayer {
-        worker,
-        notify,
-        agents,
-        roles: roles.collect::<Result<_, _>>()?,
-    })
+    Ok(ConfigLayer { worker, notify, agents, roles: roles.collect::<Result<_, _>>()? })
 }
 
 fn worker(worker: Spanned<WorkerText>) -> Result<Worker, ConfigFault> {
@@ -131,8 +119,7 @@ fn faulty_text(text: &str) -> Option<&'static str> {
     if text.len() > TEXT_BYTES_MAX {
         return Some("is longer than 16 KiB");
     }
-    text.contains('\0')
-        .then_some("holds a NUL, which no command can")
+    text.contains('\0').then_some("holds a NUL, which no command can")
 }
 
 fn agents(
@@ -238,10 +225,7 @@ impl AgentText {
             ("base_url", self.base_url.as_ref().map(Spanned::span)),
             ("model", self.model.as_ref().map(Spanned::span)),
             ("key", self.key.as_ref().map(Spanned::span)),
-            (
-                "max_parallel",
-                self.max_parallel.as_ref().map(Spanned::span),
-            ),
+            ("max_parallel", self.max_parallel.as_ref().map(Spanned::span)),
             ("context", self.context.as_ref().map(Spanned::span)),
             ("max_answer", self.max_answer.as_ref().map(Spanned::span)),
             ("effort", self.effort.as_ref().map(Spanned::span)),
@@ -319,10 +303,7 @@ fn of_preset(name: &Spanned<String>) -> Result<AgentSource, ConfigFault> {
     if let Some(preset) = preset::preset(name.as_ref()) {
         return Ok(AgentSource::Preset(preset));
     }
-    let known: Vec<&str> = preset::presets()
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
+    let known: Vec<&str> = preset::presets().iter().map(|one| one.name.as_str()).collect();
     let message = format!("unknown preset `{}`", name.as_ref().escape_debug());
     Err(ConfigFault::new(name.span(), message).hint(meant(name.as_ref(), &known)))
 }
@@ -369,10 +350,7 @@ fn fits(key: &str, span: Range<usize>, list: &[String]) -> Result<(), ConfigFaul
         return Err(ConfigFault::new(span, message));
     }
     match list.iter().find_map(|text| faulty_text(text)) {
-        Some(what) => Err(ConfigFault::new(
-            span,
-            format!("an argument of `{key}` {what}"),
-        )),
+        Some(what) => Err(ConfigFault::new(span, format!("an argument of `{key}` {what}"))),
         None => Ok(()),
     }
 }

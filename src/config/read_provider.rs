@@ -60,16 +60,11 @@ pub(super) fn provider(text: &ProviderText<'_>) -> Result<Provider, ConfigFault>
             .unwrap_or(MAX_PARALLEL),
         context: count("context", text.context, TOKENS_MAX)?,
         max_answer: count("max_answer", text.max_answer, TOKENS_MAX)?,
-        effort: text
-            .effort
-            .map(|effort| word_of("effort", effort))
-            .transpose()?,
+        effort: text.effort.map(|effort| word_of("effort", effort)).transpose()?,
     };
     if provider.key.is_none() && provider.is_vendor() {
-        let message = format!(
-            "agent `{}` has no `key`, which {} wants",
-            text.agent, provider.base_url
-        );
+        let message =
+            format!("agent `{}` has no `key`, which {} wants", text.agent, provider.base_url);
         return Err(ConfigFault::new(text.provider.span(), message).hint(KEY_HINT));
     }
     Ok(provider)
@@ -81,9 +76,7 @@ fn base_url(text: &Spanned<String>) -> Result<String, ConfigFault> {
     let fault = |what: &str| ConfigFault::new(text.span(), format!("`base_url` {what}")).hint(hint);
     let written = text.as_ref().trim();
     let has_scheme = ["http://", "https://"].iter().any(|scheme| {
-        written
-            .get(..scheme.len())
-            .is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+        written.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
     });
     if !has_scheme {
         return Err(fault("has no scheme, http:// or https://"));
@@ -93,9 +86,7 @@ fn base_url(text: &Spanned<String>) -> Result<String, ConfigFault> {
     }
     let url = Url::parse(written).map_err(|error| fault(&format!("is no address: {error}")))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(fault(
-            "holds a name or a password: a key has a place of its own, `key`",
-        ));
+        return Err(fault("holds a name or a password: a key has a place of its own, `key`"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(fault("has a part after `?` or `#`, which no request keeps"));
@@ -120,10 +111,9 @@ fn count(name: &str, count: Option<&Spanned<i64>>, most: i64) -> Result<Option<u
     let Some(count) = count else { return Ok(None) };
     match u64::try_from(*count.as_ref()) {
         Ok(number @ 1..) if *count.as_ref() <= most => Ok(Some(number)),
-        Ok(_) | Err(_) => Err(ConfigFault::new(
-            count.span(),
-            format!("`{name}` is no number from 1 to {most}"),
-        )),
+        Ok(_) | Err(_) => {
+            Err(ConfigFault::new(count.span(), format!("`{name}` is no number from 1 to {most}")))
+        }
     }
 }
 
@@ -135,9 +125,7 @@ fn key(value: &Spanned<Value>) -> Result<KeySource, ConfigFault> {
     };
     let mut places = table.iter();
     let (Some((name, place)), None) = (places.next(), places.next()) else {
-        return Err(fault(
-            "`key` has not exactly one of `env`, `file` and `command`".to_owned(),
-        ));
+        return Err(fault("`key` has not exactly one of `env`, `file` and `command`".to_owned()));
     };
     let known = ["env", "file", "command"];
     let Some(known) = known.into_iter().find(|known| known == name) else {
@@ -146,15 +134,10 @@ fn key(value: &Spanned<Value>) -> Result<KeySource, ConfigFault> {
         let what = "`key` names no place that is known";
         return Err(fault(format!("{what}{}", near.unwrap_or_default())));
     };
-    let text = place
-        .as_str()
-        .map(str::trim)
-        .filter(|text| !text.is_empty());
+    let text = place.as_str().map(str::trim).filter(|text| !text.is_empty());
     let Some(text) = text.filter(|text| text.len() <= TEXT_BYTES_MAX && !text.contains('\0'))
     else {
-        return Err(fault(format!(
-            "`{known}` of `key` is no text, or an empty one"
-        )));
+        return Err(fault(format!("`{known}` of `key` is no text, or an empty one")));
     };
     match known {
         "env" if is_variable(text) => Ok(KeySource::Env(text.to_owned())),

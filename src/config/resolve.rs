@@ -30,9 +30,7 @@ impl Config {
             return self.by_name(name, "its atom").map(Some);
         }
         let named = self.named(role).or_else(|| self.named(fallback(role)?));
-        named
-            .map(|choice| self.by_name(&choice.agent, &choice.said_in))
-            .transpose()
+        named.map(|choice| self.by_name(&choice.agent, &choice.said_in)).transpose()
     }
 
     /// The worker in a line for people; `None` without one that could work.
@@ -164,11 +162,7 @@ impl Config {
 /// `worker = {run = …}` gives the role to the agent that it is.
 fn of_worker(layer: &ConfigLayer, role: Role) -> Option<RoleChoice> {
     let is_it = role == Role::Worker && layer.worker.is_some();
-    is_it.then(|| RoleChoice {
-        role,
-        agent: AgentName::from(WORKER),
-        said_in: "worker".to_owned(),
-    })
+    is_it.then(|| RoleChoice { role, agent: AgentName::from(WORKER), said_in: "worker".to_owned() })
 }
 
 impl ResolvedAgent {
@@ -236,15 +230,11 @@ fn limits(agent: Option<&AgentConfig>) -> AgentLimits {
     let source = agent.map(|agent| &agent.source);
     let is_provider = matches!(source, Some(AgentSource::Provider(_)));
     AgentLimits {
-        first_event: agent
-            .and_then(|agent| agent.first_event)
-            .unwrap_or(FIRST_EVENT),
-        idle: agent
-            .and_then(|agent| agent.idle)
-            .unwrap_or(match is_provider {
-                true => PROVIDER_IDLE,
-                false => IDLE,
-            }),
+        first_event: agent.and_then(|agent| agent.first_event).unwrap_or(FIRST_EVENT),
+        idle: agent.and_then(|agent| agent.idle).unwrap_or(match is_provider {
+            true => PROVIDER_IDLE,
+            false => IDLE,
+        }),
         after_result: AFTER_RESULT,
     }
 }

@@ -6,10 +6,7 @@
 const OF_AGENT: [(&str, &str); 18] = [
     ("preset", r#"preset = "claude""#),
     ("acp", r#"acp = ["my-agent", "--acp"]"#),
-    (
-        "headless",
-        r#"headless = {argv = ["my-agent", "-p"], events = "text"}"#,
-    ),
+    ("headless", r#"headless = {argv = ["my-agent", "-p"], events = "text"}"#),
     ("run", r#"run = "my-agent < \"$DESCENT_PROMPT\"""#),
     ("provider", r#"provider = "messages""#),
     ("base_url", r#"base_url = "http://localhost:11434/v1""#),
@@ -29,10 +26,7 @@ const OF_AGENT: [(&str, &str); 18] = [
 
 /// The other settings of a file.
 const OF_FILE: [(&str, &str); 3] = [
-    (
-        "worker",
-        r#"worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#,
-    ),
+    ("worker", r#"worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#),
     ("notify", r#"notify = "mail -s descent ada""#),
     ("roles", r#"roles.worker = "claude""#),
 ];

@@ -23,10 +23,7 @@ fn fault(text: &str) -> (String, String) {
 #[test]
 fn without_a_file_the_configuration_is_empty() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(
-        layer(&dir.path().join(FILE_NAME)).unwrap(),
-        ConfigLayer::default()
-    );
+    assert_eq!(layer(&dir.path().join(FILE_NAME)).unwrap(), ConfigLayer::default());
 }
 
 #[test]
@@ -63,44 +60,25 @@ fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
 
 #[test]
 fn what_is_no_command_is_refused_where_it_stands() {
-    assert_eq!(
-        fault("worker = 1\n").0,
-        ":1:10: expected a table, found integer `1`"
-    );
+    assert_eq!(fault("worker = 1\n").0, ":1:10: expected a table, found integer `1`");
     assert_eq!(fault("notify = ''\n").0, ":1:10: `notify` is empty");
-    assert_eq!(
-        fault("notify = 1\n").0,
-        ":1:10: expected a string, found integer `1`"
-    );
+    assert_eq!(fault("notify = 1\n").0, ":1:10: expected a string, found integer `1`");
     assert_eq!(fault("worker = {}\n").0, ":1:10: `worker` has no `run`");
     assert_eq!(fault("worker = {run = \" \"}\n").0, ":1:17: `run` is empty");
-    assert_eq!(
-        fault("[worker]\nrun = 3\n").0,
-        ":2:7: expected a string, found integer `3`"
-    );
+    assert_eq!(fault("[worker]\nrun = 3\n").0, ":2:7: expected a string, found integer `3`");
     assert!(fault("worker = {run = \n").0.starts_with(":1:"));
-    assert!(
-        fault("worker = {run='a'}\nworker = {run='b'}\n")
-            .0
-            .starts_with(":2:1")
-    );
+    assert!(fault("worker = {run='a'}\nworker = {run='b'}\n").0.starts_with(":2:1"));
 }
 
 #[test]
 fn a_file_that_is_no_text_is_an_error_and_not_a_panic() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE_NAME), b"\xff\xfe\x00").unwrap();
-    assert!(matches!(
-        layer(&dir.path().join(FILE_NAME)),
-        Err(ConfigError::Unreadable { .. })
-    ));
+    assert!(matches!(layer(&dir.path().join(FILE_NAME)), Err(ConfigError::Unreadable { .. })));
 }
 
 fn config(text: &str) -> Config {
-    Config {
-        project: layer_of(text),
-        ..Config::default()
-    }
+    Config { project: layer_of(text), ..Config::default() }
 }
 
 fn layer_of(text: &str) -> ConfigLayer {
@@ -157,13 +135,7 @@ fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
     for role in [Role::Judge, Role::Validate, Role::Assess, Role::Answer] {
         assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
     }
-    for role in [
-        Role::Planner,
-        Role::Refine,
-        Role::Profile,
-        Role::Probe,
-        Role::Aligner,
-    ] {
+    for role in [Role::Planner, Role::Refine, Role::Profile, Role::Probe, Role::Aligner] {
         assert_eq!(agent_of(text, role), None);
     }
     assert_eq!(agent_of("", Role::Worker), None);
@@ -190,11 +162,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
             ":2:10: unknown preset `claud`",
             "did you mean `claude`?",
         ),
-        (
-            "[agents.a]\nenv = []\n",
-            ":1:1: agent `a` has nothing to start",
-            "exactly one of",
-        ),
+        ("[agents.a]\nenv = []\n", ":1:1: agent `a` has nothing to start", "exactly one of"),
         (
             "[agents.a]\nrun = \"x\"\npreset = \"claude\"\n",
             ":1:1: agent `a` has several things to start",
@@ -205,11 +173,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
             ":2:1: unknown key `presett`",
             "did you mean `preset`?",
         ),
-        (
-            "[agents.\"A b\"]\nrun = \"x\"\n",
-            ":1:9: `A b` is no name of an agent",
-            "1 to 64",
-        ),
+        ("[agents.\"A b\"]\nrun = \"x\"\n", ":1:9: `A b` is no name of an agent", "1 to 64"),
         (
             "[agents.a]\nrun = \"x\"\n[agents.a]\nrun = \"y\"\n",
             ":3:9: duplicate key",
@@ -226,11 +190,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
             "did you mean `worker`?",
         ),
         ("[agents.a]\nacp = []\n", ":2:7: `acp` names no program", ""),
-        (
-            "[agents.a]\nacp = \"x\"\n",
-            ":2:7: expected a list, found string \"x\"",
-            "",
-        ),
+        ("[agents.a]\nacp = \"x\"\n", ":2:7: expected a list, found string \"x\"", ""),
         (
             "[agents.a]\nrun = \"x\"\nidle = \"5\"\n",
             ":3:8: `5` is no length of time",
@@ -273,54 +233,27 @@ fn a_fault_shows_the_shape_of_the_setting_that_it_is_in() {
         ("worker = claude\n", worker),
         ("worker = {preset = \"claude\"}\n", worker),
         ("[worker]\nargs = [\"x\"]\n", worker),
-        (
-            "worker = {run = 3}\n",
-            "a command takes one: worker = {run =",
-        ),
+        ("worker = {run = 3}\n", "a command takes one: worker = {run ="),
         ("notify = [\"mail\"]\n", "notify = \"mail -s descent ada\""),
         ("roles = \"claude\"\n", "roles.worker = \"claude\""),
         ("[roles]\nworker = 3\n", "roles.worker = \"claude\""),
-        (
-            "agents = 3\n",
-            "agents.claude.preset = \"claude\" and roles",
-        ),
-        (
-            "agents.claude = \"claude\"\n",
-            "agents.claude.preset = \"claude\" and roles",
-        ),
+        ("agents = 3\n", "agents.claude.preset = \"claude\" and roles"),
+        ("agents.claude = \"claude\"\n", "agents.claude.preset = \"claude\" and roles"),
         ("[agents.a]\nprice = {input = 3, output = 15}\n", price),
         ("agents.a.price = {input = \"3\"}\n", price),
-        (
-            "[agents.a]\nrun = \"x\"\n[agents.a.price]\ninput = \"3\"\n",
-            price,
-        ),
+        ("[agents.a]\nrun = \"x\"\n[agents.a.price]\ninput = \"3\"\n", price),
         ("[agents.a]\nprice = \"3\"\n", price),
-        (
-            "[agents.a]\npreset = \"claude\"\nargs = \"--model\"\n",
-            args,
-        ),
+        ("[agents.a]\npreset = \"claude\"\nargs = \"--model\"\n", args),
         ("[agents.a]\nargs = [\n  \"--model\",\n  3,\n]\n", args),
         ("agents.a.args = --model\n", args),
-        (
-            "[agents.env]\nacp = \"x\"\n",
-            "acp = [\"my-agent\", \"--acp\"]",
-        ),
-        (
-            "[agents.a]\nrun = \"x\"\nenv = \"KEY\"\n",
-            "env = [\"NAME\"]",
-        ),
+        ("[agents.env]\nacp = \"x\"\n", "acp = [\"my-agent\", \"--acp\"]"),
+        ("[agents.a]\nrun = \"x\"\nenv = \"KEY\"\n", "env = [\"NAME\"]"),
         ("[agents.a]\nidle = 10\n", "idle = \"10m\""),
         ("[agents.a]\nfirst_event = 10m\n", "first_event = \"2m\""),
         ("[agents.a]\npreset = claude\n", "this: preset = \"claude\""),
         ("[agents.a]\nmodes = \"x\"\n", "modes = {write = \"code\""),
-        (
-            "[agents.a]\nheadless = {argv = \"x\"}\n",
-            "headless = {argv = [\"my-agent\"",
-        ),
-        (
-            "notify = 'x'\nnotify = 'y'\n",
-            "that key stands above already",
-        ),
+        ("[agents.a]\nheadless = {argv = \"x\"}\n", "headless = {argv = [\"my-agent\""),
+        ("notify = 'x'\nnotify = 'y'\n", "that key stands above already"),
     ] {
         let (message, told) = fault(text);
         assert!(told.contains(hint), "{text}\n{message}\n{told}");
@@ -330,23 +263,14 @@ fn a_fault_shows_the_shape_of_the_setting_that_it_is_in() {
 #[test]
 fn a_setting_that_an_agent_has_no_use_for_is_refused_where_it_stands() {
     for (text, message) in [
-        (
-            "preset = \"claude\"\nmodes = {write = \"w\"}\n",
-            ":3:9: `modes` goes with",
-        ),
+        ("preset = \"claude\"\nmodes = {write = \"w\"}\n", ":3:9: `modes` goes with"),
         (
             "headless = {argv = [\"x\"], events = \"text\"}\nmodes = {read = \"r\"}\n",
             ":3:9: `modes` goes with",
         ),
-        (
-            "run = \"x\"\nmodes = {read = \"r\"}\n",
-            ":3:9: `modes` goes with",
-        ),
+        ("run = \"x\"\nmodes = {read = \"r\"}\n", ":3:9: `modes` goes with"),
         ("run = \"x\"\nidle = \"5m\"\n", ":3:8: `idle` goes with"),
-        (
-            "run = \"x\"\nfirst_event = \"5m\"\n",
-            ":3:15: `first_event` goes with",
-        ),
+        ("run = \"x\"\nfirst_event = \"5m\"\n", ":3:15: `first_event` goes with"),
     ] {
         let (found, hint) = fault(&format!("[agents.a]\n{text}"));
         assert!(found.starts_with(message), "{text}\n{found}");
@@ -362,48 +286,22 @@ fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
     for preset in preset::presets() {
         let name = &preset.name;
         assert!(AgentName::is_valid(name), "{name}");
-        assert!(
-            !preset.program().is_empty() && preset.program() != "npx",
-            "{name}"
-        );
+        assert!(!preset.program().is_empty() && preset.program() != "npx", "{name}");
         assert!(!preset.version.argv.is_empty(), "{name}");
-        assert!(
-            !preset.install.is_empty() && !preset.log_in.is_empty(),
-            "{name}"
-        );
+        assert!(!preset.install.is_empty() && !preset.log_in.is_empty(), "{name}");
         assert!(!preset.variables.is_empty(), "{name}");
         if let preset::PresetTransport::Acp(acp) = &preset.transport {
-            assert!(
-                acp.modes.write.is_some() && acp.modes.read.is_some(),
-                "{name}"
-            );
+            assert!(acp.modes.write.is_some() && acp.modes.read.is_some(), "{name}");
             let meta = acp.session_meta.as_deref().unwrap_or("{}");
             let meta: serde_json::Value = serde_json::from_str(meta).unwrap();
             assert!(meta.is_object(), "{name}");
         }
         let text = format!("{:?} {:?}", preset.transport, preset.set);
-        for word in [
-            "bypass",
-            "yolo",
-            "\"auto\"",
-            "\"agent\"",
-            "full-access",
-            "dangerous",
-        ] {
+        for word in ["bypass", "yolo", "\"auto\"", "\"agent\"", "full-access", "dangerous"] {
             assert!(!text.contains(word), "{name}: {word}");
         }
     }
-    let names: Vec<&str> = preset::presets()
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    let whole = [
-        "claude",
-        "codex",
-        "claude-acp",
-        "codex-acp",
-        "gemini",
-        "opencode",
-    ];
+    let names: Vec<&str> = preset::presets().iter().map(|one| one.name.as_str()).collect();
+    let whole = ["claude", "codex", "claude-acp", "codex-acp", "gemini", "opencode"];
     assert_eq!(names, whole);
 }

@@ -27,10 +27,7 @@ pub struct Agents {
 
 impl Agents {
     pub fn new(config: Config) -> Self {
-        Self {
-            config: Arc::new(config),
-            asker: Asker::default(),
-        }
+        Self { config: Arc::new(config), asker: Asker::default() }
     }
 
     /// The worker of tasks without an action. A model that is asked changes no file.
@@ -89,12 +86,7 @@ impl Agents {
         let way = match agent.transport.clone() {
             Transport::Shell(command) => {
                 let price = agent.price;
-                return Ok(Maker::Shell {
-                    command,
-                    env,
-                    price,
-                    is_agent: true,
-                });
+                return Ok(Maker::Shell { command, env, price, is_agent: true });
             }
             Transport::Headless(headless) => TalkWay::Headless(headless),
             Transport::Acp(acp) => TalkWay::Acp(acp),

@@ -31,9 +31,7 @@ pub(super) struct DiskWait {
 impl DiskWait {
     /// Whether the disk is not tried now.
     pub(super) fn is_lacking(&self) -> bool {
-        self.pause
-            .as_ref()
-            .is_some_and(|(since, pause_ms)| since.passed_ms() < *pause_ms)
+        self.pause.as_ref().is_some_and(|(since, pause_ms)| since.passed_ms() < *pause_ms)
     }
 
     /// Whether the state file is not written now.
@@ -107,10 +105,7 @@ impl Loop<'_> {
                 return Err(failure);
             }
             self.wait_for_room(failure.clone());
-            let over = DesiredWork {
-                is_over: true,
-                ..DesiredWork::default()
-            };
+            let over = DesiredWork { is_over: true, ..DesiredWork::default() };
             (self.observer.on_turn)(&self.world, &over, self.disk_wait.waits_for());
             let pause = Duration::from_millis(self.disk_wait.left_ms().unwrap_or(PAUSE_MS_MIN));
             tokio::select! {

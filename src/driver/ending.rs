@@ -34,11 +34,7 @@ impl Loop<'_> {
                 hint,
             ));
         }
-        let kind = if is_second {
-            RequestKind::StopNow
-        } else {
-            RequestKind::Stop
-        };
+        let kind = if is_second { RequestKind::StopNow } else { RequestKind::Stop };
         let request = self.stop_request(kind);
         let reason = Some(signal.name().to_owned());
         self.pending.push_back(Input::Asked { request, reason });

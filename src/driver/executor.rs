@@ -60,15 +60,8 @@ impl RunLeftovers {
         finished: Vec<(AttemptId, descent_core::event::Outcome)>,
         gone: BTreeSet<CommitId>,
     ) -> Self {
-        let left = Leftovers {
-            finished,
-            gone,
-            ..Leftovers::default()
-        };
-        Self {
-            left,
-            slots: BTreeMap::new(),
-        }
+        let left = Leftovers { finished, gone, ..Leftovers::default() };
+        Self { left, slots: BTreeMap::new() }
     }
 }
 

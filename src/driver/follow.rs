@@ -40,9 +40,7 @@ pub(super) struct Follower {
 
 impl Follower {
     fn is_busy(&self) -> bool {
-        self.under_way
-            .as_ref()
-            .is_some_and(|task| !task.is_finished())
+        self.under_way.as_ref().is_some_and(|task| !task.is_finished())
     }
 }
 
@@ -154,9 +152,7 @@ impl Loop<'_> {
             RecordState::No => records.remember(&doubt, now),
             RecordState::Yes | RecordState::NotBelieved(_) => Ok(()),
         };
-        let more = noted
-            .err()
-            .map_or(String::new(), |error| format!(" ({error})"));
+        let more = noted.err().map_or(String::new(), |error| format!(" ({error})"));
         Some(format!(
             "{path}: nobody knows who changed it; `descent trust` shows what it would run and allows it, or put it back as it was{more}"
         ))
@@ -262,11 +258,7 @@ impl Loop<'_> {
         }
         let place = self.host.store.place();
         let saved = self.host.executor.save_state(self.loaded.bytes());
-        let is_kept = if saved.is_ok() {
-            "; its last bytes are kept"
-        } else {
-            ""
-        };
+        let is_kept = if saved.is_ok() { "; its last bytes are kept" } else { "" };
         let message = format!(
             "{} is gone{is_kept}; where the project was moved, `descent run` goes on there",
             place.state.display()

@@ -58,10 +58,7 @@ impl GroupDelay {
 impl Loop<'_> {
     /// Waits for more outcomes to be in the commit of those that are there, while other work is under way.
     pub(super) async fn await_more(&mut self) -> Result<(), Failure> {
-        let has_outcome = self
-            .pending
-            .iter()
-            .any(|input| matches!(input, Input::Ended { .. }));
+        let has_outcome = self.pending.iter().any(|input| matches!(input, Input::Ended { .. }));
         if !has_outcome || self.running.is_empty() {
             return Ok(());
         }
@@ -115,9 +112,6 @@ mod tests {
         assert!((40..60).contains(&waits), "{waits}");
         while delay.wait().is_none() {}
         delay.waited(true);
-        assert!(
-            delay.wait().is_some(),
-            "one that brought something is followed by another"
-        );
+        assert!(delay.wait().is_some(), "one that brought something is followed by another");
     }
 }

@@ -24,15 +24,13 @@ pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
 /// The slot in which an attempt is at work, by the record of its processes.
 pub fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
     let mark = mark_of(place, run, attempt);
-    files::entries(&place.attempts())
-        .into_iter()
-        .find_map(|path| {
-            let name = path.file_name()?.to_str()?;
-            let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
-            let bytes = files::read(&path, NOTE_BYTES_MAX).ok()?;
-            let record: process::JobRecord = serde_json::from_slice(&bytes).ok()?;
-            slot.parse().ok().filter(|_| record.mark == mark)
-        })
+    files::entries(&place.attempts()).into_iter().find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+        let bytes = files::read(&path, NOTE_BYTES_MAX).ok()?;
+        let record: process::JobRecord = serde_json::from_slice(&bytes).ok()?;
+        slot.parse().ok().filter(|_| record.mark == mark)
+    })
 }
 
 /// Whether the record of that slot names this attempt, and the machine was not started anew since: after a power cut the

@@ -56,14 +56,8 @@ impl Loop<'_> {
 
     /// Frees each slot whose attempt has landed and whose processes are gone.
     fn free_slots(&mut self) {
-        let in_flight: Vec<&AttemptId> = self
-            .world
-            .state
-            .run
-            .in_flight
-            .iter()
-            .map(|intent| &intent.id)
-            .collect();
+        let in_flight: Vec<&AttemptId> =
+            self.world.state.run.in_flight.iter().map(|intent| &intent.id).collect();
         if self.leaving == 0 {
             self.slots.retain(|attempt, _| in_flight.contains(&attempt));
         }
@@ -74,9 +68,7 @@ impl Loop<'_> {
             return *slot;
         }
         let taken: Vec<usize> = self.slots.values().copied().collect();
-        let slot = (0..)
-            .find(|slot| !taken.contains(slot))
-            .unwrap_or(taken.len());
+        let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(taken.len());
         self.slots.insert(attempt.clone(), slot);
         slot
     }
@@ -104,11 +96,7 @@ impl Loop<'_> {
         let (done, name) = (self.done.clone(), key.clone());
         tokio::spawn(async move {
             let result = work.await;
-            let _ = done.send(FinishedWork {
-                key: name,
-                generation,
-                result,
-            });
+            let _ = done.send(FinishedWork { key: name, generation, result });
         });
         self.running.insert(key, RunningWork { cancel, generation });
     }

@@ -48,11 +48,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         evidence.tidy(&named);
         let mut commits = view::commits(&state);
         let start = state.run.started_from.as_ref();
-        commits.extend(
-            recorded
-                .iter()
-                .filter_map(|(_, outcome)| commit_of(outcome)),
-        );
+        commits.extend(recorded.iter().filter_map(|(_, outcome)| commit_of(outcome)));
         if let Some(start) = start {
             commits.remove(&start.commit);
         }
@@ -64,9 +60,8 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
         };
         let whole = recorded.into_iter().filter(is_whole);
-        let finished: Vec<(AttemptId, Outcome)> = whole
-            .map(|(intent, outcome)| (intent.id.clone(), outcome))
-            .collect();
+        let finished: Vec<(AttemptId, Outcome)> =
+            whole.map(|(intent, outcome)| (intent.id.clone(), outcome)).collect();
         let went_on = going_on(&state, &place, &agents, &workspaces, &finished);
         let left = Leftovers {
             finished,
@@ -74,9 +69,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             used: agent::told_so_far(&attempts, &state.run.in_flight),
             gone,
         };
-        let slots = went_on
-            .iter()
-            .map(|(id, session)| (id.clone(), session.slot));
+        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot));
         let slots = slots.collect();
         sessions.fill(went_on);
         Ok::<_, Failure>(RunLeftovers { left, slots })
@@ -95,11 +88,7 @@ fn going_on(
 ) -> BTreeMap<AttemptId, SessionRecord> {
     let attempts = place.attempts();
     let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
-    let open = state
-        .run
-        .in_flight
-        .iter()
-        .filter(|intent| !is_finished(intent));
+    let open = state.run.in_flight.iter().filter(|intent| !is_finished(intent));
     let tree_alone = open.filter(|intent| intent.effect == SideEffect::Tree);
     let sessions = tree_alone.filter_map(|intent| {
         let session = agent::session(&attempts, intent)?;

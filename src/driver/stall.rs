@@ -34,10 +34,7 @@ impl StallDetector {
     pub(super) fn observe(&mut self, seen: LoopTurn) -> Result<(), Failure> {
         let waits = seen.wake_in_ms.is_some_and(|in_ms| in_ms > 0);
         if seen.has_work || waits || seen.at != self.at {
-            *self = Self {
-                at: seen.at,
-                looks: 0,
-            };
+            *self = Self { at: seen.at, looks: 0 };
             return Ok(());
         }
         self.looks += 1;
@@ -55,15 +52,8 @@ impl StallDetector {
 mod tests {
     use super::*;
 
-    const IDLE: LoopTurn = LoopTurn {
-        at: Serial(7),
-        has_work: false,
-        wake_in_ms: None,
-    };
-    const DECIDING: LoopTurn = LoopTurn {
-        wake_in_ms: Some(0),
-        ..IDLE
-    };
+    const IDLE: LoopTurn = LoopTurn { at: Serial(7), has_work: false, wake_in_ms: None };
+    const DECIDING: LoopTurn = LoopTurn { wake_in_ms: Some(0), ..IDLE };
 
     /// Whether a run with these turns is ended as a bug, and with which words.
     fn check(looks: impl IntoIterator<Item = LoopTurn>) -> Option<String> {
@@ -87,22 +77,13 @@ mod tests {
 
     #[test]
     fn work_a_wait_and_a_commit_each_move_a_run() {
-        let working = LoopTurn {
-            has_work: true,
-            ..IDLE
-        };
-        let waiting = LoopTurn {
-            wake_in_ms: Some(1),
-            ..IDLE
-        };
+        let working = LoopTurn { has_work: true, ..IDLE };
+        let waiting = LoopTurn { wake_in_ms: Some(1), ..IDLE };
         for moved in [working, waiting] {
             let by_turns = [[IDLE; 4].as_slice(), &[moved]].concat();
             assert_eq!(check(by_turns.into_iter().cycle().take(100)), None);
         }
-        let commits = (0..1_000).map(|n| LoopTurn {
-            at: Serial(n),
-            ..DECIDING
-        });
+        let commits = (0..1_000).map(|n| LoopTurn { at: Serial(n), ..DECIDING });
         assert_eq!(check(commits), None);
     }
 }

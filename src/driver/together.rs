@@ -41,10 +41,7 @@ impl Loop<'_> {
     /// Ends a lap of active time.
     pub(super) fn lap(&mut self) -> Lap {
         let active_ms = self.stopwatch.lap_ms();
-        Lap {
-            now: self.host.clock.now(),
-            active_ms,
-        }
+        Lap { now: self.host.clock.now(), active_ms }
     }
 
     /// Steps the first inputs, as many as are one commit, and `most` of them; `None` if there is nothing to commit. Inputs

@@ -37,11 +37,7 @@ impl UsageReports {
         self.0.has_news.notified().await;
         let mut newest = self.0.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let reports = std::mem::take(&mut *newest).into_iter();
-        let input = |((attempt, epoch), usage)| Input::Used {
-            attempt,
-            epoch,
-            usage,
-        };
+        let input = |((attempt, epoch), usage)| Input::Used { attempt, epoch, usage };
         reports.map(input).collect()
     }
 }

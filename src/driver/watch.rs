@@ -25,10 +25,7 @@ impl Compared {
         self.looks += 1;
         let is_same = now.is_some() && now == self.stamp && self.looks < LOOKS_MAX;
         if !is_same {
-            *self = Self {
-                stamp: now,
-                looks: 0,
-            };
+            *self = Self { stamp: now, looks: 0 };
         }
         !is_same
     }
@@ -62,10 +59,7 @@ impl Watch {
             let concerns = event.map_or(true, |event| {
                 !event.kind.is_access()
                     && (event.paths.is_empty()
-                        || event
-                            .paths
-                            .iter()
-                            .any(|path| path.file_name() == name.file_name()))
+                        || event.paths.iter().any(|path| path.file_name() == name.file_name()))
             });
             if concerns {
                 // A full channel says it already.
@@ -80,20 +74,12 @@ impl Watch {
         if let Err(error) = &watcher {
             tracing::info!(%error, "no file events here: the state file is polled");
         }
-        Self {
-            is_deaf: watcher.is_err(),
-            _watcher: watcher.ok(),
-            ..Self::with_events(events)
-        }
+        Self { is_deaf: watcher.is_err(), _watcher: watcher.ok(), ..Self::with_events(events) }
     }
 
     /// Takes the events from a channel.
     pub(super) fn with_events(events: mpsc::Receiver<()>) -> Self {
-        Self {
-            events,
-            _watcher: None,
-            is_deaf: false,
-        }
+        Self { events, _watcher: None, is_deaf: false }
     }
 
     /// Whether there are no events here, so that only polling finds saves.

@@ -61,60 +61,31 @@ pub(super) fn perform(
 ) -> BoxedFuture<Option<Input>> {
     let workspaces = executor.workspaces.clone();
     match effect {
-        Work::Attempt(intent) => Box::pin(attempt(
-            Attempting::of(executor, world, intent, slot),
-            cancel,
-        )),
+        Work::Attempt(intent) => {
+            Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
+        }
         Work::Merge { intent, made, onto } => {
             let message = message(world, &intent);
             Box::pin(merge(workspaces, intent, made, onto, message))
         }
-        Work::Rebuild {
-            start,
-            from,
-            stays,
-            keep,
-        } => Box::pin(async {
+        Work::Rebuild { start, from, stays, keep } => Box::pin(async {
             let built = built(workspaces, "head".to_owned(), from, keep);
             let (head, rebuilt, dropped) = built.await?;
             let line = stays.into_iter().chain(rebuilt).collect();
-            Ok(Some(Input::Built {
-                start,
-                head,
-                line,
-                dropped,
-            }))
+            Ok(Some(Input::Built { start, head, line, dropped }))
         }),
         // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
-        Work::Stage {
-            speculation,
-            start,
-            wanted,
-            from,
-            keep,
-        } => Box::pin(async {
+        Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async {
             let name = format!("beside.{}", speculation.1);
             let (head, _, dropped) = built(workspaces, name, from, keep).await?;
-            Ok(Some(Input::Staged {
-                speculation,
-                start,
-                wanted,
-                head,
-                dropped,
-            }))
+            Ok(Some(Input::Staged { speculation, start, wanted, head, dropped }))
         }),
         Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
         Work::Consult(asked) => {
             let consulting = Consulting::of(executor, world, session, asked);
             Box::pin(consult(consulting, cancel))
         }
-        Work::Judge {
-            scope,
-            basis,
-            commit,
-            onto,
-            check,
-        } => {
+        Work::Judge { scope, basis, commit, onto, check } => {
             let judging = Judging {
                 workspaces,
                 environment: executor.environment.clone(),
@@ -169,12 +140,9 @@ impl Attempting {
         let (place, state) = (&executor.place, &world.state);
         let atom = state.atoms.get(&intent.atom);
         let task = atom.and_then(|atom| atom.task());
-        let action = task
-            .and_then(|task| task.spec.action.as_ref())
-            .map(|action| action.run.clone());
-        let own_ms = task
-            .and_then(|task| task.spec.timeout.as_ref())
-            .map(|length| length.ms);
+        let action =
+            task.and_then(|task| task.spec.action.as_ref()).map(|action| action.run.clone());
+        let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
         let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
         Self {
             slot,
@@ -265,24 +233,16 @@ async fn make(
     let goes_on = session.is_some();
     // A model that is asked works in no directory.
     let needs_tree = goes_on && !matches!(maker, Maker::Model(_));
-    let dir = with_trees(&a.workspaces, move || {
-        match goes_on && workspaces.is_as_given(slot) {
-            true => workspaces.as_left(slot).map(Some),
-            false if needs_tree => Ok(None),
-            false => workspaces.for_attempt(slot, base.as_ref()).map(Some),
-        }
+    let dir = with_trees(&a.workspaces, move || match goes_on && workspaces.is_as_given(slot) {
+        true => workspaces.as_left(slot).map(Some),
+        false if needs_tree => Ok(None),
+        false => workspaces.for_attempt(slot, base.as_ref()).map(Some),
     });
     let Some(dir) = dir.await?? else {
         return Ok(MadeAttempt::NoSession);
     };
-    let setup = a
-        .workspaces
-        .setup()
-        .filter(|_| dir.is_new)
-        .map(str::to_owned);
-    let budget = a
-        .is_plan
-        .then(|| prompt::remaining(&a.world, &a.intent).text());
+    let setup = a.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
+    let budget = a.is_plan.then(|| prompt::remaining(&a.world, &a.intent).text());
     let (start, laid) = match goes_on {
         true => (TreeStart::Clean, Vec::new()),
         false => start(a).await?,
@@ -291,10 +251,7 @@ async fn make(
     let attempt = agent::AttemptJob {
         intent: &a.intent,
         budget,
-        keep: Some(EvidenceKeeper {
-            store: &a.evidence,
-            state: &a.world.state,
-        }),
+        keep: Some(EvidenceKeeper { store: &a.evidence, state: &a.world.state }),
         prompt: told.prompt.text(),
         files: told.files(),
         bindings: prompt::bindings(&a.world, &a.intent),
@@ -440,12 +397,8 @@ async fn merge(
             // An attempt without a tree of its own made nothing that could be merged.
             return Ok(Merge::Unchanged { tree: None });
         };
-        let landing = LandingSpec {
-            base,
-            onto,
-            message: &message,
-            at: workspace::time_of(&intent.at),
-        };
+        let landing =
+            LandingSpec { base, onto, message: &message, at: workspace::time_of(&intent.at) };
         let merge = trees.land(made, &landing)?;
         if let Merge::Clean { commit, .. } = &merge
             && *made != Product::Commit(commit.clone())
@@ -457,11 +410,7 @@ async fn merge(
         Ok::<_, workspace::WorkspaceError>(merge)
     })
     .await??;
-    Ok(Some(Input::Tried {
-        attempt,
-        onto,
-        merge,
-    }))
+    Ok(Some(Input::Tried { attempt, onto, merge }))
 }
 
 /// Rebuilds a line of commits. A reference of that name keeps it before anything builds on it.

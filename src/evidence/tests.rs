@@ -16,10 +16,7 @@ impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(".descent")).unwrap();
-        Self {
-            dir,
-            told: Arc::default(),
-        }
+        Self { dir, told: Arc::default() }
     }
 
     fn place(&self) -> StatePlace {
@@ -29,17 +26,12 @@ impl World {
     fn store(&self, most: SizeLimit) -> EvidenceStore {
         let told = Arc::clone(&self.told);
         let tell = move |text: &str| told.lock().unwrap().push(text.to_owned());
-        EvidenceStore {
-            most,
-            ..EvidenceStore::of(&self.place(), Box::new(tell))
-        }
+        EvidenceStore { most, ..EvidenceStore::of(&self.place(), Box::new(tell)) }
     }
 
     fn names(&self) -> BTreeSet<String> {
         let entries = fs::read_dir(self.place().evidence()).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 }
 
@@ -62,15 +54,9 @@ fn the_same_content_is_one_private_file_of_its_digest() {
     assert_eq!(store.keep(b"printed", nothing), Some(one.clone()));
     let path = find(&world.place(), &one).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"printed");
-    assert_eq!(
-        path.file_name().unwrap().to_str(),
-        side::hex_of(one.digest.as_str())
-    );
+    assert_eq!(path.file_name().unwrap().to_str(), side::hex_of(one.digest.as_str()));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(
-        (mode(&path), mode(&world.place().evidence())),
-        (0o600, 0o700)
-    );
+    assert_eq!((mode(&path), mode(&world.place().evidence())), (0o600, 0o700));
     assert_eq!(world.names().len(), 1);
 }
 
@@ -105,10 +91,7 @@ fn what_cannot_be_written_is_told_once_and_no_reason_to_fail() {
 #[test]
 fn the_last_room_of_a_disk_is_left_to_the_state() {
     let world = World::new();
-    let store = EvidenceStore {
-        spare_bytes: u64::MAX,
-        ..world.store(MOST)
-    };
+    let store = EvidenceStore { spare_bytes: u64::MAX, ..world.store(MOST) };
     assert_eq!(store.keep(b"printed", nothing), None);
     assert!(world.names().is_empty() && world.told.lock().unwrap().len() == 1);
 }
@@ -116,15 +99,10 @@ fn the_last_room_of_a_disk_is_left_to_the_state() {
 #[test]
 fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
     let world = World::new();
-    let store = world.store(SizeLimit {
-        bytes: 40,
-        files: 100,
-    });
+    let store = world.store(SizeLimit { bytes: 40, files: 100 });
     let texts = ["oldest and named", "older, unnamed"];
-    let kept: Vec<SideFile> = texts
-        .iter()
-        .map(|text| store.keep(text.as_bytes(), nothing).unwrap())
-        .collect();
+    let kept: Vec<SideFile> =
+        texts.iter().map(|text| store.keep(text.as_bytes(), nothing).unwrap()).collect();
     for (one, secs) in kept.iter().zip([200, 100]) {
         age(&find(&world.place(), one).unwrap(), secs);
     }
@@ -141,10 +119,7 @@ fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
 #[test]
 fn a_tidy_removes_what_was_cut_off_and_leaves_what_is_a_persons() {
     let world = World::new();
-    let store = world.store(SizeLimit {
-        bytes: 1000,
-        files: 3,
-    });
+    let store = world.store(SizeLimit { bytes: 1000, files: 3 });
     for n in 0..3 {
         store.keep(format!("text {n}").as_bytes(), nothing).unwrap();
     }

@@ -129,11 +129,7 @@ mod tests {
         for (status, output, cause) in [
             (exit, "fatal: bad object", None),
             (exit, "fatal: x: No space left on device", Some(space)),
-            (
-                exit,
-                "fatal: x: Input/output error",
-                Some(OutsideCause::Disk),
-            ),
+            (exit, "fatal: x: Input/output error", Some(OutsideCause::Disk)),
             (killed, "", Some(OutsideCause::Killed)),
         ] {
             assert_eq!(OutsideCause::of_tool(status, output), cause, "{output}");

@@ -46,11 +46,7 @@ fn home_of(
     name: &str,
     below_home: &str,
 ) -> Option<PathBuf> {
-    let absolute = |name| {
-        var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute = |name| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let dir = absolute(name).or_else(|| Some(absolute("HOME")?.join(below_home)));
     Some(dir?.join("descent"))
 }
@@ -98,17 +94,12 @@ pub fn read_private(
     let meta = file.metadata().map_err(|error| error.to_string())?;
     judge(&meta, me, "it", OTHERS)?;
     let mut bytes = Vec::new();
-    file.take(bytes_max)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    file.take(bytes_max).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     Ok(Some(bytes))
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn judge(meta: &fs::Metadata, me: Me, what: &str, refused: u32) -> Result<(), String> {
@@ -118,9 +109,7 @@ fn judge(meta: &fs::Metadata, me: Me, what: &str, refused: u32) -> Result<(), St
     }
     if mode & refused != 0 {
         let mode = mode & 0o7777;
-        return Err(format!(
-            "{what} has the mode {mode:04o}: others can reach it"
-        ));
+        return Err(format!("{what} has the mode {mode:04o}: others can reach it"));
     }
     Ok(())
 }
@@ -164,10 +153,7 @@ mod tests {
         let is = |pairs: &[(&str, &str)], path: &str| assert_eq!(place(pairs), Some(path.into()));
         is(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")], "/s/descent");
         is(&[("HOME", "/h")], "/h/.local/state/descent");
-        is(
-            &[("XDG_STATE_HOME", "s"), ("HOME", "/h")],
-            "/h/.local/state/descent",
-        );
+        is(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")], "/h/.local/state/descent");
         assert_eq!(place(&[]), None);
         assert_eq!(place(&[("HOME", "h")]), None);
     }

@@ -24,11 +24,7 @@ impl ContentStamp {
 
     #[must_use]
     pub fn of(meta: &Metadata) -> Self {
-        Self {
-            ino: meta.ino(),
-            len: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-        }
+        Self { ino: meta.ino(), len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
     }
 }
 
@@ -47,10 +43,7 @@ impl CloseStamp {
 
     #[must_use]
     pub fn of(meta: &Metadata) -> Self {
-        Self {
-            file: ContentStamp::of(meta),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
+        Self { file: ContentStamp::of(meta), changed: (meta.ctime(), meta.ctime_nsec()) }
     }
 
     #[must_use]

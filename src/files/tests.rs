@@ -43,10 +43,7 @@ fn check(plant: impl Fn(&World, &Path), to_read: Option<PathKind>, to_write: Pat
     assert_eq!(odd(open_or_make(&path)), to_write);
     assert_eq!(odd(append(&path)), to_write);
     assert_eq!(odd(plain_file(&path)), to_write);
-    assert_eq!(
-        make_new(&path).unwrap_err().kind(),
-        io::ErrorKind::AlreadyExists
-    );
+    assert_eq!(make_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     write_anew(&path, b"ours").unwrap();
     assert_eq!(read(&path, 4).unwrap(), b"ours");
     assert_eq!(fs::read(world.at("elsewhere")).unwrap(), b"theirs");
@@ -85,11 +82,9 @@ fn what_is_more_than_the_maximum_is_refused_or_cut() {
 #[test]
 fn what_is_made_is_for_its_owner_alone() {
     let world = World::new();
-    for (name, make) in [
-        ("a", open_or_make as fn(&Path) -> io::Result<File>),
-        ("b", append),
-        ("c", make_new),
-    ] {
+    for (name, make) in
+        [("a", open_or_make as fn(&Path) -> io::Result<File>), ("b", append), ("c", make_new)]
+    {
         let meta = make(&world.at(name)).unwrap().metadata().unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);
     }

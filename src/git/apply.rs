@@ -20,10 +20,7 @@ pub enum ApplyOutcome {
     /// There is no difference, or the files have it already.
     Nothing,
     /// Files, index, and the branch (`None`: the detached HEAD) are at the result.
-    FastForward {
-        branch: Option<String>,
-        files: Vec<String>,
-    },
+    FastForward { branch: Option<String>, files: Vec<String> },
     /// Only the files were written, and no commit was made.
     Files { files: Vec<String>, why: String },
     /// These files differ from the base; nothing was changed.
@@ -83,10 +80,9 @@ impl Git {
         let locks = ["index.lock", "HEAD.lock"].map(|name| person.git_dir().join(name));
         let mut locks = locks.into_iter().chain(branch);
         match locks.find(|lock| lock.symlink_metadata().is_ok()) {
-            Some(lock) => Err(GitError::Locked {
-                verb: "read-tree",
-                stderr_tail: lock.display().to_string(),
-            }),
+            Some(lock) => {
+                Err(GitError::Locked { verb: "read-tree", stderr_tail: lock.display().to_string() })
+            }
             None => Ok(()),
         }
     }
@@ -102,10 +98,7 @@ impl Git {
             let old = || self.unlike(base, changes, |change| &change.old, scratch);
             let at_base = scope.spawn(old);
             let at_head = self.unlike(head, changes, |change| &change.new, scratch);
-            (
-                at_base.join().expect("BUG: no panic in a comparison"),
-                at_head,
-            )
+            (at_base.join().expect("BUG: no panic in a comparison"), at_head)
         });
         let (not_base, (not_head, head_index)) = (at_base?.0, at_head?);
         let mut refused: BTreeSet<String> = place::in_the_way(self.top(), changes)
@@ -118,14 +111,8 @@ impl Git {
                 refused.insert(shown(&change.path));
             }
         }
-        let pending = changes
-            .iter()
-            .filter(|change| not_head.contains(&change.path));
-        Ok(ApplyPlan {
-            pending: pending.collect(),
-            refused,
-            head_index,
-        })
+        let pending = changes.iter().filter(|change| not_head.contains(&change.path));
+        Ok(ApplyPlan { pending: pending.collect(), refused, head_index })
     }
 
     /// The paths whose file differs from this side of the change, with that side's index.
@@ -150,19 +137,12 @@ impl Git {
         }
         let call = |verb| {
             let call = self.at_home(verb).index(index.path());
-            call.attributes_of(commit.as_str())
-                .setting("core.sparseCheckout=false")
+            call.attributes_of(commit.as_str()).setting("core.sparseCheckout=false")
         };
         let fill = call("update-index").args(["-z", "--index-info"]);
         fill.stdin(entries).ok()?;
         let output = call("diff")
-            .args([
-                "--name-only",
-                "-z",
-                "--no-renames",
-                "--no-ext-diff",
-                "--no-textconv",
-            ])
+            .args(["--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"])
             .args(["--no-relative", "--ignore-submodules=all", "--"])
             .ok()?;
         unlike.extend(fields(&output).map(<[u8]>::to_vec));

@@ -36,10 +36,8 @@ impl Git {
     }
 
     pub(super) fn call_in(&self, verb: &'static str, git_dir: &Path, tree: &Path) -> Call<'_> {
-        let mut env: Env = vec![
-            ("GIT_DIR".into(), git_dir.into()),
-            ("GIT_WORK_TREE".into(), tree.into()),
-        ];
+        let mut env: Env =
+            vec![("GIT_DIR".into(), git_dir.into()), ("GIT_WORK_TREE".into(), tree.into())];
         if self.0.kept.is_some() {
             // No file names another directory for settings.
             env.push(("GIT_COMMON_DIR".into(), self.common_dir().into()));
@@ -114,8 +112,7 @@ impl Call<'_> {
 
     pub(super) fn dated(self, at: UnixMillis) -> Self {
         let date = format!("@{} +0000", at.0 / 1000);
-        self.env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_DATE", &date)
+        self.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date)
     }
 
     pub(super) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
@@ -144,14 +141,7 @@ impl Call<'_> {
         let host = self.git.host();
         // It may wait for what an attempt left.
         let ends_with_us = self.cwd != self.git.top();
-        host.run_within(
-            self.wait_max,
-            ends_with_us,
-            &self.cwd,
-            args,
-            self.env,
-            self.stdin,
-        )
+        host.run_within(self.wait_max, ends_with_us, &self.cwd, args, self.env, self.stdin)
     }
 
     /// The standard output of a run that must exit with 0.
@@ -168,9 +158,7 @@ impl Call<'_> {
             return Ok(ran);
         }
         tell_of_room(&mut ran, &places);
-        Err(git
-            .silent_filter(&ran)
-            .unwrap_or_else(|| failed(verb, &ran)))
+        Err(git.silent_filter(&ran).unwrap_or_else(|| failed(verb, &ran)))
     }
 
     /// The directories that it may write to: the working tree, and those named in the environment.
@@ -215,16 +203,10 @@ impl Git {
         let (filter, _) = all.find_map(|one| {
             let name = one.key.strip_prefix("filter.")?.strip_suffix(".process")?;
             let command = String::from_utf8_lossy(&one.value);
-            let program = command
-                .split_whitespace()
-                .next()
-                .filter(|it| stderr.contains(it));
+            let program = command.split_whitespace().next().filter(|it| stderr.contains(it));
             Some((name.to_owned(), program?.to_owned()))
         })?;
-        let files = self
-            .person()
-            .call("ls-files")
-            .env("GIT_LITERAL_PATHSPECS", "0");
+        let files = self.person().call("ls-files").env("GIT_LITERAL_PATHSPECS", "0");
         let files = files
             .args(["-z", "-c", "-o", "--exclude-standard", "--"])
             .arg(format!(":(attr:filter={filter})"));
@@ -244,9 +226,7 @@ pub(super) fn failed(verb: &'static str, ran: &ToolOutput) -> GitError {
 /// SHA-1 or SHA-256, in full.
 fn is_id(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64)
-        && text
-            .iter()
-            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
+        && text.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
 }
 
 pub(super) fn as_id(text: &[u8]) -> Option<String> {
@@ -279,10 +259,9 @@ mod tests {
     fn a_git_that_died_of_its_map_on_a_full_disk_lacked_room() {
         // No byte can be written there.
         let (full, free) = (PathBuf::from("/proc"), std::env::temp_dir());
-        for (place, cause) in [
-            (full, OutsideCause::Lack(Lack::Space)),
-            (free, OutsideCause::Killed),
-        ] {
+        for (place, cause) in
+            [(full, OutsideCause::Lack(Lack::Space)), (free, OutsideCause::Killed)]
+        {
             if !place.exists() || place.starts_with("/proc") && !space::is_used_up(&place) {
                 continue;
             }

@@ -71,13 +71,9 @@ impl Git {
         if hidden.is_empty() {
             return Ok(());
         }
-        let unhide = tree
-            .call("update-index")
-            .args(["--no-skip-worktree", "-z", "--stdin"]);
+        let unhide = tree.call("update-index").args(["--no-skip-worktree", "-z", "--stdin"]);
         unhide.stdin_paths(&hidden).ok()?;
-        let write = tree
-            .call("checkout-index")
-            .args(["-f", "-q", "-z", "--stdin"]);
+        let write = tree.call("checkout-index").args(["-f", "-q", "-z", "--stdin"]);
         write.stdin_paths(&hidden).ok()?;
         Ok(())
     }
@@ -96,12 +92,7 @@ impl Git {
 
     fn check_place(&self, at: &Path) -> Result<(), GitError> {
         let person = self.person();
-        let held = [
-            self.top(),
-            self.common_dir(),
-            person.common_dir(),
-            person.git_dir(),
-        ];
+        let held = [self.top(), self.common_dir(), person.common_dir(), person.git_dir()];
         let real = at.canonicalize().unwrap_or_else(|_| at.to_owned());
         let is_bad = |at: &Path| {
             !at.is_absolute()

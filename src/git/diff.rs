@@ -46,15 +46,8 @@ impl PathChange {
 
 /// `call` is a `diff-tree` or `diff-index` without its trees.
 pub(super) fn raw(call: Call<'_>) -> Call<'_> {
-    call.args([
-        "-r",
-        "-z",
-        "--raw",
-        "--no-abbrev",
-        "--no-renames",
-        "--no-ext-diff",
-    ])
-    .args(["--no-textconv", "--ignore-submodules=none"])
+    call.args(["-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"])
+        .args(["--no-textconv", "--ignore-submodules=none"])
 }
 
 pub(super) fn parse(verb: &'static str, output: &[u8]) -> Result<Vec<PathChange>, GitError> {
@@ -67,10 +60,7 @@ pub(super) fn parse(verb: &'static str, output: &[u8]) -> Result<Vec<PathChange>
         let [old_mode, new_mode, old_id, new_id, _] = columns[..] else {
             return Err(odd());
         };
-        let side = |mode: &[u8], id: &[u8]| Side {
-            mode: mode.to_vec(),
-            id: id.to_vec(),
-        };
+        let side = |mode: &[u8], id: &[u8]| Side { mode: mode.to_vec(), id: id.to_vec() };
         changes.push(PathChange {
             old: side(old_mode, old_id),
             new: side(new_mode, new_id),
@@ -91,11 +81,7 @@ pub(super) fn of_trees(call: Call<'_>, from: &str, to: &str) -> Result<Vec<PathC
 pub(super) fn digest(changes: &[PathChange]) -> Digest {
     let mut bytes = Vec::new();
     for change in changes {
-        for (part, end) in [
-            (&change.new.mode, b' '),
-            (&change.new.id, b' '),
-            (&change.path, 0),
-        ] {
+        for (part, end) in [(&change.new.mode, b' '), (&change.new.id, b' '), (&change.path, 0)] {
             bytes.extend_from_slice(part);
             bytes.push(end);
         }
@@ -166,9 +152,8 @@ impl Git {
         let call = raw(self.call("diff-tree").args(["--no-commit-id", "-t"]));
         let call = call.id("", from.as_str(), "^{tree}");
         let output = call.id("", to.as_str(), "^{tree}").arg("--").ok()?;
-        let (directories, files) = parse("diff-tree", &output)?
-            .into_iter()
-            .partition(PathChange::is_of_directory);
+        let (directories, files) =
+            parse("diff-tree", &output)?.into_iter().partition(PathChange::is_of_directory);
         let change = Arc::new(CommitChange { files, directories });
         self.known_changes().put(from, to, &change);
         Ok(change)

@@ -69,14 +69,11 @@ pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
         _ => Path::new("."),
     };
     let write = || {
-        let made = tempfile::Builder::new()
-            .prefix(".descent-")
-            .tempfile_in(dir);
+        let made = tempfile::Builder::new().prefix(".descent-").tempfile_in(dir);
         let mut file = made?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
-        file.as_file()
-            .set_permissions(Permissions::from_mode(0o644))?;
+        file.as_file().set_permissions(Permissions::from_mode(0o644))?;
         match file.persist_noclobber(path) {
             Ok(_) => File::open(dir)?.sync_all().map(|()| true),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -102,10 +99,7 @@ pub(super) fn borrow_repository(
     let mut alternate = objects.as_os_str().as_bytes().to_vec();
     alternate.push(b'\n');
     let files = [
-        (
-            "config",
-            format!("[core]\n\tbare = false\n{format}").into_bytes(),
-        ),
+        ("config", format!("[core]\n\tbare = false\n{format}").into_bytes()),
         ("objects/info/alternates", alternate),
         ("HEAD", format!("{commit}\n").into_bytes()),
     ];
@@ -281,9 +275,7 @@ pub(super) fn other_than_files(dir: &Path) -> OtherThanFiles {
 /// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.
 pub(super) fn is_beyond_symlink(top: &Path, path: &Path) -> bool {
     let above = path.ancestors().skip(1);
-    above
-        .take_while(|dir| !dir.as_os_str().is_empty())
-        .any(|dir| top.join(dir).is_symlink())
+    above.take_while(|dir| !dir.as_os_str().is_empty()).any(|dir| top.join(dir).is_symlink())
 }
 
 /// The files below `dir`, as far as they can be listed, and at most `most`.
@@ -307,10 +299,7 @@ pub(super) fn is_held_open(path: &Path) -> bool {
         return true;
     };
     processes.flatten().any(|process| {
-        let open = fs::read_dir(process.path().join("fd"))
-            .into_iter()
-            .flatten();
-        open.flatten()
-            .any(|fd| fs::read_link(fd.path()).is_ok_and(|held| held == path))
+        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten();
+        open.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|held| held == path))
     })
 }

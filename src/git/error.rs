@@ -40,10 +40,7 @@ pub enum GitError {
     #[error("{} is no place for a working tree", at.display())]
     BadPlace { at: PathBuf },
     #[error("git {verb} met a lock that another process holds: {stderr_tail}")]
-    Locked {
-        verb: &'static str,
-        stderr_tail: String,
-    },
+    Locked { verb: &'static str, stderr_tail: String },
     #[error("{} is tracked by git, so that another hand may have written it", path.display())]
     Tracked { path: PathBuf, inside: PathBuf },
     #[error("{} is no directory, so that it cannot be the repository of a run", path.display())]
@@ -55,11 +52,7 @@ pub enum GitError {
     #[error("{} is a bare repository, without files to work on", dir.display())]
     Bare { dir: PathBuf },
     #[error("the filter '{filter}' of this repository fails on {path}: {message}")]
-    Filter {
-        filter: String,
-        path: String,
-        message: String,
-    },
+    Filter { filter: String, path: String, message: String },
     #[error("this partial clone lacks files that are needed, and nothing is fetched: {what}")]
     NotHere { what: String, bring: String },
     #[error("{} cannot be read, and git does not ignore it", path.display())]
@@ -73,12 +66,7 @@ pub enum GitError {
     #[error("`{path}` {what}, and git would wait for it")]
     WaitedFor { path: String, what: PathKind },
     #[error("untracked files of {megabytes} MB would be copied into the repository, the largest is {}", largest.display())]
-    UntrackedLarge {
-        megabytes: u64,
-        largest: PathBuf,
-        exclude: PathBuf,
-        pattern: String,
-    },
+    UntrackedLarge { megabytes: u64, largest: PathBuf, exclude: PathBuf, pattern: String },
     #[error("git {verb} failed ({status}): {stderr_tail}")]
     Failed {
         verb: &'static str,

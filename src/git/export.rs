@@ -88,8 +88,7 @@ impl Git {
         for arg in args {
             call = call.arg(arg);
         }
-        call.id("", &change.from, "^{tree}")
-            .id("", &change.to, "^{tree}")
+        call.id("", &change.from, "^{tree}").id("", &change.to, "^{tree}")
     }
 
     /// Makes a new branch of the person's at `head`, whose base is `base`; nothing that exists is
@@ -135,14 +134,8 @@ impl Git {
 
     /// A reference cannot be where another has a directory, nor below one.
     fn branch_in_the_way(&self, full: &str) -> Result<Option<(String, String)>, GitError> {
-        let mut call = self
-            .call("for-each-ref")
-            .arg("--format=%(objectname) %(refname)");
-        let above: Vec<&str> = full
-            .match_indices('/')
-            .skip(2)
-            .map(|(at, _)| &full[..at])
-            .collect();
+        let mut call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)");
+        let above: Vec<&str> = full.match_indices('/').skip(2).map(|(at, _)| &full[..at]).collect();
         for name in above.iter().chain([&full]) {
             call = call.arg(name);
         }

@@ -43,10 +43,7 @@ impl Git {
                 false => Ok(Err(MOVED.to_owned())),
             };
         }
-        if let Some(change) = changes
-            .iter()
-            .find(|one| change_of(&apart, &one.path).is_some())
-        {
+        if let Some(change) = changes.iter().find(|one| change_of(&apart, &one.path).is_some()) {
             let why = "the result changes it, and it was not tracked at the start";
             return no(&change.path, why);
         }

@@ -98,28 +98,18 @@ impl Git {
         let call = call.arg("--batch-check=%(objectname) %(objectsize)");
         let ran = call.stdin(list).output()?;
         let output = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let sizes = output
-            .lines()
-            .map(|line| line.rsplit(' ').next()?.parse().ok());
+        let sizes = output.lines().map(|line| line.rsplit(' ').next()?.parse().ok());
         let sizes: Option<Vec<u64>> = sizes.collect();
         let Some(sizes) = sizes.filter(|sizes| ran.status.success() && sizes.len() == ids.len())
         else {
             return Ok(false);
         };
         let (mut chunk, mut chunk_bytes) = (String::new(), 0);
-        for (id, size) in ids
-            .iter()
-            .zip(sizes)
-            .filter(|(_, size)| *size <= READ_BYTES_MAX)
-        {
+        for (id, size) in ids.iter().zip(sizes).filter(|(_, size)| *size <= READ_BYTES_MAX) {
             if chunk_bytes + size > CHUNK_BYTES_MAX && !self.gives(&std::mem::take(&mut chunk))? {
                 return Ok(false);
             }
-            chunk_bytes = if chunk.is_empty() {
-                size
-            } else {
-                chunk_bytes + size
-            };
+            chunk_bytes = if chunk.is_empty() { size } else { chunk_bytes + size };
             chunk.push_str(&format!("{id}\n"));
         }
         self.gives(&chunk)
@@ -151,10 +141,9 @@ impl Git {
             return Ok(None);
         }
         match self.read_commits(std::slice::from_ref(commit)) {
-            Ok(stored) => Ok(stored
-                .into_iter()
-                .next()
-                .map(|stored| (stored.tree.to_string(), stored.parent))),
+            Ok(stored) => {
+                Ok(stored.into_iter().next().map(|stored| (stored.tree.to_string(), stored.parent)))
+            }
             Err(GitError::NoSuchCommit { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -173,9 +162,7 @@ impl Git {
                 is_whole = false;
                 continue;
             }
-            let call = self
-                .call("ls-tree")
-                .args(["-z", "--format=%(objecttype) %(objectname)"]);
+            let call = self.call("ls-tree").args(["-z", "--format=%(objecttype) %(objectname)"]);
             let output = call.id("", &tree, "").ok()?;
             for entry in super::call::fields(&output) {
                 let text = String::from_utf8_lossy(entry);

@@ -36,10 +36,7 @@ impl Git {
 
     /// The first commit of HEAD's own line; `None` without one, and in a shallow clone, which cuts it off.
     pub fn first_commit(&self) -> Option<CommitId> {
-        let told = self
-            .call("rev-parse")
-            .args(["--is-shallow-repository"])
-            .ok();
+        let told = self.call("rev-parse").args(["--is-shallow-repository"]).ok();
         if told.ok()?.trim_ascii() != b"false" {
             return None;
         }
@@ -58,10 +55,8 @@ impl Git {
         let Ok(top) = self.top().canonicalize() else {
             return Vec::new();
         };
-        let inside: Vec<&Path> = paths
-            .iter()
-            .filter_map(|path| path.strip_prefix(&top).ok())
-            .collect();
+        let inside: Vec<&Path> =
+            paths.iter().filter_map(|path| path.strip_prefix(&top).ok()).collect();
         if inside.is_empty() {
             return Vec::new();
         }
@@ -72,12 +67,8 @@ impl Git {
         }
         // Without a commit there is nothing.
         let output = call.ok().unwrap_or_default();
-        let names = output
-            .split(|byte| *byte == 0)
-            .filter(|name| !name.is_empty());
-        names
-            .map(|name| top.join(OsStr::from_bytes(name)))
-            .collect()
+        let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        names.map(|name| top.join(OsStr::from_bytes(name))).collect()
     }
 
     /// Whether HEAD or the index has one of these paths of the working tree as a symbolic link. If git cannot tell, it may.
@@ -86,10 +77,8 @@ impl Git {
         let Ok(top) = self.top().canonicalize() else {
             return true;
         };
-        let inside: Vec<&Path> = paths
-            .iter()
-            .filter_map(|path| path.strip_prefix(&top).ok())
-            .collect();
+        let inside: Vec<&Path> =
+            paths.iter().filter_map(|path| path.strip_prefix(&top).ok()).collect();
         if inside.is_empty() {
             return false;
         }
@@ -144,14 +133,7 @@ impl Git {
         let output = self
             .call("log")
             .within(TOOL_MAX)
-            .args([
-                "-1",
-                "--format=%H %ce",
-                "--no-show-signature",
-                "--no-color",
-                "HEAD",
-                "--",
-            ])
+            .args(["-1", "--format=%H %ce", "--no-show-signature", "--no-color", "HEAD", "--"])
             .arg(path)
             .ok();
         let output = String::from_utf8_lossy(&output.ok()?).trim().to_owned();
@@ -165,9 +147,7 @@ impl Git {
         let Ok(named) = named else { return true };
         let path = self.top().join(OsStr::from_bytes(named.trim_ascii_end()));
         match files::read_linked(&path, SHALLOW_BYTES_MAX) {
-            Ok(ends) => ends
-                .split(|byte| *byte == b'\n')
-                .any(|end| end == commit.as_bytes()),
+            Ok(ends) => ends.split(|byte| *byte == b'\n').any(|end| end == commit.as_bytes()),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
     }

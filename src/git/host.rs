@@ -125,12 +125,7 @@ impl GitHost {
         theirs: &Env,
     ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
-        let asking = PersonGit {
-            programs: &*programs,
-            program: &program,
-            dir,
-            theirs,
-        };
+        let asking = PersonGit { programs: &*programs, program: &program, dir, theirs };
         let version = asking.version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
@@ -163,17 +158,13 @@ impl GitHost {
 
     /// The same git for a private repository: no setting changes the bytes that go in and come out.
     pub(super) fn private(&self) -> Self {
-        let own = PRIVATE
-            .iter()
-            .map(|(key, value)| (key.into(), value.into()));
+        let own = PRIVATE.iter().map(|(key, value)| (key.into(), value.into()));
         self.under(own)
     }
 
     /// The environment of a run with these settings, and ours above them.
     fn with(&self, pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
-        let ours = SETTINGS
-            .iter()
-            .map(|(key, value)| (key.into(), value.into()));
+        let ours = SETTINGS.iter().map(|(key, value)| (key.into(), value.into()));
         let mut env = self.base.clone();
         env.extend(numbered(pairs.into_iter().chain(ours)));
         env
@@ -357,10 +348,7 @@ impl PersonGit<'_> {
         let output = String::from_utf8_lossy(&output);
         let found = output.split_whitespace().nth(2).unwrap_or_default();
         let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
-        let version = parts
-            .next()
-            .zip(parts.next())
-            .ok_or(GitError::Odd { verb: "version" })?;
+        let version = parts.next().zip(parts.next()).ok_or(GitError::Odd { verb: "version" })?;
         if version < OLDEST {
             let found = found.to_owned();
             return Err(GitError::TooOld { found });
@@ -389,10 +377,7 @@ impl PersonGit<'_> {
 
 /// Git refuses a name of only such characters as empty.
 fn says_something(text: &OsStr) -> bool {
-    !text
-        .as_bytes()
-        .iter()
-        .all(|byte| *byte <= b' ' || b".,:;<>\"\\'".contains(byte))
+    !text.as_bytes().iter().all(|byte| *byte <= b' ' || b".,:;<>\"\\'".contains(byte))
 }
 
 fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
@@ -405,24 +390,11 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
         let mut given = candidates.into_iter().flatten();
         given.find(|text| says_something(text))
     };
-    let name = first([
-        env("GIT_AUTHOR_NAME"),
-        last("author.name"),
-        last("user.name"),
-        None,
-    ]);
-    let email = first([
-        env("GIT_AUTHOR_EMAIL"),
-        last("author.email"),
-        last("user.email"),
-        env("EMAIL"),
-    ]);
+    let name = first([env("GIT_AUTHOR_NAME"), last("author.name"), last("user.name"), None]);
+    let email =
+        first([env("GIT_AUTHOR_EMAIL"), last("author.email"), last("user.email"), env("EMAIL")]);
     let is_default = name.is_none() || email.is_none();
-    (
-        name.unwrap_or_else(|| NOBODY.0.into()),
-        email.unwrap_or_else(|| NOBODY.1.into()),
-        is_default,
-    )
+    (name.unwrap_or_else(|| NOBODY.0.into()), email.unwrap_or_else(|| NOBODY.1.into()), is_default)
 }
 
 fn emails(settings: &[Setting], theirs: &Env) -> Vec<String> {
@@ -432,9 +404,7 @@ fn emails(settings: &[Setting], theirs: &Env) -> Vec<String> {
         .iter()
         .filter(|setting| KEYS.contains(&setting.key.as_str()))
         .map(|setting| OsString::from_vec(setting.value.clone()));
-    let env = VARIABLES
-        .iter()
-        .filter_map(|key| value_of(theirs, key).map(OsStr::to_owned));
+    let env = VARIABLES.iter().filter_map(|key| value_of(theirs, key).map(OsStr::to_owned));
     set.chain(env)
         .filter(|email| says_something(email))
         .map(|email| email.to_string_lossy().trim().to_owned())

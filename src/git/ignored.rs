@@ -108,17 +108,14 @@ impl Git {
         let status = self.status(self.at_home("status"), true)?;
         let stamp = |entry: &&StatusEntry| {
             let meta = self.top().join(as_path(&entry.path)).symlink_metadata();
-            let stamp = meta.map_or((0, 0, 0), |meta| {
-                (meta.mtime(), meta.mtime_nsec(), meta.size())
-            });
+            let stamp =
+                meta.map_or((0, 0, 0), |meta| (meta.mtime(), meta.mtime_nsec(), meta.size()));
             (shown(&entry.path), stamp)
         };
         let is_untracked = |entry: &&StatusEntry| entry.kind == StatusKind::Untracked;
         let is_taken = |entry: &&StatusEntry| {
             is_start_file(entry)
-                && !left_out
-                    .iter()
-                    .any(|out| as_path(&entry.path).starts_with(out))
+                && !left_out.iter().any(|out| as_path(&entry.path).starts_with(out))
         };
         let (untracked, tracked): (Vec<_>, Vec<_>) = status.entries.iter().partition(is_untracked);
         let worked = tracked.iter().copied().filter(|entry| entry.worked != b'.');
@@ -133,11 +130,7 @@ impl Git {
     /// The number of paths that differ from HEAD or are not tracked yet.
     pub fn uncommitted(&self) -> Result<usize, GitError> {
         let status = self.status(self.at_home("status"), true)?;
-        Ok(status
-            .entries
-            .iter()
-            .filter(|entry| is_start_file(entry))
-            .count())
+        Ok(status.entries.iter().filter(|entry| is_start_file(entry)).count())
     }
 }
 

@@ -23,10 +23,7 @@ impl PrivateIndex {
     pub(super) fn new(scratch: &Path) -> Result<Self, GitError> {
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(scratch);
         let dir = dir.map_err(GitError::io(scratch))?;
-        Ok(Self {
-            path: dir.path().join("index"),
-            _dir: dir,
-        })
+        Ok(Self { path: dir.path().join("index"), _dir: dir })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -68,10 +68,8 @@ impl Git {
         let here = self.tree(at);
         let call = |verb| index.of(here.call(verb));
         let new = changes.iter().filter(|change| !change.new.is_absent());
-        let entries: Vec<u8> = new
-            .clone()
-            .flat_map(|change| entry(&change.new, &change.path))
-            .collect();
+        let entries: Vec<u8> =
+            new.clone().flat_map(|change| entry(&change.new, &change.path)).collect();
         let fill = call("update-index").args(["-z", "--index-info"]);
         fill.stdin(entries).ok()?;
         call("checkout-index")
@@ -90,9 +88,8 @@ impl Git {
         let call = |verb| index.of(self.call(verb));
         call("read-tree").id("", spec.made.as_str(), "").ok()?;
         let entries = left_out.iter();
-        let entries: Vec<u8> = entries
-            .flat_map(|change| entry(&change.old, &change.path))
-            .collect();
+        let entries: Vec<u8> =
+            entries.flat_map(|change| entry(&change.old, &change.path)).collect();
         let fill = call("update-index").args(["--add", "--replace", "-z", "--index-info"]);
         fill.stdin(entries).ok()?;
         let tree = TreeId::new(call("write-tree").ok_id()?);

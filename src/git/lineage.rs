@@ -89,21 +89,15 @@ impl Git {
         let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
         match known.is_empty() {
             true => Ok(()),
-            false => Err(GitError::Tracked {
-                path: repository.to_owned(),
-                inside: inside.to_owned(),
-            }),
+            false => {
+                Err(GitError::Tracked { path: repository.to_owned(), inside: inside.to_owned() })
+            }
         }
     }
 
     fn open_at(&self, repository: &Path, pairs: &[(OsString, OsString)]) -> Result<Self, GitError> {
-        let git_dir = repository
-            .canonicalize()
-            .map_err(GitError::io(repository))?;
-        let own = [
-            ("core.attributesFile", ATTRIBUTES),
-            ("core.excludesFile", EXCLUDES),
-        ];
+        let git_dir = repository.canonicalize().map_err(GitError::io(repository))?;
+        let own = [("core.attributesFile", ATTRIBUTES), ("core.excludesFile", EXCLUDES)];
         let own = own.map(|(key, file)| (key.into(), git_dir.join(file).into()));
         Ok(Self(Arc::new(Repository {
             host: self.host().under(pairs.iter().cloned().chain(own)),
@@ -130,10 +124,7 @@ impl Git {
             }
         }
         for (name, bytes) in [
-            (
-                ATTRIBUTES,
-                self.personal("core.attributesFile", "attributes")?,
-            ),
+            (ATTRIBUTES, self.personal("core.attributesFile", "attributes")?),
             (EXCLUDES, self.personal("core.excludesFile", "ignore")?),
             ("info/attributes", self.of_repository("info/attributes")?),
             ("info/exclude", self.of_repository("info/exclude")?),
@@ -183,10 +174,7 @@ impl Git {
         let mut text = b"# pack-refs with: sorted \n".to_vec();
         let call = self.call("for-each-ref");
         let call = call.args(["--sort=refname", "--format=%(objectname) %(refname)"]);
-        text.extend(
-            call.args(["refs/heads", "refs/remotes", "refs/tags"])
-                .ok()?,
-        );
+        text.extend(call.args(["refs/heads", "refs/remotes", "refs/tags"]).ok()?);
         Ok(text)
     }
 
@@ -217,14 +205,7 @@ impl Git {
 
     /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
-        for name in [
-            SETTINGS,
-            SLOT_CONFIG,
-            SLOT_REFS,
-            SPARSE,
-            ATTRIBUTES,
-            EXCLUDES,
-        ] {
+        for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, SPARSE, ATTRIBUTES, EXCLUDES] {
             let from = other.common_dir().join(name);
             if let Ok(bytes) = files::read(&from, BYTES_MAX) {
                 self.write_own(name, bytes)?;
@@ -287,9 +268,7 @@ impl Git {
         pack(call, &person.objects(), orders.clone())?;
         sync_all_at(&person.objects())?;
         // Nothing that names it is written before all of it is there.
-        let call = person
-            .call("rev-list")
-            .args(["--objects", "--quiet", "--stdin"]);
+        let call = person.call("rev-list").args(["--objects", "--quiet", "--stdin"]);
         call.stdin(orders).ok().map(drop)
     }
 
@@ -306,10 +285,7 @@ impl Git {
         }
         let call = person.call("cat-file").arg("--batch-check=%(objectname)");
         let output = call.stdin(others.join("\n") + "\n").ok()?;
-        let theirs: Vec<String> = output
-            .split(|byte| *byte == b'\n')
-            .filter_map(as_id)
-            .collect();
+        let theirs: Vec<String> = output.split(|byte| *byte == b'\n').filter_map(as_id).collect();
         if theirs.is_empty() {
             return Ok(());
         }
@@ -338,10 +314,7 @@ impl Git {
 pub(super) fn pack(call: Call<'_>, objects: &Path, orders: String) -> Result<(), GitError> {
     let dir = objects.join("pack");
     disk::make_dirs(&dir)?;
-    let call = call
-        .setting(SYNCED)
-        .args(["-q", "--revs", "--non-empty"])
-        .arg(dir.join("pack"));
+    let call = call.setting(SYNCED).args(["-q", "--revs", "--non-empty"]).arg(dir.join("pack"));
     call.stdin(orders).ok().map(drop)
 }
 
@@ -415,18 +388,13 @@ fn fill(at: &Path) -> Result<(), GitError> {
 fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
     let bytes = files::read(path, BYTES_MAX).ok()?;
     let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    let parts: Vec<OsString> = text
-        .split(|byte| *byte == 0)
-        .map(|part| OsString::from_vec(part.to_vec()))
-        .collect();
+    let parts: Vec<OsString> =
+        text.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec())).collect();
     match parts.len() {
         1 if parts[0].is_empty() => Some(Vec::new()),
-        n if n % 2 == 0 => Some(
-            parts
-                .chunks(2)
-                .map(|pair| (pair[0].clone(), pair[1].clone()))
-                .collect(),
-        ),
+        n if n % 2 == 0 => {
+            Some(parts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
+        }
         _ => None,
     }
 }

@@ -38,10 +38,7 @@ impl Git {
             if entry.mode == GITLINK
                 && let Some(id) = as_id(entry.id)
             {
-                listing.links.push(Link {
-                    path: entry.path.to_vec(),
-                    commit: CommitId::new(id),
-                });
+                listing.links.push(Link { path: entry.path.to_vec(), commit: CommitId::new(id) });
             }
             // `h`: assumed to be unchanged; `S`: not looked for.
             let is_marked = entry.tag.is_ascii_lowercase() || entry.tag == b'S';
@@ -66,12 +63,7 @@ fn read(record: &[u8]) -> Option<IndexEntry<'_>> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut words = record[..tab].split(|byte| *byte == b' ');
     let (tag, mode, id) = (words.next()?, words.next()?, words.next()?);
-    Some(IndexEntry {
-        tag: *tag.first()?,
-        mode,
-        id,
-        path: &record[tab + 1..],
-    })
+    Some(IndexEntry { tag: *tag.first()?, mode, id, path: &record[tab + 1..] })
 }
 
 /// Whether something other than a directory is there, in the tree itself.

@@ -37,11 +37,7 @@ impl OwnObjects {
 
 impl Change {
     pub fn between(base: &CommitId, head: &CommitId) -> Self {
-        Self {
-            from: base.to_string(),
-            to: head.to_string(),
-            own: None,
-        }
+        Self { from: base.to_string(), to: head.to_string(), own: None }
     }
 
     /// A run that sees the objects of the change.
@@ -84,10 +80,6 @@ impl Git {
         let taking = self.changes_in(tree, &own._index, base, exclude, &call)?;
         self.take(&taking, call)?;
         let now = TreeId::new(call("write-tree").ok_id()?);
-        Ok(Some(Change {
-            from: base.to_string(),
-            to: now.to_string(),
-            own: Some(own),
-        }))
+        Ok(Some(Change { from: base.to_string(), to: now.to_string(), own: Some(own) }))
     }
 }

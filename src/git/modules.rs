@@ -128,10 +128,7 @@ impl Git {
         if depth == 0 || !self.has_modules(at) {
             return Ok(());
         }
-        for link in self
-            .listing(self.call_on("ls-files", at).index(index))?
-            .links
-        {
+        for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
             let Some(own) = self.person().own_copy(&link.path)? else {
                 continue;
             };
@@ -165,11 +162,7 @@ impl Git {
     ) -> Result<(), GitError> {
         let git_dir = dir.join(".git");
         let index = git_dir.join("index");
-        disk::borrow_repository(
-            &git_dir,
-            &self.common_dir().join("objects"),
-            commit.as_str(),
-        )?;
+        disk::borrow_repository(&git_dir, &self.common_dir().join("objects"), commit.as_str())?;
         if saved.is_file() {
             disk::copy_index(saved, &index)?;
         }
@@ -199,10 +192,7 @@ impl Git {
         if !saved.is_dir() {
             return Ok(changed);
         }
-        for link in self
-            .listing(self.call_on("ls-files", at).index(index))?
-            .links
-        {
+        for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
             let saved = saved.join(name_of(&link.path));
             if !saved.join("index").is_file() {
                 continue;
@@ -231,10 +221,5 @@ impl Git {
 /// A file name for any path.
 fn name_of(path: &[u8]) -> String {
     let digest = Digest::of(path);
-    digest
-        .as_str()
-        .trim_start_matches("sha256:")
-        .chars()
-        .take(16)
-        .collect()
+    digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }

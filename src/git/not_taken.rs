@@ -72,16 +72,14 @@ impl Git {
             }
             looked => looked?,
         };
-        let sparse: BTreeSet<&[u8]> = fields(&listed)
-            .filter_map(|entry| entry.strip_prefix(b"S "))
-            .collect();
+        let sparse: BTreeSet<&[u8]> =
+            fields(&listed).filter_map(|entry| entry.strip_prefix(b"S ")).collect();
         let at = tree.at();
         let staged = entries.iter().filter(|entry| entry.staged != b'.');
-        let staged = staged.filter(|entry| sparse.contains(&entry.path[..]) && !is_file(tree.at(), &entry.path));
+        let staged = staged
+            .filter(|entry| sparse.contains(&entry.path[..]) && !is_file(tree.at(), &entry.path));
         taking.sparse = staged.map(|entry| shown(&entry.path)).collect();
-        taking
-            .take
-            .retain(|path| !sparse.contains(&path[..]) || is_file(at, path));
+        taking.take.retain(|path| !sparse.contains(&path[..]) || is_file(at, path));
         taking.force(entries, at);
         Ok(())
     }
@@ -163,14 +161,9 @@ impl Git {
             (to.is_dir() && !to.starts_with(at)).then(|| to.display().to_string())
         });
         let tips = self.tips(&git, base);
-        let tips = tips
-            .iter()
-            .filter_map(|tip| self.lacking(&git, base, made, tip));
+        let tips = tips.iter().filter_map(|tip| self.lacking(&git, base, made, tip));
         vec![
-            some(
-                stash.then(|| "its stash".to_owned()),
-                "not in the workspace",
-            ),
+            some(stash.then(|| "its stash".to_owned()), "not in the workspace"),
             some(worktrees, "outside of the workspace"),
             some(tips, "not in the workspace"),
         ]
@@ -209,11 +202,8 @@ impl Git {
             as_id(id.trim_ascii_end()).is_some_and(|id| !is_given(&id) && known.insert(id))
         });
         let tips = found.into_iter().take(TIPS_MAX);
-        tips.map(|(name, id)| Tip {
-            name,
-            commit: CommitId::new(shown(id.trim_ascii_end())),
-        })
-        .collect()
+        tips.map(|(name, id)| Tip { name, commit: CommitId::new(shown(id.trim_ascii_end())) })
+            .collect()
     }
 
     /// The name of a tip that is not below HEAD, with the paths that the result has otherwise.
@@ -225,9 +215,7 @@ impl Git {
         };
         let unread = || Some(tip.name.clone());
         let mut list = call("rev-list").args(["--max-count=1"]);
-        list = list
-            .id("", tip.commit.as_str(), "")
-            .id("^", base.as_str(), "");
+        list = list.id("", tip.commit.as_str(), "").id("^", base.as_str(), "");
         if let Some(head) = head_of(git) {
             list = list.id("^", &head, "");
         }
@@ -244,10 +232,7 @@ impl Git {
         else {
             return unread();
         };
-        let lacks: Vec<String> = theirs
-            .into_iter()
-            .filter(|one| unlike.contains(one))
-            .collect();
+        let lacks: Vec<String> = theirs.into_iter().filter(|one| unlike.contains(one)).collect();
         let paths = names(lacks)?;
         Some(format!("{} with {paths}", tip.name))
     }
@@ -265,8 +250,7 @@ impl IndexUpdates {
                 && disk::special(at, as_path(&entry.path)).is_none()
         });
         let forced: Vec<Vec<u8>> = forced.map(|entry| entry.path).collect();
-        self.ignored
-            .retain(|dir| !forced.iter().any(|path| is_in(path, dir)));
+        self.ignored.retain(|dir| !forced.iter().any(|path| is_in(path, dir)));
         self.take.extend(forced);
     }
 

@@ -76,10 +76,8 @@ fn is_opened(name: &OsString) -> bool {
 /// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them. Below `keep` it removes
 /// those that git would wait for.
 pub(super) fn remove_below(tree: &Path, keep: &[PathBuf]) -> Result<(), GitError> {
-    let kept: Vec<&Path> = keep
-        .iter()
-        .map(|path| path.strip_prefix(tree).unwrap_or(path))
-        .collect();
+    let kept: Vec<&Path> =
+        keep.iter().map(|path| path.strip_prefix(tree).unwrap_or(path)).collect();
     in_each_dir(tree, |dir, special| {
         let is_kept = |name: &OsString| {
             let path = dir.join(name);

@@ -37,10 +37,7 @@ fn unknown_below(top: &Path, path: &Path, known: &BTreeSet<&Path>) -> Vec<PathBu
     let mut found = Vec::new();
     let mut dirs = vec![path.to_owned()];
     while let Some(dir) = dirs.pop() {
-        let is_dir = top
-            .join(&dir)
-            .symlink_metadata()
-            .is_ok_and(|meta| meta.is_dir());
+        let is_dir = top.join(&dir).symlink_metadata().is_ok_and(|meta| meta.is_dir());
         if !is_dir {
             continue;
         }
@@ -94,10 +91,7 @@ fn delete(top: &Path, path: &Path) -> Result<(), GitError> {
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn place(from: &Path, to: &Path) -> io::Result<()> {
@@ -123,11 +117,7 @@ fn keep_mode(from: &Path, to: &Path) -> io::Result<()> {
     let (Some(new), Some(old)) = (mode(from), mode(to)) else {
         return Ok(());
     };
-    let executable = if new & 0o100 == 0 {
-        0
-    } else {
-        (old & 0o444) >> 2
-    };
+    let executable = if new & 0o100 == 0 { 0 } else { (old & 0o444) >> 2 };
     fs::set_permissions(from, fs::Permissions::from_mode(old & !0o111 | executable))
 }
 
@@ -141,9 +131,7 @@ fn remove_empty_dirs(dir: &Path) -> io::Result<()> {
 
 fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     let parent = to.parent().unwrap_or(Path::new("/"));
-    let scratch = tempfile::Builder::new()
-        .prefix(".descent-")
-        .tempdir_in(parent)?;
+    let scratch = tempfile::Builder::new().prefix(".descent-").tempdir_in(parent)?;
     let copy = scratch.path().join("new");
     if from.is_symlink() {
         symlink(fs::read_link(from)?, &copy)?;

@@ -73,9 +73,7 @@ impl Git {
             disk::keep_bytes(&repository.join(name), bytes)?;
         }
         disk::remove_tree(&repository.join("objects/info/alternates"))?;
-        let git_dir = repository
-            .canonicalize()
-            .map_err(GitError::io(repository))?;
+        let git_dir = repository.canonicalize().map_err(GitError::io(repository))?;
         Ok(Self(Arc::new(Repository {
             host,
             top: top.to_owned(),
@@ -192,9 +190,7 @@ impl Git {
         let commit = self.commit_start(&tree)?;
         let nested = found.nested.iter().cloned().map(SnapshotNote::Nested);
         let refused = refused.into_iter().map(SnapshotNote::Refused);
-        let notes = nested
-            .chain(refused)
-            .chain(self.weigh_new(wanted.difference(&known).copied()));
+        let notes = nested.chain(refused).chain(self.weigh_new(wanted.difference(&known).copied()));
         let snapshot = Snapshot {
             notes: notes.collect(),
             head: commit.clone(),

@@ -28,10 +28,7 @@ impl Git {
             let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
             short.to_owned()
         });
-        Ok(Head {
-            commit: self.resolve("HEAD")?,
-            branch,
-        })
+        Ok(Head { commit: self.resolve("HEAD")?, branch })
     }
 
     /// The commit that `rev` names, in any of git's ways.
@@ -67,9 +64,8 @@ impl Git {
             .arg("--batch-check=%(objectname)")
             .stdin(format!("{commit}^{{tree}}\n"))
             .ok()?;
-        let tree = as_id(output.trim_ascii_end()).ok_or_else(|| GitError::NoSuchCommit {
-            id: commit.to_string(),
-        })?;
+        let tree = as_id(output.trim_ascii_end())
+            .ok_or_else(|| GitError::NoSuchCommit { id: commit.to_string() })?;
         let tree = TreeId::new(tree);
         self.remember(commit, &tree);
         Ok(tree)
@@ -123,14 +119,10 @@ impl Git {
         if at.is_empty() {
             return Ok(Vec::new());
         }
-        let call = self
-            .call("ls-tree")
-            .args(["--name-only", "-z", "--full-tree"]);
+        let call = self.call("ls-tree").args(["--name-only", "-z", "--full-tree"]);
         let call = call.id("", commit.as_str(), "").arg("--");
         let found = at.iter().fold(call, |call, path| call.arg(path)).ok()?;
-        Ok(fields(&found)
-            .map(|path| as_path(path).to_owned())
-            .collect())
+        Ok(fields(&found).map(|path| as_path(path).to_owned()).collect())
     }
 
     /// The symbolic links of a commit, each with what it says. One whose blob is not here leads nowhere.

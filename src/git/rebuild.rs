@@ -99,8 +99,7 @@ impl Git {
         let objects = self.read_objects("commit", ids)?.into_iter().zip(ids);
         let commit = |(body, id): (Option<Vec<u8>>, &CommitId)| {
             let missing = || GitError::NoSuchCommit { id: id.to_string() };
-            body.and_then(|body| parse_commit(&body))
-                .ok_or_else(missing)
+            body.and_then(|body| parse_commit(&body)).ok_or_else(missing)
         };
         objects.map(commit).collect()
     }
@@ -165,10 +164,5 @@ fn parse_commit(body: &[u8]) -> Option<StoredCommit> {
             kept.extend_from_slice(line);
         }
     }
-    Some(StoredCommit {
-        tree: tree?,
-        parent,
-        headers: kept,
-        message: message.to_vec(),
-    })
+    Some(StoredCommit { tree: tree?, parent, headers: kept, message: message.to_vec() })
 }

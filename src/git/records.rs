@@ -90,13 +90,8 @@ impl Git {
         let records = fs::read_dir(self.common_dir().join("worktrees"));
         let records = records.into_iter().flatten().flatten();
         let ours = records.filter(|record| has_our_index(&record.path()));
-        let tree = |record: &Path| {
-            pointed(&record.join("gitdir"))?
-                .parent()
-                .map(Path::to_owned)
-        };
-        ours.map(|record| (record.path(), tree(&record.path())))
-            .collect()
+        let tree = |record: &Path| pointed(&record.join("gitdir"))?.parent().map(Path::to_owned);
+        ours.map(|record| (record.path(), tree(&record.path()))).collect()
     }
 }
 

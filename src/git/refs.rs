@@ -66,37 +66,26 @@ impl Git {
         if orders.is_empty() {
             return Ok(());
         }
-        let call = self
-            .call("update-ref")
-            .args(["--no-deref", "--stdin", "-z"]);
+        let call = self.call("update-ref").args(["--no-deref", "--stdin", "-z"]);
         call.stdin(orders).ok().map(drop)
     }
 
     /// The references that are `prefix` or below it, sorted by name.
     pub fn refs(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
         let prefix = ours(prefix)?.trim_end_matches('/');
-        let output = self
-            .call("for-each-ref")
-            .args(["--format=%(objectname) %(refname)", prefix])
-            .ok()?;
-        let lines = output
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty());
+        let output =
+            self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]).ok()?;
+        let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(as_ref).collect()
     }
 }
 
 fn as_ref(line: &[u8]) -> Result<(String, CommitId), GitError> {
-    const ODD: GitError = GitError::Odd {
-        verb: "for-each-ref",
-    };
+    const ODD: GitError = GitError::Odd { verb: "for-each-ref" };
     let mut parts = line.splitn(2, |byte| *byte == b' ');
     let id = parts.next().and_then(as_id).ok_or(ODD)?;
     let name = parts.next().ok_or(ODD)?;
-    Ok((
-        String::from_utf8_lossy(name).into_owned(),
-        CommitId::new(id),
-    ))
+    Ok((String::from_utf8_lossy(name).into_owned(), CommitId::new(id)))
 }
 
 fn ours(name: &str) -> Result<&str, GitError> {

@@ -63,11 +63,7 @@ pub(super) fn of_files(settings: &[Setting]) -> Vec<(OsString, OsString)> {
 pub(super) fn of_own(settings: &[Setting]) -> Vec<u8> {
     let mut text = format_of(settings, "true");
     let meant = |one: &&Setting| is_of_format(&one.key) || is_of_promisor(&one.key);
-    for one in settings
-        .iter()
-        .filter(meant)
-        .filter(|one| one.is_of_repository())
-    {
+    for one in settings.iter().filter(meant).filter(|one| one.is_of_repository()) {
         add(&mut text, &one.raw_key, &one.value);
     }
     text
@@ -79,9 +75,7 @@ pub(super) fn of_slot(settings: &[Setting], name: &OsStr, email: &OsStr) -> Vec<
     for one in settings.iter().filter(|one| one.is_of_repository()) {
         let key = &one.key[..];
         let of_remote = key.starts_with("remote.")
-            && [".url", ".pushurl", ".fetch"]
-                .iter()
-                .any(|end| key.ends_with(end));
+            && [".url", ".pushurl", ".fetch"].iter().any(|end| key.ends_with(end));
         let of_branch = key.starts_with("branch.")
             && [".remote", ".merge"].iter().any(|end| key.ends_with(end));
         let of_file = is_of_files(key) || NAMED_FILES.contains(&key);
@@ -110,16 +104,10 @@ pub(super) fn of_slot(settings: &[Setting], name: &OsStr, email: &OsStr) -> Vec<
 }
 
 fn format_of(settings: &[Setting], is_bare: &str) -> Vec<u8> {
-    let has_extension = settings
-        .iter()
-        .any(|one| one.is_of_repository() && is_of_format(&one.key));
+    let has_extension = settings.iter().any(|one| one.is_of_repository() && is_of_format(&one.key));
     let version = if has_extension { "1" } else { "0" };
     let mut text = Vec::new();
-    add(
-        &mut text,
-        b"core.repositoryFormatVersion",
-        version.as_bytes(),
-    );
+    add(&mut text, b"core.repositoryFormatVersion", version.as_bytes());
     add(&mut text, b"core.bare", is_bare.as_bytes());
     text
 }
@@ -159,10 +147,7 @@ fn is_last(settings: &[Setting], at: usize) -> bool {
 }
 
 fn pair(setting: &Setting) -> (OsString, OsString) {
-    (
-        OsString::from_vec(setting.raw_key.clone()),
-        OsString::from_vec(setting.value.clone()),
-    )
+    (OsString::from_vec(setting.raw_key.clone()), OsString::from_vec(setting.value.clone()))
 }
 
 /// Splits `section.sub.name` and writes it in git's own syntax.

@@ -100,26 +100,14 @@ impl Git {
     /// can be made again. `scratch` is an existing directory, for a private index.
     pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
         let taken = self.take_files(scratch, UNTRACKED_BYTES_MAX)?;
-        let TakenTree {
-            tree,
-            head,
-            head_tree,
-            ..
-        } = taken;
+        let TakenTree { tree, head, head_tree, .. } = taken;
         let dirty = tree != head_tree;
         let commit = if dirty {
             self.commit_snapshot(&tree, &head, &head_tree, message)?
         } else {
             head.clone()
         };
-        Ok(Snapshot {
-            commit,
-            tree,
-            head,
-            branch: taken.branch,
-            dirty,
-            notes: taken.notes,
-        })
+        Ok(Snapshot { commit, tree, head, branch: taken.branch, dirty, notes: taken.notes })
     }
 
     /// The tree that a snapshot would have; `None` where too many bytes would be read for it. Nothing of it is durable.
@@ -153,13 +141,7 @@ impl Git {
             notes.extend(refused.into_iter().map(SnapshotNote::Refused));
             TreeId::new(call("write-tree").ok_id()?)
         };
-        Ok(TakenTree {
-            tree,
-            head,
-            head_tree,
-            branch: status.branch,
-            notes,
-        })
+        Ok(TakenTree { tree, head, head_tree, branch: status.branch, notes })
     }
 
     /// Objects that the person had staged or once committed become ours too, so that their gc does
@@ -294,11 +276,7 @@ fn notes_of(
         entries.filter(|entry| entry.worked != b'.' && listing.marked.contains(&entry.path));
     let marked = marked.map(|entry| SnapshotNote::Marked(shown(&entry.path)));
     let own = listing.holds_own.then_some(SnapshotNote::OwnDir);
-    let all = nested
-        .chain(closed)
-        .chain(no_file)
-        .chain(conflicts)
-        .chain(marked);
+    let all = nested.chain(closed).chain(no_file).chain(conflicts).chain(marked);
     all.chain(own).collect()
 }
 

@@ -81,13 +81,7 @@ impl Git {
             false => ("-uno", "--ignored=no"),
         };
         let ran = call
-            .args([
-                "--porcelain=v2",
-                "-z",
-                "--branch",
-                "--no-ahead-behind",
-                "--no-renames",
-            ])
+            .args(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"])
             .args([ignored, "--ignore-submodules=all", files])
             .ran()?;
         let mut status = parse(&ran.stdout).ok_or(GitError::Odd { verb: "status" })?;
@@ -226,11 +220,7 @@ impl IndexUpdates {
         let mut paths: Vec<&Vec<u8>> = self.take.iter().chain(&self.remove).collect();
         paths.sort_unstable();
         paths.dedup();
-        paths
-            .into_iter()
-            .take(most)
-            .map(|path| shown(path))
-            .collect()
+        paths.into_iter().take(most).map(|path| shown(path)).collect()
     }
 
     /// The paths that are symbolic links, each with what it says.
@@ -248,6 +238,5 @@ impl IndexUpdates {
 
 /// Whether `path` is `dir` or inside it.
 pub(super) fn is_within(path: &[u8], dir: &[u8]) -> bool {
-    path.strip_prefix(dir)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

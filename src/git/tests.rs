@@ -67,12 +67,7 @@ impl World {
     }
 
     pub(super) fn tree(&self, name: &str) -> PathBuf {
-        self.dir
-            .path()
-            .canonicalize()
-            .unwrap()
-            .join("cache")
-            .join(name)
+        self.dir.path().canonicalize().unwrap().join("cache").join(name)
     }
 
     pub(super) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
@@ -123,9 +118,7 @@ impl World {
     /// Our own repository, which borrows from the one around `dir`.
     pub(super) fn open_in(&self, dir: &Path) -> Result<Option<Git>, GitError> {
         let person = Git::open_with(crate::process::programs::real(), dir, &self.env)?;
-        person
-            .map(|person| person.lineage(&self.repository()))
-            .transpose()
+        person.map(|person| person.lineage(&self.repository())).transpose()
     }
 
     pub(super) fn repository(&self) -> PathBuf {
@@ -171,11 +164,7 @@ impl World {
         ] {
             let hook = self.top().join(".git/hooks").join(name);
             fs::create_dir_all(hook.parent().unwrap()).unwrap();
-            fs::write(
-                &hook,
-                format!("#!/bin/sh\necho {name} >> '{}'\n", mark.display()),
-            )
-            .unwrap();
+            fs::write(&hook, format!("#!/bin/sh\necho {name} >> '{}'\n", mark.display())).unwrap();
             make_executable(&hook);
         }
         self.raw_git_in(&self.top(), &["update-ref", "refs/tags/control", "HEAD"]);

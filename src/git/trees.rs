@@ -53,23 +53,13 @@ pub(super) struct Tree<'g> {
 impl Git {
     /// A run on files with this repository's own settings: the content of their `.git` is ignored.
     pub(super) fn call_on(&self, verb: &'static str, tree: &Path) -> Call<'_> {
-        self.call_in(verb, self.common_dir(), tree)
-            .setting("core.sparseCheckout=false")
+        self.call_in(verb, self.common_dir(), tree).setting("core.sparseCheckout=false")
     }
 
     pub(super) fn tree(&self, at: &Path) -> Tree<'_> {
         let digest = Digest::of(at.as_os_str().as_bytes());
-        let name: String = digest
-            .as_str()
-            .trim_start_matches("sha256:")
-            .chars()
-            .take(16)
-            .collect();
-        Tree {
-            git: self,
-            at: at.to_owned(),
-            admin: self.records().join(name),
-        }
+        let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(16).collect();
+        Tree { git: self, at: at.to_owned(), admin: self.records().join(name) }
     }
 
     /// Whether a tree is whole, and has the repository that was given to it at its last checkout, in working order. One that
@@ -262,6 +252,5 @@ fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
         let name = entry.file_name();
         is_dir && name.as_bytes().starts_with(PREFIX.as_bytes()) && name != SAVED_DIR
     });
-    ours.map(|entry| entry.path())
-        .try_for_each(|path| disk::remove_tree(&path))
+    ours.map(|entry| entry.path()).try_for_each(|path| disk::remove_tree(&path))
 }

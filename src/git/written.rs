@@ -39,9 +39,7 @@ impl Git {
         is_meant: impl Fn(&Path) -> bool,
     ) -> Result<Vec<WrittenFile>, GitError> {
         let changes = self.between(from, to)?;
-        let meant = changes
-            .iter()
-            .filter(|change| is_meant(as_path(&change.path)));
+        let meant = changes.iter().filter(|change| is_meant(as_path(&change.path)));
         meant
             .map(|change| {
                 Ok(WrittenFile {

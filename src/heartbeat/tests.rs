@@ -17,10 +17,7 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
     assert_eq!(disk::read(&path), None);
     std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
     disk::HeartbeatFile::default().write(&path, &first(&RunId::new("r"), UnixMillis(0)));
-    assert_eq!(
-        disk::read(&path).map(|heartbeat| heartbeat.run),
-        Some("r".to_owned())
-    );
+    assert_eq!(disk::read(&path).map(|heartbeat| heartbeat.run), Some("r".to_owned()));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     disk::HeartbeatFile::default().write(&path, &first(&RunId::new("r"), UnixMillis(0)));

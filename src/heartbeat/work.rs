@@ -62,20 +62,13 @@ impl WorkBoard {
     /// The caller holds the lease.
     pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
-        let shared = Arc::new(WorkShared {
-            board: Mutex::default(),
-            changed: Condvar::new(),
-            clock,
-        });
+        let shared =
+            Arc::new(WorkShared { board: Mutex::default(), changed: Condvar::new(), clock });
         let (inner, to, run) = (Arc::clone(&shared), path.clone(), run.to_string());
         let thread = std::thread::Builder::new()
             .name("work".to_owned())
             .spawn(move || keep_writing(&inner, &to, &run));
-        Self {
-            shared,
-            path,
-            thread: thread.ok(),
-        }
+        Self { shared, path, thread: thread.ok() }
     }
 
     /// For those who draw it, and for those who measure checks.
@@ -163,9 +156,8 @@ fn keep_writing(shared: &WorkShared, path: &Path, run: &str) {
         drop(board);
         write(path, &record);
         let pause = Duration::from_millis(WRITE_EVERY_MS);
-        let paused = shared
-            .changed
-            .wait_timeout_while(shared.lock(), pause, |board| !board.is_over);
+        let paused =
+            shared.changed.wait_timeout_while(shared.lock(), pause, |board| !board.is_over);
         board = paused.unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -43,10 +43,7 @@ pub(super) struct Apart<F> {
 
 impl<F: Future> Apart<F> {
     pub(super) fn new(threads: &Handle, request: F) -> Self {
-        Self {
-            threads: threads.clone(),
-            request: Box::pin(request),
-        }
+        Self { threads: threads.clone(), request: Box::pin(request) }
     }
 }
 

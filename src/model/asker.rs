@@ -118,11 +118,7 @@ impl Asker {
     ) -> Result<ModelAnswer, ModelError> {
         let provider = context.provider;
         let key = self.key(context).await?;
-        let mut patience = AskPatience {
-            tries: 0,
-            waited: Duration::ZERO,
-            since: Timer::start(),
-        };
+        let mut patience = AskPatience { tries: 0, waited: Duration::ZERO, since: Timer::start() };
         let (client, threads) = (self.client(provider)?, threads()?);
         let look = match provider.is_vendor() {
             true => ServerLook::default(),
@@ -142,10 +138,7 @@ impl Asker {
             patience.tries += 1;
             let wanted = wanted(provider, question)
                 .filter(|form| self.0.forms.holds(provider, *form) != Some(false));
-            let form = BodyForm {
-                is_held: wanted.is_some(),
-                is_llama: look.is_llama,
-            };
+            let form = BodyForm { is_held: wanted.is_some(), is_llama: look.is_llama };
             let one = AskTry {
                 client: &client,
                 threads,
@@ -206,12 +199,8 @@ impl Asker {
             return Ok(known);
         }
         let (key, client) = (self.key(context).await?, self.client(provider)?);
-        let probe = ServerProbe {
-            client: &client,
-            threads: threads()?,
-            provider,
-            key: key.as_deref(),
-        };
+        let probe =
+            ServerProbe { client: &client, threads: threads()?, provider, key: key.as_deref() };
         let look = probe.look().await;
         // A server that told nothing may not be there yet.
         if look != ServerLook::default() {
@@ -234,9 +223,8 @@ impl Asker {
         let Some(source) = &context.provider.key else {
             return Ok(None);
         };
-        let place = locked(&self.0.keys, |keys| {
-            Arc::clone(keys.entry(source.clone()).or_default())
-        });
+        let place =
+            locked(&self.0.keys, |keys| Arc::clone(keys.entry(source.clone()).or_default()));
         let read = async || {
             let key = ProviderKey::read(source, context.programs, context.mark);
             key.await.map(Arc::new)
@@ -275,9 +263,9 @@ impl AskPatience {
         let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, context.seed));
         let left = match error {
             // It may be starting. To connect takes time too.
-            ModelError::Unreachable { .. } => WAITS_MAX
-                .min(context.limits.first_byte)
-                .saturating_sub(self.since.elapsed()),
+            ModelError::Unreachable { .. } => {
+                WAITS_MAX.min(context.limits.first_byte).saturating_sub(self.since.elapsed())
+            }
             _ => self.left(),
         };
         if self.tries < context.tries_max.min(retry::tries_max(error)) && wait <= left {
@@ -289,10 +277,7 @@ impl AskPatience {
             (ModelError::Broken { words } | ModelError::Down { words }, Some(after))
                 if after > self.left() =>
             {
-                ModelError::Limited {
-                    until: Some(http::until(after)),
-                    words: words.clone(),
-                }
+                ModelError::Limited { until: Some(http::until(after)), words: words.clone() }
             }
             (error, _) => error.clone(),
         })

@@ -38,17 +38,10 @@ pub enum ModelError {
     #[error("{words}")]
     Refused { words: String, hint: String },
     #[error("the question has about {needed} tokens with its answer, and {there} fit")]
-    Context {
-        needed: u64,
-        there: u64,
-        hint: String,
-    },
+    Context { needed: u64, there: u64, hint: String },
     /// The server takes no more until then.
     #[error("the server takes no more for now: {words}")]
-    Limited {
-        until: Option<UnixMillis>,
-        words: String,
-    },
+    Limited { until: Option<UnixMillis>, words: String },
     #[error("the server said nothing for {} s", after.as_secs())]
     Silent { after: Duration },
     /// It may go better another time.

@@ -246,34 +246,22 @@ impl AskTry<'_> {
         let error = match status.as_u16() {
             402 => ModelError::Credit { words: words() },
             400 | 403 | 429 if says(SPENT) => ModelError::Credit { words: words() },
-            status @ (401 | 403) if self.key.is_none() => ModelError::Keyless {
-                status,
-                words: words(),
-            },
-            status @ (401 | 403) => ModelError::Login {
-                status,
-                words: words(),
-            },
-            404 | 400 if self.names_model(&fault) => ModelError::NoModel {
-                model: self.provider.model.clone(),
-                words: words(),
-            },
+            status @ (401 | 403) if self.key.is_none() => {
+                ModelError::Keyless { status, words: words() }
+            }
+            status @ (401 | 403) => ModelError::Login { status, words: words() },
+            404 | 400 if self.names_model(&fault) => {
+                ModelError::NoModel { model: self.provider.model.clone(), words: words() }
+            }
             404 => ModelError::foreign(told),
             400 | 422 if self.form.is_held && says(FORM) => {
                 return TryFault::NoForm(ModelError::foreign(told));
             }
-            413 => ModelError::Refused {
-                words: told,
-                hint: TOO_LARGE.to_owned(),
-            },
-            400 if says(TOO_LONG) => ModelError::Refused {
-                words: told,
-                hint: TOO_LARGE.to_owned(),
-            },
-            OVERLOADED => ModelError::Limited {
-                until: retry.after.map(until),
-                words: words(),
-            },
+            413 => ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() },
+            400 if says(TOO_LONG) => {
+                ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() }
+            }
+            OVERLOADED => ModelError::Limited { until: retry.after.map(until), words: words() },
             408 | 409 | 500.. => ModelError::Down { words: told },
             _ => ModelError::Refused {
                 words: told,
@@ -281,10 +269,7 @@ impl AskTry<'_> {
             },
         };
         match may_repeat(status, retry) && !matches!(error, ModelError::Credit { .. }) {
-            true => TryFault::Again {
-                error,
-                after: retry.after,
-            },
+            true => TryFault::Again { error, after: retry.after },
             false => TryFault::Never(error),
         }
     }
@@ -317,12 +302,7 @@ const SPENT: &[&str] = &[
     "credit balance",
     "spend limit",
 ];
-const UNKNOWN: &[&str] = &[
-    "not found",
-    "does not exist",
-    "unknown model",
-    "no such model",
-];
+const UNKNOWN: &[&str] = &["not found", "does not exist", "unknown model", "no such model"];
 const FORM: &[&str] = &[
     "output_config",
     "response_format",
@@ -373,9 +353,7 @@ fn is_here(address: &str) -> bool {
     let url = reqwest::Url::parse(address).ok();
     let host = url.as_ref().and_then(|url| url.host_str());
     let host = host.unwrap_or_default().trim_matches(['[', ']']);
-    let ip = host
-        .parse()
-        .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    let ip = host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
     ip || host == "localhost"
 }
 

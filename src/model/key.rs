@@ -130,16 +130,10 @@ fn of_file(path: &Path) -> Result<Secret, ModelError> {
         ));
     }
     let bytes = files::read(path, KEY_BYTES_MAX as u64).map_err(|error| {
-        fault(
-            format!("the file {shown}: {error}"),
-            "it is a file with the key alone".to_owned(),
-        )
+        fault(format!("the file {shown}: {error}"), "it is a file with the key alone".to_owned())
     })?;
     String::from_utf8(bytes).map(Secret::new).map_err(|_| {
-        fault(
-            format!("the file {shown} is no text"),
-            "it is a file with the key alone".to_owned(),
-        )
+        fault(format!("the file {shown} is no text"), "it is a file with the key alone".to_owned())
     })
 }
 
@@ -186,19 +180,12 @@ mod tests {
             (KeySource::File("/nowhere/key".into()), "/nowhere/key"),
             (KeySource::Command("echo".into()), "is empty"),
             (KeySource::Command("echo sk-planted two".into()), "no key"),
-            (
-                KeySource::Command("echo sk-planted; exit 3".into()),
-                "failed",
-            ),
+            (KeySource::Command("echo sk-planted; exit 3".into()), "failed"),
             (KeySource::Command("yes".into()), "prints more than 16 KiB"),
         ] {
             let error = read(&source).await.unwrap_err();
             assert!(error.to_string().contains(what), "{error}");
-            assert!(
-                !format!("{error:?}")
-                    .replace("echo sk-planted", "")
-                    .contains("planted")
-            );
+            assert!(!format!("{error:?}").replace("echo sk-planted", "").contains("planted"));
         }
     }
 }

@@ -48,10 +48,7 @@ pub(super) async fn printed(
     let ended = process::start_patiently(&cancel, run).await;
     let (ended, printed) = ended.map_err(|error| fault(error.to_string()))?;
     if printed.len() > KEY_BYTES_MAX {
-        return Err(fault(format!(
-            "prints more than {} KiB",
-            KEY_BYTES_MAX >> 10
-        )));
+        return Err(fault(format!("prints more than {} KiB", KEY_BYTES_MAX >> 10)));
     }
     match ended.how {
         JobEnd::Exit(0) => {}

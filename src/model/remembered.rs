@@ -54,10 +54,7 @@ pub(super) struct FormMemory {
 
 impl FormMemory {
     pub(super) fn new(dir: Option<PathBuf>) -> Self {
-        Self {
-            dir,
-            records: Mutex::default(),
-        }
+        Self { dir, records: Mutex::default() }
     }
 
     /// `None` where it was never tried.
@@ -100,8 +97,6 @@ impl FormMemory {
     fn read(&self) -> Vec<FormRecord> {
         let bytes = self.dir.as_ref();
         let bytes = bytes.and_then(|dir| files::read(&dir.join(NAME), BYTES_MAX).ok());
-        bytes
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 }

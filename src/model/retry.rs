@@ -84,9 +84,7 @@ pub(super) fn tries_max(error: &ModelError) -> u32 {
 
 /// The wait before the try after `tries`, where the server names none. The same question waits alike.
 pub(super) fn own_wait(tries: u32, seed: &str) -> Duration {
-    let full = FIRST_MS
-        .saturating_mul(1 << tries.saturating_sub(1).min(8))
-        .min(LONGEST_MS);
+    let full = FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(LONGEST_MS);
     let digest = Digest::of(format!("{seed}/{tries}").as_bytes());
     let sum: u64 = digest.as_str().bytes().map(u64::from).sum();
     Duration::from_millis(full - sum % (full / 4))
@@ -113,14 +111,7 @@ mod tests {
         let dated = seconds("Wed, 25 Nov 2026 12:01:00 GMT");
         assert_eq!(dated, Some(Duration::from_secs(60)));
         assert_eq!(seconds("31536000"), Some(Duration::from_secs(31_536_000)));
-        for nothing in [
-            "",
-            "0",
-            "-3",
-            "soon",
-            "NaN",
-            "Wed, 25 Nov 2020 12:01:00 GMT",
-        ] {
+        for nothing in ["", "0", "-3", "soon", "NaN", "Wed, 25 Nov 2020 12:01:00 GMT"] {
             assert_eq!(seconds(nothing), None, "{nothing}");
         }
         assert!(seconds("1e300").is_some());
@@ -131,26 +122,14 @@ mod tests {
     #[test]
     fn the_server_decides_about_another_try_and_else_its_status() {
         let status = |code| StatusCode::from_u16(code).unwrap();
-        for (code, may) in [
-            (400, false),
-            (401, false),
-            (402, false),
-            (403, false),
-            (404, false),
-            (413, false),
-        ]
-        .into_iter()
-        .chain([408, 409, 429, 500, 502, 503, 529].map(|code| (code, true)))
+        for (code, may) in
+            [(400, false), (401, false), (402, false), (403, false), (404, false), (413, false)]
+                .into_iter()
+                .chain([408, 409, 429, 500, 502, 503, 529].map(|code| (code, true)))
         {
             assert_eq!(may_repeat(status(code), words(&[])), may, "{code}");
-            assert!(may_repeat(
-                status(code),
-                words(&[("x-should-retry", "true")])
-            ));
-            assert!(!may_repeat(
-                status(code),
-                words(&[("x-should-retry", "false")])
-            ));
+            assert!(may_repeat(status(code), words(&[("x-should-retry", "true")])));
+            assert!(!may_repeat(status(code), words(&[("x-should-retry", "false")])));
         }
     }
 

@@ -50,14 +50,8 @@ impl ServerProbe<'_> {
     pub(super) async fn look(&self) -> ServerLook {
         let mut look = ServerLook::default();
         let list = match self.provider.base_url.ends_with("/v1") {
-            true => {
-                self.get(&format!("{}/models", self.provider.base_url))
-                    .await
-            }
-            false => {
-                self.get(&format!("{}/v1/models", self.provider.base_url))
-                    .await
-            }
+            true => self.get(&format!("{}/models", self.provider.base_url)).await,
+            false => self.get(&format!("{}/v1/models", self.provider.base_url)).await,
         };
         let texts = ServerTexts::new(self.key);
         look.models = list.as_ref().and_then(|list| models(list, texts));
@@ -89,17 +83,10 @@ impl ServerProbe<'_> {
     }
 
     async fn of_ollama(&self) -> Option<ContextSize> {
-        self.of_root("/api/version")
-            .await?
-            .get("version")?
-            .as_str()?;
+        self.of_root("/api/version").await?.get("version")?.as_str()?;
         let address = format!("{}/api/show", self.root());
         let body = json!({ "model": self.provider.model });
-        let asked = self
-            .client
-            .post(address)
-            .headers(self.headers())
-            .json(&body);
+        let asked = self.client.post(address).headers(self.headers()).json(&body);
         let (show, loaded) = tokio::join!(self.tell(asked), self.of_root("/api/ps"));
         let set = show.as_ref().and_then(num_ctx);
         let now = loaded.as_ref().and_then(|list| {
@@ -155,8 +142,7 @@ impl ServerProbe<'_> {
     }
 
     async fn get(&self, address: &str) -> Option<Value> {
-        self.tell(self.client.get(address).headers(self.headers()))
-            .await
+        self.tell(self.client.get(address).headers(self.headers())).await
     }
 
     /// A JSON text that a server tells, if it does so soon.
@@ -210,11 +196,9 @@ impl Provider {
                 .to_owned(),
         });
         match configured.as_ref().or(told) {
-            Some(size) if needed > size.tokens => Err(ModelError::Context {
-                needed,
-                there: size.tokens,
-                hint: size.mend.clone(),
-            }),
+            Some(size) if needed > size.tokens => {
+                Err(ModelError::Context { needed, there: size.tokens, hint: size.mend.clone() })
+            }
             Some(_) | None => Ok(()),
         }
     }

@@ -93,10 +93,7 @@ mod tests {
 
     impl Chance {
         fn next(&mut self, below: usize) -> usize {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (self.0 >> 33) as usize % below
         }
     }

@@ -42,21 +42,13 @@ fn serve_telling(answers: Vec<Vec<u8>>, told: Vec<(&'static str, Value)>) -> Byt
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let (posts, bodies) = (Arc::new(AtomicUsize::new(0)), Arc::default());
-    let server = Bytes {
-        base,
-        posts: Arc::clone(&posts),
-        bodies: Arc::clone(&bodies),
-    };
+    let server = Bytes { base, posts: Arc::clone(&posts), bodies: Arc::clone(&bodies) };
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut reader = BufReader::new(stream);
             let (mut line, mut length) = (String::new(), 0);
             reader.read_line(&mut line).unwrap();
-            let path = line
-                .split_whitespace()
-                .nth(1)
-                .unwrap_or_default()
-                .to_owned();
+            let path = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
             let is_post = line.starts_with("POST") && path != "/api/show";
             loop {
                 let mut header = String::new();
@@ -79,10 +71,7 @@ fn serve_telling(answers: Vec<Vec<u8>>, told: Vec<(&'static str, Value)>) -> Byt
                 });
                 continue;
             }
-            bodies
-                .lock()
-                .unwrap()
-                .push(serde_json::from_slice(&body).unwrap());
+            bodies.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
             let nth = posts.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
             let _ = stream.write_all(&answers[nth]);
         }
@@ -126,10 +115,7 @@ pub(crate) fn provider(base: &str) -> Provider {
 fn question(schema: Option<Value>) -> ModelQuestion {
     ModelQuestion {
         system: "be short".to_owned(),
-        turns: vec![ModelTurn {
-            by: Speaker::User,
-            text: "well?".to_owned(),
-        }],
+        turns: vec![ModelTurn { by: Speaker::User, text: "well?".to_owned() }],
         schema,
         is_object: true,
         max_answer: 100,
@@ -149,9 +135,7 @@ async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, 
         seed: "A1.1",
         tries_max: TRIES_MAX,
     };
-    Asker::without_memory()
-        .ask(context, &question(schema))
-        .await
+    Asker::without_memory().ask(context, &question(schema)).await
 }
 
 /// The error without further tries.
@@ -178,41 +162,17 @@ async fn what_never_gets_better_fails_at_once_with_its_code_and_without_the_key(
             "E-PROVIDER",
             "bad thing",
         ),
-        (
-            answer("401 x", "", told.as_bytes()),
-            "E-AGENT-LOGIN",
-            "no: [key]",
-        ),
+        (answer("401 x", "", told.as_bytes()), "E-AGENT-LOGIN", "no: [key]"),
         (answer("402 x", "", b"{}"), "E-AGENT-CREDIT", "credit"),
         (answer("403 x", "", b"not you"), "E-AGENT-LOGIN", "not you"),
         (answer("404 x", "", model), "E-MODEL", "`m1`"),
         (answer("404 x", "", page), "E-PROVIDER", "404"),
         (answer("413 x", "", b""), "E-PROVIDER", "413"),
-        (
-            answer("429 x", "retry-after: 1\r\n", quota),
-            "E-AGENT-CREDIT",
-            "quota",
-        ),
-        (
-            answer("307 x", on, b""),
-            "E-PROVIDER",
-            "elsewhere.example/v1",
-        ),
-        (
-            answer("200 x", "content-type: text/html\r\n", page),
-            "E-PROVIDER",
-            "text/html",
-        ),
-        (
-            answer("500 x", "x-should-retry: false\r\n", b"boom"),
-            "E-PROVIDER",
-            "boom",
-        ),
-        (
-            events("data: {\"error\":{\"code\":\"insufficient_quota\"}}\n\n"),
-            "E-AGENT-CREDIT",
-            "",
-        ),
+        (answer("429 x", "retry-after: 1\r\n", quota), "E-AGENT-CREDIT", "quota"),
+        (answer("307 x", on, b""), "E-PROVIDER", "elsewhere.example/v1"),
+        (answer("200 x", "content-type: text/html\r\n", page), "E-PROVIDER", "text/html"),
+        (answer("500 x", "x-should-retry: false\r\n", b"boom"), "E-PROVIDER", "boom"),
+        (events("data: {\"error\":{\"code\":\"insufficient_quota\"}}\n\n"), "E-AGENT-CREDIT", ""),
     ] {
         let error = fails(bytes).await;
         assert_eq!(error.code(), code, "{error}");
@@ -225,16 +185,10 @@ async fn a_long_wait_is_handed_on_with_its_end() {
     for wait in ["31536000", "3600"] {
         let header = format!("retry-after: {wait}\r\n");
         let error = fails(answer("429 x", &header, b"{}")).await;
-        assert!(
-            matches!(error, ModelError::Limited { until: Some(_), .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, ModelError::Limited { until: Some(_), .. }), "{error:?}");
     }
     let error = fails(answer("529 x", "retry-after: 300\r\n", b"{}")).await;
-    assert!(
-        matches!(error, ModelError::Limited { until: Some(_), .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, ModelError::Limited { until: Some(_), .. }), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -258,11 +212,7 @@ async fn what_may_get_better_is_asked_again() {
         answer("408 x", soon, b""),
         answer("500 x", soon, b"boom"),
         answer("529 x", soon, b""),
-        answer(
-            "400 x",
-            "x-should-retry: true\r\nretry-after-ms: 5\r\n",
-            b"",
-        ),
+        answer("400 x", "x-should-retry: true\r\nretry-after-ms: 5\r\n", b""),
         events("data: {\"choices\":[{\"del"),
         events("data: {\"choices\":[{\"delta\":{\"content\":\"{}\"}}]}\n\n"),
         events("data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"),
@@ -282,10 +232,7 @@ async fn what_may_get_better_is_asked_again() {
 async fn tries_end_after_ten() {
     let server = serve(vec![answer("500 x", "retry-after-ms: 1\r\n", b"boom")]);
     let error = ask(&provider(&server.base), None).await.unwrap_err();
-    assert!(
-        matches!(&error, ModelError::Down { words } if words.contains("boom")),
-        "{error:?}"
-    );
+    assert!(matches!(&error, ModelError::Down { words } if words.contains("boom")), "{error:?}");
     assert_eq!(server.posts.load(Ordering::SeqCst), 10);
 }
 
@@ -300,25 +247,16 @@ async fn a_server_without_schemas_is_asked_for_an_object_in_words() {
     assert!(bodies[0].get("response_format").is_some());
     assert!(bodies[1].get("response_format").is_none());
     let words = bodies[1]["messages"][0]["content"].as_str().unwrap();
-    assert!(
-        words.contains("one JSON object") && words.contains("planted"),
-        "{words}"
-    );
+    assert!(words.contains("one JSON object") && words.contains("planted"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_would_be_cut_is_refused_before_it_is_sent() {
     let server = serve(vec![good()]);
-    let small = Provider {
-        context: Some(512),
-        ..provider(&server.base)
-    };
+    let small = Provider { context: Some(512), ..provider(&server.base) };
     let error = ask(&small, None).await.unwrap_err();
     assert_eq!(error.code(), "E-CONTEXT");
-    assert!(
-        error.hint("local").contains("agents.local.context"),
-        "{error:?}"
-    );
+    assert!(error.hint("local").contains("agents.local.context"), "{error:?}");
     assert_eq!(server.posts.load(Ordering::SeqCst), 0);
 }
 
@@ -329,39 +267,17 @@ async fn the_context_of_each_local_server_is_found_and_a_longer_question_refused
     let loaded = json!({"models": [{"name": "m1:latest", "context_length": 900}]});
     let listed = |key: &str| json!({"data": [{"id": "m1", key: 900}]});
     for (told, mend) in [
-        (
-            vec![
-                version.clone(),
-                ("/api/show", show("temperature 1\nnum_ctx     900")),
-            ],
-            "num_ctx",
-        ),
-        (
-            vec![version, ("/api/show", show("")), ("/api/ps", loaded)],
-            "OLLAMA_CONTEXT_LENGTH",
-        ),
-        (
-            vec![(
-                "/props",
-                json!({"default_generation_settings": {"n_ctx": 900}}),
-            )],
-            "llama-server",
-        ),
+        (vec![version.clone(), ("/api/show", show("temperature 1\nnum_ctx     900"))], "num_ctx"),
+        (vec![version, ("/api/show", show("")), ("/api/ps", loaded)], "OLLAMA_CONTEXT_LENGTH"),
+        (vec![("/props", json!({"default_generation_settings": {"n_ctx": 900}}))], "llama-server"),
         (vec![("/v1/models", listed("max_model_len"))], "vLLM"),
-        (
-            vec![("/api/v0/models", listed("loaded_context_length"))],
-            "LM Studio",
-        ),
+        (vec![("/api/v0/models", listed("loaded_context_length"))], "LM Studio"),
     ] {
         let server = serve_telling(vec![good()], told);
         let error = ask(&provider(&server.base), None).await.unwrap_err();
         assert_eq!(error.code(), "E-CONTEXT", "{mend}: {error}");
         assert!(error.to_string().contains("900 fit"), "{mend}: {error}");
-        assert!(
-            error.hint("a").contains(mend),
-            "{mend}: {}",
-            error.hint("a")
-        );
+        assert!(error.hint("a").contains(mend), "{mend}: {}", error.hint("a"));
         assert_eq!(server.posts(), 0);
     }
 }

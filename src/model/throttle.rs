@@ -38,11 +38,7 @@ impl Drop for Permit {
 
 impl Throttle {
     pub(super) fn new() -> Self {
-        Self {
-            traffic: Mutex::default(),
-            changed: Notify::new(),
-            since: Timer::start(),
-        }
+        Self { traffic: Mutex::default(), changed: Notify::new(), since: Timer::start() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Traffic> {

@@ -33,11 +33,7 @@ impl<'a> ServerTexts<'a> {
     /// The text of an answer, as it came.
     pub(super) fn answer(self, text: String) -> Result<String, SecretInAnswer> {
         let all = secrets::all();
-        let all = self
-            .key
-            .map(ProviderKey::secrets)
-            .into_iter()
-            .chain([&*all]);
+        let all = self.key.map(ProviderKey::secrets).into_iter().chain([&*all]);
         let mut found = all.filter_map(|secrets| secrets.in_text(text.as_bytes()));
         match found.next() {
             Some(name) => Err(SecretInAnswer(name.to_owned())),
@@ -67,10 +63,7 @@ mod tests {
     fn words_are_hidden_first_and_cut_afterwards() {
         let key = ProviderKey::planted(KEY);
         let texts = ServerTexts::new(Some(&key));
-        assert_eq!(
-            texts.words("no:\n\u{7}sk-planted/0123456789!"),
-            "no: [key]!"
-        );
+        assert_eq!(texts.words("no:\n\u{7}sk-planted/0123456789!"), "no: [key]!");
         for before in 270..310 {
             let words = texts.words(&format!("{}{KEY}", "x".repeat(before)));
             assert!(!words.contains("sk-"), "{before}: {words}");
@@ -78,10 +71,7 @@ mod tests {
         assert_eq!(texts.words(r"a \u0073k-planted\/0123456789"), "a [key]");
         let octal = r"a \163k-planted&#47;0123456789 b";
         assert_eq!(texts.words(octal), "a [key] b");
-        assert_eq!(
-            texts.words("http://on/sk%2Dplanted%2f0123456789/v1"),
-            "[key]"
-        );
+        assert_eq!(texts.words("http://on/sk%2Dplanted%2f0123456789/v1"), "[key]");
     }
 
     #[test]

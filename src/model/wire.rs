@@ -116,10 +116,7 @@ impl ModelQuestion {
     /// Bytes of all its texts.
     pub(super) fn bytes(&self) -> usize {
         let turns = self.turns.iter().map(|turn| turn.text.len());
-        let schema = self
-            .schema
-            .as_ref()
-            .map_or(0, |schema| schema.to_string().len());
+        let schema = self.schema.as_ref().map_or(0, |schema| schema.to_string().len());
         self.system.len() + schema + turns.sum::<usize>()
     }
 

@@ -95,9 +95,7 @@ impl AgentLook<'_> {
             }
             take(agent)?;
         }
-        self.thinkers(state, reason)?
-            .into_iter()
-            .try_for_each(take)?;
+        self.thinkers(state, reason)?.into_iter().try_for_each(take)?;
         Ok(found)
     }
 
@@ -217,10 +215,7 @@ impl AgentLook<'_> {
         let told = self.ask(agent, program, &preset.version.argv);
         let told = told.map_err(|why| old(agent, preset, &format!("tells no version: {why}")))?;
         let text = String::from_utf8_lossy(&told.stdout);
-        preset
-            .version
-            .read(&text)
-            .ok_or_else(|| old(agent, preset, "tells no version"))
+        preset.version.read(&text).ok_or_else(|| old(agent, preset, "tells no version"))
     }
 
     /// Starts a program to ask it about itself, with the environment of its attempts. It gets half a minute: Node starts
@@ -231,9 +226,8 @@ impl AgentLook<'_> {
         program: &Path,
         args: &[String],
     ) -> Result<ToolOutput, String> {
-        let environment = self
-            .environment
-            .for_agent(&agent.env, &agent.set, |name| std::env::var_os(name));
+        let environment =
+            self.environment.for_agent(&agent.env, &agent.set, |name| std::env::var_os(name));
         let tool = Tool {
             program: program.to_owned(),
             args: args.iter().map(OsString::from).collect(),
@@ -262,10 +256,7 @@ impl AgentLook<'_> {
             format!("  {other}"),
         ];
         let hint = "write these two lines in descent.toml, then: descent run".to_owned();
-        Failure {
-            hint,
-            ..failure.with(lines)
-        }
+        Failure { hint, ..failure.with(lines) }
     }
 }
 
@@ -294,15 +285,10 @@ fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
 
 /// The variables that a person's `env` of an agent names, and that have no value here.
 pub fn unset_variables(agent: &ResolvedAgent) -> Vec<&str> {
-    let by_preset = |name: &str| {
-        agent
-            .preset
-            .is_some_and(|preset| preset.env.iter().any(|one| one == name))
-    };
+    let by_preset =
+        |name: &str| agent.preset.is_some_and(|preset| preset.env.iter().any(|one| one == name));
     let named = agent.env.iter().map(String::as_str);
-    named
-        .filter(|name| !by_preset(name) && std::env::var_os(name).is_none())
-        .collect()
+    named.filter(|name| !by_preset(name) && std::env::var_os(name).is_none()).collect()
 }
 
 pub fn not_set(variable: &str) -> String {
@@ -328,10 +314,7 @@ pub fn example() -> Vec<String> {
 /// The two lines that make a preset the worker.
 fn lines_for(preset: &Preset) -> [String; 2] {
     let name = &preset.name;
-    [
-        format!("agents.{name}.preset = \"{name}\""),
-        format!("roles.worker = \"{name}\""),
-    ]
+    [format!("agents.{name}.preset = \"{name}\""), format!("roles.worker = \"{name}\"")]
 }
 
 /// A limit of money holds only for an agent whose cost can be known.
@@ -374,16 +357,8 @@ fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
 
 fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
     let (program, min) = (preset.program(), &preset.version.min);
-    let message = format!(
-        "`{program}` of the agent `{}` {what}; {min} is needed",
-        agent.name
-    );
-    Failure::new(
-        "E-AGENT-OLD",
-        exit::UNAVAILABLE,
-        message,
-        preset.install.clone(),
-    )
+    let message = format!("`{program}` of the agent `{}` {what}; {min} is needed", agent.name);
+    Failure::new("E-AGENT-OLD", exit::UNAVAILABLE, message, preset.install.clone())
 }
 
 /// Says that no worker is named where an atom, or a task that an agent may plan, needs one.

@@ -64,9 +64,7 @@ impl<'a> AgreementDraft<'a> {
         let constraints = &state.objective.constraints;
         let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
         let mut comparison = self.comparison.clone();
-        self.bench
-            .measure_fresh(&state, &workspaces, &mut comparison)
-            .await?;
+        self.bench.measure_fresh(&state, &workspaces, &mut comparison).await?;
         (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())
     }
@@ -171,13 +169,8 @@ pub fn not_aligned(missing: &[MissingPart]) -> Failure {
     let lines = missing.iter().map(line).collect();
     let hint =
         "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
-    Failure::new(
-        "E-NOT-ALIGNED",
-        exit::NOT_ALIGNED,
-        "the agreement is not complete",
-        hint,
-    )
-    .with(lines)
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "the agreement is not complete", hint)
+        .with(lines)
 }
 
 /// Whether it is the same agreement, whatever has been done or measured since.

@@ -23,18 +23,13 @@ pub struct AuditReport {
 /// Looks at a run. Without a journal the state alone is looked at.
 pub fn audit(store: &Store, world: &World) -> AuditReport {
     let commits = store.history().commits(&world.state.lineage);
-    let times: Vec<String> = commits
-        .iter()
-        .map(|commit| UnixMillis(commit.at_ms).rfc3339())
-        .collect();
-    let of_program = commits
-        .iter()
-        .zip(&times)
-        .map(|(commit, at)| AuditedCommit {
-            serial: commit.serial,
-            at,
-            events: &commit.events,
-        });
+    let times: Vec<String> =
+        commits.iter().map(|commit| UnixMillis(commit.at_ms).rfc3339()).collect();
+    let of_program = commits.iter().zip(&times).map(|(commit, at)| AuditedCommit {
+        serial: commit.serial,
+        at,
+        events: &commit.events,
+    });
     let audited: Vec<AuditedCommit<'_>> = of_program.collect();
     AuditReport {
         findings: audit::audit(world, &audited),

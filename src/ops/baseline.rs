@@ -63,11 +63,7 @@ fn leaves_of_atoms(state: &State) -> Vec<(AtomId, Check)> {
     for (id, atom) in state.atoms.iter() {
         let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
         let leaves = checks.into_iter().flat_map(Check::leaves);
-        found.extend(
-            leaves
-                .filter(|leaf| is_wanted(leaf))
-                .map(|leaf| (id.clone(), leaf.clone())),
-        );
+        found.extend(leaves.filter(|leaf| is_wanted(leaf)).map(|leaf| (id.clone(), leaf.clone())));
     }
     found
 }
@@ -101,14 +97,9 @@ fn note(
     if let Some(number) = seen.number {
         return numbers.push(number);
     }
-    let whose = atom.map_or_else(
-        || "the base case".to_owned(),
-        |atom| format!("the checks of {atom}"),
-    );
-    missing.push(format!(
-        "`{}` in {whose}: `number` found no number ({})",
-        seen.check, seen.ended
-    ));
+    let whose =
+        atom.map_or_else(|| "the base case".to_owned(), |atom| format!("the checks of {atom}"));
+    missing.push(format!("`{}` in {whose}: `number` found no number ({})", seen.check, seen.ended));
     let lines: Vec<&str> = seen.output.lines().collect();
     let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
     missing.extend(tail.iter().map(|line| format!("  | {line}")));

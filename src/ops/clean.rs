@@ -29,11 +29,7 @@ pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanR
         removed.iter().try_for_each(|one| remove(one, place))?;
     }
     let bytes = removed.iter().map(|one| one.bytes);
-    Ok(CleanReport {
-        bytes: bytes.fold(0, u64::saturating_add),
-        removed,
-        kept,
-    })
+    Ok(CleanReport { bytes: bytes.fold(0, u64::saturating_add), removed, kept })
 }
 
 fn remove(one: &Leftover, place: &StatePlace) -> Result<(), Failure> {

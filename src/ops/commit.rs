@@ -54,10 +54,7 @@ pub struct CommitReport {
 
 impl ChangeDenial {
     pub(super) fn on(state: &State, refusal: ChangeRefusal) -> ChangeError<Self> {
-        ChangeError::Refused(Self {
-            refusal,
-            state: Box::new(state.clone()),
-        })
+        ChangeError::Refused(Self { refusal, state: Box::new(state.clone()) })
     }
 }
 
@@ -112,11 +109,7 @@ fn attempt<P, R>(
         }))
     });
     match written {
-        Ok(loaded) => Ok(CommitReport {
-            loaded,
-            effects,
-            events,
-        }),
+        Ok(loaded) => Ok(CommitReport { loaded, effects, events }),
         Err(CommitError::Decide(error)) => Err(error),
         Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
     }

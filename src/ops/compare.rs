@@ -129,8 +129,7 @@ impl CheckoutBench<'_> {
                 self.measure(state, self.top, workspaces).await?;
             comparison.here = judged(state, &comparison.seen_here);
         }
-        self.measure_fresh(state, workspaces, &mut comparison)
-            .await?;
+        self.measure_fresh(state, workspaces, &mut comparison).await?;
         Ok(comparison)
     }
 
@@ -191,15 +190,10 @@ impl CheckoutBench<'_> {
             is_cache(path) || trees.is_some_and(|trees| trees.may_be_linked(Path::new(path)))
         };
         let links = comparison.not_fresh.iter().take(OFFERS_MAX);
-        let offer = |path: &String| Proposal {
-            text: path.clone(),
-            from: "ignored by git".to_owned(),
-        };
+        let offer =
+            |path: &String| Proposal { text: path.clone(), from: "ignored by git".to_owned() };
         comparison.links = links.filter(may_be_linked).map(offer).collect();
-        let fails = comparison
-            .fresh
-            .iter()
-            .any(|one| one.verdict != Verdict::Pass);
+        let fails = comparison.fresh.iter().any(|one| one.verdict != Verdict::Pass);
         let mut advice = self.lacked(workspaces, fails)?;
         advice.extend(changed);
         advice.extend(self.advise(state, workspaces, comparison, &seen)?);
@@ -222,10 +216,7 @@ impl CheckoutBench<'_> {
         let trees = workspaces.trees().filter(|_| workspaces.setup().is_some());
         let Some(trees) = trees else { return Ok(None) };
         let changed = trees.changed_in_checks(Checkout::Judging)?;
-        let changed: Vec<String> = changed
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+        let changed: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
         Ok(advice::of_setup(&changed))
     }
 

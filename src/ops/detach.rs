@@ -94,10 +94,7 @@ impl DetachedRun {
     pub fn begin(place: &StatePlace, run: &RunId) -> Result<Self, Failure> {
         let log = DetachedLog::make(place, run)
             .map_err(|error| Failure::io("the log of the run cannot be made", &error))?;
-        Ok(Self {
-            run: run.clone(),
-            log: RefCell::new(log),
-        })
+        Ok(Self { run: run.clone(), log: RefCell::new(log) })
     }
 
     pub fn log(&self) -> PathBuf {

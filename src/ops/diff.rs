@@ -84,11 +84,7 @@ pub fn diff(
     let events = events(store, state);
     let known = named::known_attempts(state, &events);
     let atoms = state.all_atoms();
-    let lookup = NameLookup {
-        state,
-        place: store.place(),
-        known: &known,
-    };
+    let lookup = NameLookup { state, place: store.place(), known: &known };
     let id = AtomId::new(name);
     if let Some(atom) = atoms.get(&id) {
         return lookup.of_atom(&id, atom);
@@ -115,10 +111,7 @@ fn of_result(state: &State, place: &StatePlace, tree: ResultTree) -> Result<Diff
     let applied = workspace::applied(place, &state.lineage);
     let is_applied = result.base == result.head || applied.as_ref() == Some(&result.head);
     let is_begun = result.base != result.start;
-    let report = DiffReport {
-        commit: Some(result.head),
-        ..DiffReport::default()
-    };
+    let report = DiffReport { commit: Some(result.head), ..DiffReport::default() };
     let report = report.with(result.trees, result.start, change)?;
     Ok(if report.lines.is_empty() {
         report.noted("the result changes no file")
@@ -151,10 +144,7 @@ impl NameLookup<'_> {
             let what = format!("{id} is a group: what changes files are the tasks inside it");
             return Err(Failure::usage(what, format!("descent why {id}")));
         }
-        let report = DiffReport {
-            atom: Some(id.clone()),
-            ..DiffReport::default()
-        };
+        let report = DiffReport { atom: Some(id.clone()), ..DiffReport::default() };
         if let Some(binding) = self.state.bindings.get(id) {
             return match &binding.commit {
                 Some(commit) => self.of_commit(report, commit),
@@ -217,10 +207,7 @@ impl NameLookup<'_> {
         }
         let base = trees.git().parent_of(commit)?.ok_or_else(missing)?;
         let change = Change::between(&base, commit);
-        let report = DiffReport {
-            commit: Some(commit.clone()),
-            ..report
-        };
+        let report = DiffReport { commit: Some(commit.clone()), ..report };
         report.with(trees, base, change)
     }
 
@@ -282,10 +269,8 @@ fn in_place() -> Failure {
 }
 
 fn gone(attempt: &KnownAttempt) -> Failure {
-    let what = format!(
-        "the change of {} is not kept (any more), or it changed no file",
-        attempt.id
-    );
+    let what =
+        format!("the change of {} is not kept (any more), or it changed no file", attempt.id);
     let hint = format!("descent why {} tells what is kept of it", attempt.atom);
     Failure::new("E-CHANGE-GONE", exit::UNAVAILABLE, what, hint)
 }
@@ -304,9 +289,7 @@ pub(super) fn unknown(
     }
     // Another attempt of the same atom is meant sooner than one of the same number.
     let atom = name.rsplit_once('.').map(|(atom, _)| AtomId::new(atom));
-    let of_atom = known
-        .values()
-        .filter(|one| Some(&one.atom) == atom.as_ref());
+    let of_atom = known.values().filter(|one| Some(&one.atom) == atom.as_ref());
     let near = doc::did_you_mean(name, of_atom.map(|one| one.id.as_str()));
     let near = near.or_else(|| doc::did_you_mean(name, names.iter().copied()));
     let hint = match near {

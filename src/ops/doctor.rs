@@ -45,13 +45,7 @@ pub struct Finding {
 
 impl Finding {
     fn ok(name: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            health: Health::Ok,
-            found: found.into(),
-            means: None,
-            mend: None,
-        }
+        Self { name: name.into(), health: Health::Ok, found: found.into(), means: None, mend: None }
     }
 
     fn degraded(
@@ -59,11 +53,7 @@ impl Finding {
         found: impl Into<String>,
         means: &'static str,
     ) -> Self {
-        Self {
-            health: Health::Degraded,
-            means: Some(means),
-            ..Self::ok(name, found)
-        }
+        Self { health: Health::Degraded, means: Some(means), ..Self::ok(name, found) }
     }
 
     fn unusable(
@@ -71,10 +61,7 @@ impl Finding {
         found: impl Into<String>,
         means: &'static str,
     ) -> Self {
-        Self {
-            health: Health::Unusable,
-            ..Self::degraded(name, found, means)
-        }
+        Self { health: Health::Unusable, ..Self::degraded(name, found, means) }
     }
 
     fn missing(
@@ -82,10 +69,7 @@ impl Finding {
         found: impl Into<String>,
         means: &'static str,
     ) -> Self {
-        Self {
-            health: Health::Missing,
-            ..Self::degraded(name, found, means)
-        }
+        Self { health: Health::Missing, ..Self::degraded(name, found, means) }
     }
 
     fn mend(mut self, how: impl Into<String>) -> Self {

@@ -209,10 +209,8 @@ fn by_judge(leaf: &Check, rule: &QualityLeaf, state: &State, tree: Option<&TreeI
         check: leaf.title(),
         by_person: false,
         verdict,
-        ended: rating.map_or_else(
-            || "a judge rates it in a run".to_owned(),
-            |rating| rating.text(rule),
-        ),
+        ended: rating
+            .map_or_else(|| "a judge rates it in a run".to_owned(), |rating| rating.text(rule)),
         number: None,
         duration_ms: 0,
         output: String::new(),

@@ -20,10 +20,7 @@ const LINK_BYTES_MAX: u64 = 8 * 1024;
 /// Programs whose jobs cannot write the state of this place, or the project's repository.
 #[must_use]
 pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
-    let own = [
-        private::state_home(private::variable),
-        private::config_home(private::variable),
-    ];
+    let own = [private::state_home(private::variable), private::config_home(private::variable)];
     let own: Vec<PathBuf> = own.into_iter().flatten().collect();
     programs::fenced(Fence::around(
         &place.project,
@@ -43,10 +40,7 @@ fn repository(project: &Path) -> Vec<PathBuf> {
     let led = |file: &Path, key: &str| {
         let text = crate::files::read(file, LINK_BYTES_MAX).ok()?;
         let text = String::from_utf8(text).ok()?;
-        Some(
-            file.parent()?
-                .join(text.trim_end().strip_prefix(key)?.trim_start()),
-        )
+        Some(file.parent()?.join(text.trim_end().strip_prefix(key)?.trim_start()))
     };
     let own = led(&at, "gitdir:");
     let common = own.as_ref().and_then(|own| led(&own.join("commondir"), ""));

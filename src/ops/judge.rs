@@ -39,10 +39,7 @@ pub fn state(place: &StatePlace, loaded: &LoadedState) -> JudgeReport {
 pub fn plan(file: PlanFile, project: &Path) -> JudgeReport {
     let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
     if !draft.faults.is_empty() {
-        return JudgeReport {
-            faults: draft.faults,
-            ..JudgeReport::default()
-        };
+        return JudgeReport { faults: draft.faults, ..JudgeReport::default() };
     }
     look(&draft.state, project)
 }
@@ -57,11 +54,7 @@ pub fn look(state: &State, project: &Path) -> JudgeReport {
 pub fn judged(state: &State, facts: &PlanFacts) -> JudgeReport {
     let graph = Graph::of(state);
     let plan = JudgedPlan::of_pending(state, &graph, facts);
-    JudgeReport {
-        atoms: plan.atoms.len(),
-        issues: judging::judge(&plan),
-        ..JudgeReport::default()
-    }
+    JudgeReport { atoms: plan.atoms.len(), issues: judging::judge(&plan), ..JudgeReport::default() }
 }
 
 /// The things that the constraints and the open tasks of a state name and that are not there.

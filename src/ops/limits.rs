@@ -51,10 +51,7 @@ pub fn change(
 
 /// One attempt an atom and several were asked for.
 pub fn one_attempt_only(refusal: ChangeRefusal) -> Failure {
-    Failure::usage(
-        refusal,
-        "take one back: --set reflection=null, or --set max_attempts=null",
-    )
+    Failure::usage(refusal, "take one back: --set reflection=null, or --set max_attempts=null")
 }
 
 /// Adopts an edit and checks trust before and after, since this state will run.

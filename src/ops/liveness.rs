@@ -29,17 +29,11 @@ pub fn observe(store: &Store, status: RunStatus) -> LoopObservation {
     let seen = heartbeat::read_at(store.place(), holder.as_deref(), is_held);
     let activity = liveness::activity(&seen.signals, status);
     let waits_for = (activity == Activity::Idle)
-        .then(|| {
-            seen.signals
-                .heartbeat
-                .and_then(|heartbeat| heartbeat.waits_for)
-        })
+        .then(|| seen.signals.heartbeat.and_then(|heartbeat| heartbeat.waits_for))
         .flatten();
     let is_stopped = seen.signals.is_stopped;
     let pid = holder.as_deref().and_then(heartbeat::pid_in);
-    let mend = pid
-        .filter(|_| activity == Activity::Hung)
-        .map(|pid| mend(pid, is_stopped));
+    let mend = pid.filter(|_| activity == Activity::Hung).map(|pid| mend(pid, is_stopped));
     LoopObservation {
         liveness: Liveness {
             activity,
@@ -110,22 +104,11 @@ impl LoopObservation {
 
     /// The error if the loop has read a saved file and refuses it.
     pub fn refuses_the_file(&self) -> Option<Failure> {
-        let what = self
-            .liveness
-            .waits_for
-            .filter(|what| *what == WaitsFor::File)?;
+        let what = self.liveness.waits_for.filter(|what| *what == WaitsFor::File)?;
         let who = self.holder.as_deref().unwrap_or("unknown");
-        let message = format!(
-            "nothing is written yet: the loop waits {} ({who})",
-            waits_for(what)
-        );
+        let message = format!("nothing is written yet: the loop waits {} ({who})", waits_for(what));
         let hint = format!("mend what `run` says of it{OR_END}");
-        Some(Failure::new(
-            "E-STATE-INVALID",
-            exit::INVALID,
-            message,
-            hint,
-        ))
+        Some(Failure::new("E-STATE-INVALID", exit::INVALID, message, hint))
     }
 
     fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {

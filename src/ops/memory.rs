@@ -63,15 +63,10 @@ impl RunMemory {
         if learnt.is_empty() {
             return;
         }
-        let this = LearntRun {
-            lineage: state.lineage.clone(),
-            run: run.clone(),
-            extra: Extra::default(),
-        };
+        let this =
+            LearntRun { lineage: state.lineage.clone(), run: run.clone(), extra: Extra::default() };
         let now = client.now();
-        let changed = self
-            .file
-            .change(|book| memory::learn(book, learnt, this, now));
+        let changed = self.file.change(|book| memory::learn(book, learnt, this, now));
         if let Some((found, _)) = told(client, changed) {
             let note = found.note.into_iter();
             note.for_each(|note| client.tell(&Progress::Note(format!("warning: {note}"))));
@@ -114,11 +109,7 @@ pub struct ProjectLessons {
 pub fn list(project: &Path) -> Result<ProjectLessons, Failure> {
     let file = file_of(project)?;
     let FoundBook { book, note, .. } = file.read()?;
-    Ok(ProjectLessons {
-        path: file.path(),
-        lessons: book.lessons,
-        note,
-    })
+    Ok(ProjectLessons { path: file.path(), lessons: book.lessons, note })
 }
 
 pub fn forget(project: &Path, id: &LessonId) -> Result<(), Failure> {
@@ -160,12 +151,7 @@ impl LessonsCopy {
         };
         let path = file.copy(&text)?;
         let before = found.bytes;
-        Ok(Self {
-            file,
-            before,
-            text,
-            path,
-        })
+        Ok(Self { file, before, text, path })
     }
 
     /// Takes in the text that the copy has now; `None` where it is as it was. The copy stays where it cannot be used.
@@ -197,9 +183,7 @@ fn file_of(project: &Path) -> Result<LessonFile, MemoryError> {
 /// The same for every clone of a repository, and for no other project in it. Without a first commit that is surely the
 /// first, a directory is known by its path.
 fn key(project: &Path, git: Option<&Git>) -> Digest {
-    let project = project
-        .canonicalize()
-        .unwrap_or_else(|_| project.to_owned());
+    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let parts = in_repository(&project, git)
         .unwrap_or_else(|| ["path".to_owned(), project.display().to_string()]);
     Digest::of(serde_json::json!(parts).to_string().as_bytes())

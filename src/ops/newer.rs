@@ -47,9 +47,7 @@ pub fn understood(store: &Store, error: StoreError) -> Result<(State, Vec<String
     };
     let decoded = decode::decode(&bytes);
     let root = decoded.root.unwrap_or_else(Node::null);
-    let whole = decoded
-        .understood
-        .filter(|state| rules::check(state, &root).is_empty());
+    let whole = decoded.understood.filter(|state| rules::check(state, &root).is_empty());
     let Some(state) = whole else {
         return Err(Failure::from(error).with(made_out(&root)));
     };

@@ -69,8 +69,7 @@ pub fn of_atom(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, F
         None => {
             let asking = why::worth_asking(&world).atoms.into_iter();
             let mut ids = asking.map(|asked| asked.atom);
-            ids.find(|id| named::newest_of(&known, id).is_some())
-                .ok_or_else(nothing_tried)?
+            ids.find(|id| named::newest_of(&known, id).is_some()).ok_or_else(nothing_tried)?
         }
     };
     if !loaded.state.all_atoms().contains_key(&asked) {
@@ -99,10 +98,7 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
         bytes: secrets::all().hide_bytes(&bytes).into_owned(),
     };
     if let Some(dir) = dir_of(place, &attempt.id) {
-        let logs = [
-            ("output.log", OutputSource::Log),
-            ("setup.log", OutputSource::Setup),
-        ];
+        let logs = [("output.log", OutputSource::Log), ("setup.log", OutputSource::Setup)];
         for (name, source) in logs {
             let path = dir.join(name);
             if let Ok(bytes) = files::read(&path, BYTES_MAX) {
@@ -143,10 +139,7 @@ pub(super) fn dir_of(place: &StatePlace, attempt: &AttemptId) -> Option<PathBuf>
 }
 
 fn gone(attempt: &KnownAttempt) -> Failure {
-    let what = format!(
-        "what {} printed, if anything, is not kept any more",
-        attempt.id
-    );
+    let what = format!("what {} printed, if anything, is not kept any more", attempt.id);
     let hint = format!("descent why {} tells what is kept of it", attempt.atom);
     Failure::new("E-OUTPUT-GONE", exit::UNAVAILABLE, what, hint)
 }

@@ -66,9 +66,7 @@ impl OutsideQuestion<'_> {
             return Ok((OutsideAnswer::Cancelled, unused()));
         }
         let answer = self.ask_in(&room, &project, cancel).await;
-        tokio::task::spawn_blocking(move || drop(room))
-            .await
-            .map_err(Failure::bug)?;
+        tokio::task::spawn_blocking(move || drop(room)).await.map_err(Failure::bug)?;
         answer
     }
 
@@ -117,12 +115,12 @@ impl OutsideQuestion<'_> {
             ConsultAnswer::Silent(why) => {
                 OutsideAnswer::None(why.trim_end_matches(": ").to_owned())
             }
-            ConsultAnswer::Ended(AgentEnd::Unavailable {
-                words, variable, ..
-            }) => OutsideAnswer::None(match variable {
-                Some(name) => format!("{words} (its `env` can pass on {name})"),
-                None => words,
-            }),
+            ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable, .. }) => {
+                OutsideAnswer::None(match variable {
+                    Some(name) => format!("{words} (its `env` can pass on {name})"),
+                    None => words,
+                })
+            }
             ConsultAnswer::Ended(end) => OutsideAnswer::None(end.text()),
         }
     }

@@ -91,17 +91,12 @@ fn next_prompt(
     next: NextAttempt,
     now: UnixMillis,
 ) -> Result<PromptReport, Failure> {
-    let NextAttempt {
-        world,
-        intent,
-        standing,
-    } = &next;
+    let NextAttempt { world, intent, standing } = &next;
     let state = &world.state;
     let changes = earlier::changes(state, intent, None);
     let atom = state.atom(&intent.atom);
-    let has_action = atom
-        .and_then(|atom| atom.task())
-        .is_some_and(|task| task.spec.action.is_some());
+    let has_action =
+        atom.and_then(|atom| atom.task()).is_some_and(|task| task.spec.action.is_some());
     // Git is asked only for what it has.
     let workspaces = match (changes.is_empty(), &state.run.started_from) {
         (true, Some(_)) if !has_action => workspaces(state, place).ok(),
@@ -161,16 +156,14 @@ fn note(atom: &AtomId, standing: &Standing) -> Option<String> {
         Standing::Waits(waits) => {
             let names: Vec<&str> = waits.iter().map(AtomId::as_str).collect();
             let names = names.join(", ");
-            Some(format!(
-                "{atom} waits for {names}: this is told with what is there so far"
-            ))
+            Some(format!("{atom} waits for {names}: this is told with what is there so far"))
         }
         Standing::NotChosen(group) => Some(format!(
             "another choice of {group} is in force: this is told as if {atom} were chosen"
         )),
-        Standing::Solved => Some(format!(
-            "{atom} is solved: this would be told if it were made again"
-        )),
+        Standing::Solved => {
+            Some(format!("{atom} is solved: this would be told if it were made again"))
+        }
         Standing::Closed => Some(format!(
             "{atom} is not tried any more as it is: this would be told to one more attempt"
         )),

@@ -28,10 +28,8 @@ pub(super) fn refused(agent: &ResolvedAgent, provider: &Provider) -> Failure {
 
 fn lines(agent: &ResolvedAgent, provider: &Provider) -> Vec<String> {
     let name = format!("{}-worker", agent.name);
-    let mut lines = vec![
-        "in descent.toml:".to_owned(),
-        format!("  agents.{name}.preset = \"opencode\""),
-    ];
+    let mut lines =
+        vec!["in descent.toml:".to_owned(), format!("  agents.{name}.preset = \"opencode\"")];
     if let Some(KeySource::Env(variable)) = &provider.key {
         lines.push(format!("  agents.{name}.env = [\"{variable}\"]"));
     }

@@ -105,9 +105,7 @@ fn of_state(store: &Store, record: &RunRecord, state: State) -> KnownRun {
     let mut known = row(store, record, run.status);
     let result = run.last_result.as_ref();
     let ended = result.and_then(|result| result.data.at.clone());
-    known.since = ended
-        .filter(|_| !known.live && !run.status.is_active())
-        .unwrap_or(known.since);
+    known.since = ended.filter(|_| !known.live && !run.status.is_active()).unwrap_or(known.since);
     KnownRun {
         goal: Some(world.state.objective.goal.clone()),
         status: Some(run.status.word()),
@@ -118,10 +116,7 @@ fn of_state(store: &Store, record: &RunRecord, state: State) -> KnownRun {
 }
 
 fn unread(store: &Store, record: &RunRecord, error: &StoreError) -> KnownRun {
-    KnownRun {
-        problem: Some(error.to_string()),
-        ..row(store, record, RunStatus::Running)
-    }
+    KnownRun { problem: Some(error.to_string()), ..row(store, record, RunStatus::Running) }
 }
 
 fn row(store: &Store, record: &RunRecord, status: RunStatus) -> KnownRun {

@@ -111,11 +111,7 @@ pub fn begin(
             Err(refusal) => return Err(Failure::bug(refusal)),
         }
     }
-    Ok(OpenRedirect {
-        _lock: lock,
-        ended,
-        is_live: store.is_live(),
-    })
+    Ok(OpenRedirect { _lock: lock, ended, is_live: store.is_live() })
 }
 
 /// Waits until the loop has obeyed, or has ended.
@@ -163,19 +159,13 @@ impl OpenRedirect {
 fn taken_back() -> Failure {
     let message =
         "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
-    Failure::new(
-        "E-REDIRECT-GONE",
-        exit::LEASE,
-        message,
-        "descent redirect asks anew",
-    )
+    Failure::new("E-REDIRECT-GONE", exit::LEASE, message, "descent redirect asks anew")
 }
 
 fn asked_already(state: &State) -> Failure {
     let by = state.control.request.as_ref();
-    let by = by.map_or_else(String::new, |request| {
-        format!(" by {}, since {}", request.by, request.at)
-    });
+    let by =
+        by.map_or_else(String::new, |request| format!(" by {}, since {}", request.by, request.at));
     let message = format!("a redirect is being made already{by}");
     let hint = "wait until it is made, or descent redirect --abort takes it back";
     Failure::new("E-REDIRECT-OPEN", exit::LEASE, message, hint)
@@ -289,19 +279,11 @@ fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
             let messages = faults.iter().map(|fault| fault.message.as_str());
             let messages: Vec<&str> = messages.collect();
             let hint = faults.first().and_then(|fault| fault.hint.clone());
-            Err(Failure::usage(
-                messages.join("; "),
-                hint.unwrap_or_default(),
-            ))
+            Err(Failure::usage(messages.join("; "), hint.unwrap_or_default()))
         }
         ChangeRefusal::Invalid(faults) => {
             let hint = "mend them, then try again; nothing was written";
-            Err(faulty(
-                "E-REDIRECT-INVALID",
-                "the redirect has",
-                &faults,
-                hint,
-            ))
+            Err(faulty("E-REDIRECT-INVALID", "the redirect has", &faults, hint))
         }
         ChangeRefusal::WorkspaceIsFixed => {
             let hint = "align --force --set workspace=… archives this run and begins anew";

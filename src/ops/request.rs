@@ -93,13 +93,8 @@ pub(super) fn ask(
                 kind,
                 extra: Extra::default(),
             };
-            change::request(
-                &fresh.state,
-                request,
-                reason.map(str::to_owned),
-                client.now(),
-            )
-            .map_err(ChangeError::Refused)
+            change::request(&fresh.state, request, reason.map(str::to_owned), client.now())
+                .map_err(ChangeError::Refused)
         },
     )
 }
@@ -118,20 +113,12 @@ impl Patience {
         so_far: &'static str,
         check: fn(&LoopObservation, &str) -> Result<(), Failure>,
     ) -> Self {
-        Self {
-            progress: None,
-            so_far,
-            check,
-            waited_ms: 0,
-        }
+        Self { progress: None, so_far, check, waited_ms: 0 }
     }
 
     /// With a message for a wait that takes long.
     pub(super) fn telling(self, progress: Progress) -> Self {
-        Self {
-            progress: Some(progress),
-            ..self
-        }
+        Self { progress: Some(progress), ..self }
     }
 
     pub(super) fn wait(&mut self, client: &dyn Client, store: &Store) -> Result<(), Failure> {

@@ -93,11 +93,7 @@ impl RunReport {
         Ok(Self {
             place: place.clone(),
             workspaces: Workspaces::open(place, &state.lineage, &state.objective.constraints)?,
-            ending: RunEnding {
-                world: World::new(state),
-                signal: None,
-                has_no_result: false,
-            },
+            ending: RunEnding { world: World::new(state), signal: None, has_no_result: false },
             notifier: None,
         })
     }
@@ -190,10 +186,7 @@ pub fn run<'a>(
     });
     let notifier = notifier.transpose()?;
     let withheld = environment.withheld.iter();
-    let withheld: Vec<String> = withheld
-        .filter(|name| !config.uses(name))
-        .cloned()
-        .collect();
+    let withheld: Vec<String> = withheld.filter(|name| !config.uses(name)).cloned().collect();
     if !withheld.is_empty() {
         client.tell(&Progress::Withheld(withheld));
     }
@@ -201,9 +194,7 @@ pub fn run<'a>(
     let environment = workspaces.environment(environment);
     let lacking = look_around(client, &workspaces, &environment, &loaded.state)?;
     let memory = remember(client, &store, &workspaces, &loaded.state, options);
-    let from = options
-        .from
-        .map(|rev| start::first(&loaded.state, &workspaces, rev));
+    let from = options.from.map(|rev| start::first(&loaded.state, &workspaces, rev));
     let from = from.transpose()?;
     if let Some(trees) = workspaces.trees() {
         trees.tidy()?;
@@ -282,9 +273,7 @@ pub fn run<'a>(
     let ending = ended.inspect_err(|failure| {
         if let Some(notifier) = notifier.as_ref().filter(|_| has_begun) {
             let input = serde_json::to_string(&failure.output()).unwrap_or_default();
-            options
-                .runtime
-                .block_on(notifier.tell_ending(client, input));
+            options.runtime.block_on(notifier.tell_ending(client, input));
         }
     })?;
     let state = &ending.world.state.run;
@@ -294,12 +283,7 @@ pub fn run<'a>(
     }
     // A signal may have come before this very run had begun.
     let has_ended = state.id.as_ref() == Some(&options.run) && !state.status.is_active();
-    Ok(RunReport {
-        notifier: notifier.filter(|_| has_ended),
-        place,
-        ending,
-        workspaces,
-    })
+    Ok(RunReport { notifier: notifier.filter(|_| has_ended), place, ending, workspaces })
 }
 
 /// Why attempts of this run can write the state file: a person hears it once.
@@ -310,9 +294,7 @@ fn gap(
     options: &RunOptions<'_>,
 ) -> Option<String> {
     let trees = workspaces.trees().map(|_| workspaces.path_of_result());
-    let gap = options
-        .programs
-        .gap(&trees.unwrap_or_else(|| place.project.clone()))?;
+    let gap = options.programs.gap(&trees.unwrap_or_else(|| place.project.clone()))?;
     client.tell(&Progress::Note(format!(
         "no fence: attempts can write the state file, since {gap}; a change of it while they work waits for `descent trust`"
     )));
@@ -363,12 +345,8 @@ fn note_configurations(
     else {
         return;
     };
-    let attempted = trust::Attempted {
-        git: trees.git(),
-        start: &start.commit,
-        head,
-        project: &place.project,
-    };
+    let attempted =
+        trust::Attempted { git: trees.git(), start: &start.commit, head, project: &place.project };
     match attempted.note(Some(client)) {
         Ok(paths) if paths.is_empty() => {}
         Ok(paths) => client.tell(&Progress::Configures(paths)),

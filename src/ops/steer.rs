@@ -43,10 +43,9 @@ pub fn steer(
     )?;
     match committed {
         Ok(report) => Ok(SteeringOutcome::Made(report)),
-        Err(ChangeDenial {
-            refusal: ChangeRefusal::NoDifference,
-            state,
-        }) => Ok(SteeringOutcome::Unchanged(state)),
+        Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => {
+            Ok(SteeringOutcome::Unchanged(state))
+        }
         Err(denial) => Err(refused(denial.refusal)),
     }
 }

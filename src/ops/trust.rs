@@ -142,10 +142,8 @@ pub fn follows(allowed: &LoadedState, adopted: &LoadedState) -> bool {
 }
 
 fn changed_meanwhile(subject: &TrustQuestion) -> Failure {
-    let message = format!(
-        "{} was changed while it was looked at; nothing of it was run",
-        subject.name
-    );
+    let message =
+        format!("{} was changed while it was looked at; nothing of it was run", subject.name);
     let hint = subject.command.clone();
     Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
@@ -159,15 +157,13 @@ pub fn gate_plan(
     config: &Config,
 ) -> Result<(), Failure> {
     let mut doubted = Vec::new();
-    let plan = plan.and_then(
-        |(path, carried)| match origin::origin_of(project, &dir.join(path)) {
-            Origin::Own => None,
-            Origin::Another(why) => {
-                doubted.push((subject::plan_name(path), why, carried.digest()));
-                Some((path, carried))
-            }
-        },
-    );
+    let plan = plan.and_then(|(path, carried)| match origin::origin_of(project, &dir.join(path)) {
+        Origin::Own => None,
+        Origin::Another(why) => {
+            doubted.push((subject::plan_name(path), why, carried.digest()));
+            Some((path, carried))
+        }
+    });
     let worker = configured::of_project(Some(config));
     let records = Records::find();
     if let Some(worker) = &worker {

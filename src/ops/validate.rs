@@ -42,10 +42,7 @@ pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
         && let Ok(loaded) = store.examine(&path, found.bytes.clone())
     {
         // A schema that cannot be used leaves the state readable too, and is a fault.
-        let bad = found
-            .faults
-            .into_iter()
-            .filter(|fault| fault.rule == store::BAD_SCHEMA);
+        let bad = found.faults.into_iter().filter(|fault| fault.rule == store::BAD_SCHEMA);
         found.faults = loaded.gate().iter().cloned().chain(bad).collect();
     }
     Ok(found)
@@ -86,27 +83,15 @@ fn look_at_plan(file: PlanFile, project: &Path) -> ValidateReport {
     };
     let mut warnings = draft.warnings;
     warnings.extend(judging::faults(&issues, &draft.root, &draft.written));
-    ValidateReport {
-        path: file.name,
-        bytes: file.bytes,
-        is_plan: true,
-        faults,
-        warnings,
-        issues,
-    }
+    ValidateReport { path: file.name, bytes: file.bytes, is_plan: true, faults, warnings, issues }
 }
 
 /// The parts that the agreement lacks. A part that is present but wrong, or in another place, is not missing too. A
 /// part that is derived from the base case is not asked for.
 fn missing(draft: &PlanDraft) -> Vec<Fault> {
     let has_objective = draft.root.get("objective").is_some();
-    let atoms = draft
-        .root
-        .get("work_graph")
-        .and_then(|graph| graph.get("atoms"));
-    let is_named = atoms
-        .and_then(Node::as_object)
-        .is_some_and(|atoms| !atoms.is_empty());
+    let atoms = draft.root.get("work_graph").and_then(|graph| graph.get("atoms"));
+    let is_named = atoms.and_then(Node::as_object).is_some_and(|atoms| !atoms.is_empty());
     let is_misplaced = |fault: &Fault| {
         let is_of_graph = fault.pointer == "/atoms" || fault.pointer.starts_with("/work_graph/");
         fault.rule == NEAR_MISS && is_of_graph
@@ -119,12 +104,7 @@ fn missing(draft: &PlanDraft) -> Vec<Fault> {
     };
     let mut missing = rules::gate(&draft.state, &draft.root);
     missing.retain(|one| !is_not_asked_for(&one.pointer));
-    missing.retain(|one| {
-        draft
-            .faults
-            .iter()
-            .all(|fault| fault.pointer != one.pointer)
-    });
+    missing.retain(|one| draft.faults.iter().all(|fault| fault.pointer != one.pointer));
     missing
 }
 
@@ -144,12 +124,5 @@ fn look_at_state(path: PathBuf, bytes: Vec<u8>, project: &Path) -> ValidateRepor
         issues = judge::look(state, project).issues;
         warnings.extend(judging::faults(&issues, root, &PointerMap::default()));
     }
-    ValidateReport {
-        path,
-        bytes,
-        is_plan: false,
-        faults,
-        warnings,
-        issues,
-    }
+    ValidateReport { path, bytes, is_plan: false, faults, warnings, issues }
 }

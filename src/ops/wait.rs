@@ -59,11 +59,7 @@ fn tell_standstill(client: &dyn Client, store: &Store, told: &mut Option<String>
     let observed = liveness::observe(store, RunStatus::Running);
     let words = match (observed.is_hung(), observed.liveness.waits_for) {
         (true, _) => {
-            let mend = observed
-                .liveness
-                .mend
-                .as_deref()
-                .unwrap_or("descent status");
+            let mend = observed.liveness.mend.as_deref().unwrap_or("descent status");
             Some(format!("{}: {mend}", observed.hung()))
         }
         (false, Some(what)) => Some(format!("the loop waits {}", liveness::waits_for(what))),
@@ -73,9 +69,7 @@ fn tell_standstill(client: &dyn Client, store: &Store, told: &mut Option<String>
     let kind = |words: &String| words.chars().take_while(|c| !c.is_ascii_digit()).collect();
     let present: Option<String> = words.as_ref().map(kind);
     if present != *told {
-        words
-            .into_iter()
-            .for_each(|words| client.tell(&Progress::Note(words)));
+        words.into_iter().for_each(|words| client.tell(&Progress::Note(words)));
         *told = present;
     }
 }
@@ -106,12 +100,7 @@ fn ending(store: &mut Store) -> Result<RunReport, Failure> {
     let run = &state.run;
     if !run.status.is_active() && run.last_result.is_none() {
         let message = "nothing runs here, and no run has ended";
-        return Err(Failure::new(
-            "E-NO-RUN",
-            exit::STOPPED,
-            message,
-            "descent run",
-        ));
+        return Err(Failure::new("E-NO-RUN", exit::STOPPED, message, "descent run"));
     }
     RunReport::of_state(store.place(), state)
 }

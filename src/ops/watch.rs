@@ -95,13 +95,7 @@ impl Lookout {
     /// The first look has to succeed.
     pub fn new(mut store: Store) -> Result<Self, Failure> {
         let loaded = store.read()?;
-        Ok(Self {
-            store,
-            stamp: None,
-            loaded,
-            trouble: None,
-            events: None,
-        })
+        Ok(Self { store, stamp: None, loaded, trouble: None, events: None })
     }
 
     pub fn place(&self) -> &StatePlace {
@@ -178,8 +172,7 @@ pub fn output_tail(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
 fn tail(path: &Path) -> Option<String> {
     let mut file = files::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))
-        .ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).ok()?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -11,11 +11,7 @@ use proptest::prelude::*;
 use super::{Notation, PlanFile, draft, yaml};
 
 fn file(bytes: impl AsRef<[u8]>) -> PlanFile {
-    PlanFile {
-        name: "plan.yaml".into(),
-        bytes: bytes.as_ref().to_vec(),
-        notation: Notation::Yaml,
-    }
+    PlanFile { name: "plan.yaml".into(), bytes: bytes.as_ref().to_vec(), notation: Notation::Yaml }
 }
 
 fn tree_of_json(text: &str) -> Node {
@@ -51,32 +47,17 @@ fn check_faults(yaml: impl AsRef<[u8]>, expected: &[&str]) {
 
 #[test]
 fn yaml_reads_as_the_json_that_says_the_same() {
-    check_tree(
-        "a: 1\nb: [x, 'y', \"z\"]\n",
-        r#"{"a": 1, "b": ["x", "y", "z"]}"#,
-    );
-    check_tree(
-        "a:\n- b: c\n  d: e\n- f\n",
-        r#"{"a": [{"b": "c", "d": "e"}, "f"]}"#,
-    );
+    check_tree("a: 1\nb: [x, 'y', \"z\"]\n", r#"{"a": 1, "b": ["x", "y", "z"]}"#);
+    check_tree("a:\n- b: c\n  d: e\n- f\n", r#"{"a": [{"b": "c", "d": "e"}, "f"]}"#);
     check_tree(
         "a: |\n  one\n  two\nb: >-\n  one\n  two\n",
         r#"{"a": "one\ntwo\n", "b": "one two"}"#,
     );
     check_tree("a: one\n  two # three\n", r#"{"a": "one two"}"#);
-    check_tree(
-        "'a b': 'it''s'\n\"c\": \"\\td\\u00e9\"\n",
-        r#"{"a b": "it's", "c": "\tdé"}"#,
-    );
+    check_tree("'a b': 'it''s'\n\"c\": \"\\td\\u00e9\"\n", r#"{"a b": "it's", "c": "\tdé"}"#);
     check_tree("---\na: b\n...\n", r#"{"a": "b"}"#);
-    check_tree(
-        "\u{feff}# ü\r\na: b\r\nc: |\r\n  d\r\n  e\r\n",
-        r#"{"a": "b", "c": "d\ne\n"}"#,
-    );
-    check_tree(
-        "a:\nb: ~\nc: null\n",
-        r#"{"a": null, "b": null, "c": null}"#,
-    );
+    check_tree("\u{feff}# ü\r\na: b\r\nc: |\r\n  d\r\n  e\r\n", r#"{"a": "b", "c": "d\ne\n"}"#);
+    check_tree("a:\nb: ~\nc: null\n", r#"{"a": null, "b": null, "c": null}"#);
 }
 
 #[test]
@@ -93,9 +74,7 @@ fn a_bare_word_is_what_yaml_1_2_says() {
         "[0, -7, +7, 1.5, .5, 5., -.5e3, 1E+2, 0.10]",
         "[0, -7, 7, 1.5, 0.5, 5.0, -0.5e3, 1E+2, 0.10]",
     );
-    for word in [
-        "010", "-010", "0x1F", "0o17", ".inf", "-.INF", ".nan", "1e999",
-    ] {
+    for word in ["010", "-010", "0x1F", "0o17", ".inf", "-.INF", ".nan", "1e999"] {
         check_faults(format!("a: {word}"), &["1:4 /a bad-number"]);
     }
 }
@@ -106,10 +85,7 @@ fn an_alias_stands_for_what_its_anchor_names() {
         "a: &x [1, {b: c}]\nd: *x\ne: {f: *x}\n",
         r#"{"a": [1, {"b": "c"}], "d": [1, {"b": "c"}], "e": {"f": [1, {"b": "c"}]}}"#,
     );
-    check_tree(
-        "a: &x b\nc: &x d\ne: *x",
-        r#"{"a": "b", "c": "d", "e": "d"}"#,
-    );
+    check_tree("a: &x b\nc: &x d\ne: *x", r#"{"a": "b", "c": "d", "e": "d"}"#);
     check_faults("a: &x [*x]", &["1:8 /a/0 yaml-alias"]);
     check_faults("files: *.md", &["1:8 /files yaml-syntax"]);
 }
@@ -122,15 +98,8 @@ fn a_few_aliases_cannot_name_more_than_memory_holds() {
         laughs.push_str(&format!("a{n}: &a{n} [{eight}]\n"));
     }
     let parsed = file(&laughs).tree();
-    assert_eq!(
-        (parsed.node, parsed.faults[0].rule),
-        (None, "too-many-values")
-    );
-    let long = format!(
-        "a: &a {}\nb: [{}]",
-        "x".repeat(1 << 20),
-        ["*a"; 64].join(", ")
-    );
+    assert_eq!((parsed.node, parsed.faults[0].rule), (None, "too-many-values"));
+    let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), ["*a"; 64].join(", "));
     assert_eq!(file(&long).tree().faults[0].rule, "too-many-values");
 }
 
@@ -142,26 +111,17 @@ fn faults_of_yaml_have_their_places() {
     check_faults("# ünïcödé\na: \"ü\\d\"\n", &["2:4 /a yaml-syntax"]);
     check_faults("a: {b: [1, 2}\n", &["1:13 /a/b/2 yaml-syntax"]);
     check_faults("a: 'b\n", &["1:4 /a yaml-syntax"]);
-    check_faults(
-        "é: {ü: 1, ü: 2}\né: 3\n",
-        &["1:11 /é/ü duplicate-key", "2:1 /é duplicate-key"],
-    );
+    check_faults("é: {ü: 1, ü: 2}\né: 3\n", &["1:11 /é/ü duplicate-key", "2:1 /é duplicate-key"]);
     check_faults("a: b\r\na: c\r\n", &["2:1 /a duplicate-key"]);
     check_faults("a: b\n---\na: c\n", &["2:1  extra-text"]);
-    check_faults(
-        "a:\n  <<: *x\n",
-        &["2:3 /a merge-key", "2:7 /a/<< yaml-syntax"],
-    );
+    check_faults("a:\n  <<: *x\n", &["2:3 /a merge-key", "2:7 /a/<< yaml-syntax"]);
     check_faults("x: &x {a: b}\ny:\n  <<: *x\n", &["3:3 /y merge-key"]);
     check_faults(
         "a: {1: b, ~: c, true: d}\n",
         &["1:5 /a bad-key", "1:11 /a bad-key", "1:17 /a bad-key"],
     );
     check_faults("? [a]\n: b\n", &["1:3  bad-key"]);
-    check_faults(
-        "a: !!str 1\nb: !own {c: d}\n",
-        &["1:4 /a yaml-tag", "2:4 /b yaml-tag"],
-    );
+    check_faults("a: !!str 1\nb: !own {c: d}\n", &["1:4 /a yaml-tag", "2:4 /b yaml-tag"]);
     check_faults("a: `b`\n", &["1:4 /a yaml-syntax"]);
 }
 
@@ -185,16 +145,9 @@ fn a_huge_or_deep_text_is_refused_and_does_no_harm() {
     check_faults("x".repeat((16 << 20) + 1), &["1:1  too-large"]);
     for open in ["[", "- ", "{a: "] {
         let parsed = file(open.repeat(1 << 14)).tree();
-        assert_eq!(
-            (parsed.node, parsed.faults[0].rule),
-            (None, "too-deep"),
-            "{open}"
-        );
+        assert_eq!((parsed.node, parsed.faults[0].rule), (None, "too-deep"), "{open}");
     }
-    let limits = Limits {
-        nodes: 100,
-        ..Limits::default()
-    };
+    let limits = Limits { nodes: 100, ..Limits::default() };
     let parsed = yaml::parse(&"- 1\n".repeat(100), &limits, &mut Vec::new());
     assert_eq!(parsed.faults[0].rule, "too-many-values");
 }
@@ -215,34 +168,16 @@ fn what_yaml_made_of_a_command_is_told_with_what_to_type() {
         file.lines(&faults).join("\n")
     };
     for (check, words) in [
-        (
-            "- grep -q foo: bar",
-            "5:9: /objective/base_case/all/0: a check needs",
-        ),
+        ("- grep -q foo: bar", "5:9: /objective/base_case/all/0: a check needs"),
         ("- grep -q foo: bar", "a command stands behind `command: `"),
-        (
-            "- command: true",
-            "expected a string, found true or false (put it in quotes)",
-        ),
+        ("- command: true", "expected a string, found true or false (put it in quotes)"),
         ("- command: [ -f x ]", "begins with `[` needs quotes"),
-        (
-            "- command:\n          grep foo: bar",
-            "6:11: /objective/base_case/all/0/command",
-        ),
-        (
-            "- command:\n          grep foo: bar",
-            "a text with `: ` in it is an object",
-        ),
+        ("- command:\n          grep foo: bar", "6:11: /objective/base_case/all/0/command"),
+        ("- command:\n          grep foo: bar", "a text with `: ` in it is an object"),
         ("- command: grep foo: bar", "put the whole text in quotes"),
-        (
-            "- {command: x, timeout: 30}",
-            "not a duration (write \"30s\" or \"30m\")",
-        ),
+        ("- {command: x, timeout: 30}", "not a duration (write \"30s\" or \"30m\")"),
         ("- file: *.md", "begins with `*` needs quotes"),
-        (
-            "- {command: x, stdout_matches: \"\\d\"}",
-            "single quotes keep backslashes",
-        ),
+        ("- {command: x, stdout_matches: \"\\d\"}", "single quotes keep backslashes"),
     ] {
         assert!(of(check).contains(words), "{check}: {}", of(check));
     }
@@ -254,11 +189,7 @@ fn a_comment_that_cuts_a_command_is_warned_of_and_an_ordinary_one_is_not() {
     let warnings = file(yaml).plan().warnings;
     let warned = shown(yaml.as_bytes(), &warnings);
     assert!(warned.contains(&"1:12 /a comment".to_owned()), "{warned:?}");
-    assert_eq!(
-        warnings.iter().filter(|w| w.rule == "comment").count(),
-        1,
-        "{warned:?}"
-    );
+    assert_eq!(warnings.iter().filter(|w| w.rule == "comment").count(), 1, "{warned:?}");
 }
 
 #[test]
@@ -272,11 +203,7 @@ fn the_notation_is_told_by_the_name_and_else_by_the_first_character() {
         ("-", "a: b", Notation::Yaml),
         ("p.plan", "# c\na: b", Notation::Yaml),
     ] {
-        assert_eq!(
-            Notation::of(Path::new(name), text.as_bytes()),
-            notation,
-            "{name} {text}"
-        );
+        assert_eq!(Notation::of(Path::new(name), text.as_bytes()), notation, "{name} {text}");
     }
 }
 

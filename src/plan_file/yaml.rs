@@ -29,10 +29,7 @@ pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> P
         let fault = fault("empty-file", Span::default(), "the file is empty", None);
         return refused(fault);
     }
-    read(
-        Builder::new(text, text.len() - body.len(), limits),
-        warnings,
-    )
+    read(Builder::new(text, text.len() - body.len(), limits), warnings)
 }
 
 /// Reads the text from byte `from` to the end. Numbers may be keys there, as other programs write them.
@@ -67,10 +64,7 @@ fn read(mut builder: Builder<'_>, warnings: &mut Vec<Fault>) -> Parsed {
 }
 
 fn refused(fault: Fault) -> Parsed {
-    Parsed {
-        node: None,
-        faults: vec![fault],
-    }
+    Parsed { node: None, faults: vec![fault] }
 }
 
 fn fault(rule: &'static str, span: Span, message: &str, hint: Option<&str>) -> Fault {

@@ -68,11 +68,7 @@ impl Capture {
         let after_head = total.saturating_sub(self.head.len()).min(LONG_END_BYTES);
         let tail = &self.tail[self.tail.len().saturating_sub(after_head)..];
         let missing = total - self.head.len() - tail.len();
-        let gap = if missing > 0 {
-            left_out(missing as u64)
-        } else {
-            String::new()
-        };
+        let gap = if missing > 0 { left_out(missing as u64) } else { String::new() };
         [&self.head[..], gap.as_bytes(), tail].concat()
     }
 
@@ -80,20 +76,14 @@ impl Capture {
     #[must_use]
     pub fn head(&self) -> String {
         let head = &self.head[..self.head.len().min(KEPT_BYTES)];
-        lossy(without_cut_end(
-            head,
-            (head.len() as u64) < self.total_bytes,
-        ))
+        lossy(without_cut_end(head, (head.len() as u64) < self.total_bytes))
     }
 
     /// The last 4 KiB; bytes that are not UTF-8 are replaced. A short output is both head and tail.
     #[must_use]
     pub fn tail(&self) -> String {
         let bytes = self.tail_bytes();
-        lossy(without_cut_start(
-            bytes,
-            (bytes.len() as u64) < self.total_bytes,
-        ))
+        lossy(without_cut_start(bytes, (bytes.len() as u64) < self.total_bytes))
     }
 
     #[must_use]
@@ -106,10 +96,7 @@ impl Capture {
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
         let tail = self.tail();
-        let line = tail
-            .rsplit(['\n', '\r'])
-            .map(str::trim)
-            .find(|line| !line.is_empty())?;
+        let line = tail.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty())?;
         Some(line.chars().take(LAST_LINE_CHARS_MAX).collect())
     }
 
@@ -153,9 +140,7 @@ fn lossy(bytes: &[u8]) -> String {
 /// Drops a character that the cut split, so that it doesn't look like damaged output.
 fn without_cut_end(bytes: &[u8], is_cut: bool) -> &[u8] {
     let start = bytes.len().saturating_sub(3);
-    let first = (start..bytes.len())
-        .rev()
-        .find(|i| bytes[*i] & 0xC0 != 0x80);
+    let first = (start..bytes.len()).rev().find(|i| bytes[*i] & 0xC0 != 0x80);
     match first {
         Some(i) if is_cut && incomplete(&bytes[i..]) => &bytes[..i],
         _ => bytes,
@@ -170,10 +155,7 @@ fn without_cut_start(bytes: &[u8], is_cut: bool) -> &[u8] {
     if !is_cut {
         return bytes;
     }
-    let rest = bytes
-        .iter()
-        .take(3)
-        .take_while(|byte| **byte & 0xC0 == 0x80);
+    let rest = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80);
     &bytes[rest.count()..]
 }
 
@@ -217,20 +199,14 @@ impl OutputLog {
     /// Removes whatever is at `path`; makes none yet.
     pub(crate) fn new(path: &Path) -> io::Result<OutputLog> {
         files::remove(path)?;
-        Ok(OutputLog {
-            path: path.to_owned(),
-            file: None,
-            bytes_left: LOG_BYTES_MAX,
-        })
+        Ok(OutputLog { path: path.to_owned(), file: None, bytes_left: LOG_BYTES_MAX })
     }
 
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
             self.file = Some(files::make_new(&self.path)?);
         }
-        self.file
-            .as_mut()
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Returns whether there is room for more.
@@ -264,9 +240,7 @@ impl Sink {
     pub(crate) fn take(&mut self, bytes: &[u8], is_stdout: bool) {
         if let Some(whole) = self.stdout.as_mut().filter(|_| is_stdout) {
             let room = self.stdout_bytes_max - whole.bytes.len();
-            whole
-                .bytes
-                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            whole.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
             whole.truncated |= bytes.len() > room;
         }
         let secrets = secrets::all();
@@ -352,10 +326,7 @@ mod tests {
             let long = captured(&chunks);
             assert_eq!(long.long(), text.as_bytes());
             assert_eq!(long.head().as_bytes(), &text.as_bytes()[..KEPT_BYTES]);
-            assert_eq!(
-                long.tail().as_bytes(),
-                &text.as_bytes()[text.len() - KEPT_BYTES..]
-            );
+            assert_eq!(long.tail().as_bytes(), &text.as_bytes()[text.len() - KEPT_BYTES..]);
             assert_eq!(long.last_line().unwrap(), "099999");
         }
     }
@@ -383,15 +354,9 @@ mod tests {
         }
         let plain = captured(&[&b"a".repeat(10_000), b"z"]);
         let excerpt = plain.excerpt(100);
-        assert!(
-            excerpt.starts_with("aaa") && excerpt.ends_with("az"),
-            "{excerpt}"
-        );
+        assert!(excerpt.starts_with("aaa") && excerpt.ends_with("az"), "{excerpt}");
         let shown = excerpt.matches(['a', 'z']).count();
-        assert!(
-            excerpt.contains(&format!("… {} bytes left out …", 10_001 - shown)),
-            "{excerpt}"
-        );
+        assert!(excerpt.contains(&format!("… {} bytes left out …", 10_001 - shown)), "{excerpt}");
     }
 
     #[test]
@@ -418,21 +383,9 @@ mod tests {
         sink.take(b"abc", true);
         sink.take(b"ERR", false);
         sink.take(b"de", true);
-        assert_eq!(
-            sink.stdout,
-            Some(WholeOutput {
-                bytes: b"abcde".to_vec(),
-                truncated: false
-            })
-        );
+        assert_eq!(sink.stdout, Some(WholeOutput { bytes: b"abcde".to_vec(), truncated: false }));
         sink.take(b"f", true);
-        assert_eq!(
-            sink.stdout,
-            Some(WholeOutput {
-                bytes: b"abcde".to_vec(),
-                truncated: true
-            })
-        );
+        assert_eq!(sink.stdout, Some(WholeOutput { bytes: b"abcde".to_vec(), truncated: true }));
         sink.finish();
         assert_eq!(sink.output.head(), "abcERRdef");
     }

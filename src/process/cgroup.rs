@@ -34,9 +34,7 @@ fn find(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, point) = mounts.lines().find_map(mount)?;
     // A group outside the mounted hierarchy cannot be reached.
     let below = Path::new(path).strip_prefix(&root).ok()?;
-    let is_plain = below
-        .components()
-        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     is_plain.then(|| Path::new(&point).join(below))
 }
 
@@ -66,11 +64,7 @@ fn unescaped(text: &str) -> String {
 /// Groups that jobs left below our own group, each with the tag of its job.
 pub(crate) fn existing_leaves() -> Vec<(Tag, Leaf)> {
     let entries = own_group().and_then(|own| fs::read_dir(own).ok());
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
     let leaf = |path: PathBuf| {
         let tag = path.file_name()?.to_str()?.strip_prefix(NAME)?;
         let tag = Tag::from_raw(u64::from_str_radix(tag, 16).ok()?)?;
@@ -89,18 +83,14 @@ impl Leaf {
         fs::create_dir(&leaf.0)?;
         if !leaf.0.join("cgroup.kill").exists() {
             leaf.remove();
-            return Err(io::Error::other(
-                "the kernel has no `cgroup.kill` (Linux 5.14)",
-            ));
+            return Err(io::Error::other("the kernel has no `cgroup.kill` (Linux 5.14)"));
         }
         Ok(leaf)
     }
 
     /// The group at a recorded path; `None` unless its name is that of the job.
     pub(crate) fn from_record(path: &Path, tag: Tag) -> Option<Leaf> {
-        let is_it = path
-            .file_name()
-            .is_some_and(|name| *name == *format!("{NAME}{tag}"));
+        let is_it = path.file_name().is_some_and(|name| *name == *format!("{NAME}{tag}"));
         let is_group = path.join("cgroup.kill").exists() && path.join("cgroup.procs").exists();
         (is_it && is_group).then(|| Leaf(path.to_owned()))
     }
@@ -194,11 +184,7 @@ mod tests {
 
     #[test]
     fn our_group_is_found_below_the_mount() {
-        check(
-            ONLY,
-            "0::/user.slice/a.scope\n",
-            Some("/sys/fs/cgroup/user.slice/a.scope"),
-        );
+        check(ONLY, "0::/user.slice/a.scope\n", Some("/sys/fs/cgroup/user.slice/a.scope"));
         check(MIXED, "8:pids:/x\n0::/\n", Some("/sys/fs/cgroup/unified"));
         let part = "30 23 0:26 /box /a\\040b rw - cgroup2 cgroup2 rw\n";
         check(part, "0::/box/inner\n", Some("/a b/inner"));
@@ -224,10 +210,7 @@ mod tests {
             std::fs::write(path.join(file), "").unwrap();
         }
         assert!(Leaf::from_record(&path, tag).is_some());
-        assert!(
-            Leaf::from_record(&path, Tag::new("a/b")).is_none(),
-            "another job's"
-        );
+        assert!(Leaf::from_record(&path, Tag::new("a/b")).is_none(), "another job's");
         assert!(Leaf::from_record(dir.path(), tag).is_none());
     }
 }

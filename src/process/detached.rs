@@ -130,10 +130,7 @@ pub fn begin() -> bool {
 
 /// Reports to the process that started this one, once. Returns whether it still listens.
 pub fn report(bytes: &[u8]) -> bool {
-    let starter = STARTER
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
+    let starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner).take();
     starter.is_some_and(|mut starter| starter.write_all(bytes).is_ok())
 }
 

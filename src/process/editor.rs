@@ -45,11 +45,7 @@ impl Editor {
             .arg(shell_line(command))
             .arg(command)
             .arg(file)
-            .stdin(if is_attended {
-                Stdio::inherit()
-            } else {
-                Stdio::null()
-            })
+            .stdin(if is_attended { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::from(screen))
             .stderr(Stdio::inherit())
             .spawn()?;

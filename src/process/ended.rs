@@ -28,10 +28,7 @@ pub(super) fn note(pids: impl IntoIterator<Item = u32>) {
     let Some(ended) = ended.as_mut() else { return };
     for one in pids.into_iter().filter_map(table::entry) {
         let ours = [Ok(table::GUARD), table::FIRST.to_str()];
-        let is_ours = ours
-            .into_iter()
-            .flatten()
-            .any(|name| table::is_named(one.pid, name));
+        let is_ours = ours.into_iter().flatten().any(|name| table::is_named(one.pid, name));
         if !one.is_zombie && !is_ours {
             ended.insert((one.pid, one.start_ticks));
         }

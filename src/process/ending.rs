@@ -128,12 +128,8 @@ pub(crate) struct JobEnding {
     pub(crate) fence: Option<FenceWay>,
 }
 
-const GROUP: &JobEnding = &JobEnding {
-    method: Method::Group,
-    walls: Isolation::None,
-    below: None,
-    fence: None,
-};
+const GROUP: &JobEnding =
+    &JobEnding { method: Method::Group, walls: Isolation::None, below: None, fence: None };
 
 pub(crate) fn chosen() -> &'static JobEnding {
     choice().as_ref().unwrap_or(GROUP)
@@ -149,10 +145,7 @@ fn choice() -> &'static Result<JobEnding, Failure> {
                 Ok(ending)
             }
             Err(why) if wish.is_none() => {
-                tracing::warn!(
-                    why,
-                    "a program that leaves its process group may outlive its end"
-                );
+                tracing::warn!(why, "a program that leaves its process group may outlive its end");
                 Ok(GROUP.clone())
             }
             Err(why) => Err(refused(format!("it does not work here: {why}"))),
@@ -164,12 +157,8 @@ fn requested() -> Result<Option<Method>, Failure> {
     let Some(wish) = std::env::var_os(METHOD_VARIABLE).filter(|wish| !wish.is_empty()) else {
         return Ok(None);
     };
-    let method = Method::WISHES
-        .into_iter()
-        .find(|method| wish == *method.name());
-    method
-        .map(Some)
-        .ok_or_else(|| refused("it is none of namespace, cgroup and guard".to_owned()))
+    let method = Method::WISHES.into_iter().find(|method| wish == *method.name());
+    method.map(Some).ok_or_else(|| refused("it is none of namespace, cgroup and guard".to_owned()))
 }
 
 fn refused(why: String) -> Failure {
@@ -185,18 +174,9 @@ fn refused(why: String) -> Failure {
 fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
     let below = cgroup::own_group();
     let walled = |walls| {
-        let of = |below| JobEnding {
-            method: Method::Namespace,
-            walls,
-            below,
-            fence: None,
-        };
+        let of = |below| JobEnding { method: Method::Namespace, walls, below, fence: None };
         // The variant without a group comes last: the group may be what does not work.
-        below
-            .clone()
-            .map(|below| of(Some(below)))
-            .into_iter()
-            .chain([of(None)])
+        below.clone().map(|below| of(Some(below))).into_iter().chain([of(None)])
     };
     let grouped = below.clone().map(|below| JobEnding {
         method: Method::Cgroup,
@@ -204,22 +184,15 @@ fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
         below: Some(below),
         fence: None,
     });
-    let guarded = JobEnding {
-        method: Method::Guard,
-        walls: Isolation::None,
-        below: None,
-        fence: None,
-    };
+    let guarded =
+        JobEnding { method: Method::Guard, walls: Isolation::None, below: None, fence: None };
     match wish {
-        Some(Method::Namespace) => walled(Isolation::Pids)
-            .chain(walled(Isolation::PidsAndUsers))
-            .collect(),
+        Some(Method::Namespace) => {
+            walled(Isolation::Pids).chain(walled(Isolation::PidsAndUsers)).collect()
+        }
         Some(Method::Cgroup) => grouped.into_iter().collect(),
         Some(Method::Guard | Method::Group) => vec![guarded],
-        None => walled(Isolation::Pids)
-            .chain(grouped)
-            .chain([guarded])
-            .collect(),
+        None => walled(Isolation::Pids).chain(grouped).chain([guarded]).collect(),
     }
 }
 
@@ -246,8 +219,7 @@ impl JobEnding {
     /// Makes the control group of one job. If no more groups can be made, the job goes without one.
     pub(crate) fn make_leaf(&self, tag: Tag) -> Option<Leaf> {
         let made = Leaf::make(self.below.as_ref()?, tag);
-        made.inspect_err(|error| tracing::warn!(%error, "a job has no control group"))
-            .ok()
+        made.inspect_err(|error| tracing::warn!(%error, "a job has no control group")).ok()
     }
 
     /// The task for the guard of a job.
@@ -314,12 +286,8 @@ impl JobEnding {
         let dir = tempfile::tempdir()?;
         let closed = vec![dir.path().canonicalize()?];
         for way in self.fence_ways() {
-            let task = FenceTask {
-                way: *way,
-                closed: closed.clone(),
-                open: Vec::new(),
-                held: Vec::new(),
-            };
+            let task =
+                FenceTask { way: *way, closed: closed.clone(), open: Vec::new(), held: Vec::new() };
             if let Ok(Some(way)) = self.try_out(Some(task)) {
                 return Ok(Some(way));
             }
@@ -334,10 +302,7 @@ impl JobEnding {
         let mut leaf = make(tag).transpose();
         // A killed process of the same id may have left its group behind.
         for _ in 1..TRIAL_TAGS_MAX {
-            if !leaf
-                .as_ref()
-                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
-            {
+            if !leaf.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
                 break;
             }
             tag = Tag::new(TRIAL_MARK);
@@ -369,9 +334,7 @@ impl JobEnding {
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
         // The command holds the other end of the pipe.
         drop(command);
-        let begun = control
-            .as_ref()
-            .map(|control| guard::input::begin(control, None));
+        let begun = control.as_ref().map(|control| guard::input::begin(control, None));
         let ended = begun.transpose().and_then(|_| wait(&mut child));
         if let Err(error) = ended {
             let _ = child.kill();
@@ -385,13 +348,7 @@ impl JobEnding {
             end => return Err(io::Error::other(format!("its trial ended oddly: {end:?}"))),
         };
         let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];
-        poll(
-            &mut fds,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )?;
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
         if fds[0].revents().contains(PollFlags::HUP) {
             return Ok(way);
         }

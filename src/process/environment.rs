@@ -43,10 +43,7 @@ impl Environment {
     /// The command of such a job.
     #[must_use]
     pub fn command_in(&self, command: &str, cwd: &Path) -> String {
-        let moved = self
-            .project
-            .iter()
-            .map(|project| project.moved(command.as_ref(), cwd));
+        let moved = self.project.iter().map(|project| project.moved(command.as_ref(), cwd));
         let moved = moved.filter_map(|moved| moved.into_string().ok()).next();
         moved.unwrap_or_else(|| command.to_owned())
     }
@@ -109,10 +106,7 @@ impl Environment {
 
 impl From<Vec<(OsString, OsString)>> for Environment {
     fn from(vars: Vec<(OsString, OsString)>) -> Self {
-        Self {
-            vars,
-            ..Self::default()
-        }
+        Self { vars, ..Self::default() }
     }
 }
 
@@ -260,9 +254,7 @@ pub fn for_attempts(
         match name.to_str().map(|text| judge(text, &value, extra)) {
             Some(NameVerdict::Passes) => environment.vars.push((name, value)),
             Some(NameVerdict::Withheld) => {
-                environment
-                    .withheld
-                    .push(name.to_string_lossy().into_owned());
+                environment.withheld.push(name.to_string_lossy().into_owned());
             }
             Some(NameVerdict::Unknown) | None => {}
         }
@@ -281,11 +273,7 @@ enum NameVerdict {
 fn judge(name: &str, value: &OsStr, extra: &[String]) -> NameVerdict {
     let asked = extra.iter().any(|other| other == name);
     if NEVER.iter().any(|prefix| name.starts_with(prefix)) {
-        return if asked {
-            NameVerdict::Withheld
-        } else {
-            NameVerdict::Unknown
-        };
+        return if asked { NameVerdict::Withheld } else { NameVerdict::Unknown };
     }
     if asked {
         return NameVerdict::Passes;
@@ -296,11 +284,7 @@ fn judge(name: &str, value: &OsStr, extra: &[String]) -> NameVerdict {
     if !NAMES.contains(&name) && !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
         return NameVerdict::Unknown;
     }
-    if carries_login(name, value) {
-        NameVerdict::Withheld
-    } else {
-        NameVerdict::Passes
-    }
+    if carries_login(name, value) { NameVerdict::Withheld } else { NameVerdict::Passes }
 }
 
 /// Whether the value contains `user:password@` (for a proxy also without a scheme before it).
@@ -308,10 +292,7 @@ fn carries_login(name: &str, value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
     value.split([',', '|', ' ']).any(|url| {
-        let rest = url
-            .split_once("://")
-            .map(|(_, rest)| rest)
-            .or(is_proxy.then_some(url));
+        let rest = url.split_once("://").map(|(_, rest)| rest).or(is_proxy.then_some(url));
         let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
         authority.is_some_and(|authority| authority.contains('@'))
     })
@@ -325,11 +306,8 @@ mod tests {
         let from = from.iter().map(|(name, value)| (name.into(), value.into()));
         let extra: Vec<String> = extra.iter().map(ToString::to_string).collect();
         let environment = for_attempts(from, &extra);
-        let names: Vec<_> = environment
-            .vars
-            .iter()
-            .map(|(name, _)| name.to_str().unwrap())
-            .collect();
+        let names: Vec<_> =
+            environment.vars.iter().map(|(name, _)| name.to_str().unwrap()).collect();
         assert_eq!(names, passes);
         assert_eq!(environment.withheld, withheld);
     }
@@ -337,12 +315,7 @@ mod tests {
     #[test]
     fn the_default_list_passes_and_the_unknown_is_dropped_in_silence() {
         check(
-            &[
-                ("PATH", "/bin"),
-                ("LC_ALL", "C"),
-                ("XDG_CACHE_HOME", "/c"),
-                ("FROBNICATE", "1"),
-            ],
+            &[("PATH", "/bin"), ("LC_ALL", "C"), ("XDG_CACHE_HOME", "/c"), ("FROBNICATE", "1")],
             &[],
             &["PATH", "LC_ALL", "XDG_CACHE_HOME"],
             &[],
@@ -362,24 +335,14 @@ mod tests {
             ],
             &[],
             &[],
-            &[
-                "GITHUB_TOKEN",
-                "OPENAI_API_KEY",
-                "SSH_AUTH_SOCK",
-                "XDG_SECRET_THING",
-                "db_password",
-            ],
+            &["GITHUB_TOKEN", "OPENAI_API_KEY", "SSH_AUTH_SOCK", "XDG_SECRET_THING", "db_password"],
         );
     }
 
     #[test]
     fn a_name_that_was_asked_for_passes_although_it_looks_like_a_secret() {
         check(
-            &[
-                ("OPENAI_API_KEY", "k"),
-                ("FROBNICATE", "1"),
-                ("HTTP_PROXY", "http://u:p@h"),
-            ],
+            &[("OPENAI_API_KEY", "k"), ("FROBNICATE", "1"), ("HTTP_PROXY", "http://u:p@h")],
             &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
             &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
             &[],
@@ -395,10 +358,7 @@ mod tests {
         let var = |name: &str| (name != "UNSET").then(|| OsString::from("v"));
         let own = base.for_agent(&names, &set, var);
         let pairs = [("PATH", "/bin"), ("KEY", "v"), ("A", "new")];
-        assert_eq!(
-            own.vars,
-            pairs.map(|(name, value)| (name.into(), value.into()))
-        );
+        assert_eq!(own.vars, pairs.map(|(name, value)| (name.into(), value.into())));
     }
 
     #[test]
@@ -420,11 +380,7 @@ mod tests {
     #[test]
     fn our_own_and_git_variables_never_pass() {
         check(
-            &[
-                ("DESCENT_MARK", "m"),
-                ("GIT_DIR", "/x"),
-                ("GIT_INDEX_FILE", "/i"),
-            ],
+            &[("DESCENT_MARK", "m"), ("GIT_DIR", "/x"), ("GIT_INDEX_FILE", "/i")],
             &["GIT_DIR"],
             &[],
             &["GIT_DIR"],
@@ -436,10 +392,8 @@ mod tests {
     fn bytes_that_are_no_text_pass_as_a_value_and_not_as_a_name() {
         use std::os::unix::ffi::OsStringExt;
         let bad = || OsString::from_vec(vec![0xff, b'A']);
-        let environment = for_attempts(
-            [("HOME".into(), bad()), (bad(), "x".into())].into_iter(),
-            &[],
-        );
+        let environment =
+            for_attempts([("HOME".into(), bad()), (bad(), "x".into())].into_iter(), &[]);
         assert_eq!(environment.vars, [("HOME".into(), bad())]);
         assert!(environment.withheld.is_empty());
     }

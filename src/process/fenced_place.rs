@@ -97,9 +97,7 @@ impl Fence {
         if let Some(place) = theirs.into_iter().flatten().find(|place| is_above(place)) {
             return Some(format!("the project lies in {}", place.display()));
         }
-        opened(&closed)
-            .err()
-            .map(|error| format!("what lies above it cannot be listed ({error})"))
+        opened(&closed).err().map(|error| format!("what lies above it cannot be listed ({error})"))
     }
 
     fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
@@ -110,14 +108,9 @@ impl Fence {
         let git = self.git.iter().filter(|_| !is_in_place);
         let all: Vec<&PathBuf> = self.state.iter().chain(git).collect();
         // One inside another is closed with it.
-        let is_inside = |path: &&PathBuf| {
-            all.iter()
-                .any(|other| path != other && path.starts_with(other))
-        };
-        all.iter()
-            .filter(|path| !is_inside(path))
-            .map(|path| (*path).clone())
-            .collect()
+        let is_inside =
+            |path: &&PathBuf| all.iter().any(|other| path != other && path.starts_with(other));
+        all.iter().filter(|path| !is_inside(path)).map(|path| (*path).clone()).collect()
     }
 
     /// The fence of a job; none for the person's own commands, and where it does not hold.
@@ -125,9 +118,7 @@ impl Fence {
         let Reach::Fenced { out } = &job.reach else {
             return None;
         };
-        let way = ending::chosen()
-            .fence
-            .filter(|_| self.gap(&job.cwd).is_none())?;
+        let way = ending::chosen().fence.filter(|_| self.gap(&job.cwd).is_none())?;
         let mut closed = self.closed(&job.cwd);
         let top = Path::new("/");
         let held = above(&closed).into_iter().filter(|dir| dir != top);
@@ -136,10 +127,7 @@ impl Fence {
         }
         Some(FenceTask {
             way,
-            open: out
-                .iter()
-                .filter_map(|out| out.canonicalize().ok())
-                .collect(),
+            open: out.iter().filter_map(|out| out.canonicalize().ok()).collect(),
             // A directory stands before those in it.
             held: held.collect(),
             closed,
@@ -151,9 +139,6 @@ impl Fence {
 fn works_below(folder: &Path, project: &Path) -> bool {
     let home = env::home_dir();
     let places = [Some(project.to_owned()), Some(env::temp_dir()), home];
-    let mut places = places
-        .into_iter()
-        .flatten()
-        .filter_map(|place| place.canonicalize().ok());
+    let mut places = places.into_iter().flatten().filter_map(|place| place.canonicalize().ok());
     places.any(|place| place.starts_with(folder))
 }

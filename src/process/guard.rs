@@ -93,9 +93,7 @@ pub fn run_if_guard() -> Option<ExitCode> {
         name if name == fork_server::NAME => return Some(fork_server::serve()),
         _ => return None,
     }
-    let task = args
-        .next()
-        .and_then(|text| serde_json::from_str(text.to_str()?).ok());
+    let task = args.next().and_then(|text| serde_json::from_str(text.to_str()?).ok());
     let command = std::env::var_os(COMMAND);
     let (Some(task), Some(command)) = (task, command) else {
         return Some(ExitCode::from(crate::failure::exit::USAGE));
@@ -143,10 +141,7 @@ impl JobGuard {
         // start, after both of us died, has less to identify the job by.
         std::mem::forget(task.tag.set());
         let children = kernel::child_ends()?;
-        let leaf = task
-            .cgroup
-            .as_ref()
-            .and_then(|path| Leaf::from_record(path, task.tag));
+        let leaf = task.cgroup.as_ref().and_then(|path| Leaf::from_record(path, task.tag));
         if task.cgroup.is_some() && leaf.is_none() {
             return Err(Errno::NOENT.into());
         }
@@ -154,11 +149,7 @@ impl JobGuard {
         let group = group.as_ref().map(AsFd::as_fd);
         let namespace = match task.walls {
             Isolation::None => None,
-            walls => Some(Namespace::make(
-                walls == Isolation::PidsAndUsers,
-                task.tag,
-                group,
-            )?),
+            walls => Some(Namespace::make(walls == Isolation::PidsAndUsers, task.tag, group)?),
         };
         task.fence.as_ref().map_or(Ok(()), fence::put_up)?;
         let is_mounted = |fence: &FenceTask| fence.way == FenceWay::Mounts;
@@ -166,12 +157,7 @@ impl JobGuard {
         let command = launch::start_command(job, input, group, may_mount)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
-        Ok(JobGuard {
-            command,
-            children,
-            leaf,
-            namespace,
-        })
+        Ok(JobGuard { command, children, leaf, namespace })
     }
 
     /// Waits until the command has ended or the loop is gone.
@@ -205,16 +191,10 @@ impl JobGuard {
                 Ok(Some((pid, status))) if pid == self.command.leader => of_leader = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => {
-                    return Reaped {
-                        of_leader,
-                        is_none_left: false,
-                    };
+                    return Reaped { of_leader, is_none_left: false };
                 }
                 Err(_) => {
-                    return Reaped {
-                        of_leader,
-                        is_none_left: true,
-                    };
+                    return Reaped { of_leader, is_none_left: true };
                 }
             }
         }
@@ -237,10 +217,7 @@ impl JobGuard {
             if self.namespace.is_none() {
                 orphans::kill_descendants();
             }
-            let timeout = Timespec {
-                tv_sec: 0,
-                tv_nsec: pause.subsec_nanos().into(),
-            };
+            let timeout = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
             let mut fds = [PollFd::new(&self.children, PollFlags::IN)];
             // It looks again in any case, woken or not.
             let _ = poll(&mut fds, Some(&timeout));

@@ -112,9 +112,7 @@ impl Drop for JobHandle {
             end(&processes, leaf.as_ref());
         };
         // Without a thread, processes that escaped from the tree before this moment are left.
-        let _ = std::thread::Builder::new()
-            .name("orphans".to_owned())
-            .spawn(finish);
+        let _ = std::thread::Builder::new().name("orphans".to_owned()).spawn(finish);
     }
 }
 

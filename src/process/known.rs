@@ -21,11 +21,7 @@ impl KnownProcess {
     /// The process with this id if it started then: `start_ticks` since boot.
     pub fn open(pid: u32, start_ticks: u64) -> Option<Self> {
         let pid = to_pid(pid)?;
-        let process = Self {
-            pid,
-            start_ticks,
-            fd: open_fd(pid),
-        };
+        let process = Self { pid, start_ticks, fd: open_fd(pid) };
         process.is_still_it().then_some(process)
     }
 
@@ -57,8 +53,5 @@ fn open_fd(_pid: Pid) -> Option<OwnedFd> {
 
 /// Never 0, which would mean our own group, nor 1.
 pub(super) fn to_pid(pid: u32) -> Option<Pid> {
-    i32::try_from(pid)
-        .ok()
-        .filter(|pid| *pid > 1)
-        .and_then(Pid::from_raw)
+    i32::try_from(pid).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw)
 }

@@ -106,9 +106,7 @@ fn tags_with_live_parent() -> Vec<Tag> {
 
 /// One round over all descendants of this process; for a guard, these are its job.
 pub(crate) fn kill_descendants() {
-    kill_all(&freeze(|| {
-        live_processes(table::children(std::process::id()))
-    }));
+    kill_all(&freeze(|| live_processes(table::children(std::process::id()))));
 }
 
 /// Stops and kills a leader that is not reaped yet, its group and all its descendants. It is quick
@@ -160,11 +158,7 @@ impl JobProcesses {
     /// Blocks for at most about [`ENDING_MAX`].
     pub(crate) fn end(&self) -> Vec<u32> {
         let may_be_reaped = |one: &ProcessEntry| self.may_be_reaped(one);
-        kill_until_quiet(
-            || self.orphans().into_iter(),
-            may_be_reaped,
-            Instant::now() + ENDING_MAX,
-        )
+        kill_until_quiet(|| self.orphans().into_iter(), may_be_reaped, Instant::now() + ENDING_MAX)
     }
 
     fn orphans(&self) -> Vec<ProcessEntry> {
@@ -206,9 +200,7 @@ fn is_elsewhere(one: &ProcessEntry) -> bool {
 }
 
 fn live_processes(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
-    pids.into_iter()
-        .filter_map(table::entry)
-        .filter(|one| !one.is_zombie && !one.is_of_kernel)
+    pids.into_iter().filter_map(table::entry).filter(|one| !one.is_zombie && !one.is_of_kernel)
 }
 
 /// Stops, kills and reaps what `find` gives and its descendants, until two rounds find nothing.
@@ -296,9 +288,7 @@ fn kill_all(caught: &BTreeMap<Key, KnownProcess>) {
 /// Marks those children of ours that `is_wanted` names as ended, by their ids; the runtime reaps
 /// what it started itself. Returns the number.
 fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
-    let children = table::children(std::process::id())
-        .into_iter()
-        .filter_map(table::entry);
+    let children = table::children(std::process::id()).into_iter().filter_map(table::entry);
     let adopted = children
         .filter(|one| one.is_zombie && is_wanted(one))
         .filter(|one| !registry::is_ours(one.pid, one.start_ticks));

@@ -28,9 +28,7 @@ impl OwnTag {
         let has_guards = ending::chosen().method != Method::Group;
         let is_bare = Tag::read(std::process::id()).is_none();
         let worn = (has_guards && is_bare).then(|| Tag::new(mark).set());
-        OwnTag {
-            _guard: worn.flatten(),
-        }
+        OwnTag { _guard: worn.flatten() }
     }
 }
 
@@ -53,11 +51,7 @@ impl Drop for OwnTag {
         let (Some(entry), Some(tag)) = (table::entry(ours), Tag::read(ours)) else {
             return;
         };
-        let left = JobProcesses {
-            leader: ours,
-            start_ticks: entry.start_ticks,
-            tag,
-        };
+        let left = JobProcesses { leader: ours, start_ticks: entry.start_ticks, tag };
         if left.is_gone() {
             return;
         }

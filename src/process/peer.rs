@@ -47,19 +47,12 @@ impl InputSource {
 
 impl Peer {
     pub(super) fn nobody() -> Self {
-        Self {
-            writer: None,
-            held: Vec::new(),
-            written: 0,
-        }
+        Self { writer: None, held: Vec::new(), written: 0 }
     }
 
     pub(super) fn of(channel: DuplexStream) -> (Self, InputSource) {
         let (reader, writer) = tokio::io::split(channel);
-        let peer = Self {
-            writer: Some(writer),
-            ..Self::nobody()
-        };
+        let peer = Self { writer: Some(writer), ..Self::nobody() };
         (peer, InputSource::Channel(reader))
     }
 

@@ -72,13 +72,7 @@ impl Programs for RealPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        Box::pin(super::talk(
-            job,
-            self.fence.as_ref(),
-            channel,
-            cancel,
-            on_started,
-        ))
+        Box::pin(super::talk(job, self.fence.as_ref(), channel, cancel, on_started))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

@@ -59,10 +59,8 @@ impl ProjectPaths {
             let found = self.found_in(value).into_iter().next();
             found.map(|path| path.leads_to)
         };
-        (self.home, self.private) = (
-            place("HOME"),
-            PRIVATE.into_iter().filter_map(place).collect(),
-        );
+        (self.home, self.private) =
+            (place("HOME"), PRIVATE.into_iter().filter_map(place).collect());
         self.in_place = self.in_place(vars);
         self.found = vars.iter().map(|(_, value)| self.found_in(value)).collect();
         self
@@ -180,11 +178,7 @@ impl ProjectPaths {
                 }
                 let real = dir.canonicalize().ok()?;
                 let dir = real.strip_prefix(&self.top).ok()?.to_owned();
-                Some(PathInText {
-                    spelled: at..at + length,
-                    leads_to: dir.join(below),
-                    dir,
-                })
+                Some(PathInText { spelled: at..at + length, leads_to: dir.join(below), dir })
             })
         })
     }
@@ -195,9 +189,9 @@ impl ProjectPaths {
 fn may_begin(before: &[u8]) -> bool {
     let lead = before.rsplit(|byte| !is_of_path(byte)).next();
     let is_border = match lead.unwrap_or_default() {
-        [b'-', option @ ..] => option
-            .iter()
-            .all(|byte| byte.is_ascii_alphabetic() || *byte == b'-'),
+        [b'-', option @ ..] => {
+            option.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-')
+        }
         lead => lead.iter().all(|byte| *byte == b'/'),
     };
     (is_border && !is_elsewhere(before)) || before.ends_with(b"file://localhost")
@@ -210,9 +204,7 @@ fn is_elsewhere(before: &[u8]) -> bool {
     let host = word.strip_suffix(':');
     let host = host.and_then(|host| host.rsplit([':', '=', ',']).next()?.split_once('@'));
     host.is_some_and(|(user, _)| !user.is_empty() && !user.contains('/'))
-        || word
-            .rsplit_once("://")
-            .is_some_and(|(_, url)| url.contains('?'))
+        || word.rsplit_once("://").is_some_and(|(_, url)| url.contains('?'))
 }
 
 /// Whether it can be a part of a path, and does not stand between two.
@@ -240,10 +232,7 @@ mod tests {
     fn moved(top: &Path, prefix: &str, value: &str, cwd: &Path) -> String {
         let vars = [("V".into(), value.into())];
         let paths = ProjectPaths::of(top, Path::new(prefix)).with(&vars);
-        paths
-            .moved(OsStr::new(value), cwd)
-            .into_string()
-            .expect("text")
+        paths.moved(OsStr::new(value), cwd).into_string().expect("text")
     }
 
     #[test]
@@ -259,14 +248,8 @@ mod tests {
             (format!("{r}/p-other/../p/new"), format!("{t}/new")),
             (format!("{r}/p/../p/src/../x"), format!("{t}/x")),
         ];
-        let outside = [
-            "/p-other/src",
-            "/p.bak",
-            "/p/../p-other",
-            "/l/../p-other",
-            "/elsewhere/p",
-        ]
-        .map(|path| format!("{r}{path}"));
+        let outside = ["/p-other/src", "/p.bak", "/p/../p-other", "/l/../p-other", "/elsewhere/p"]
+            .map(|path| format!("{r}{path}"));
         let same = outside.iter().map(|path| (path.clone(), path.clone()));
         let forms = [
             "{}",
@@ -321,10 +304,7 @@ mod tests {
         let value = format!("/bin:{}/src", spaced.display());
         let wanted = format!("/bin:{}/src", root.join("tree").display());
         assert_eq!(moved(&spaced, "", &value, &root.join("tree")), wanted);
-        assert_eq!(
-            moved(Path::new("/"), "", "/usr/bin:/bin", &checkout),
-            "/usr/bin:/bin"
-        );
+        assert_eq!(moved(Path::new("/"), "", "/usr/bin:/bin", &checkout), "/usr/bin:/bin");
     }
 
     #[test]

@@ -30,9 +30,7 @@ pub fn named_in(path: &Path) -> Vec<PathBuf> {
     let text = files::read(path, NAMES_BYTES_MAX).unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.starts_with(b"#"));
-    lines
-        .map(|line| dir.join(OsStr::from_bytes(line)))
-        .collect()
+    lines.map(|line| dir.join(OsStr::from_bytes(line))).collect()
 }
 
 /// The files in the directories of installed packages that a person's variables lead to.

@@ -76,19 +76,12 @@ fn spawn_as<C>(
 fn register(live: &mut Vec<LiveProcess>, pid: u32, is_tool: bool) -> RegistryEntry {
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
-    live.push(LiveProcess {
-        pid,
-        start_ticks,
-        is_tool,
-        is_asked: false,
-    });
+    live.push(LiveProcess { pid, start_ticks, is_tool, is_asked: false });
     RegistryEntry { pid, start_ticks }
 }
 
 pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
-    live()
-        .iter()
-        .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
+    live().iter().any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
 }
 
 /// The running helpers, each with its process id, its start, and whether an earlier call returned

@@ -57,13 +57,7 @@ impl Pipes {
             true => pipe().map(|(reader, writer)| (Some(reader), writer))?,
             false => (None, stderr.try_clone()?),
         };
-        Ok(Self {
-            merged,
-            apart,
-            input,
-            stdout,
-            stderr,
-        })
+        Ok(Self { merged, apart, input, stdout, stderr })
     }
 }
 
@@ -83,13 +77,7 @@ pub(super) fn spawn(
     fence: Option<&Fence>,
 ) -> Result<SpawnedJob, SpawnError> {
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
-    let Pipes {
-        merged,
-        apart,
-        input,
-        stdout,
-        stderr,
-    } = Pipes::of(job, streams).map_err(failed)?;
+    let Pipes { merged, apart, input, stdout, stderr } = Pipes::of(job, streams).map_err(failed)?;
     let (its_input, our_input) = input.unzip();
     let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
     let leaf = ending.make_leaf(tag);
@@ -127,16 +115,8 @@ pub(super) fn spawn(
     drop(for_guard);
     let input = our_input.map(writer).transpose().map_err(failed)?;
     let apart = apart.map(reader).transpose().map_err(failed)?;
-    let output = Output {
-        merged: Some(reader(merged).map_err(failed)?),
-        apart,
-    };
-    Ok(SpawnedJob {
-        child,
-        output,
-        input,
-        handle,
-    })
+    let output = Output { merged: Some(reader(merged).map_err(failed)?), apart };
+    Ok(SpawnedJob { child, output, input, handle })
 }
 
 impl Start<'_> {
@@ -202,10 +182,7 @@ impl Start<'_> {
         let (child, registered) = registry::spawn(|| {
             let child = command.spawn()?;
             let id = child.id();
-            Ok((
-                id.expect("BUG: a child that was never waited for has its id"),
-                child,
-            ))
+            Ok((id.expect("BUG: a child that was never waited for has its id"), child))
         })?;
         Ok((Leader::Started(child), registered, control, self.input))
     }

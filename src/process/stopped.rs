@@ -45,16 +45,8 @@ pub(super) async fn or_timed_out(leader: u32, timeout: Duration) -> JobEnd {
 
 /// The command of a job, which may have a guard. Orphans come after it.
 fn command(leader: u32) -> u32 {
-    let is_first = |pid: &u32| {
-        FIRST
-            .to_str()
-            .is_ok_and(|first| table::is_named(*pid, first))
-    };
-    let below = || {
-        table::children(leader)
-            .into_iter()
-            .find(|pid| !is_first(pid))
-    };
+    let is_first = |pid: &u32| FIRST.to_str().is_ok_and(|first| table::is_named(*pid, first));
+    let below = || table::children(leader).into_iter().find(|pid| !is_first(pid));
     let is_guard = table::is_named(leader, table::GUARD);
     is_guard.then(below).flatten().unwrap_or(leader)
 }

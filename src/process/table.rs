@@ -130,21 +130,14 @@ pub(crate) fn is_thread_of(pid: u32, id: u32) -> bool {
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     if !children_are_listed() {
         let all = every_pid().into_iter().filter_map(entry);
-        return all
-            .filter(|entry| entry.parent == pid)
-            .map(|entry| entry.pid)
-            .collect();
+        return all.filter(|entry| entry.parent == pid).map(|entry| entry.pid).collect();
     }
     let threads = numbers_in(&format!("/proc/{pid}/task"));
     let lists = threads.into_iter().filter_map(|thread| {
         fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()
     });
     lists
-        .flat_map(|list| {
-            list.split_ascii_whitespace()
-                .flat_map(str::parse)
-                .collect::<Vec<u32>>()
-        })
+        .flat_map(|list| list.split_ascii_whitespace().flat_map(str::parse).collect::<Vec<u32>>())
         .collect()
 }
 
@@ -192,10 +185,7 @@ fn numbers_in(directory: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -251,14 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_no_stat_line_is_no_process() {
-        for text in [
-            &b""[..],
-            b"1 (x",
-            b"1 (x)",
-            b"1 (x) S 1",
-            b"1 (x) S a b c",
-            b")\xff",
-        ] {
+        for text in [&b""[..], b"1 (x", b"1 (x)", b"1 (x) S 1", b"1 (x) S a b c", b")\xff"] {
             assert_eq!(parse(1, text), None);
         }
     }

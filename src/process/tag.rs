@@ -29,11 +29,7 @@ impl Tag {
     pub(crate) fn new(mark: &str) -> Tag {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let job = format!(
-            "{mark}\n{}\n{n}\n{}",
-            std::process::id(),
-            super::table::boot_id()
-        );
+        let job = format!("{mark}\n{}\n{n}\n{}", std::process::id(), super::table::boot_id());
         Tag(FLAG | half(owner_of(mark)) << HALF_BITS | half(&job))
     }
 
@@ -51,10 +47,7 @@ impl Tag {
         #[cfg(target_os = "linux")]
         {
             let before = rustix::process::getrlimit(Resource::Rttime);
-            let limit = Rlimit {
-                current: Some(self.0),
-                maximum: before.maximum,
-            };
+            let limit = Rlimit { current: Some(self.0), maximum: before.maximum };
             let is_on = rustix::process::setrlimit(Resource::Rttime, limit).is_ok();
             is_on.then_some(TagGuard { before })
         }
@@ -83,10 +76,7 @@ fn owner_of(mark: &str) -> &str {
 
 fn half(text: &str) -> u64 {
     let digest = Sha256::digest(text.as_bytes());
-    let word = digest
-        .iter()
-        .take(8)
-        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let word = digest.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte));
     word >> (u64::BITS - HALF_BITS)
 }
 

@@ -25,9 +25,7 @@ struct World {
 impl World {
     fn new() -> World {
         prepare().unwrap();
-        World {
-            directory: tempfile::tempdir().unwrap(),
-        }
+        World { directory: tempfile::tempdir().unwrap() }
     }
 
     fn job(&self, command: &str) -> Job {
@@ -66,11 +64,7 @@ fn pid_told(directory: &Path, name: &str) -> u32 {
 
 fn unique(what: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!(
-        "test-{}-{}-{what}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    )
+    format!("test-{}-{}-{what}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -97,18 +91,13 @@ fn daemon(name: &str, program: &str) -> String {
 }
 
 async fn run_it(job: &Job) -> JobResult {
-    run(job, None, &CancellationToken::new(), |_| {})
-        .await
-        .unwrap()
+    run(job, None, &CancellationToken::new(), |_| {}).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_job_reads_its_input_to_the_end_and_may_leave_it_unread() {
     let world = World::new();
-    let with_input = |command: &str| Job {
-        input: Some(vec![b'x'; 1 << 20]),
-        ..world.job(command)
-    };
+    let with_input = |command: &str| Job { input: Some(vec![b'x'; 1 << 20]), ..world.job(command) };
     let ended = run_it(&with_input("wc -c </dev/stdin; echo out; echo err >&2")).await;
     assert_eq!(ended.how, JobEnd::Exit(0));
     let said = ended.output.tail();
@@ -140,11 +129,7 @@ async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
     let expected = format!("{}\n{}\n", cwd.display(), job.mark);
     // PATH, the mark, and what the shell adds (PWD, perhaps SHLVL and _).
     let count: u32 = ended.output.last_line().unwrap().parse().unwrap();
-    assert!(
-        ended.output.head().starts_with(&expected),
-        "{}",
-        ended.output.head()
-    );
+    assert!(ended.output.head().starts_with(&expected), "{}", ended.output.head());
     assert!((2..=5).contains(&count), "{count}");
 }
 
@@ -157,18 +142,9 @@ async fn a_job_of_the_fork_server_is_as_any_other() {
     let ended = run_it(&job).await;
     let cwd = world.directory.path().canonicalize().unwrap();
     let expected = format!("{}\n{}\nb\n", cwd.display(), job.mark);
-    assert_eq!(
-        (ended.how, ended.output.head()),
-        (JobEnd::Exit(7), expected)
-    );
-    assert_eq!(
-        run_it(&world.job("kill -9 $$")).await.how,
-        JobEnd::Signal(9)
-    );
-    let short = Job {
-        timeout: Duration::from_millis(50),
-        ..world.job("sleep 600 & sleep 600")
-    };
+    assert_eq!((ended.how, ended.output.head()), (JobEnd::Exit(7), expected));
+    assert_eq!(run_it(&world.job("kill -9 $$")).await.how, JobEnd::Signal(9));
+    let short = Job { timeout: Duration::from_millis(50), ..world.job("sleep 600 & sleep 600") };
     assert_eq!(run_it(&short).await.how, JobEnd::TimedOut);
     // Dropped before it ended, it is reaped too, and the next is born.
     let never = CancellationToken::new();
@@ -192,10 +168,7 @@ async fn a_job_of_the_fork_server_is_as_any_other() {
 async fn both_streams_are_kept_in_order_and_logged() {
     let world = World::new();
     let log = world.directory.path().join("log");
-    let job = Job {
-        log: Some(log.clone()),
-        ..world.job("echo a; echo b >&2; echo c")
-    };
+    let job = Job { log: Some(log.clone()), ..world.job("echo a; echo b >&2; echo c") };
     let ended = run_it(&job).await;
     assert_eq!(ended.output.head(), "a\nb\nc\n");
     assert!(ended.stdout.is_none());
@@ -205,18 +178,9 @@ async fn both_streams_are_kept_in_order_and_logged() {
 #[tokio::test]
 async fn standard_output_comes_apart_when_it_was_asked_for() {
     let world = World::new();
-    let job = Job {
-        whole_stdout_bytes_max: 3,
-        ..world.job("echo a; echo b >&2; echo c")
-    };
+    let job = Job { whole_stdout_bytes_max: 3, ..world.job("echo a; echo b >&2; echo c") };
     let ended = run_it(&job).await;
-    assert_eq!(
-        ended.stdout,
-        Some(WholeOutput {
-            bytes: b"a\nc".to_vec(),
-            truncated: true
-        })
-    );
+    assert_eq!(ended.stdout, Some(WholeOutput { bytes: b"a\nc".to_vec(), truncated: true }));
     assert_eq!(ended.output.total_bytes(), 6);
 }
 
@@ -225,28 +189,16 @@ async fn a_flood_is_read_to_its_end_in_bounded_memory() {
     let world = World::new();
     let before = resident_kib();
     let command = "yes 0123456 | head -c 200000000";
-    let ended = run_it(&Job {
-        whole_stdout_bytes_max: 1000,
-        ..world.job(command)
-    })
-    .await;
+    let ended = run_it(&Job { whole_stdout_bytes_max: 1000, ..world.job(command) }).await;
     assert_eq!(ended.output.total_bytes(), 200_000_000);
     assert_eq!(ended.stdout.unwrap().bytes.len(), 1000);
-    assert!(
-        resident_kib() < before + 60_000,
-        "{} -> {}",
-        before,
-        resident_kib()
-    );
+    assert!(resident_kib() < before + 60_000, "{} -> {}", before, resident_kib());
 }
 
 /// The highest it ever was, so that nothing in between is missed.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -257,16 +209,7 @@ async fn a_timeout_leaves_no_survivor_in_other_sessions() {
     let job = world.job(&command);
     let cancel = CancellationToken::new();
     // The clock of a loaded machine: the timeout must come after both have told their ids.
-    let ended = run(
-        &Job {
-            timeout: Duration::from_secs(2),
-            ..job
-        },
-        None,
-        &cancel,
-        |_| {},
-    )
-    .await;
+    let ended = run(&Job { timeout: Duration::from_secs(2), ..job }, None, &cancel, |_| {}).await;
     assert_eq!(ended.unwrap().how, JobEnd::TimedOut);
     assert!(!is_alive(world.pid("one")) && !is_alive(world.pid("two")));
 }
@@ -274,13 +217,7 @@ async fn a_timeout_leaves_no_survivor_in_other_sessions() {
 #[tokio::test]
 async fn a_daemon_that_holds_the_pipe_neither_delays_nor_survives() {
     let world = World::new();
-    for program in [
-        "",
-        "setsid",
-        "nohup",
-        "env -i setsid",
-        "env -i sh -mc '\"$@\" & ' x",
-    ] {
+    for program in ["", "setsid", "nohup", "env -i setsid", "env -i sh -mc '\"$@\" & ' x"] {
         let job = world.job(&(daemon("pid", program) + "echo done; exit 3"));
         let ended = run_it(&job).await;
         assert_eq!(ended.how, JobEnd::Exit(3), "{program}");
@@ -415,11 +352,8 @@ async fn a_job_that_was_cancelled_before_it_began_is_not_started() {
     let world = World::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let ended = run(&world.job("touch was-here"), None, &cancel, |_| {
-        panic!("started")
-    })
-    .await
-    .unwrap();
+    let ended =
+        run(&world.job("touch was-here"), None, &cancel, |_| panic!("started")).await.unwrap();
     assert_eq!(ended.how, JobEnd::Cancelled);
     assert!(!world.directory.path().join("was-here").exists());
 }
@@ -432,12 +366,7 @@ async fn a_dropped_future_ends_its_job() {
     let running = run(&job, None, &no_cancel, |_| {});
     let path = world.directory.path().join("leader");
     let is_up = tokio::task::spawn_blocking(move || {
-        eventually(|| {
-            std::fs::read_to_string(&path)
-                .ok()?
-                .strip_suffix('\n')
-                .map(|_| ())
-        });
+        eventually(|| std::fs::read_to_string(&path).ok()?.strip_suffix('\n').map(|_| ()));
     });
     tokio::select! {
         _ = running => panic!("it sleeps"),
@@ -461,9 +390,7 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
         known = table::entry(started.pid);
         told = Some(started.clone());
     };
-    run(&job, None, &CancellationToken::new(), note)
-        .await
-        .unwrap();
+    run(&job, None, &CancellationToken::new(), note).await.unwrap();
     let (told, known) = (told.unwrap(), known.unwrap());
     assert_eq!((told.pid, told.start_ticks), (known.pid, known.start_ticks));
     assert_eq!(known.parent, std::process::id());

@@ -69,11 +69,7 @@ pub struct ToolOutput {
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     #[error("{} cannot be started in {}: {source}", program.display(), cwd.display())]
-    Start {
-        program: PathBuf,
-        cwd: PathBuf,
-        source: io::Error,
-    },
+    Start { program: PathBuf, cwd: PathBuf, source: io::Error },
     #[error("{} did not end within {} s and was killed", program.display(), waited.as_secs())]
     TooLong { program: PathBuf, waited: Duration },
     #[error("{} printed more than {} MiB and was killed", program.display(), OUTPUT_BYTES_MAX >> 20)]
@@ -101,11 +97,8 @@ impl ToolError {
 
 /// Runs `tool` to its end. A status other than 0 is no error here.
 pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
-    let start_failed = |source| ToolError::Start {
-        program: tool.program.clone(),
-        cwd: tool.cwd.clone(),
-        source,
-    };
+    let start_failed =
+        |source| ToolError::Start { program: tool.program.clone(), cwd: tool.cwd.clone(), source };
     let (mut child, registered) =
         start_again(|| registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child))))
             .map_err(start_failed)?;
@@ -193,20 +186,14 @@ fn attach(child: &mut Child, tool: &Tool) -> io::Result<[Stream; 2]> {
     }
     let stdout = child.stdout.take().expect("BUG: stdout is piped");
     let stderr = child.stderr.take().expect("BUG: stderr is piped");
-    Ok([
-        Stream::from_pipe(stdout.into())?,
-        Stream::from_pipe(stderr.into())?,
-    ])
+    Ok([Stream::from_pipe(stdout.into())?, Stream::from_pipe(stderr.into())?])
 }
 
 impl Stream {
     fn from_pipe(pipe: OwnedFd) -> io::Result<Stream> {
         // This sets our end alone; the tool's end is separate.
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Stream {
-            pipe: Some(pipe.into()),
-            bytes: Vec::new(),
-        })
+        Ok(Stream { pipe: Some(pipe.into()), bytes: Vec::new() })
     }
 
     /// Reads what is available, without waiting.
@@ -229,10 +216,7 @@ impl Stream {
 }
 
 fn read_failed(tool: &Tool, source: io::Error) -> ToolError {
-    ToolError::Read {
-        program: tool.program.clone(),
-        source,
-    }
+    ToolError::Read { program: tool.program.clone(), source }
 }
 
 /// Waits until the tool has ended. Its output is in the pipes then, whoever else holds them open.
@@ -241,19 +225,13 @@ fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<Tool
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut pause = LOOK_AGAIN_MIN;
     loop {
-        let looked = child
-            .try_wait()
-            .map_err(|source| read_failed(tool, source))?;
+        let looked = child.try_wait().map_err(|source| read_failed(tool, source))?;
         for stream in &mut streams {
             stream.read_available(&mut chunk, tool)?;
         }
         if let Some(status) = looked {
             let [stdout, stderr] = streams.map(|stream| stream.bytes);
-            return Ok(ToolOutput {
-                status,
-                stdout,
-                stderr,
-            });
+            return Ok(ToolOutput { status, stdout, stderr });
         }
         if Instant::now() >= deadline {
             return Err(ToolError::TooLong {
@@ -273,10 +251,7 @@ fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<Tool
 fn is_woken(streams: &[Stream; 2], pause: Duration) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut open: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
-    let pause = Timespec {
-        tv_sec: 0,
-        tv_nsec: pause.subsec_nanos().into(),
-    };
+    let pause = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
     match poll(&mut open, Some(&pause)) {
         Ok(woken) => Ok(woken > 0),
         Err(Errno::INTR) => Ok(false),
@@ -317,41 +292,27 @@ mod tests {
     fn both_streams_and_the_status_come_back() {
         let ran = run_tool(&sh("echo out; echo err >&2; exit 3")).unwrap();
         assert_eq!(ran.status.code(), Some(3));
-        assert_eq!(
-            (&ran.stdout[..], &ran.stderr[..]),
-            (&b"out\n"[..], &b"err\n"[..])
-        );
+        assert_eq!((&ran.stdout[..], &ran.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
     }
 
     #[test]
     fn nothing_of_our_environment_reaches_the_tool() {
-        let ran = run_tool(&Tool {
-            program: PathBuf::from("/usr/bin/env"),
-            args: vec![],
-            ..sh("")
-        })
-        .unwrap();
+        let ran =
+            run_tool(&Tool { program: PathBuf::from("/usr/bin/env"), args: vec![], ..sh("") })
+                .unwrap();
         assert_eq!(ran.stdout, b"PATH=/usr/bin:/bin\n");
     }
 
     #[test]
     fn a_long_input_and_a_long_output_do_not_block_one_another() {
         let bytes = vec![b'x'; 4 << 20];
-        let ran = run_tool(&Tool {
-            stdin: Some(bytes.clone()),
-            ..sh("cat")
-        })
-        .unwrap();
+        let ran = run_tool(&Tool { stdin: Some(bytes.clone()), ..sh("cat") }).unwrap();
         assert!(ran.stdout == bytes);
     }
 
     #[test]
     fn a_tool_that_leaves_its_input_unread_is_no_error() {
-        let ran = run_tool(&Tool {
-            stdin: Some(vec![b'x'; 4 << 20]),
-            ..sh("exit 0")
-        })
-        .unwrap();
+        let ran = run_tool(&Tool { stdin: Some(vec![b'x'; 4 << 20]), ..sh("exit 0") }).unwrap();
         assert!(ran.status.success());
     }
 
@@ -387,10 +348,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_exist_is_told() {
-        let ran = run_tool(&Tool {
-            program: PathBuf::from("/nowhere/at/all"),
-            ..sh("")
-        });
+        let ran = run_tool(&Tool { program: PathBuf::from("/nowhere/at/all"), ..sh("") });
         assert!(matches!(ran, Err(ToolError::Start { .. })));
     }
 }

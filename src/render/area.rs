@@ -23,10 +23,7 @@ pub(super) struct Area {
     drawn: Vec<usize>,
 }
 
-static AREA: Mutex<Area> = Mutex::new(Area {
-    lines: Vec::new(),
-    drawn: Vec::new(),
-});
+static AREA: Mutex<Area> = Mutex::new(Area { lines: Vec::new(), drawn: Vec::new() });
 static ON_PANIC: Once = Once::new();
 
 /// Whether there is a terminal to draw on that understands it.
@@ -43,11 +40,7 @@ pub fn size() -> (usize, usize) {
 pub(super) fn size_of(stream: impl std::os::fd::AsFd) -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     let known = |cells: u16, else_: usize| {
-        if cells == 0 {
-            else_
-        } else {
-            usize::from(cells)
-        }
+        if cells == 0 { else_ } else { usize::from(cells) }
     };
     Some((known(size.ws_col, COLUMNS), known(size.ws_row, ROWS)))
 }
@@ -119,16 +112,8 @@ impl Area {
     /// Moves from below the drawn lines to the first. A terminal that became narrower has wrapped them.
     fn up(&self) -> String {
         let columns = size().0.max(1);
-        let rows: usize = self
-            .drawn
-            .iter()
-            .map(|width| width.div_ceil(columns).max(1))
-            .sum();
-        if rows == 0 {
-            String::new()
-        } else {
-            format!("\r\x1b[{rows}A")
-        }
+        let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        if rows == 0 { String::new() } else { format!("\r\x1b[{rows}A") }
     }
 }
 

@@ -24,27 +24,19 @@ pub fn carried(carried: &TrustList, bounds: Bounds, command: &str) -> Vec<String
     let shown = items.get(..bounds.items_max).unwrap_or(items);
     let widths = shown.iter().map(|item| label(item).chars().count());
     let width = widths.max().unwrap_or(0).min(LABEL_WIDTH_MAX);
-    let mut lines: Vec<String> = shown
-        .iter()
-        .flat_map(|item| one(item, width, bounds.chars_max))
-        .collect();
+    let mut lines: Vec<String> =
+        shown.iter().flat_map(|item| one(item, width, bounds.chars_max)).collect();
     let left_out = items.len() - shown.len();
     if left_out > 0 {
-        lines.push(format!(
-            "… and {left_out} more of {} ({command} --json shows all)",
-            items.len()
-        ));
+        lines
+            .push(format!("… and {left_out} more of {} ({command} --json shows all)", items.len()));
     }
     lines
 }
 
 fn label(item: &TrustItem) -> String {
     let word = item.group.word();
-    if item.at.is_empty() {
-        word.to_owned()
-    } else {
-        format!("{word} {}", visible(&item.at))
-    }
+    if item.at.is_empty() { word.to_owned() } else { format!("{word} {}", visible(&item.at)) }
 }
 
 fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
@@ -90,10 +82,7 @@ fn is_unseen(c: char) -> bool {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds {
-        items_max: 2,
-        chars_max: 10,
-    };
+    const BOUNDS: Bounds = Bounds { items_max: 2, chars_max: 10 };
 
     #[test]
     fn nothing_in_a_command_is_obeyed_turned_round_or_unseen() {

@@ -34,11 +34,7 @@ fn class(node: &NodeView) -> &'static str {
 }
 
 fn members(node: &NodeView) -> &'static str {
-    if node.kind == "any" {
-        "one of"
-    } else {
-        "all of"
-    }
+    if node.kind == "any" { "one of" } else { "all of" }
 }
 
 /// Its description in rows.
@@ -85,20 +81,11 @@ fn parts(view: &GraphView) -> Vec<DiagramPart<'_>> {
 
 /// The dependencies by place: what is waited for, and what waits.
 fn waits(view: &GraphView) -> Vec<(usize, usize)> {
-    let places: BTreeMap<&str, usize> = view
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(place, node)| (node.id.as_str(), place))
-        .collect();
+    let places: BTreeMap<&str, usize> =
+        view.nodes.iter().enumerate().map(|(place, node)| (node.id.as_str(), place)).collect();
     let edges = view.edges.iter().filter(|edge| edge.kind == "before");
     edges
-        .filter_map(|edge| {
-            Some((
-                *places.get(edge.from.as_str())?,
-                *places.get(edge.to.as_str())?,
-            ))
-        })
+        .filter_map(|edge| Some((*places.get(edge.from.as_str())?, *places.get(edge.to.as_str())?)))
         .collect()
 }
 
@@ -108,15 +95,8 @@ pub fn mermaid(view: &GraphView) -> String {
     for part in parts(view) {
         match part {
             DiagramPart::Open(place, node) => {
-                let label = format!(
-                    "<b>{}</b> ({})",
-                    in_mermaid(node.id.as_str()),
-                    members(node)
-                );
-                text.push(format!(
-                    "{}subgraph n{place}[\"{label}\"]",
-                    "  ".repeat(depth)
-                ));
+                let label = format!("<b>{}</b> ({})", in_mermaid(node.id.as_str()), members(node));
+                text.push(format!("{}subgraph n{place}[\"{label}\"]", "  ".repeat(depth)));
                 depth += 1;
             }
             DiagramPart::Leaf(place, node) => {
@@ -135,9 +115,7 @@ pub fn mermaid(view: &GraphView) -> String {
         text.push(format!("  n{from} --> n{to}"));
     }
     for (class, fill, border, ink) in CLASSES {
-        text.push(format!(
-            "  classDef {class} fill:{fill},stroke:{border},color:{ink}"
-        ));
+        text.push(format!("  classDef {class} fill:{fill},stroke:{border},color:{ink}"));
     }
     text.push("  classDef chosen stroke-width:3px".to_owned());
     for (name, _, _, _) in CLASSES {
@@ -185,20 +163,14 @@ pub fn dot(view: &GraphView) -> String {
             DiagramPart::Open(place, node) => {
                 let label = in_dot(&format!("{} ({})", node.id, members(node)));
                 text.push(format!("{indent}subgraph cluster_{place} {{"));
-                text.push(format!(
-                    "{indent}  label=\"{label}\"; {}",
-                    looks(node, "; ")
-                ));
+                text.push(format!("{indent}  label=\"{label}\"; {}", looks(node, "; ")));
                 depth += 1;
             }
             DiagramPart::Leaf(place, node) => {
                 let mut rows = vec![in_dot(node.id.as_str())];
                 rows.extend(about(node).iter().map(|row| in_dot(row)));
                 let label = rows.join("\\n");
-                text.push(format!(
-                    "{indent}n{place} [label=\"{label}\", {}];",
-                    looks(node, ", ")
-                ));
+                text.push(format!("{indent}n{place} [label=\"{label}\", {}];", looks(node, ", ")));
             }
             DiagramPart::Close => {
                 depth -= 1;
@@ -206,11 +178,7 @@ pub fn dot(view: &GraphView) -> String {
             }
         }
     }
-    text.extend(
-        waits(view)
-            .into_iter()
-            .map(|(from, to)| dot_edge(view, from, to)),
-    );
+    text.extend(waits(view).into_iter().map(|(from, to)| dot_edge(view, from, to)));
     text.push("}".to_owned());
     text.join("\n")
 }
@@ -218,10 +186,10 @@ pub fn dot(view: &GraphView) -> String {
 /// The colours of its state. A selected choice has a strong border, another one a dashed border.
 fn looks(node: &NodeView, between: &str) -> String {
     let name = class(node);
-    let (fill, border, ink) = CLASSES.iter().find(|(class, ..)| *class == name).map_or(
-        ("#ffffff", "#000000", "#000000"),
-        |(_, fill, border, ink)| (*fill, *border, *ink),
-    );
+    let (fill, border, ink) = CLASSES
+        .iter()
+        .find(|(class, ..)| *class == name)
+        .map_or(("#ffffff", "#000000", "#000000"), |(_, fill, border, ink)| (*fill, *border, *ink));
     let fill = if node.is_group { "#fafafa" } else { fill };
     let style = if matches!(node.state.as_str(), "not chosen" | "resting" | "dropped") {
         "rounded,filled,dashed"
@@ -256,11 +224,7 @@ fn dot_edge(view: &GraphView, from: usize, to: usize) -> String {
     if is_group(to) {
         ends.push(format!("lhead=cluster_{to}"));
     }
-    let ends = if ends.is_empty() {
-        String::new()
-    } else {
-        format!(" [{}]", ends.join(", "))
-    };
+    let ends = if ends.is_empty() { String::new() } else { format!(" [{}]", ends.join(", ")) };
     format!("  n{} -> n{}{ends};", leaf(from), leaf(to))
 }
 
@@ -294,11 +258,7 @@ mod tests {
         GraphView {
             schema: "descent/graph/1",
             goal: String::new(),
-            nodes: vec![
-                node("group", "any", 0),
-                node(id, "task", 1),
-                node("after", "task", 0),
-            ],
+            nodes: vec![node("group", "any", 0), node(id, "task", 1), node("after", "task", 0)],
             edges: vec![descent_core::view::graph::EdgeView {
                 from: "group".into(),
                 to: "after".into(),
@@ -315,10 +275,7 @@ mod tests {
             assert_eq!(row.matches('"').count(), 2, "{row}");
             assert!(row.ends_with("\"]"), "{row}");
         }
-        assert!(
-            drawn.contains("日本") && drawn.contains("#34;b#34;"),
-            "{drawn}"
-        );
+        assert!(drawn.contains("日本") && drawn.contains("#34;b#34;"), "{drawn}");
         assert!(!drawn.contains("<script>"), "{drawn}");
         let drawn = dot(&view("end", nasty));
         for row in drawn.lines().filter(|row| row.contains("label=")) {

@@ -43,10 +43,7 @@ fn started(event: &Event) -> Option<[Line; 2]> {
     };
     changes_left.filter(|left| *left > 0)?;
     let [attempts, rest] = bound_of(event, bound);
-    let head = Line::new()
-        .word("run")
-        .pad(LABEL_WIDTH)
-        .plain(attempts + ";");
+    let head = Line::new().word("run").pad(LABEL_WIDTH).plain(attempts + ";");
     Some([head, Line::new().pad(LABEL_WIDTH).plain(rest)])
 }
 
@@ -79,14 +76,7 @@ fn bound_of<T: Default>(event: &Event, form: impl FnOnce(BoundTexts<'_>) -> T) -
 pub fn describe(event: &Event) -> (&'static str, String) {
     match event {
         Event::RunStarted { .. } => ("run", bound_of(event, bound_sentence)),
-        Event::AttemptStarted {
-            atom,
-            n,
-            of,
-            description,
-            because,
-            ..
-        } => (
+        Event::AttemptStarted { atom, n, of, description, because, .. } => (
             "start",
             format!(
                 "{atom}, attempt {n} of {of}{}: {}",
@@ -94,20 +84,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(description)
             ),
         ),
-        Event::Consulting {
-            role, agent, about, ..
-        } => (
-            "asks",
-            format!("{agent} as {}: {}", role.word(), line(about)),
-        ),
+        Event::Consulting { role, agent, about, .. } => {
+            ("asks", format!("{agent} as {}: {}", role.word(), line(about)))
+        }
         Event::Consulted { .. } => ("answered", answered(event)),
         Event::Judged { .. } => ("judged", plan_judged(event)),
-        Event::Reviewed {
-            agent,
-            issues,
-            heavy,
-            because,
-        } => (
+        Event::Reviewed { agent, issues, heavy, because } => (
             "reviewed",
             match because.is_empty() {
                 true => format!(
@@ -119,13 +101,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         ),
         Event::Law { .. } => ("law", law_point(event)),
         Event::Assessed { .. } => ("assessed", assessed(event)),
-        Event::Probed {
-            atom,
-            ms,
-            feasible,
-            findings,
-            ..
-        } => {
+        Event::Probed { atom, ms, feasible, findings, .. } => {
             let words = match feasible {
                 Some(true) => "it can be done",
                 Some(false) => "it seems that it cannot be done",
@@ -134,15 +110,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let (time, found) = (taken("in", *ms), line(findings));
             ("probed", format!("{atom}{time}: {words}: {found}"))
         }
-        Event::Solved {
-            atom,
-            ms,
-            files,
-            summary,
-            unclear,
-            not_taken,
-            ..
-        } => {
+        Event::Solved { atom, ms, files, summary, unclear, not_taken, .. } => {
             let not_taken = match not_taken.as_str() {
                 "" => String::new(),
                 words => format!("; {}", line(words)),
@@ -157,35 +125,18 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 format!("changed {}", files.join(", "))
             };
             let time = taken("in", *ms);
-            (
-                "solved",
-                format!("{atom}{time}: {what}{not_taken}{unclear}"),
-            )
+            ("solved", format!("{atom}{time}: {what}{not_taken}{unclear}"))
         }
         Event::Planned { .. } => ("planned", planned(event)),
-        Event::PlannedAgain { atom, because, .. } => (
-            "replanned",
-            format!("{atom}: another plan is made: {}", line(because)),
-        ),
+        Event::PlannedAgain { atom, because, .. } => {
+            ("replanned", format!("{atom}: another plan is made: {}", line(because)))
+        }
         Event::Replanned { .. } => ("replanned", replanned(event)),
-        Event::PhaseOver {
-            atom,
-            limit,
-            is_partial,
-            missing,
-        } => (
-            "dropped",
-            format!("{atom}: {}", dropped(*limit, *is_partial, missing)),
-        ),
+        Event::PhaseOver { atom, limit, is_partial, missing } => {
+            ("dropped", format!("{atom}: {}", dropped(*limit, *is_partial, missing)))
+        }
         Event::AttemptFailed { .. } => ("failed", failed(event)),
-        Event::Transient {
-            atom,
-            retry,
-            of,
-            wait_ms,
-            reason,
-            ..
-        } => {
+        Event::Transient { atom, retry, of, wait_ms, reason, .. } => {
             let why = match reason.as_str() {
                 "" => String::new(),
                 why => format!(" ({})", line(why)),
@@ -198,15 +149,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 ),
             )
         }
-        Event::Limited {
-            atom,
-            agent,
-            until,
-            wait,
-            of,
-            reason,
-            ..
-        } => (
+        Event::Limited { atom, agent, until, wait, of, reason, .. } => (
             "waits",
             format!(
                 "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of}{}",
@@ -214,10 +157,9 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 super::work::because(reason)
             ),
         ),
-        Event::Adopted { atom, .. } => (
-            "adopted",
-            format!("{atom}: it had ended before the loop was cut off"),
-        ),
+        Event::Adopted { atom, .. } => {
+            ("adopted", format!("{atom}: it had ended before the loop was cut off"))
+        }
         Event::Interrupted { atom, why, .. } => {
             ("ended", format!("{atom}: {why}; it costs no attempt"))
         }
@@ -230,22 +172,14 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 false => format!("{atom}: {}; it waits for guidance", line(question)),
             },
         ),
-        Event::Profiled {
-            agent,
-            passes,
-            because,
-            ..
-        } => (
-            "profiled",
-            format!("{} by {agent}: {}", super::passes(*passes), line(because)),
-        ),
+        Event::Profiled { agent, passes, because, .. } => {
+            ("profiled", format!("{} by {agent}: {}", super::passes(*passes), line(because)))
+        }
         Event::Rested { atom, n, alike } => ("rested", rested(atom, *n, *alike)),
         Event::Woken { atoms } => ("woken", woken(atoms)),
-        Event::Attention {
-            atom,
-            cause,
-            because,
-        } => ("attention", attention(atom, *cause, because)),
+        Event::Attention { atom, cause, because } => {
+            ("attention", attention(atom, *cause, because))
+        }
         Event::Pattern { atoms, reason } => (
             "pattern",
             format!(
@@ -255,31 +189,16 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(reason)
             ),
         ),
-        Event::Repair {
-            atom,
-            repair,
-            of,
-            why,
-            conflict,
-            ..
-        } if repair > of => (
+        Event::Repair { atom, repair, of, why, conflict, .. } if repair > of => (
             "failed",
             format!(
                 "{atom}: no repair is left of {of} (max_repairs), and {}",
                 cause(why, conflict)
             ),
         ),
-        Event::Repair {
-            atom,
-            repair,
-            of,
-            why,
-            conflict,
-            ..
-        } => (
-            "repair",
-            format!("{atom}: {} (repair {repair} of {of})", cause(why, conflict)),
-        ),
+        Event::Repair { atom, repair, of, why, conflict, .. } => {
+            ("repair", format!("{atom}: {} (repair {repair} of {of})", cause(why, conflict)))
+        }
         Event::InDoubt { attempt, atom, why } => {
             let stop = if why.is_empty() { "" } else { "; " };
             let what = format!("nobody knows whether the effect of {attempt} happened");
@@ -288,44 +207,28 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Discarded { attempt } => {
             ("discarded", format!("{attempt}: its result came too late"))
         }
-        Event::Chosen {
-            group,
-            choice,
-            untried,
-        } => (
-            "chosen",
-            format!("{group} = {choice} ({} untried)", count(untried, "other")),
-        ),
+        Event::Chosen { group, choice, untried } => {
+            ("chosen", format!("{group} = {choice} ({} untried)", count(untried, "other")))
+        }
         Event::Refuted { failed, .. } => (
             "rejected",
-            format!(
-                "all atoms are solved, and a check failed: {}",
-                line(&failed.join("; "))
-            ),
+            format!("all atoms are solved, and a check failed: {}", line(&failed.join("; "))),
         ),
         Event::Backtracked { changes, because } => {
             let changes: Vec<String> = changes.iter().map(change).collect();
             let because = line(because);
-            (
-                "switched",
-                format!("{} because {because}", changes.join(", ")),
-            )
+            ("switched", format!("{} because {because}", changes.join(", ")))
         }
-        Event::Parked { atom } => (
-            "set aside",
-            format!("{atom}: kept for when its choices come back"),
-        ),
-        Event::Revived { atom } => (
-            "reused",
-            format!("{atom}: its choices are back, no new attempt"),
-        ),
-        Event::Forgotten { atom } => (
-            "forgotten",
-            format!("{atom}: the repository lost the result that was kept of it"),
-        ),
-        Event::Rebuilt {
-            kept, taken_back, ..
-        } => {
+        Event::Parked { atom } => {
+            ("set aside", format!("{atom}: kept for when its choices come back"))
+        }
+        Event::Revived { atom } => {
+            ("reused", format!("{atom}: its choices are back, no new attempt"))
+        }
+        Event::Forgotten { atom } => {
+            ("forgotten", format!("{atom}: the repository lost the result that was kept of it"))
+        }
+        Event::Rebuilt { kept, taken_back, .. } => {
             let stays = if *kept == 1 { "stays" } else { "stay" };
             let stays = format!("{} {stays}", count(kept, "commit"));
             match taken_back.as_slice() {
@@ -351,12 +254,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(&checks.join("; "))
             ),
         ),
-        Event::Corrected {
-            kind,
-            what,
-            effects,
-            ..
-        } => {
+        Event::Corrected { kind, what, effects, .. } => {
             let effects = if effects.is_empty() {
                 String::new()
             } else {
@@ -369,13 +267,9 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let what = request.word().replace('_', " ");
             ("asked", what + &reason.unwrap_or_default())
         }
-        Event::AwaitsChange { by } => (
-            "waits",
-            format!(
-                "for the change by {}; nothing is started until then",
-                line(by)
-            ),
-        ),
+        Event::AwaitsChange { by } => {
+            ("waits", format!("for the change by {}; nothing is started until then", line(by)))
+        }
         Event::Retired { request, why } => {
             let why = match why.unwrap_or(RetireReason::EarlierRun) {
                 RetireReason::EarlierRun => "it was for an earlier run",
@@ -384,11 +278,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             };
             ("retired", format!("request {request}: {why}"))
         }
-        Event::Ended {
-            result,
-            reason,
-            summary,
-        } => {
+        Event::Ended { result, reason, summary } => {
             let (result, reason) = (result.word(), reason.word());
             ("ended", format!("{result} ({reason}): {}", line(summary)))
         }
@@ -398,8 +288,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
 
 /// ` in 3 s`, if the time is known.
 fn taken(word: &str, ms: Option<u64>) -> String {
-    ms.map(|ms| format!(" {word} {}", time(ms)))
-        .unwrap_or_default()
+    ms.map(|ms| format!(" {word} {}", time(ms))).unwrap_or_default()
 }
 
 fn names(ids: &[AtomId]) -> Vec<&str> {
@@ -415,16 +304,7 @@ fn change(change: &ChoiceChange) -> String {
 }
 
 fn failed(event: &Event) -> String {
-    let Event::AttemptFailed {
-        atom,
-        ms,
-        class,
-        reason,
-        attempts_left,
-        held,
-        of,
-        ..
-    } = event
+    let Event::AttemptFailed { atom, ms, class, reason, attempts_left, held, of, .. } = event
     else {
         return String::new();
     };

@@ -59,11 +59,7 @@ pub fn lines(view: &GraphView) -> Vec<Line> {
     let both = heads.into_iter().zip(&view.nodes);
     both.map(|(head, node)| {
         let head = head.pad(column).then(description(node));
-        let about = if is_aside(node) {
-            Meaning::Dim
-        } else {
-            Meaning::Plain
-        };
+        let about = if is_aside(node) { Meaning::Dim } else { Meaning::Plain };
         head.put(about, super::line(&node.description))
     })
     .collect()
@@ -86,11 +82,7 @@ fn placed(view: &GraphView) -> Vec<Line> {
         }
         open.push(!is_last);
         let (mark, meaning, _) = mark(node);
-        let id = if is_aside(node) {
-            Meaning::Dim
-        } else {
-            Meaning::Strong
-        };
+        let id = if is_aside(node) { Meaning::Dim } else { Meaning::Strong };
         let line = Line::indent(2).dim(branches).put(meaning, mark);
         heads.push(line.plain(" ").put(id, node.id.as_str()));
     }
@@ -121,10 +113,9 @@ fn last_members(view: &GraphView) -> Vec<bool> {
 
 fn description(node: &NodeView) -> Line {
     let mut line = match (node.kind, &node.selected) {
-        ("any", Some(selected)) => Line::new()
-            .dim("one of, now ")
-            .strong(selected.as_str())
-            .plain("  "),
+        ("any", Some(selected)) => {
+            Line::new().dim("one of, now ").strong(selected.as_str()).plain("  ")
+        }
         ("any", None) => Line::new().dim("one of  "),
         ("all", _) => Line::new().dim("all of  "),
         ("plan", _) => Line::new().dim(plans(node)),

@@ -32,37 +32,20 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
             })
         })
         .collect();
-    let age_width = ages
-        .iter()
-        .map(Line::width)
-        .max()
-        .unwrap_or(0)
-        .max(AGE_WIDTH)
-        + 2;
-    let digits = |entry: &LogEntry| {
-        entry
-            .serial
-            .map_or(0, |serial| serial.to_string().len() + 2)
-    };
+    let age_width = ages.iter().map(Line::width).max().unwrap_or(0).max(AGE_WIDTH) + 2;
+    let digits = |entry: &LogEntry| entry.serial.map_or(0, |serial| serial.to_string().len() + 2);
     let serial_width = entries.iter().map(digits).max().unwrap_or(0);
-    let serial_width = if serial_width > 0 {
-        serial_width + 1
-    } else {
-        0
-    };
+    let serial_width = if serial_width > 0 { serial_width + 1 } else { 0 };
     for (entry, age) in entries.iter().zip(ages) {
         let (word, what) = describe(entry);
-        let serial = entry
-            .serial
-            .map_or(String::new(), |serial| format!("#{serial}"));
+        let serial = entry.serial.map_or(String::new(), |serial| format!("#{serial}"));
         let mut head = age
             .pad(age_width)
             .then(Line::new().dim(serial).pad(serial_width))
             .then(Line::new().word(word).pad(LABEL_WIDTH));
         if entry.by != "descent" {
-            head = head
-                .then(Line::new().dim("by ").strong(&entry.by).cut(BY_WIDTH_MAX))
-                .plain(": ");
+            head =
+                head.then(Line::new().dim("by ").strong(&entry.by).cut(BY_WIDTH_MAX)).plain(": ");
         }
         let row = head.plain(line(&what));
         match time {

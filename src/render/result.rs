@@ -14,27 +14,19 @@ const OUTPUT_LINES: usize = 10;
 
 /// Verdicts on checks, one per line, with the end of the output of those that do not hold.
 pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
-    let titles = checks
-        .iter()
-        .map(|check| Line::of(line(&check.check)).width());
+    let titles = checks.iter().map(|check| Line::of(line(&check.check)).width());
     let column = titles.max().unwrap_or(0).min(40) + 2;
     let one = |check: &VerdictView| {
         let verdict = Line::new().word(check.verdict.word()).pad(8);
         let name = Line::of(line(&check.check));
-        let took = if check.by_person {
-            String::new()
-        } else {
-            format!(", {}", time(check.duration_ms))
-        };
+        let took =
+            if check.by_person { String::new() } else { format!(", {}", time(check.duration_ms)) };
         let ended = if check.ended.is_empty() {
             Line::new()
         } else {
             Line::new().dim(format!("({}{took})", check.ended))
         };
-        Line::indent(2)
-            .then(verdict)
-            .then(name.pad(column))
-            .then(ended)
+        Line::indent(2).then(verdict).then(name.pad(column)).then(ended)
     };
     let with_output = |check: &VerdictView| {
         let mut lines = vec![one(check)];
@@ -54,9 +46,7 @@ fn end_of(output: &str) -> Vec<Line> {
         let words = format!("… {} before, in --json", count(before, "line"));
         Line::indent(10).dim(words)
     });
-    let last = all[before..]
-        .iter()
-        .map(|text| Line::indent(10).plain(line(text)));
+    let last = all[before..].iter().map(|text| Line::indent(10).plain(line(text)));
     more.into_iter().chain(last).collect()
 }
 
@@ -90,10 +80,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     let unsteady = items(result, "unsteady").iter().filter_map(Node::as_str);
     for check in unsteady {
         let head = Line::indent(2).then(Line::new().word("unsteady").pad(10));
-        page.push(head.plain(format!(
-            "{}: it failed at align on the same files",
-            line(check)
-        )));
+        page.push(head.plain(format!("{}: it failed at align on the same files", line(check))));
     }
     for missing in items(result, "missing") {
         let head = Line::indent(2).then(Line::new().word("dropped").pad(8));
@@ -112,11 +99,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     let failed = items(result, "failed").iter();
     for failed in failed.filter(|one| !is_open(one) && !is_over(one)) {
         let choices = pairs(failed.get("choices"));
-        let with = if choices.is_empty() {
-            String::new()
-        } else {
-            format!(" with {choices}")
-        };
+        let with = if choices.is_empty() { String::new() } else { format!(" with {choices}") };
         let head = Line::indent(2).then(Line::new().word("failed").pad(8));
         let head = head.strong(field(failed, "atom"));
         page.push(head.plain(format!("{with}: {}", line(field(failed, "reason")))));
@@ -132,11 +115,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         page.push(head.plain(usage_of_agent(&agent)));
     }
     if let Some(path) = path {
-        page.whole(
-            Line::indent(2)
-                .then(Line::new().dim("result").pad(8))
-                .plain(path),
-        );
+        page.whole(Line::indent(2).then(Line::new().dim("result").pad(8)).plain(path));
         of_result(&mut page, result);
     }
     page
@@ -192,10 +171,8 @@ fn evidence(page: &mut Page, proof: &Node) {
         (_, ended) => format!("  ({ended})"),
     };
     page.push(row.dim(ended));
-    let output: Vec<&str> = field(proof, "output")
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let output: Vec<&str> =
+        field(proof, "output").lines().filter(|line| !line.trim().is_empty()).collect();
     let last = output.len().saturating_sub(OUTPUT_LINES_MAX);
     for one in &output[last..] {
         page.push(Line::indent(10).dim(line(one)));
@@ -222,10 +199,7 @@ fn of_result(page: &mut Page, result: &Node) {
 
 /// The next moves of a person.
 pub fn next_moves(page: &mut Page, result: &Node) {
-    let moves: Vec<&str> = items(result, "next_moves")
-        .iter()
-        .filter_map(Node::as_str)
-        .collect();
+    let moves: Vec<&str> = items(result, "next_moves").iter().filter_map(Node::as_str).collect();
     if let [first, rest @ ..] = moves.as_slice() {
         page.next(first);
         rest.iter().for_each(|more| page.or_next(more));

@@ -67,11 +67,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
 
 fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
     let is_cut_off = !status.live && matches!(status.status, "running" | "redirecting");
-    let meaning = if is_cut_off {
-        Meaning::Unknown
-    } else {
-        Meaning::of(status.status)
-    };
+    let meaning = if is_cut_off { Meaning::Unknown } else { Meaning::of(status.status) };
     let status_word = if is_cut_off { "cut off" } else { status.status };
     let word = match meaning {
         Meaning::Plain => Line::new().strong(status_word),
@@ -105,14 +101,8 @@ fn gave_way(page: &mut Page, lines: &[String]) {
 /// One row for each check: its verdict, its name, its end, its age.
 fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let checks = &status.base_case;
-    let names = checks
-        .iter()
-        .take(CHECKS_MAX)
-        .map(|check| Line::of(&check.check).width());
-    let name_width = names
-        .max()
-        .unwrap_or(0)
-        .min(page.width.saturating_sub(42).max(16));
+    let names = checks.iter().take(CHECKS_MAX).map(|check| Line::of(&check.check).width());
+    let name_width = names.max().unwrap_or(0).min(page.width.saturating_sub(42).max(16));
     let mut label = Some(Line::label("checks"));
     // Those that do not hold are shown first, if not all have room.
     let mut shown: Vec<&CheckView> = checks.iter().collect();
@@ -136,11 +126,7 @@ fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
             (None, None) => "not evaluated yet".to_owned(),
         };
         let line = label.take().unwrap_or_else(|| Line::label(""));
-        page.push(
-            line.then(Line::new().word(verdict).pad(9))
-                .then(name)
-                .dim(known),
-        );
+        page.push(line.then(Line::new().word(verdict).pad(9)).then(name).dim(known));
     }
     more(page, checks.len(), CHECKS_MAX);
 }
@@ -176,9 +162,8 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     // Once the goal is reached, the choices tell of failures on the way.
     let is_reached = status.status == "completed";
     let failed = status.failed.iter();
-    let failed: Vec<&FailedView> = failed
-        .filter(|failed| !is_reached || failed.status != "not chosen")
-        .collect();
+    let failed: Vec<&FailedView> =
+        failed.filter(|failed| !is_reached || failed.status != "not chosen").collect();
     for failed in failed.iter().take(FAILED_MAX) {
         page.push(failure(failed, now));
     }
@@ -187,21 +172,15 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         let names: Vec<&str> = pattern.atoms.iter().map(AtomId::as_str).collect();
         let alike = format!("{} fail alike", listed(&names, NAMES_MAX));
         page.push(
-            Line::label("pattern")
-                .plain(alike)
-                .dim(format!("  {}", super::line(&pattern.reason))),
+            Line::label("pattern").plain(alike).dim(format!("  {}", super::line(&pattern.reason))),
         );
     }
     let is_shown = |id: &&AtomId| {
         status.in_flight.iter().any(|flight| flight.atom == **id)
             || status.failed.iter().any(|failed| failed.atom == **id)
     };
-    let open: Vec<&str> = status
-        .unresolved
-        .iter()
-        .filter(|id| !is_shown(id))
-        .map(AtomId::as_str)
-        .collect();
+    let open: Vec<&str> =
+        status.unresolved.iter().filter(|id| !is_shown(id)).map(AtomId::as_str).collect();
     if !open.is_empty() {
         let head = Line::label("open");
         let room = page.width.saturating_sub(head.width());
@@ -256,11 +235,8 @@ fn failure(failed: &FailedView, now: UnixMillis) -> Line {
         "needs guidance" => "asks",
         word => word,
     };
-    let age = if failed.at.is_empty() {
-        String::new()
-    } else {
-        format!("  {}", ago(&failed.at, now))
-    };
+    let age =
+        if failed.at.is_empty() { String::new() } else { format!("  {}", ago(&failed.at, now)) };
     Line::new()
         .put(Meaning::of(word), label)
         .pad(super::text::LABEL_WIDTH)
@@ -284,20 +260,16 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
         listed(&names, NAMES_MAX)
     };
     let mut line = match &choice.selected {
-        Some(selected) => Line::new()
-            .plain(format!("{} = ", choice.group))
-            .strong(selected.as_str()),
+        Some(selected) => {
+            Line::new().plain(format!("{} = ", choice.group)).strong(selected.as_str())
+        }
         None => Line::of(format!("{}: nothing chosen", choice.group)),
     };
     if !choice.failed.is_empty() {
-        line = line
-            .dim("  failed: ")
-            .put(Meaning::Fail, list(&choice.failed));
+        line = line.dim("  failed: ").put(Meaning::Fail, list(&choice.failed));
     }
     if !choice.refuted.is_empty() {
-        line = line
-            .dim("  check failed: ")
-            .put(Meaning::Fail, list(&choice.refuted));
+        line = line.dim("  check failed: ").put(Meaning::Fail, list(&choice.refuted));
     }
     if !choice.untried.is_empty() {
         line = line.dim("  untried: ").plain(list(&choice.untried));
@@ -332,31 +304,17 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let has_ended = !matches!(status.status, "running" | "redirecting" | "aligned");
     if let Some(result) = status.last_result.as_ref().filter(|_| has_ended) {
         let at = field(result, "at");
-        let age = if at.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", ago(at, now))
-        };
+        let age = if at.is_empty() { String::new() } else { format!(", {}", ago(at, now)) };
         let (ending, reason) = (field(result, "result"), field(result, "reason"));
         // A stop explains itself.
         let reason = Some(reason).filter(|reason| *reason != ending);
-        let reason = reason
-            .map(|reason| format!(" ({reason})"))
-            .unwrap_or_default();
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         page.push(Line::label("ended").plain(format!("{ending}{reason}{age}")));
         let summary = field(result, "summary");
         page.wrapped(Line::label(""), Meaning::Dim, summary, 2);
-        if let Some(answer) = result
-            .get("output")
-            .filter(|one| field(one, "by") == "model")
-        {
+        if let Some(answer) = result.get("output").filter(|one| field(one, "by") == "model") {
             let text = field(answer, "text");
-            page.wrapped(
-                Line::label("answer"),
-                Meaning::Plain,
-                text,
-                ANSWER_LINES_MAX,
-            );
+            page.wrapped(Line::label("answer"), Meaning::Plain, text, ANSWER_LINES_MAX);
         }
     }
     if let Some(path) = &status.workspace.path {
@@ -372,15 +330,10 @@ fn spent(status: &StatusView) -> String {
         n => Some(format!("{n} {many}")),
     };
     let of = |most: Option<String>| most.map(|most| format!(" of {most}")).unwrap_or_default();
-    let active = format!(
-        "{}{} at work",
-        time(spent.active_ms),
-        of(status.budget.active_ms.map(length))
-    );
-    let iterations = status
-        .budget
-        .iterations
-        .map(|most| format!("{} of {most} iterations", status.iteration));
+    let active =
+        format!("{}{} at work", time(spent.active_ms), of(status.budget.active_ms.map(length)));
+    let iterations =
+        status.budget.iterations.map(|most| format!("{} of {most} iterations", status.iteration));
     let parts = [
         some(spent.attempts, "attempt", "attempts"),
         some(spent.transient, "transient retry", "transient retries"),
@@ -414,10 +367,7 @@ fn start(from: &Node, workspace: &str) -> String {
     if workspace == "shadow" {
         return format!("the files as they were, {commit}");
     }
-    let branch = from
-        .get("branch")
-        .and_then(Node::as_str)
-        .unwrap_or("a detached HEAD");
+    let branch = from.get("branch").and_then(Node::as_str).unwrap_or("a detached HEAD");
     let dirty = if from.get("dirty").and_then(Node::as_bool) == Some(true) {
         ", with what was uncommitted"
     } else {

@@ -107,9 +107,7 @@ impl Line {
 
     /// The pieces in order, each on one line and clean.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (Meaning, &str)> {
-        self.0
-            .iter()
-            .map(|(meaning, text)| (*meaning, text.as_str()))
+        self.0.iter().map(|(meaning, text)| (*meaning, text.as_str()))
     }
 
     pub fn text(&self, is_coloured: bool) -> String {
@@ -129,10 +127,7 @@ impl Line {
 }
 
 fn on_one_line(text: &str) -> String {
-    clean(text)
-        .chars()
-        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
-        .collect()
+    clean(text).chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).collect()
 }
 
 fn first_columns(text: &str, columns: usize) -> &str {
@@ -157,11 +152,7 @@ pub struct Page {
 
 impl Page {
     pub fn new(width: usize) -> Self {
-        Self {
-            lines: Vec::new(),
-            advice: Vec::new(),
-            width,
-        }
+        Self { lines: Vec::new(), advice: Vec::new(), width }
     }
 
     /// A page from a text made elsewhere: only the next command, and warnings, have a meaning.
@@ -272,11 +263,7 @@ impl Page {
     }
 
     pub fn text(&self, is_coloured: bool) -> String {
-        let lines: Vec<String> = self
-            .lines
-            .iter()
-            .map(|line| line.text(is_coloured))
-            .collect();
+        let lines: Vec<String> = self.lines.iter().map(|line| line.text(is_coloured)).collect();
         lines.join("\n")
     }
 }
@@ -358,9 +345,6 @@ mod tests {
         let mut page = Page::new(30);
         let text = "one two three four five six seven eight nine ten eleven twelve";
         page.wrapped(Line::label("goal"), Meaning::Plain, text, 2);
-        assert_eq!(
-            page.text(false),
-            "goal     one two three four\n         five six seven …"
-        );
+        assert_eq!(page.text(false), "goal     one two three four\n         five six seven …");
     }
 }

@@ -41,22 +41,12 @@ mod tests {
 
     #[test]
     fn what_was_not_told_is_left_out_and_an_estimate_is_marked() {
-        let mut view = UsageView {
-            calls: 1,
-            ..UsageView::default()
-        };
+        let mut view = UsageView { calls: 1, ..UsageView::default() };
         assert_eq!(usage(&view), "1 call");
-        view.tokens = TokensView {
-            input: 12_000,
-            output: 345,
-            cached: 0,
-        };
+        view.tokens = TokensView { input: 12_000, output: 345, cached: 0 };
         view.cost_usd = Some("0.75".to_owned());
         view.estimated = true;
         assert_eq!(usage(&view), "≈ 1 call, 12.3k tokens, $0.75");
-        assert_eq!(
-            [9_999, 10_000, 2_500_000].map(short),
-            ["9999", "10.0k", "2.5M"]
-        );
+        assert_eq!([9_999, 10_000, 2_500_000].map(short), ["9999", "10.0k", "2.5M"]);
     }
 }

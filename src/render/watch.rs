@@ -66,9 +66,7 @@ pub struct Theme {
 impl Theme {
     /// As `--color` and the environment choose for standard output.
     pub fn chosen() -> Self {
-        Self {
-            is_coloured: super::is_coloured(),
-        }
+        Self { is_coloured: super::is_coloured() }
     }
 
     fn style(self, meaning: Meaning) -> Style {
@@ -107,12 +105,8 @@ fn coloured(meaning: Meaning) -> Style {
 /// Draws the overview.
 pub fn draw(frame: &mut Frame<'_>, scene: &WatchScene, theme: Theme) {
     let area = frame.area();
-    let rows = [
-        Constraint::Length(1),
-        Constraint::Length(1),
-        Constraint::Min(1),
-        Constraint::Length(1),
-    ];
+    let rows =
+        [Constraint::Length(1), Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
     let [title, facts, middle, foot] = Layout::vertical(rows).areas(area);
     line(frame, title, &scene.title, theme);
     line(frame, facts, &scene.facts, theme);

@@ -58,10 +58,7 @@ fn head(page: &mut Page, why: &Why) {
         "plan" => "a step that plans",
         _ => "a task",
     };
-    let line = Line::new()
-        .strong(why.atom.as_str())
-        .plain(": ")
-        .word(&why.status);
+    let line = Line::new().strong(why.atom.as_str()).plain(": ").word(&why.status);
     page.push(line.dim(format!("  ({kind})")));
     if !why.description.is_empty() {
         page.wrapped(Line::indent(2), Meaning::Plain, &why.description, 3);
@@ -76,17 +73,10 @@ fn about(page: &mut Page, why: &Why) {
     };
     page.gap();
     if let Some(branch) = &why.in_branch {
-        let now = branch
-            .selected
-            .as_ref()
-            .map_or("nothing is chosen now".to_owned(), |selected| {
-                format!("{} = {selected} now", branch.group)
-            });
-        page.push(
-            label("choice of")
-                .plain(branch.group.as_str())
-                .dim(format!("  ({now})")),
-        );
+        let now = branch.selected.as_ref().map_or("nothing is chosen now".to_owned(), |selected| {
+            format!("{} = {selected} now", branch.group)
+        });
+        page.push(label("choice of").plain(branch.group.as_str()).dim(format!("  ({now})")));
     }
     if let Some(view) = &why.choice {
         page.push(label("choice").then(status::choice(view)));
@@ -134,21 +124,13 @@ fn about(page: &mut Page, why: &Why) {
     }
     if let Some(mark) = &why.attention {
         let text = super::event::attention(&mark.atom, mark.cause, &mark.because);
-        page.wrapped(
-            label("attention"),
-            Meaning::Unknown,
-            &text,
-            REASONS_ROWS_MAX,
-        );
+        page.wrapped(label("attention"), Meaning::Unknown, &text, REASONS_ROWS_MAX);
     }
     for one in &why.questions {
         let (name, text) = match (one.waits, one.assume.as_str()) {
             (true, _) => ("asks", line(&one.question)),
             (false, "") => ("answered", line(&one.question)),
-            (false, assume) => (
-                "assumed",
-                format!("{} {}", line(&one.question), line(assume)),
-            ),
+            (false, assume) => ("assumed", format!("{} {}", line(&one.question), line(assume))),
         };
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
@@ -180,10 +162,7 @@ fn about(page: &mut Page, why: &Why) {
     for conflict in why.tries.iter().filter_map(|tried| tried.conflict.as_ref()) {
         let paths = listed(&conflict.paths, NAMES_MAX);
         let (whose, look) = match &conflict.attempt {
-            Some(id) => (
-                format!("the change of {id}"),
-                format!("  (descent diff {id})"),
-            ),
+            Some(id) => (format!("the change of {id}"), format!("  (descent diff {id})")),
             None => ("its commit".to_owned(), String::new()),
         };
         let line = label("conflict").plain(format!("{whose} does not merge: {paths}"));
@@ -193,11 +172,8 @@ fn about(page: &mut Page, why: &Why) {
 
 /// Whether it is set aside in a context, and until when.
 fn rest(page: &mut Page, tried: &TryView) {
-    let under: Vec<String> = tried
-        .choices
-        .iter()
-        .map(|(group, choice)| format!("{group} = {choice}"))
-        .collect();
+    let under: Vec<String> =
+        tried.choices.iter().map(|(group, choice)| format!("{group} = {choice}")).collect();
     let under = match under.is_empty() {
         true => String::new(),
         false => format!("  (with {})", under.join(", ")),
@@ -211,31 +187,19 @@ fn rest(page: &mut Page, tried: &TryView) {
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,
     };
-    page.push(
-        Line::indent(2)
-            .then(Line::new().dim("rests").pad(11))
-            .plain(text)
-            .dim(under),
-    );
+    page.push(Line::indent(2).then(Line::new().dim("rests").pad(11)).plain(text).dim(under));
 }
 
 /// The result, and the place to see it.
 fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
     let Some(binding) = &why.binding else { return };
     page.gap();
-    page.wrapped(
-        Line::label("result"),
-        Meaning::Plain,
-        field(binding, "summary"),
-        3,
-    );
+    page.wrapped(Line::label("result"), Meaning::Plain, field(binding, "summary"), 3);
     let commit = field(binding, "commit");
     if commit.is_empty() {
         page.push(Line::label("").dim("the tree did not change"));
     } else {
-        let of = commit_is_in
-            .map(|path| format!("git -C {path} show "))
-            .unwrap_or_default();
+        let of = commit_is_in.map(|path| format!("git -C {path} show ")).unwrap_or_default();
         let short = commit.get(..12).unwrap_or(commit);
         page.whole(Line::label("commit").plain(format!("{of}{short}")));
     }
@@ -297,10 +261,7 @@ fn ended(attempt: &AttemptView) -> &str {
 }
 
 fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
-    let id = attempt
-        .attempt
-        .as_ref()
-        .map_or(attempt.atom.as_str(), |id| id.as_str());
+    let id = attempt.attempt.as_ref().map_or(attempt.atom.as_str(), |id| id.as_str());
     let mut line = Line::indent(2).strong(id).plain(" ").word(ended(attempt));
     line = line.plain(format!(", attempt {}", attempt.n));
     let when = match attempt.ended {
@@ -310,22 +271,14 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
     line = line.plain(when.unwrap_or_default());
     let took = super::moment(&attempt.started)
         .zip(super::moment(&attempt.at))
-        .map(|(from, to)| {
-            format!(
-                ", took {} with its checks",
-                time(to.0.saturating_sub(from.0))
-            )
-        });
+        .map(|(from, to)| format!(", took {} with its checks", time(to.0.saturating_sub(from.0))));
     line = line.plain(took.unwrap_or_default());
     if !attempt.class.is_empty() {
         line = line.dim(format!(" ({})", attempt.class));
     }
     page.push(line);
-    let under: Vec<String> = attempt
-        .choices
-        .iter()
-        .map(|(group, choice)| format!("{group} = {choice}"))
-        .collect();
+    let under: Vec<String> =
+        attempt.choices.iter().map(|(group, choice)| format!("{group} = {choice}")).collect();
     if !under.is_empty() {
         page.push(Line::indent(4).dim(format!("with {}", under.join(", "))));
     }
@@ -347,11 +300,7 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
     for proof in evidence {
         let (verdict, ended) = (field(proof, "verdict"), field(proof, "ended"));
         let line = Line::indent(4).then(Line::new().word(verdict).pad(8));
-        let ended = if ended.is_empty() {
-            String::new()
-        } else {
-            format!("  ({ended})")
-        };
+        let ended = if ended.is_empty() { String::new() } else { format!("  ({ended})") };
         page.push(line.plain(super::line(field(proof, "check"))).dim(ended));
         if verdict != "pass" {
             output(page, field(proof, "output"));
@@ -362,10 +311,7 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
 
 /// The last lines that are not blank.
 fn output(page: &mut Page, text: &str) {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let skipped = lines.len().saturating_sub(OUTPUT_LINES_MAX);
     if skipped > 0 {
         page.push(Line::indent(6).dim(format!("│ … {skipped} lines before")));
@@ -399,12 +345,7 @@ fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     for (entry, event) in entries {
         let (label, what) = log::describe_record(event.as_ref(), entry);
         let head = Line::indent(2).then(Line::new().word(label).pad(9));
-        page.wrapped(
-            head,
-            Meaning::Plain,
-            &format!("{what}, {}", ago(field(entry, "at"), now)),
-            3,
-        );
+        page.wrapped(head, Meaning::Plain, &format!("{what}, {}", ago(field(entry, "at"), now)), 3);
         if matches!(event, Some(Event::Refuted { .. })) {
             proofs(page, super::items(entry, "evidence"), lies_at);
         }
@@ -437,21 +378,14 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
     if let Some(question) = &asking.question {
-        let words = format!(
-            "the {} {} is asked: {}",
-            question.role,
-            question.agent,
-            line(&question.about)
-        );
+        let words =
+            format!("the {} {} is asked: {}", question.role, question.agent, line(&question.about));
         page.wrapped(Line::new(), Meaning::Plain, &words, 2);
     } else if asking.atoms.is_empty() {
         let words = "no atom runs, and none has failed: `descent graph` lists them, and `descent verify` evaluates the checks";
         page.wrapped(Line::new(), Meaning::Plain, words, 2);
     }
-    let ids = asking
-        .atoms
-        .iter()
-        .map(|asked| Line::of(asked.atom.as_str()).width());
+    let ids = asking.atoms.iter().map(|asked| Line::of(asked.atom.as_str()).width());
     let column = ids.max().unwrap_or(0).min(30) + 2;
     for asked in asking.atoms.iter().take(20) {
         let id = Line::new().strong(asked.atom.as_str()).pad(column);

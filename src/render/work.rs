@@ -62,9 +62,7 @@ fn attempt_row(attempt: &AttemptAtWork, now: UnixMillis, columns: usize) -> Line
     } else {
         head.plain(format!("attempt {n} of {of}"))
     };
-    let row = row
-        .plain(format!("  {}  ", since(&attempt.since, now)))
-        .dim(stage(attempt.stage));
+    let row = row.plain(format!("  {}  ", since(&attempt.since, now))).dim(stage(attempt.stage));
     match &attempt.check {
         Some(check) => row.dim(format!(": {}", measured(check, now))),
         None => row,

@@ -35,11 +35,7 @@ struct NumberEscape {
 
 impl NumberEscape {
     const fn new(pattern: &'static str, radix: u32, is_byte: bool) -> Self {
-        Self {
-            pattern,
-            radix,
-            is_byte,
-        }
+        Self { pattern, radix, is_byte }
     }
 }
 
@@ -84,9 +80,7 @@ pub(super) fn of_base64(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..4).map(move |from| {
         let mut meant = Vec::new();
         for run in &long {
-            run[from..]
-                .chunks(4)
-                .for_each(|group| decode(group, &mut meant));
+            run[from..].chunks(4).for_each(|group| decode(group, &mut meant));
             meant.push(b'\n');
         }
         meant

@@ -60,13 +60,10 @@ impl Secrets {
         self.starts = vec![false; 256];
         for text in self.known.iter().flat_map(KnownSecret::forms) {
             let first = text.bytes().next();
-            first
-                .into_iter()
-                .for_each(|byte| self.starts[usize::from(byte)] = true);
+            first.into_iter().for_each(|byte| self.starts[usize::from(byte)] = true);
         }
         // The longer of two secrets that begin alike is replaced.
-        self.known
-            .sort_by_key(|known| usize::MAX - known.text.text().len());
+        self.known.sort_by_key(|known| usize::MAX - known.text.text().len());
     }
 
     pub fn is_empty(&self) -> bool {
@@ -85,9 +82,8 @@ impl Secrets {
                 return Some(&found.secret.name);
             }
             let below = of_base64(&layer);
-            for layer in below
-                .chain(unescaped(&layer))
-                .filter(|layer| layer.len() >= SECRET_BYTES_MIN)
+            for layer in
+                below.chain(unescaped(&layer)).filter(|layer| layer.len() >= SECRET_BYTES_MIN)
             {
                 match left.checked_sub(layer.len()) {
                     Some(rest) => left = rest,

@@ -26,10 +26,7 @@ fn encodings() -> Vec<(&'static str, Encode)> {
     }
     vec![
         ("json", Box::new(json_escaped)),
-        (
-            "json with slashes",
-            Box::new(|text| json_escaped(text).replace('/', "\\/")),
-        ),
+        ("json with slashes", Box::new(|text| json_escaped(text).replace('/', "\\/"))),
         ("url", Box::new(|text| text.chars().map(in_url).collect())),
         ("url, all", each(|byte| format!("%{byte:02x}"))),
         ("octal", each(|byte| format!("\\{byte:03o}"))),
@@ -40,10 +37,7 @@ fn encodings() -> Vec<(&'static str, Encode)> {
         ("U", each(|byte| format!("\\U{byte:08x}"))),
         ("decimal entities", each(|byte| format!("&#{byte};"))),
         ("hex entities", each(|byte| format!("&#x{byte:X};"))),
-        (
-            "html",
-            Box::new(|text| text.replace('&', "&amp;").replace('"', "&quot;")),
-        ),
+        ("html", Box::new(|text| text.replace('&', "&amp;").replace('"', "&quot;"))),
         ("base64 0", base64(0, false)),
         ("base64 1", base64(1, false)),
         ("base64 2", base64(2, false)),
@@ -67,19 +61,12 @@ fn in_url(c: char) -> String {
 
 fn in_base64(bytes: &[u8], is_for_urls: bool) -> String {
     let last = if is_for_urls { "-_" } else { "+/" };
-    let all: Vec<char> = ('A'..='Z')
-        .chain('a'..='z')
-        .chain('0'..='9')
-        .chain(last.chars())
-        .collect();
+    let all: Vec<char> =
+        ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last.chars()).collect();
     let group = |three: &[u8]| {
-        let bits = three
-            .iter()
-            .fold(0, |bits, byte| bits << 8 | usize::from(*byte))
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte))
             << (8 * (3 - three.len()));
-        (0..=three.len())
-            .map(|at| all[bits >> (18 - 6 * at) & 63])
-            .collect::<String>()
+        (0..=three.len()).map(|at| all[bits >> (18 - 6 * at) & 63]).collect::<String>()
     };
     bytes.chunks(3).map(group).collect()
 }
@@ -90,11 +77,7 @@ fn a_secret_is_found_in_every_encoding_and_in_every_pair_of_them() {
         let secrets = of(&[("DEPLOY_TOKEN", secret)]);
         let found = |text: &str| secrets.in_text(text.as_bytes()) == Some("DEPLOY_TOKEN");
         for (outer, encode) in encodings() {
-            assert!(
-                found(&encode(secret)),
-                "{secret} {outer}: {}",
-                encode(secret)
-            );
+            assert!(found(&encode(secret)), "{secret} {outer}: {}", encode(secret));
             for (inner, first) in encodings() {
                 let twice = encode(&first(secret));
                 assert!(found(&twice), "{secret} {inner} in {outer}: {twice}");
@@ -147,19 +130,13 @@ fn as_little_as_possible_is_replaced() {
 #[test]
 fn a_text_without_secrets_stays_as_it_is() {
     let secrets = of(&[("A_TOKEN", SECRET)]);
-    for text in [
-        "",
-        "/home/me/some/long/path/to/a/file",
-        "%2525 \\\\ & %",
-        "\\",
-        "caf\u{e9} \\u00",
-        "&#x;",
-    ] {
+    for text in
+        ["", "/home/me/some/long/path/to/a/file", "%2525 \\\\ & %", "\\", "caf\u{e9} \\u00", "&#x;"]
+    {
         assert!(matches!(secrets.hide(text), Cow::Borrowed(_)), "{text}");
     }
-    let random: Vec<u8> = (0..300_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect();
+    let random: Vec<u8> =
+        (0..300_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let text = in_base64(&random, false);
     assert!(matches!(secrets.hide(&text), Cow::Borrowed(_)));
 }
@@ -198,14 +175,8 @@ fn names_and_values_decide_what_is_a_secret() {
     ] {
         assert!(of(&[(name, value)]).is_empty(), "{name}");
     }
-    assert_eq!(
-        secret_part("postgres://me:hunter2hunter@db/x"),
-        Some("hunter2hunter")
-    );
-    let pem = of(&[(
-        "PRIVATE_KEY",
-        "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----",
-    )]);
+    assert_eq!(secret_part("postgres://me:hunter2hunter@db/x"), Some("hunter2hunter"));
+    let pem = of(&[("PRIVATE_KEY", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----")]);
     assert_eq!(
         pem.hide("-----BEGIN KEY-----\nMIIabc123\n"),
         "-----BEGIN KEY-----\n[PRIVATE_KEY]\n"

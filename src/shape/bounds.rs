@@ -16,14 +16,8 @@ pub(super) const PARTS_MAX: usize = 2_000;
 pub(super) const PATTERNS_MAX: usize = 32;
 
 /// Keywords whose members are schemas under names.
-const MAPS: [&str; 6] = [
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "dependencies",
-];
+const MAPS: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 /// Keywords whose value is data.
 const DATA: [&str; 5] = ["const", "enum", "default", "example", "examples"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -31,11 +25,7 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const BASES: [&str; 2] = ["$id", "id"];
 
 pub(super) fn check(schema: &Value) -> Result<(), ShapeError> {
-    let mut walk = SchemaWalk {
-        root: schema,
-        targets: BTreeMap::new(),
-        patterns: 0,
-    };
+    let mut walk = SchemaWalk { root: schema, targets: BTreeMap::new(), patterns: 0 };
     walk.schema(schema, 0).map(drop)
 }
 
@@ -58,10 +48,7 @@ impl<'a> SchemaWalk<'a> {
         if depth > DEPTH_MAX {
             return Err(ShapeError::TooDeep);
         }
-        let mut extent = Extent {
-            parts: 1,
-            height: 0,
-        };
+        let mut extent = Extent { parts: 1, height: 0 };
         match schema {
             Value::Object(members) => self.members(members, depth, &mut extent)?,
             Value::Array(items) => {

@@ -7,9 +7,7 @@ use super::*;
 
 fn node(value: &Value) -> Node {
     let text = value.to_string();
-    doc::parse_bytes(text.as_bytes(), &Limits::default())
-        .node
-        .unwrap()
+    doc::parse_bytes(text.as_bytes(), &Limits::default()).node.unwrap()
 }
 
 fn misfits(schema: &Value, value: Option<Value>) -> Vec<Misfit> {
@@ -26,10 +24,7 @@ fn a_misfit_names_its_place_and_what_is_wrong() {
     let schema =
         json!({"properties": {"files": {"items": {"properties": {"name": {"type": "string"}}}}}});
     let found = misfits(&schema, Some(json!({"files": [{"name": 1}]})));
-    assert_eq!(
-        Misfit::reason(&found),
-        "value: /files/0/name: it is not of type \"string\""
-    );
+    assert_eq!(Misfit::reason(&found), "value: /files/0/name: it is not of type \"string\"");
     assert!(misfits(&schema, Some(json!({"files": [{"name": "a"}]}))).is_empty());
 }
 
@@ -49,10 +44,7 @@ fn what_is_told_of_misfits_is_bounded_and_shows_nothing_of_a_terminal() {
     let name = format!("\u{1b}[2J\u{202e}{}", "x".repeat(9_000));
     let found = misfits(&schema, Some(json!({ name: 1 })));
     let reason = Misfit::reason(&found);
-    assert!(
-        reason.len() < 400 && !reason.contains(['\u{1b}', '\u{202e}']),
-        "{reason}"
-    );
+    assert!(reason.len() < 400 && !reason.contains(['\u{1b}', '\u{202e}']), "{reason}");
     assert!(!misfits(&json!({"type": "number", "maximum": 1}), Some(json!(1e300))).is_empty());
 }
 
@@ -89,10 +81,7 @@ fn a_schema_without_end_is_refused() {
     assert!(matches!(refused(&dynamic), ShapeError::Elsewhere(_)));
     let recursive = json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "items": {"$recursiveRef": "#"}});
     assert!(matches!(refused(&recursive), ShapeError::Elsewhere(_)));
-    assert_eq!(
-        refused(&json!({"$ref": "#/a"})),
-        ShapeError::Nowhere("#/a".into())
-    );
+    assert_eq!(refused(&json!({"$ref": "#/a"})), ShapeError::Nowhere("#/a".into()));
 }
 
 #[test]
@@ -107,45 +96,28 @@ fn references_to_references_cannot_multiply() {
 }
 
 fn nested(depth: usize) -> Value {
-    (0..depth).fold(
-        json!({"type": "string"}),
-        |inner, _| json!({"items": inner}),
-    )
+    (0..depth).fold(json!({"type": "string"}), |inner, _| json!({"items": inner}))
 }
 
 #[test]
 fn size_depth_and_patterns_of_a_schema_are_bounded() {
-    assert_eq!(
-        refused(&json!({"title": "x".repeat(70_000)})),
-        ShapeError::TooLarge
-    );
+    assert_eq!(refused(&json!({"title": "x".repeat(70_000)})), ShapeError::TooLarge);
     assert_eq!(refused(&nested(65)), ShapeError::TooDeep);
-    let many: Vec<Value> = (0..33)
-        .map(|n| json!({"pattern": format!("a{n}")}))
-        .collect();
-    assert_eq!(
-        refused(&json!({"anyOf": many})),
-        ShapeError::TooManyPatterns
-    );
+    let many: Vec<Value> = (0..33).map(|n| json!({"pattern": format!("a{n}")})).collect();
+    assert_eq!(refused(&json!({"anyOf": many})), ShapeError::TooManyPatterns);
     let chain = |n: usize| match n {
         40 => json!({"items": nested(30)}),
         n => json!({"items": {"$ref": format!("#/$defs/a{}", n + 1)}}),
     };
     let defs: serde_json::Map<String, Value> =
         (0..=40).map(|n| (format!("a{n}"), chain(n))).collect();
-    assert_eq!(
-        refused(&json!({"$ref": "#/$defs/a0", "$defs": defs})),
-        ShapeError::TooDeep
-    );
+    assert_eq!(refused(&json!({"$ref": "#/$defs/a0", "$defs": defs})), ShapeError::TooDeep);
     for pattern in ["(a{1000}){1000}", "(?=a)b", "("] {
         let fault = refused(&json!({"pattern": pattern}));
         assert!(matches!(fault, ShapeError::NotASchema(_)), "{fault}");
     }
     let evil = json!({"pattern": "^(a+)+$"});
-    assert_eq!(
-        misfits(&evil, Some(json!("a".repeat(60_000) + "b"))).len(),
-        1
-    );
+    assert_eq!(misfits(&evil, Some(json!("a".repeat(60_000) + "b"))).len(), 1);
 }
 
 #[test]

@@ -75,11 +75,7 @@ fn make_new_dir(parent: &Path, at: &str) -> Result<PathBuf, StoreError> {
     let failed = |error| StoreError::io("make", parent, error);
     files::make_dir(parent).map_err(failed)?;
     for n in 1..=SAME_NAME_MAX {
-        let more = if n == 1 {
-            String::new()
-        } else {
-            format!("-{n}")
-        };
+        let more = if n == 1 { String::new() } else { format!("-{n}") };
         let dir = parent.join(format!("{}{at}{more}", super::place::ASIDE));
         match files::make_dir(&dir) {
             Ok(true) => return Ok(dir),

@@ -121,9 +121,7 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
 /// The target of a symbolic link that leads to nothing.
 pub(super) fn dangling(link: &Path) -> Option<PathBuf> {
     let is_there = fs::metadata(link).map_err(|error| error.kind());
-    (is_there.err() == Some(io::ErrorKind::NotFound))
-        .then(|| fs::read_link(link).ok())
-        .flatten()
+    (is_there.err() == Some(io::ErrorKind::NotFound)).then(|| fs::read_link(link).ok()).flatten()
 }
 
 /// Whether the error says that the path is a symbolic link.
@@ -149,9 +147,8 @@ pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
 
 /// Removes a directory that holds nothing but what `ignore_all` made.
 pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
-    let names: Vec<_> = fs::read_dir(dir)?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<io::Result<_>>()?;
+    let names: Vec<_> =
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     if names != [".gitignore"] {
         return Ok(());
     }
@@ -192,11 +189,7 @@ pub(super) struct RealDisk {
 
 impl RealDisk {
     pub(super) fn in_dir(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            pin: OnceLock::new(),
-            tells_changes: OnceLock::new(),
-        }
+        Self { dir: dir.to_owned(), pin: OnceLock::new(), tells_changes: OnceLock::new() }
     }
 
     fn pinned(&self) -> io::Result<BorrowedFd<'_>> {
@@ -227,10 +220,7 @@ impl RealDisk {
             return Err(io::Error::other("not a regular file"));
         }
         Ok(OpenFile {
-            id: FileId {
-                dev: meta.dev(),
-                ino: meta.ino(),
-            },
+            id: FileId { dev: meta.dev(), ino: meta.ino() },
             mode: meta.mode(),
             uid: meta.uid(),
             len: meta.len(),
@@ -245,9 +235,7 @@ impl RealDisk {
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 const IGNORE: &str = ".gitignore";
 const IGNORED: &[u8] = b"*\n";
@@ -259,15 +247,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 const PROOF_FROM_BYTES: u64 = if cfg!(test) { 1 } else { 256 << 10 };
 
 /// Opening a pipe would otherwise wait for a writer.
-const REGULAR: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
+const REGULAR: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-const NEW: OFlags = OFlags::WRONLY
-    .union(OFlags::CREATE)
-    .union(OFlags::EXCL)
-    .union(OFlags::CLOEXEC);
+const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
 
 impl Disk for RealDisk {
     fn check_directory(&self) -> io::Result<DirectoryCheck> {
@@ -325,17 +308,12 @@ impl Disk for RealDisk {
     }
 
     fn gives_proofs(&self, len: u64) -> bool {
-        let tried = || {
-            self.pinned()
-                .is_ok_and(|pin| times::tell_every_change(&self.dir, pin))
-        };
+        let tried = || self.pinned().is_ok_and(|pin| times::tell_every_change(&self.dir, pin));
         len >= PROOF_FROM_BYTES && *self.tells_changes.get_or_init(tried)
     }
 
     fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
-        let meta = self
-            .gives_proofs(opened.len)
-            .then(|| opened.file.metadata());
+        let meta = self.gives_proofs(opened.len).then(|| opened.file.metadata());
         meta?.ok().map(|meta| CloseStamp::of(&meta))
     }
 
@@ -345,10 +323,7 @@ impl Disk for RealDisk {
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
         let stat = self.stat(path)?;
-        Ok(FileId {
-            dev: stat.st_dev,
-            ino: stat.st_ino,
-        })
+        Ok(FileId { dev: stat.st_dev, ino: stat.st_ino })
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {

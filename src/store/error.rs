@@ -37,10 +37,7 @@ pub enum StoreError {
     #[error("`{}` has version {found}: to write it, a descent is needed that reads {found}, and this one reads {}.x", path.display(), VERSION.major)]
     Newer { path: PathBuf, found: String },
     #[error("the state file `{}` is not valid ({})", path.display(), count(faults.len()))]
-    Invalid {
-        path: PathBuf,
-        faults: Vec<PlacedFault>,
-    },
+    Invalid { path: PathBuf, faults: Vec<PlacedFault> },
     #[error("there is a file at `{}` already", path.display())]
     Exists { path: PathBuf },
     #[error("the state would have {size} {unit}, and {most} is the most: {large}")]
@@ -64,11 +61,7 @@ pub enum StoreError {
     #[error("`{}` is larger than this process may write: {source}", path.display())]
     FileLimit { path: PathBuf, source: io::Error },
     #[error("cannot {doing} `{}`: {source}", path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
     /// A file beside the state is not what descent makes there.
     #[error("{odd}, where a file or directory of descent's own should be")]
     Sidecar { odd: Odd },
@@ -100,11 +93,7 @@ impl StoreError {
                 Self::DiskFull { path, source }
             }
             io::ErrorKind::FileTooLarge => Self::FileLimit { path, source },
-            _ => Self::Io {
-                doing,
-                path,
-                source,
-            },
+            _ => Self::Io { doing, path, source },
         }
     }
 
@@ -211,9 +200,7 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NoState {
-                has_journal: true, ..
-            } => {
+            Self::NoState { has_journal: true, .. } => {
                 "`descent show --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
             }
             Self::NoState { .. } => "make one with `descent align`",

@@ -127,13 +127,7 @@ impl Journal {
         if self.history().ends_with(loaded) {
             return;
         }
-        self.note(CommitNote {
-            before: None,
-            after: loaded,
-            content: None,
-            edited: None,
-            at_ms,
-        });
+        self.note(CommitNote { before: None, after: loaded, content: None, edited: None, at_ms });
     }
 
     /// Whether it is the last state in the open file.
@@ -177,11 +171,9 @@ impl Journal {
 
     fn try_note(&mut self, made: CommitNote<'_>) -> io::Result<()> {
         let patch = match (made.before, made.content) {
-            (Some(before), Some(content)) if made.edited.is_none() => Some(Patch::between(
-                &before.state,
-                &made.after.state,
-                &content.touched,
-            )),
+            (Some(before), Some(content)) if made.edited.is_none() => {
+                Some(Patch::between(&before.state, &made.after.state, &content.touched))
+            }
             _ => None,
         };
         let mut open = self.open_segment(&made, patch.is_some())?;

@@ -80,8 +80,7 @@ impl LoadedState {
     /// Everything in it that can execute or decide, and what agents are told.
     #[must_use]
     pub fn carried(&self) -> &TrustList {
-        self.carried
-            .get_or_init(|| TrustList::of_state(&self.state))
+        self.carried.get_or_init(|| TrustList::of_state(&self.state))
     }
 
     /// Whether it is the same content as another.
@@ -107,10 +106,7 @@ impl LoadedState {
         self.remarks.get_or_init(|| {
             let decoded = decode(self.bytes());
             let root = decoded.root.unwrap_or_else(Node::null);
-            Remarks {
-                warnings: decoded.warnings,
-                gate: validate::gate(&self.state, &root),
-            }
+            Remarks { warnings: decoded.warnings, gate: validate::gate(&self.state, &root) }
         })
     }
 }
@@ -190,10 +186,7 @@ fn read_decoded(
     else {
         return Err(refused.unwrap_or_else(|| unreadable(path)));
     };
-    let remarks = Remarks {
-        gate: validate::gate(&state, &root),
-        warnings: decoded.warnings,
-    };
+    let remarks = Remarks { gate: validate::gate(&state, &root), warnings: decoded.warnings };
     // The tree is as large as everything else together, and is no longer needed.
     drop(root);
     let rendered = StateText::of(&state);
@@ -227,10 +220,7 @@ fn check_rules(decoded: &mut Decoding) {
 
 fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> {
     let path = path.to_owned();
-    let is_newer = decoded
-        .faults
-        .iter()
-        .any(|fault| fault.rule == "newer-version");
+    let is_newer = decoded.faults.iter().any(|fault| fault.rule == "newer-version");
     match decoded.version {
         Some(found) if is_newer => {
             let found = format!("{}.{}", found.major, found.minor);
@@ -263,13 +253,7 @@ fn bad_pattern(pattern: &Pattern) -> Option<Fault> {
         PatternKind::Schema => (BAD_SCHEMA, Shape::fault(&pattern.text)?),
         PatternKind::RegexWithGroup => ("bad-regex", bad_regex(&pattern.text, Some(1))?),
     };
-    Some(Fault {
-        span: pattern.span,
-        pointer: pattern.pointer.clone(),
-        rule,
-        message,
-        hint: None,
-    })
+    Some(Fault { span: pattern.span, pointer: pattern.pointer.clone(), rule, message, hint: None })
 }
 
 fn bad_glob(text: &str) -> Option<String> {
@@ -309,10 +293,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => match dangling(&path) {
             Some(to) => Err(StoreError::LinkToNothing { path, to }),
-            None => Err(StoreError::NoState {
-                looked_from: path,
-                has_journal: false,
-            }),
+            None => Err(StoreError::NoState { looked_from: path, has_journal: false }),
         },
         Err(source) => Err(StoreError::Unreadable { path, source }),
     }
@@ -325,11 +306,7 @@ pub fn place_faults(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
     let place = |fault: &Fault| {
         let (line, column) = places.line_col(fault.span.start());
         let fault = fault.clone();
-        PlacedFault {
-            line,
-            column,
-            fault,
-        }
+        PlacedFault { line, column, fault }
     };
     let mut placed: Vec<PlacedFault> = faults.iter().map(place).collect();
     placed.sort_by_key(|at| (at.line, at.column));

@@ -130,10 +130,7 @@ pub(super) fn lock_within(path: &Path, wait_ms: u64) -> Result<FileLock, StoreEr
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
     let path = path.to_owned();
     match held {
-        Some(file) => Ok(FileLock {
-            file: Arc::new(file),
-            path,
-        }),
+        Some(file) => Ok(FileLock { file: Arc::new(file), path }),
         None => Err(StoreError::LockTimeout { path }),
     }
 }
@@ -143,9 +140,7 @@ pub(super) fn lease<'d>(
     dirs: impl Iterator<Item = &'d Path>,
     info: &str,
 ) -> Result<Lease, StoreError> {
-    let held = dirs
-        .map(|dir| lease_in(dir, info))
-        .collect::<Result<_, _>>()?;
+    let held = dirs.map(|dir| lease_in(dir, info)).collect::<Result<_, _>>()?;
     Ok(Lease { _held: held })
 }
 
@@ -162,13 +157,8 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
     };
     let lines = format!("{HOLDER_PID}{}, {}\n", std::process::id(), info.trim());
     // A full disk must not keep a loop from starting. Without these lines others know less of it.
-    let _ = file
-        .set_len(0)
-        .and_then(|()| file.write_all(lines.as_bytes()));
-    Ok(LockFiles {
-        _file: file,
-        _dir: dir,
-    })
+    let _ = file.set_len(0).and_then(|()| file.write_all(lines.as_bytes()));
+    Ok(LockFiles { _file: file, _dir: dir })
 }
 
 /// Whether somebody holds the lease; the question creates nothing.
@@ -206,10 +196,7 @@ fn holder_pid(dir: &Path) -> Option<Pid> {
     let holder = holder(dir)?;
     let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
     // A person may have written anything here; no process has a number below one.
-    pid.parse()
-        .ok()
-        .filter(|pid| *pid > 0)
-        .and_then(Pid::from_raw)
+    pid.parse().ok().filter(|pid| *pid > 0).and_then(Pid::from_raw)
 }
 
 /// A process that we may not signal is alive.

@@ -31,8 +31,7 @@ impl Store {
             if seal.is_none() {
                 return at;
             }
-            at.filter(|state| has_its_seal(state))
-                .or_else(|| self.newest_beside(has_its_seal))
+            at.filter(|state| has_its_seal(state)).or_else(|| self.newest_beside(has_its_seal))
         })
     }
 
@@ -78,10 +77,7 @@ impl Store {
         // read.
         let known = self.known.newest(lineage);
         let kept = self.history().newest(lineage);
-        if known
-            .as_ref()
-            .is_some_and(|known| kept <= Some(known.serial))
-        {
+        if known.as_ref().is_some_and(|known| kept <= Some(known.serial)) {
             return known;
         }
         let newest = self.newest_beside(|state| state.lineage == *lineage);

@@ -34,10 +34,7 @@ impl Taker {
     pub(super) fn of(state: &State) -> Self {
         let seal = state.seal.as_ref().map_or("", Digest::as_str);
         let digits = seal.trim_start_matches("sha256:");
-        Self {
-            serial: state.serial,
-            digits: digits.chars().take(SEAL_DIGITS).collect(),
-        }
+        Self { serial: state.serial, digits: digits.chars().take(SEAL_DIGITS).collect() }
     }
 }
 
@@ -65,8 +62,7 @@ impl Names {
 
     /// A file that is being written: it never had the state's name, and is always ours.
     pub(super) fn fresh(&self) -> PathBuf {
-        self.dir
-            .join(format!("{}{FRESH}{}", self.prefix(), unique()))
+        self.dir.join(format!("{}{FRESH}{}", self.prefix(), unique()))
     }
 
     /// The prefix of all names that commits make beside the state; other files may share it.
@@ -81,8 +77,7 @@ impl Names {
     /// A file that held `bytes` when it lost the state's name, or was about to get it instead.
     pub(super) fn swapped(&self, bytes: &[u8]) -> PathBuf {
         let (prefix, digest) = (self.prefix(), short(bytes));
-        self.dir
-            .join(format!("{prefix}{SWAPPED}{digest}-{}", unique()))
+        self.dir.join(format!("{prefix}{SWAPPED}{digest}-{}", unique()))
     }
 
     /// Like [`Names::swapped`], for a person's save that `taker` adopted. The save keeps this name
@@ -90,8 +85,7 @@ impl Names {
     pub(super) fn taken(&self, bytes: &[u8], taker: &Taker) -> PathBuf {
         let (prefix, digest, Serial(serial)) = (self.prefix(), short(bytes), taker.serial);
         let by = format!("{serial}-{}", taker.digits);
-        self.dir
-            .join(format!("{prefix}{TAKEN}{digest}-{by}-{}", unique()))
+        self.dir.join(format!("{prefix}{TAKEN}{digest}-{by}-{}", unique()))
     }
 
     pub(super) fn taker(&self, path: &Path) -> Option<Taker> {
@@ -105,8 +99,7 @@ impl Names {
 
     /// The second name of a late save that gets the state's name again.
     pub(super) fn late(&self) -> PathBuf {
-        self.dir
-            .join(format!("{}{LATE}{}", self.prefix(), unique()))
+        self.dir.join(format!("{}{LATE}{}", self.prefix(), unique()))
     }
 
     pub(super) fn is_late(&self, path: &Path) -> bool {
@@ -124,8 +117,7 @@ impl Names {
     }
 
     fn swapped_rest(&self, path: &Path) -> Option<String> {
-        self.name_after(path, SWAPPED)
-            .or_else(|| self.name_after(path, TAKEN))
+        self.name_after(path, SWAPPED).or_else(|| self.name_after(path, TAKEN))
     }
 
     fn name_after(&self, path: &Path, kind: &str) -> Option<String> {

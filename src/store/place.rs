@@ -17,14 +17,7 @@ const FILE: &str = "state.json";
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 3] = ["commit.lock", "run.lock", "redirect.lock"];
-const DIRECTORIES: [&str; 6] = [
-    "journal",
-    "evidence",
-    "attempts",
-    "repository",
-    "events",
-    "log",
-];
+const DIRECTORIES: [&str; 6] = ["journal", "evidence", "attempts", "repository", "events", "log"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {
@@ -60,9 +53,8 @@ impl StatePlace {
 
     /// The place of a new state. The directory of its sidecars is made, the file is not.
     pub fn create(project: &Path, explicit: Option<&Path>) -> Result<Self, StoreError> {
-        let project = project
-            .canonicalize()
-            .map_err(|error| StoreError::io("find", project, error))?;
+        let project =
+            project.canonicalize().map_err(|error| StoreError::io("find", project, error))?;
         let place = match explicit {
             Some(file) => Self::named(&project.join(file)),
             None => Self::of_project(&project),
@@ -108,9 +100,7 @@ impl StatePlace {
     /// [`StoreError::Exists`].
     pub fn is_free(&self) -> Result<(), StoreError> {
         match self.state.symlink_metadata() {
-            Ok(_) => Err(StoreError::Exists {
-                path: self.state.clone(),
-            }),
+            Ok(_) => Err(StoreError::Exists { path: self.state.clone() }),
             Err(_) => Ok(()),
         }
     }
@@ -188,8 +178,7 @@ impl StatePlace {
     }
 
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
-        self.make()
-            .map_err(|error| StoreError::io("make", &self.dir, error))
+        self.make().map_err(|error| StoreError::io("make", &self.dir, error))
     }
 
     /// Fails if a lock is replaced by a link, a pipe or the like, or a directory by a link: writing
@@ -209,10 +198,8 @@ impl StatePlace {
     /// aside before.
     pub(super) fn sidecars(&self) -> Vec<PathBuf> {
         let (own, siblings) = (files::entries(&self.dir), files::entries(self.parent()));
-        let states: Vec<String> = siblings
-            .iter()
-            .filter_map(|path| self.other_state(path))
-            .collect();
+        let states: Vec<String> =
+            siblings.iter().filter_map(|path| self.other_state(path)).collect();
         let is_others = |name: &str| states.iter().any(|state| is_of(state, name));
         let ours = self.file_name();
         let mut found: Vec<PathBuf> = match self.dir == self.parent() {
@@ -260,17 +247,10 @@ impl StatePlace {
         let state = resolved(file);
         let dir = sidecars(&state);
         let named = file.parent().and_then(|parent| parent.canonicalize().ok());
-        let named = named
-            .zip(file.file_name())
-            .map(|(parent, name)| sidecars(&parent.join(name)));
+        let named = named.zip(file.file_name()).map(|(parent, name)| sidecars(&parent.join(name)));
         let named = named.filter(|named| *named != dir && named.is_dir());
         let project = project.canonicalize().unwrap_or(project);
-        Self {
-            dir,
-            named,
-            state,
-            project,
-        }
+        Self { dir, named, state, project }
     }
 
     /// The directory that holds the state file itself.
@@ -286,10 +266,7 @@ impl StatePlace {
     /// The directories of a loop's lease: beside the state and, if the name is a link, beside the
     /// link. The loop's state may have been there when it began.
     pub(super) fn lease_dirs(&self) -> impl Iterator<Item = &Path> {
-        [Some(&self.dir), self.named.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
+        [Some(&self.dir), self.named.as_ref()].into_iter().flatten().map(PathBuf::as_path)
     }
 
     pub(super) fn commit_lock(&self) -> PathBuf {
@@ -322,11 +299,7 @@ fn sidecars(state: &Path) -> PathBuf {
     let parent = state.parent().unwrap_or(Path::new("/"));
     let is_usual = parent.file_name().is_some_and(|name| name == DIR)
         && state.file_name().is_some_and(|name| name == FILE);
-    if is_usual {
-        parent.to_owned()
-    } else {
-        with_suffix(state, ".d")
-    }
+    if is_usual { parent.to_owned() } else { with_suffix(state, ".d") }
 }
 
 fn resolved(file: &Path) -> PathBuf {

@@ -19,11 +19,7 @@ pub struct PlacedFault {
 impl fmt::Display for PlacedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column, fault) = (self.line, self.column, &self.fault);
-        let pointer = if fault.pointer.is_empty() {
-            "/"
-        } else {
-            &fault.pointer
-        };
+        let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
         let (pointer, message) = (on_one_line(pointer), on_one_line(&fault.message));
         write!(f, "{line}:{column}: {pointer}: {message}")?;
         match &fault.hint {

@@ -23,14 +23,8 @@ pub struct Probe {
 }
 
 pub fn probe(dir: &Path) -> io::Result<Probe> {
-    let trial = tempfile::Builder::new()
-        .prefix(".descent-doctor-")
-        .tempdir_in(dir)?;
-    Ok(Probe {
-        durable: durable(&trial),
-        mode: commit_mode(&trial),
-        lock: lock(&trial),
-    })
+    let trial = tempfile::Builder::new().prefix(".descent-doctor-").tempdir_in(dir)?;
+    Ok(Probe { durable: durable(&trial), mode: commit_mode(&trial), lock: lock(&trial) })
 }
 
 fn made(trial: &TempDir, name: &str) -> io::Result<File> {

@@ -23,8 +23,7 @@ pub(super) struct RecentStates {
 
 impl RecentStates {
     pub(super) fn committed(&mut self, state: Arc<State>) {
-        self.committed
-            .retain(|known| known.lineage == state.lineage);
+        self.committed.retain(|known| known.lineage == state.lineage);
         push(&mut self.committed, state);
     }
 

@@ -97,11 +97,7 @@ impl SizeUnit {
 
 /// The parts that take most of the room, each with its largest member: `bindings 15.2 MiB (the largest: A17, 63 KiB)`.
 fn what_is_large(text: &[u8], unit: SizeUnit) -> String {
-    let all = Limits {
-        bytes: usize::MAX,
-        nodes: usize::MAX,
-        ..Limits::default()
-    };
+    let all = Limits { bytes: usize::MAX, nodes: usize::MAX, ..Limits::default() };
     let root = doc::parse(&String::from_utf8_lossy(text), &all).node;
     let mut parts = Vec::new();
     for (key, node) in root.iter().flat_map(members) {

@@ -55,9 +55,7 @@ impl Spares {
 
     /// Notes that the directory was synced.
     pub(super) fn synced(&mut self) {
-        self.ready
-            .iter_mut()
-            .for_each(|spare| spare.is_durable = true);
+        self.ready.iter_mut().for_each(|spare| spare.is_durable = true);
     }
 
     pub(super) fn take(&mut self) -> Option<PathBuf> {

@@ -49,10 +49,7 @@ impl Store {
     }
 
     fn open_file(&self) -> Result<OpenFile, StoreError> {
-        let ground = self
-            .disk
-            .check_directory()
-            .map_err(|error| self.cannot_read(error))?;
+        let ground = self.disk.check_directory().map_err(|error| self.cannot_read(error))?;
         match ground {
             DirectoryCheck::Same => self.disk.open(&self.place.state),
             DirectoryCheck::Gone => Err(io::ErrorKind::NotFound.into()),
@@ -75,11 +72,7 @@ impl Store {
             std::thread::sleep(Duration::from_millis(SETTLE_MS));
             found = self.read_bytes()?;
         }
-        Ok(StateFile {
-            now: self.take_in(&found.bytes)?,
-            opened: found.opened,
-            writer,
-        })
+        Ok(StateFile { now: self.take_in(&found.bytes)?, opened: found.opened, writer })
     }
 
     /// Whether another process holds the commit lock now.
@@ -103,11 +96,7 @@ impl Store {
         let now = Arc::clone(self.cached.as_ref()?);
         let opened = self.open_file().ok()?;
         let is_likely = opened.len == now.bytes().len() as u64 && !self.is_written(&opened);
-        is_likely.then_some(StateFile {
-            opened,
-            now,
-            writer: Writer::GiveWay,
-        })
+        is_likely.then_some(StateFile { opened, now, writer: Writer::GiveWay })
     }
 
     fn is_written(&self, opened: &OpenFile) -> bool {

@@ -142,9 +142,8 @@ fn replace_by(
         Ok(FileCondition::Quiet(lease)) => {
             // Nobody writes to either file as long as the leases last.
             let opened = open_for_proof(disk, &ready, new);
-            let guard = opened
-                .as_ref()
-                .and_then(|opened| disk.lease(opened, Against::Writers).ok());
+            let guard =
+                opened.as_ref().and_then(|opened| disk.lease(opened, Against::Writers).ok());
             let swap = exchange(disk, names, &ready, old, true, new)?;
             if swap == Swap::Done {
                 let found = opened.as_ref().and_then(|opened| disk.proof(opened));
@@ -191,9 +190,7 @@ pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), St
     if let Err(error) = disk.rename_new(&fresh, &names.state) {
         let _ = disk.unlink(&fresh);
         return Err(match error.kind() {
-            io::ErrorKind::AlreadyExists => StoreError::Exists {
-                path: names.state.clone(),
-            },
+            io::ErrorKind::AlreadyExists => StoreError::Exists { path: names.state.clone() },
             _ => StoreError::io("make", &names.state, error),
         });
     }
@@ -374,11 +371,7 @@ fn exchange(
         Err(error) => {
             // The file was not read, so it may be a person's: it gets the name again.
             let given_back = put_back(disk, names, ready, new);
-            Err(shown(
-                given_back
-                    .err()
-                    .unwrap_or_else(|| StoreError::io("read", ready, error)),
-            ))
+            Err(shown(given_back.err().unwrap_or_else(|| StoreError::io("read", ready, error))))
         }
     }
 }

@@ -88,9 +88,7 @@ impl Store {
     #[must_use]
     pub fn rescued(&self) -> Vec<PathBuf> {
         let prefix = format!("{}.rescued-", self.place.file_name());
-        self.disk
-            .list(self.names.dir(), &prefix)
-            .unwrap_or_default()
+        self.disk.list(self.names.dir(), &prefix).unwrap_or_default()
     }
 
     /// The new file's own time tells the age of the others: no clock is asked.
@@ -138,11 +136,7 @@ struct Sweeping<'s> {
 
 fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
     let mut rescued = Vec::new();
-    let FilesBeside {
-        fresh,
-        mut swapped,
-        late,
-    } = leftovers(s.disk, s.names);
+    let FilesBeside { fresh, mut swapped, late } = leftovers(s.disk, s.names);
     swapped.extend(unadopted(s, &swapped, late));
     spares.keep_proofs_of(&swapped);
     let mut left = swapped.len();
@@ -177,18 +171,13 @@ pub(super) fn newest_sealed(
     is_wanted: impl Fn(&State) -> bool,
 ) -> Option<State> {
     let swapped = leftovers(disk, names).swapped;
-    let mut swapped: Vec<(Serial, PathBuf)> = swapped
-        .into_iter()
-        .map(|path| (serial_at_head(disk, &path), path))
-        .collect();
+    let mut swapped: Vec<(Serial, PathBuf)> =
+        swapped.into_iter().map(|path| (serial_at_head(disk, &path), path)).collect();
     swapped.sort();
     let mut newest: Option<State> = None;
     // There may be many, and large ones: no more are read than must be.
     while let Some((serial, path)) = swapped.pop() {
-        if newest
-            .as_ref()
-            .is_some_and(|newest| newest.serial >= serial)
-        {
+        if newest.as_ref().is_some_and(|newest| newest.serial >= serial) {
             break;
         }
         let found = swapped_out_state(disk, names, &path).filter(|found| !found.is_foreign);
@@ -203,9 +192,7 @@ pub(super) fn newest_sealed(
 fn serial_at_head(disk: &dyn Disk, path: &Path) -> Serial {
     const HEAD_BYTES: u64 = 1024;
     const KEY: &str = "\"serial\":";
-    let head = disk
-        .open(path)
-        .and_then(|opened| disk.read(&opened, HEAD_BYTES));
+    let head = disk.open(path).and_then(|opened| disk.read(&opened, HEAD_BYTES));
     let head = head.map(|head| String::from_utf8_lossy(&head).into_owned());
     let serial = head.ok().and_then(|head| {
         let (_, rest) = head.split_once(KEY)?;
@@ -243,11 +230,7 @@ fn leftovers(disk: &dyn Disk, names: &Names) -> FilesBeside {
     let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
     let (late, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| names.is_late(path));
     let swapped = others.into_iter().filter(|path| names.is_swapped(path));
-    FilesBeside {
-        fresh,
-        swapped: swapped.collect(),
-        late,
-    }
+    FilesBeside { fresh, swapped: swapped.collect(), late }
 }
 
 /// The late saves that lost the name to another save before a commit adopted them. A commit leaves
@@ -269,10 +252,8 @@ fn due(s: Sweeping<'_>, swapped: Vec<PathBuf>) -> Vec<(Age, PathBuf)> {
     let aged = |path: PathBuf| Some((s.disk.changed_ms(&path).ok()?, path));
     let mut waiting: Vec<(u64, PathBuf)> = swapped.into_iter().filter_map(aged).collect();
     waiting.sort();
-    let (young, any) = (
-        waiting.len().saturating_sub(s.waiting_max),
-        waiting.len().saturating_sub(KEPT_MAX),
-    );
+    let (young, any) =
+        (waiting.len().saturating_sub(s.waiting_max), waiting.len().saturating_sub(KEPT_MAX));
     let all = waiting.into_iter().enumerate();
     let due = all.filter_map(|(n, (changed_ms, path))| {
         let has_rested = s.now_ms.saturating_sub(changed_ms) >= GRACE_MS;
@@ -285,12 +266,7 @@ fn due(s: Sweeping<'_>, swapped: Vec<PathBuf>) -> Vec<(Age, PathBuf)> {
 }
 
 fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOutcome {
-    let Sweeping {
-        disk,
-        names,
-        journal,
-        ..
-    } = s;
+    let Sweeping { disk, names, journal, .. } = s;
     // A file that cannot be read now may be readable later.
     let Ok(opened) = disk.open(path) else {
         return SweepOutcome::Waits;
@@ -365,9 +341,7 @@ fn stayed(
     let past = || History::of(journal.to_owned()).state(&present.state.lineage, taker.serial);
     // The same bytes may have been saved again, and be adopted durably.
     let is_same = |other: &Path, held: &[u8]| names.taker(other).is_none() && held == bytes;
-    let mut others = swapped_out_states(disk, names)
-        .into_iter()
-        .filter(|(other, _)| other != path);
+    let mut others = swapped_out_states(disk, names).into_iter().filter(|(other, _)| other != path);
     Some(
         is_it(&present.state)
             || present.bytes() == bytes

@@ -173,16 +173,8 @@ impl World {
     fn leftovers(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path().join(".descent")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let usual = [
-            "state.json",
-            "commit.lock",
-            "run.lock",
-            "journal",
-            ".gitignore",
-        ];
-        names
-            .filter(|name| !usual.contains(&name.as_str()))
-            .collect()
+        let usual = ["state.json", "commit.lock", "run.lock", "journal", ".gitignore"];
+        names.filter(|name| !usual.contains(&name.as_str())).collect()
     }
 }
 
@@ -215,12 +207,7 @@ fn next(now: &LoadedState, change: impl FnOnce(&mut State, &mut ChangeSet)) -> C
     let mut touched = ChangeSet::default();
     change(&mut state, &mut touched);
     state.serial = Serial(now.state.serial.0 + 1);
-    CommitContent {
-        state,
-        touched,
-        at: String::new(),
-        events: Vec::new(),
-    }
+    CommitContent { state, touched, at: String::new(), events: Vec::new() }
 }
 
 fn count_one(now: &LoadedState) -> CommitContent {
@@ -262,18 +249,12 @@ fn a_commit_of_one_atom_changes_its_lines_the_serial_and_the_seal() {
     let mut store = world.store();
     let change =
         |state: &mut State, touched: &mut ChangeSet| describe(state, touched, "test", "Try it");
-    let committed = store
-        .commit(|now| Ok::<_, Infallible>(Some(next(now, change))))
-        .unwrap();
+    let committed = store.commit(|now| Ok::<_, Infallible>(Some(next(now, change)))).unwrap();
     let after = world.text();
     assert_eq!(before.lines().count(), after.lines().count());
-    let pairs = before
-        .lines()
-        .zip(after.lines())
-        .filter(|(old, new)| old != new);
-    let changed: Vec<&str> = pairs
-        .map(|(_, new)| new.trim_start().split(':').next().unwrap())
-        .collect();
+    let pairs = before.lines().zip(after.lines()).filter(|(old, new)| old != new);
+    let changed: Vec<&str> =
+        pairs.map(|(_, new)| new.trim_start().split(':').next().unwrap()).collect();
     assert_eq!(changed, [r#""serial""#, r#""seal""#, r#""description""#]);
     let read_by_another = world.store().read().unwrap();
     assert!(!read_by_another.is_foreign);
@@ -313,9 +294,7 @@ fn a_serial_that_does_not_rise_is_refused() {
             events: Vec::new(),
         }))
     };
-    let Err(CommitError::Store(error)) = world.store().commit(stay) else {
-        panic!("committed")
-    };
+    let Err(CommitError::Store(error)) = world.store().commit(stay) else { panic!("committed") };
     assert_eq!((error.code(), error.exit_code()), ("E-BUG", 70));
 }
 
@@ -331,10 +310,7 @@ fn four_writers_lose_nothing() {
         }
     });
     let last = world.store().read().unwrap();
-    assert_eq!(
-        (last.state.run.iteration, last.state.serial),
-        (200, Serial(207))
-    );
+    assert_eq!((last.state.run.iteration, last.state.serial), (200, Serial(207)));
     assert!(world.store().rescued().is_empty());
     world.store().tend(later()).unwrap();
     assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
@@ -358,9 +334,7 @@ fn what_cannot_be_read_is_never_written_over() {
         let mut store = world.store();
         store.read().unwrap();
         world.write(bytes);
-        let Err(CommitError::Store(error)) = bump(&mut store) else {
-            panic!("{expected}")
-        };
+        let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("{expected}") };
         assert_eq!((error.code(), error.exit_code()), (expected, exit));
         assert_eq!(code(store.read()), expected);
         assert_eq!(code(store.replace(fixture(), true)), expected);
@@ -394,10 +368,7 @@ fn no_file_is_no_state_and_one_that_was_there_has_vanished() {
 fn every_fault_is_told_with_its_place() {
     let text = FIXTURE
         .replace("\"make test\"", "\"make test\", \"stdout_matches\": \"(\"")
-        .replace(
-            "\"status\": \"pending\"\n      }\n",
-            "\"status\": \"pendign\"\n      }\n",
-        );
+        .replace("\"status\": \"pending\"\n      }\n", "\"status\": \"pendign\"\n      }\n");
     let Err(StoreError::Invalid { faults, .. }) = load(Path::new("s"), text.clone().into()) else {
         panic!("loaded")
     };
@@ -405,23 +376,10 @@ fn every_fault_is_told_with_its_place() {
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("16:"), "{lines:?}");
     assert!(lines[0].contains("/stdout_matches: not a regular expression: unclosed group"));
-    assert!(
-        lines[1].contains("/work_graph/atoms/test/status: "),
-        "{lines:?}"
-    );
-    let raw: Vec<_> = faults
-        .into_iter()
-        .rev()
-        .map(|placed| placed.fault)
-        .collect();
+    assert!(lines[1].contains("/work_graph/atoms/test/status: "), "{lines:?}");
+    let raw: Vec<_> = faults.into_iter().rev().map(|placed| placed.fault).collect();
     let shown = show_faults(Path::new("s"), text.as_bytes(), &raw);
-    assert_eq!(
-        shown,
-        lines
-            .iter()
-            .map(|line| format!("s:{line}"))
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(shown, lines.iter().map(|line| format!("s:{line}")).collect::<Vec<_>>());
 }
 
 #[test]

@@ -160,9 +160,8 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
 /// The plain command in `said`, if it checks something.
 fn check(command: &str) -> Option<(String, Rank)> {
     let command = command.trim();
-    let unquoted = ['"', '\'']
-        .iter()
-        .find_map(|quote| command.strip_prefix(*quote)?.strip_suffix(*quote));
+    let unquoted =
+        ['"', '\''].iter().find_map(|quote| command.strip_prefix(*quote)?.strip_suffix(*quote));
     let command = unquoted.unwrap_or(command);
     let is_odd = command.contains("${{")
         || command.contains(['\\', '|', '&', ';', '$', '>', '<', '#', '`'])
@@ -192,18 +191,14 @@ fn works_elsewhere(lines: &[&str], at: usize) -> bool {
     };
     let is_item = |line: &str| line.trim_start().starts_with("- ");
     let is_step = |line: &str| {
-        let keys = [
-            "- name:", "- run:", "- uses:", "- if:", "- id:", "- env:", "- shell:",
-        ];
+        let keys = ["- name:", "- run:", "- uses:", "- if:", "- id:", "- env:", "- shell:"];
         is_item(line) && (keys.iter().any(|key| line.trim_start().starts_with(key)) || names(line))
     };
     let from = lines[..=at].iter().rposition(|line| is_step(line));
     let Some(from) = from else { return false };
     let deep = indent(lines[from]);
     let rest = lines[from + 1..].iter();
-    let length = rest
-        .take_while(|line| line.trim().is_empty() || indent(line) > deep)
-        .count();
+    let length = rest.take_while(|line| line.trim().is_empty() || indent(line) > deep).count();
     let is_default = |line: &str| names(line) && indent(line) <= deep;
     lines[from..=from + length].iter().any(|line| names(line))
         || lines.iter().any(|line| is_default(line) && !is_item(line))

@@ -20,14 +20,10 @@ const CARGO: Count = Count {
     none: "test result: ok. 0 passed; 0 failed;",
     pattern: r"^test result: (?:ok|FAILED)\. \d+ passed; (\d+) failed;",
 };
-const NODE: Count = Count {
-    none: r"# pass 0\n# fail 0",
-    pattern: r"^(?:#|ℹ) pass \d+\n(?:#|ℹ) fail (\d+)$",
-};
-const PYTEST: Count = Count {
-    none: "0 failed in 0s",
-    pattern: r"^(?:=+ )?(\d+) failed\b.* in \d[\d.]*s",
-};
+const NODE: Count =
+    Count { none: r"# pass 0\n# fail 0", pattern: r"^(?:#|ℹ) pass \d+\n(?:#|ℹ) fail (\d+)$" };
+const PYTEST: Count =
+    Count { none: "0 failed in 0s", pattern: r"^(?:=+ )?(\d+) failed\b.* in \d[\d.]*s" };
 
 /// The same check by the count of failing tests, if its command is a test tool that tells one.
 pub fn failing_tests(project: &Path, leaf: &CommandLeaf) -> Option<CommandLeaf> {
@@ -74,11 +70,7 @@ fn cargo(words: &[&str]) -> Option<String> {
 /// The runner of node itself, by its own name or as the test script of the project.
 fn is_node(project: &Path, words: &[&str]) -> bool {
     let quiet = ["-s", "--silent"];
-    let words: Vec<&str> = words
-        .iter()
-        .copied()
-        .filter(|w| !quiet.contains(w))
-        .collect();
+    let words: Vec<&str> = words.iter().copied().filter(|w| !quiet.contains(w)).collect();
     match words.as_slice() {
         ["npm", "test" | "t"] | ["npm", "run" | "run-script", "test"] => {
             let script = Reader::open(project).and_then(|reader| node::script(&reader, "test"));
@@ -133,10 +125,7 @@ mod tests {
         };
         let found = failing_tests(dir.path(), leaf)?;
         let (first, command) = found.command.split_once("'; ").unwrap();
-        assert!(
-            first.starts_with("printf '") && first.ends_with("\\n"),
-            "{first}"
-        );
+        assert!(first.starts_with("printf '") && first.ends_with("\\n"), "{first}");
         Some(command.to_owned())
     }
 
@@ -145,20 +134,12 @@ mod tests {
         let node = "node --test test/";
         for (script, command, wanted) in [
             ("", "cargo test", "cargo test --no-fail-fast"),
-            (
-                "",
-                "cargo +nightly t -q -- one",
-                "cargo +nightly t --no-fail-fast -q -- one",
-            ),
+            ("", "cargo +nightly t -q -- one", "cargo +nightly t --no-fail-fast -q -- one"),
             ("", "cargo test --no-fail-fast", "cargo test --no-fail-fast"),
             (node, "npm test", "npm test"),
             (node, "npm run -s test", "npm run -s test"),
             ("", "node --test", "node --test"),
-            (
-                "",
-                ".venv/bin/python -m pytest -q",
-                ".venv/bin/python -m pytest -q",
-            ),
+            ("", ".venv/bin/python -m pytest -q", ".venv/bin/python -m pytest -q"),
             ("", "uv run pytest tests", "uv run pytest tests"),
         ] {
             let found = counted(script, command);
@@ -195,9 +176,7 @@ mod tests {
         let output = format!("{output}\n{none}\n");
         let mut builder = regex::RegexBuilder::new(count.pattern);
         let pattern = builder.multi_line(true).crlf(true).build().unwrap();
-        let numbers = pattern
-            .captures_iter(&output)
-            .map(|found| found[1].parse::<u32>());
+        let numbers = pattern.captures_iter(&output).map(|found| found[1].parse::<u32>());
         numbers.map(Result::unwrap).sum()
     }
 

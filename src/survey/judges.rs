@@ -17,8 +17,7 @@ const NAMED: &[NameTest] = &[
 
 fn is_script(name: &str, mark: &str) -> bool {
     let ends = ["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue"];
-    name.rsplit_once(mark)
-        .is_some_and(|(_, end)| ends.contains(&end))
+    name.rsplit_once(mark).is_some_and(|(_, end)| ends.contains(&end))
 }
 
 pub(super) fn propose(reader: &Reader) -> Vec<Proposal> {

@@ -27,11 +27,7 @@ pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     for (target, rank) in TARGETS {
         let at = text.lines().position(|line| is_rule_of(line, target));
         if let Some(at) = at {
-            found.add(
-                *rank,
-                format!("make {target}"),
-                format!("{file}:{}", at + 1),
-            );
+            found.add(*rank, format!("make {target}"), format!("{file}:{}", at + 1));
         }
     }
 }

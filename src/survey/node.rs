@@ -38,19 +38,10 @@ const MANAGERS: &[Manager] = &[
         test: "bun run test",
         install: "bun install --frozen-lockfile",
     },
-    Manager {
-        lock: "package-lock.json",
-        run: "npm run",
-        test: "npm test",
-        install: "npm ci",
-    },
+    Manager { lock: "package-lock.json", run: "npm run", test: "npm test", install: "npm ci" },
 ];
-const WITHOUT_LOCK: Manager = Manager {
-    lock: "package.json",
-    run: "npm run",
-    test: "npm test",
-    install: "npm install",
-};
+const WITHOUT_LOCK: Manager =
+    Manager { lock: "package.json", run: "npm run", test: "npm test", install: "npm install" };
 
 /// Scripts that are checks in most projects.
 const SCRIPTS: &[(&str, Rank)] = &[

@@ -72,9 +72,7 @@ fn unittests(reader: &Reader) -> Option<&'static str> {
     let is_test = |name: &String| {
         name.starts_with("test_") && name.len() > "test_.py".len() && name.ends_with(".py")
     };
-    ["tests", "test", "."]
-        .into_iter()
-        .find(|dir| reader.names(dir).iter().any(is_test))
+    ["tests", "test", "."].into_iter().find(|dir| reader.names(dir).iter().any(is_test))
 }
 
 /// The needs of a fresh copy of the project.

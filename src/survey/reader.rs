@@ -17,15 +17,8 @@ const WALK_NAMES_MAX: usize = 4_000;
 const DEPTH_MAX: usize = 4;
 
 /// Directories never entered: build output, and files that are not the project's own.
-const NOT_WALKED: &[&str] = &[
-    "node_modules",
-    "target",
-    "vendor",
-    "dist",
-    "build",
-    "venv",
-    "__pycache__",
-];
+const NOT_WALKED: &[&str] =
+    &["node_modules", "target", "vendor", "dist", "build", "venv", "__pycache__"];
 
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -63,9 +56,8 @@ impl Reader {
             return Vec::new();
         };
         let entries = std::fs::read_dir(real).into_iter().flatten().flatten();
-        let names = entries
-            .take(NAMES_MAX)
-            .filter_map(|entry| entry.file_name().into_string().ok());
+        let names =
+            entries.take(NAMES_MAX).filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
@@ -98,11 +90,7 @@ impl Reader {
                 if seen > WALK_NAMES_MAX {
                     return true;
                 }
-                let path = if dir.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{dir}/{name}")
-                };
+                let path = if dir.is_empty() { name.clone() } else { format!("{dir}/{name}") };
                 let Ok(meta) = self.root.join(&path).symlink_metadata() else {
                     continue;
                 };

@@ -47,9 +47,7 @@ fn is_assignment(word: &&str) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.chars().all(is_of_name))
 }
 
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "python", "python3", "node", "ruby", "perl",
-];
+const INTERPRETERS: &[&str] = &["sh", "bash", "dash", "python", "python3", "node", "ruby", "perl"];
 
 /// The script that a command hands to an interpreter, if it is sure not to be there.
 pub fn missing_script(project: &Path, command: &str) -> Option<String> {
@@ -64,11 +62,7 @@ pub fn missing_script(project: &Path, command: &str) -> Option<String> {
 }
 
 fn missing(words: String, manifest: &str, makers: &[String]) -> Option<MissingTarget> {
-    Some(MissingTarget {
-        words,
-        manifest: manifest.to_owned(),
-        makers: makers.to_vec(),
-    })
+    Some(MissingTarget { words, manifest: manifest.to_owned(), makers: makers.to_vec() })
 }
 
 /// Options of make without a value that change nothing about the targets.
@@ -91,9 +85,7 @@ fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
     if !words.iter().all(is_plain) || words.contains(&"-j") {
         return None;
     }
-    let targets = words
-        .iter()
-        .filter(|word| !word.starts_with('-') && !word.contains('='));
+    let targets = words.iter().filter(|word| !word.starts_with('-') && !word.contains('='));
     let text = text.replace("\\\n", " ");
     // A file that is included, or a rule that is computed, may have it.
     let is_open = text.lines().any(|line| {
@@ -103,16 +95,14 @@ fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
             || computes.iter().any(|word| line.contains(word))
     });
     let has_rule_of = |target: &str| {
-        text.lines()
-            .filter(|line| !line.starts_with('\t'))
-            .any(|line| {
-                let line = line.trim_start();
-                let (names, rest) = line.split_once(':').unwrap_or_default();
-                let is_pattern = names.contains(['%', '$']);
-                let is_phony =
-                    names.trim() == ".PHONY" && rest.split_whitespace().any(|name| name == target);
-                make::is_rule_of(line, target) || is_pattern || is_phony
-            })
+        text.lines().filter(|line| !line.starts_with('\t')).any(|line| {
+            let line = line.trim_start();
+            let (names, rest) = line.split_once(':').unwrap_or_default();
+            let is_pattern = names.contains(['%', '$']);
+            let is_phony =
+                names.trim() == ".PHONY" && rest.split_whitespace().any(|name| name == target);
+            make::is_rule_of(line, target) || is_pattern || is_phony
+        })
     };
     let may_be_built_in = |target: &str| {
         let stem = target.rsplit('/').next().unwrap_or(target);
@@ -142,9 +132,7 @@ fn of_npm(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
         return None;
     }
     let package: serde_json::Value = serde_json::from_str(&reader.read("package.json")?).ok()?;
-    let scripts = package
-        .get("scripts")
-        .and_then(serde_json::Value::as_object);
+    let scripts = package.get("scripts").and_then(serde_json::Value::as_object);
     let has = scripts.is_some_and(|scripts| scripts.contains_key(*script));
     (!has).then(|| missing(format!("npm run {script}"), "package.json", &[]))?
 }
@@ -174,23 +162,9 @@ fn of_just(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
 }
 
 fn of_cargo(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
-    let own: Vec<&str> = words
-        .iter()
-        .take_while(|word| **word != "--")
-        .copied()
-        .collect();
-    let leads_elsewhere = [
-        "-p",
-        "--package",
-        "--manifest-path",
-        "--workspace",
-        "--all",
-        "-C",
-    ];
-    if own
-        .iter()
-        .any(|word| leads_elsewhere.iter().any(|one| word.starts_with(one)))
-    {
+    let own: Vec<&str> = words.iter().take_while(|word| **word != "--").copied().collect();
+    let leads_elsewhere = ["-p", "--package", "--manifest-path", "--workspace", "--all", "-C"];
+    if own.iter().any(|word| leads_elsewhere.iter().any(|one| word.starts_with(one))) {
         return None;
     }
     let at = own.iter().position(|word| *word == "--test")?;
@@ -232,11 +206,7 @@ mod tests {
         let make = [("Makefile", "all: one\n\techo\none:\n\techo\n")];
         check(&make, "make lint", Some("make lint (Makefile)"));
         check(&make, "make one", None);
-        check(
-            &make,
-            "make -j4 one lint && true",
-            Some("make lint (Makefile)"),
-        );
+        check(&make, "make -j4 one lint && true", Some("make lint (Makefile)"));
         let npm = [("package.json", r#"{"scripts": {"build": "x"}}"#)];
         check(&npm, "npm run lint", Some("npm run lint (package.json)"));
         check(&npm, "npm run build -- --fast", None);
@@ -244,15 +214,8 @@ mod tests {
         let just = [("justfile", "build target='x':\n  echo\n")];
         check(&just, "just lint", Some("just lint (justfile)"));
         check(&just, "just build y", None);
-        let cargo = [
-            ("Cargo.toml", "[package]\nname = \"a\"\n"),
-            ("tests/a.rs", ""),
-        ];
-        check(
-            &cargo,
-            "cargo test --test b",
-            Some("cargo test --test b (Cargo.toml)"),
-        );
+        let cargo = [("Cargo.toml", "[package]\nname = \"a\"\n"), ("tests/a.rs", "")];
+        check(&cargo, "cargo test --test b", Some("cargo test --test b (Cargo.toml)"));
         check(&cargo, "cargo test --test a", None);
     }
 
@@ -260,10 +223,7 @@ mod tests {
     fn a_script_that_is_not_there_is_told() {
         let dir = project(&[("tools/a.py", "")]);
         let look = |command: &str| missing_script(dir.path(), command);
-        assert_eq!(
-            look("python3 tools/b.py --all").as_deref(),
-            Some("tools/b.py")
-        );
+        assert_eq!(look("python3 tools/b.py --all").as_deref(), Some("tools/b.py"));
         assert_eq!(look("A=1 sh b.sh").as_deref(), Some("b.sh"));
         for there in [
             "python3 tools/a.py",

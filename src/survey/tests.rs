@@ -21,9 +21,7 @@ fn plant(dir: &Path, name: &str, bytes: &[u8]) {
 
 fn look(files: &[(&str, &str)]) -> Survey {
     let dir = planted(files);
-    survey(dir.path(), &|path| {
-        ["node_modules", ".venv", ".env"].contains(&path)
-    })
+    survey(dir.path(), &|path| ["node_modules", ".venv", ".env"].contains(&path))
 }
 
 fn shown(proposals: &[Proposal]) -> Vec<String> {
@@ -39,10 +37,7 @@ fn checks(files: &[(&str, &str)], expected: &[&str]) {
 #[test]
 fn an_empty_project_proposes_nothing() {
     assert_eq!(look(&[]), Survey::default());
-    assert_eq!(
-        survey(Path::new("/no/such/place"), &|_| true),
-        Survey::default()
-    );
+    assert_eq!(survey(Path::new("/no/such/place"), &|_| true), Survey::default());
 }
 
 #[test]
@@ -50,19 +45,13 @@ fn cargo_tests_and_builds_and_lints_only_where_the_project_does() {
     let package = ("Cargo.toml", "[package]\nname = \"x\"\n");
     let plain = ["cargo test -q < Cargo.toml", "cargo build -q < Cargo.toml"];
     checks(&[package], &plain);
-    let workspace = [
-        "cargo test -q --workspace < Cargo.toml",
-        "cargo build -q --workspace < Cargo.toml",
-    ];
+    let workspace =
+        ["cargo test -q --workspace < Cargo.toml", "cargo build -q --workspace < Cargo.toml"];
     checks(&[("Cargo.toml", "[workspace]\nmembers = []\n")], &workspace);
     checks(&[("Cargo.toml", "not toml [")], &[]);
     let ci = "jobs:\n  a:\n    steps:\n      - run: cargo test\n      - name: lint\n        run: cargo clippy -- -D warnings\n      - run: cargo fmt\n";
     checks(
-        &[
-            package,
-            (".github/workflows/ci.yml", ci),
-            ("rustfmt.toml", ""),
-        ],
+        &[package, (".github/workflows/ci.yml", ci), ("rustfmt.toml", "")],
         &[
             plain[0],
             plain[1],
@@ -104,20 +93,13 @@ fn a_placeholder_a_watcher_and_what_cannot_fail_are_not_proposed() {
 #[test]
 fn what_a_fresh_copy_lacks_is_offered_as_link_or_setup() {
     let package = ("package.json", r#"{"dependencies": {"a": "1"}}"#);
-    let seen = look(&[
-        package,
-        ("package-lock.json", ""),
-        ("node_modules/a/x.js", ""),
-    ]);
+    let seen = look(&[package, ("package-lock.json", ""), ("node_modules/a/x.js", "")]);
     assert_eq!(shown(&seen.link), ["node_modules < package.json"]);
     assert_eq!(shown(&seen.setup), ["npm ci < package-lock.json"]);
     let seen = look(&[package]);
     assert_eq!((seen.link.len(), shown(&seen.setup).len()), (0, 1));
     let seen = look(&[(".venv/pyvenv.cfg", ""), (".env", "A=1")]);
-    assert_eq!(
-        shown(&seen.link),
-        [".venv < .venv/pyvenv.cfg", ".env < .gitignore"]
-    );
+    assert_eq!(shown(&seen.link), [".venv < .venv/pyvenv.cfg", ".env < .gitignore"]);
 }
 
 #[test]
@@ -126,11 +108,7 @@ fn targets_of_a_makefile_are_checks_by_their_names() {
         "test_dir := x\nall: test\n\ntest lint: all\n\techo test: no\ncheck:=1\n.PHONY: check\n";
     checks(
         &[("Makefile", text)],
-        &[
-            "make test < Makefile:4",
-            "make all < Makefile:2",
-            "make lint < Makefile:4",
-        ],
+        &["make test < Makefile:4", "make all < Makefile:2", "make lint < Makefile:4"],
     );
 }
 
@@ -138,20 +116,10 @@ fn targets_of_a_makefile_are_checks_by_their_names() {
 fn python_is_tested_by_what_it_is_configured_for() {
     checks(
         &[("pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]\n")],
-        &[
-            "pytest -q < pyproject.toml",
-            "ruff check . < pyproject.toml",
-        ],
+        &["pytest -q < pyproject.toml", "ruff check . < pyproject.toml"],
     );
-    checks(
-        &[("setup.cfg", "[tool:pytest]\n"), ("uv.lock", "")],
-        &["uv run pytest -q < setup.cfg"],
-    );
-    let held = [
-        ("tox.ini", "[pytest]\n"),
-        (".venv/pyvenv.cfg", ""),
-        (".venv/bin/pytest", ""),
-    ];
+    checks(&[("setup.cfg", "[tool:pytest]\n"), ("uv.lock", "")], &["uv run pytest -q < setup.cfg"]);
+    let held = [("tox.ini", "[pytest]\n"), (".venv/pyvenv.cfg", ""), (".venv/bin/pytest", "")];
     checks(&held, &[".venv/bin/python -m pytest -q < tox.ini"]);
     checks(&held[..2], &["pytest -q < tox.ini"]);
     checks(
@@ -165,10 +133,7 @@ fn python_is_tested_by_what_it_is_configured_for() {
 fn go_is_tested_built_and_vetted() {
     let said = ["go test ./...", "go build ./...", "go vet ./..."];
     let said = said.map(|command| format!("{command} < go.mod"));
-    checks(
-        &[("go.mod", "module x\n")],
-        &said.each_ref().map(String::as_str),
-    );
+    checks(&[("go.mod", "module x\n")], &said.each_ref().map(String::as_str));
 }
 
 const WORKFLOW: &str = "\
@@ -206,10 +171,7 @@ fn lines_of_the_ci_that_look_like_checks_are_proposed_with_their_place() {
         ],
     );
     let gitlab = "test:\n  script:\n    - make test\n    - rm -rf x\n  image: make lint\n";
-    checks(
-        &[(".gitlab-ci.yml", gitlab)],
-        &["make test < .gitlab-ci.yml:3"],
-    );
+    checks(&[(".gitlab-ci.yml", gitlab)], &["make test < .gitlab-ci.yml:3"]);
     let odd = "  run: make test && rm -rf x\n  run: make test & x\n  run: make test \u{1b}[31m\n";
     checks(&[(".github/workflows/a.yaml", odd)], &[]);
     let elsewhere = "defaults:\n  run:\n    working-directory: app\njobs:\n  a:\n    steps:\n      - run: make test\n";
@@ -230,9 +192,7 @@ fn the_same_command_is_proposed_once_and_at_most_six_are() {
     ];
     let seen = look(&files).checks;
     assert_eq!(seen.len(), 6);
-    let tests = seen
-        .iter()
-        .filter(|proposal| proposal.text.contains("test"));
+    let tests = seen.iter().filter(|proposal| proposal.text.contains("test"));
     assert_eq!(tests.count(), 3, "{seen:?}");
 }
 
@@ -246,23 +206,13 @@ fn the_files_that_judge_are_proposed_as_globs() {
         (".github/workflows/ci.yml", ""),
     ]);
     let globs: Vec<&str> = seen.protected.iter().map(|p| p.text.as_str()).collect();
-    assert_eq!(
-        globs,
-        [
-            "tests/**",
-            "**/*_test.go",
-            "**/*.test.*",
-            ".github/workflows/**"
-        ]
-    );
+    assert_eq!(globs, ["tests/**", "**/*_test.go", "**/*.test.*", ".github/workflows/**"]);
 }
 
 #[test]
 fn what_leads_out_is_huge_or_no_text_is_not_read() {
-    let outside = planted(&[
-        ("Makefile", "test:\n"),
-        ("package.json", r#"{"scripts": {"test": "x"}}"#),
-    ]);
+    let outside =
+        planted(&[("Makefile", "test:\n"), ("package.json", r#"{"scripts": {"test": "x"}}"#)]);
     let dir = tempfile::tempdir().unwrap();
     symlink(outside.path().join("Makefile"), dir.path().join("Makefile")).unwrap();
     plant(dir.path(), "Cargo.toml", b"[package]\n# \xff\xfe\n");
@@ -293,10 +243,7 @@ fn the_words_of_a_project_are_beginnings_of_its_own_files() {
     symlink("/etc/hostname", dir.path().join("go.mod")).unwrap();
     let found = survey(dir.path(), &|_| false);
     let words = words(dir.path(), &found);
-    let told = words
-        .texts
-        .iter()
-        .map(|one| (one.path.as_str(), one.text.len(), one.is_cut));
+    let told = words.texts.iter().map(|one| (one.path.as_str(), one.text.len(), one.is_cut));
     assert_eq!(
         told.collect::<Vec<_>>(),
         [

@@ -13,10 +13,7 @@ pub const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Files that are told, each with its bytes at most. The first of a line that is there counts.
 const FILES: [(&[&str], usize); 8] = [
     (&["AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"], 4 << 10),
-    (
-        &["README.md", "README", "README.rst", "README.txt"],
-        3 << 10,
-    ),
+    (&["README.md", "README", "README.rst", "README.txt"], 3 << 10),
     (&["Cargo.toml"], 2 << 10),
     (&["package.json"], 2 << 10),
     (&["pyproject.toml", "setup.cfg"], 2 << 10),
@@ -53,11 +50,7 @@ pub fn words(project: &Path, survey: &Survey) -> ProjectWords {
     }
     let commands = survey.checks.iter().chain(&survey.setup);
     let line = |one: &super::Proposal| format!("{}  ({})", one.text, one.from);
-    ProjectWords {
-        texts,
-        files,
-        commands: commands.map(line).collect(),
-    }
+    ProjectWords { texts, files, commands: commands.map(line).collect() }
 }
 
 /// The project's instructions as they stand there.

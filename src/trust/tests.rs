@@ -53,13 +53,7 @@ fn what_is_remembered_is_held_and_nothing_else() {
 fn a_lineage_that_names_a_path_stays_in_the_directory() {
     let home = tempfile::tempdir().unwrap();
     let records = records(&home);
-    for text in [
-        "../../../x",
-        "/etc/passwd",
-        "a\0b",
-        "",
-        &"l".repeat(1 << 20),
-    ] {
+    for text in ["../../../x", "/etc/passwd", "a\0b", "", &"l".repeat(1 << 20)] {
         records.remember(&lineage(text), AT).unwrap();
         assert_eq!(records.holds(&lineage(text)), RecordState::Yes);
     }
@@ -146,8 +140,5 @@ fn without_a_place_nothing_is_held_and_the_next_step_is_named() {
     let home = file.path().as_os_str().to_owned();
     let records = Records::of(|name| (name == "XDG_STATE_HOME").then(|| home.clone()));
     assert_eq!(records.holds(&lineage("l")), RecordState::No);
-    assert!(matches!(
-        records.remember(&lineage("l"), AT),
-        Err(TrustError::Unwritable { .. })
-    ));
+    assert!(matches!(records.remember(&lineage("l"), AT), Err(TrustError::Unwritable { .. })));
 }

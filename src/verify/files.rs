@@ -27,14 +27,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) enum Wanted {
-    File {
-        path: String,
-        contains: Option<String>,
-        sha256: Option<String>,
-    },
-    Nothing {
-        path: String,
-    },
+    File { path: String, contains: Option<String>, sha256: Option<String> },
+    Nothing { path: String },
 }
 
 #[derive(Debug)]
@@ -57,11 +51,7 @@ pub(super) fn measure(
             let found = find(at, path, stop)?;
             Ok(seen(at, &found, true))
         }
-        Wanted::File {
-            path,
-            contains,
-            sha256,
-        } => {
+        Wanted::File { path, contains, sha256 } => {
             let content = Content::new(contains.as_deref(), sha256.as_deref())?;
             let mut found = find(at, path, stop)?;
             found.retain(|path| is_fit_to_read(at, path, content.is_asked()));
@@ -73,22 +63,14 @@ pub(super) fn measure(
 
 fn seen(at: &Path, found: &[PathBuf], fits: bool) -> FilesResult {
     let name = |path: &PathBuf| {
-        let name = path
-            .strip_prefix(at)
-            .unwrap_or(path)
-            .to_string_lossy()
-            .into_owned();
+        let name = path.strip_prefix(at).unwrap_or(path).to_string_lossy().into_owned();
         name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned()
     };
     let mut names: Vec<String> = found.iter().take(LISTED_MAX).map(name).collect();
     if found.len() > LISTED_MAX {
         names.push(format!("… and {} more", found.len() - LISTED_MAX));
     }
-    FilesResult {
-        found: found.len(),
-        fits,
-        excerpt: names.join("\n"),
-    }
+    FilesResult { found: found.len(), fits, excerpt: names.join("\n") }
 }
 
 fn cannot(path: &Path, error: &io::Error) -> String {
@@ -96,11 +78,7 @@ fn cannot(path: &Path, error: &io::Error) -> String {
 }
 
 fn has_ended(stop: &CancellationToken) -> LookupResult<()> {
-    if stop.is_cancelled() {
-        Err("the look was given up".to_owned())
-    } else {
-        Ok(())
-    }
+    if stop.is_cancelled() { Err("the look was given up".to_owned()) } else { Ok(()) }
 }
 
 /// The paths that match a path or a glob, links included, sorted.
@@ -127,13 +105,7 @@ fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<Pat
     let glob = plain.to_string_lossy();
     let glob = GlobBuilder::new(&glob).literal_separator(true).build();
     let glob = glob.map_err(|error| format!("'{path}' is no pattern: {}", error.kind()))?;
-    let mut walk = Walk {
-        at,
-        glob: glob.compile_matcher(),
-        stop,
-        looked: 0,
-        found: Vec::new(),
-    };
+    let mut walk = Walk { at, glob: glob.compile_matcher(), stop, looked: 0, found: Vec::new() };
     if let Some(start) = walk_start(at, &plain)? {
         walk.below(start)?;
     }
@@ -150,10 +122,7 @@ fn is_absence(error: &io::Error) -> bool {
 /// not exist, or is behind a link.
 fn walk_start(at: &Path, plain: &Path) -> LookupResult<Option<PathBuf>> {
     let is_name = |part: &Component<'_>| {
-        !part
-            .as_os_str()
-            .to_string_lossy()
-            .contains(['*', '?', '[', ']', '{', '}', '\\', ','])
+        !part.as_os_str().to_string_lossy().contains(['*', '?', '[', ']', '{', '}', '\\', ','])
     };
     let parents = plain.parent().into_iter().flat_map(Path::components);
     let mut start = at.to_owned();
@@ -199,9 +168,7 @@ impl Walk<'_> {
         has_ended(self.stop)?;
         self.looked += 1;
         if self.looked > ENTRIES_MAX {
-            return Err(format!(
-                "there are more than {ENTRIES_MAX} files to look at"
-            ));
+            return Err(format!("there are more than {ENTRIES_MAX} files to look at"));
         }
         let name = path.strip_prefix(self.at).unwrap_or(&path);
         if name.ends_with(".git") || name == Path::new(".descent") {
@@ -223,10 +190,7 @@ fn is_fit_to_read(at: &Path, path: &Path, is_content_asked: bool) -> bool {
     let Ok(real) = path.canonicalize() else {
         return false;
     };
-    real.starts_with(at)
-        && real
-            .metadata()
-            .is_ok_and(|meta| meta.is_file() || !is_content_asked)
+    real.starts_with(at) && real.metadata().is_ok_and(|meta| meta.is_file() || !is_content_asked)
 }
 
 /// The content that one file must have.
@@ -243,10 +207,7 @@ impl Content {
             text.strip_prefix("sha256:").unwrap_or(&text).to_owned()
         };
         let contains = contains.map(Pattern::new).transpose()?;
-        Ok(Self {
-            contains,
-            sha256: sha256.map(digest),
-        })
+        Ok(Self { contains, sha256: sha256.map(digest) })
     }
 
     fn is_asked(&self) -> bool {
@@ -289,17 +250,10 @@ fn digest_of(path: &Path, stop: &CancellationToken) -> LookupResult<String> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         has_ended(stop)?;
-        match file
-            .read(&mut chunk)
-            .map_err(|error| cannot(path, &error))?
-        {
+        match file.read(&mut chunk).map_err(|error| cannot(path, &error))? {
             0 => break,
             count => hash.update(&chunk[..count]),
         }
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -15,10 +15,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn leaf(json: &str) -> Leaf {
     let node = doc::parse(json, &doc::Limits::default()).node.unwrap();
-    match Check::read(&node, "", &mut Findings::default())
-        .unwrap()
-        .kind
-    {
+    match Check::read(&node, "", &mut Findings::default()).unwrap().kind {
         CheckKind::Leaf(leaf) => *leaf,
         other => panic!("{other:?}"),
     }
@@ -30,13 +27,7 @@ fn world() -> TempDir {
     for name in ["docs/deep", ".git/x", ".descent"] {
         fs::create_dir_all(at(name)).unwrap();
     }
-    for name in [
-        "docs/api.md",
-        "docs/deep/b.md",
-        ".git/x/c.orig",
-        ".descent/c.orig",
-        "a[1].txt",
-    ] {
+    for name in ["docs/api.md", "docs/deep/b.md", ".git/x/c.orig", ".descent/c.orig", "a[1].txt"] {
         fs::write(at(name), "alpha\nbeta\n").unwrap();
     }
     fs::write(at("docs/empty.md"), "").unwrap();
@@ -69,9 +60,7 @@ async fn seen_leaf(at: &Path, leaf: &Leaf) -> Measurement {
     let env = Environment::from(vec![("PATH".into(), path)]);
     let mark = format!("test-verify-{}", at.display());
     let never = CancellationToken::new();
-    measure(leaf, &bench(at, &env, &mark, &never))
-        .await
-        .unwrap()
+    measure(leaf, &bench(at, &env, &mark, &never)).await.unwrap()
 }
 
 async fn verdict(at: &Path, json: &str) -> Verdict {
@@ -188,16 +177,9 @@ async fn files_that_are_not_there() {
 async fn a_path_that_leads_outside_finds_nothing_though_the_reader_refuses_it_before() {
     let world = world();
     for path in ["../etc", "/etc/passwd"] {
-        let leaf = Leaf::File(FileLeaf {
-            path: path.to_owned(),
-            contains: None,
-            sha256: None,
-        });
+        let leaf = Leaf::File(FileLeaf { path: path.to_owned(), contains: None, sha256: None });
         let seen = seen_leaf(world.path(), &leaf).await;
-        assert!(
-            matches!(seen.what, MeasurementKind::Files { found: 0, .. }),
-            "{path}"
-        );
+        assert!(matches!(seen.what, MeasurementKind::Files { found: 0, .. }), "{path}");
     }
 }
 
@@ -211,17 +193,10 @@ async fn files_of_which_nothing_is_known() {
         r#"{"file": "docs/{a"}"#,
         r#"{"file": "docs/api.md", "contains": "("}"#,
     ] {
-        assert_eq!(
-            verdict(world.path(), json).await,
-            Verdict::Unknown,
-            "{json}"
-        );
+        assert_eq!(verdict(world.path(), json).await, Verdict::Unknown, "{json}");
     }
     let gone = world.path().join("gone");
-    assert_eq!(
-        verdict(&gone, r#"{"not_file": "x"}"#).await,
-        Verdict::Unknown
-    );
+    assert_eq!(verdict(&gone, r#"{"not_file": "x"}"#).await, Verdict::Unknown);
 }
 
 #[tokio::test]
@@ -234,16 +209,10 @@ async fn links_lead_nowhere_outside() {
     symlink("loop", at.join("loop")).unwrap();
     for (json, expected) in [
         (r#"{"file": "file.lnk"}"#, Verdict::Fail),
-        (
-            r#"{"file": "dir.lnk/api.md", "contains": "alpha"}"#,
-            Verdict::Fail,
-        ),
+        (r#"{"file": "dir.lnk/api.md", "contains": "alpha"}"#, Verdict::Fail),
         (r#"{"file": "dir.lnk/*.md"}"#, Verdict::Fail),
         (r#"{"file": "loop"}"#, Verdict::Fail),
-        (
-            r#"{"file": "inner.lnk", "contains": "alpha"}"#,
-            Verdict::Pass,
-        ),
+        (r#"{"file": "inner.lnk", "contains": "alpha"}"#, Verdict::Pass),
         (r#"{"not_file": "file.lnk"}"#, Verdict::Fail),
         (r#"{"not_file": "*.lnk"}"#, Verdict::Fail),
     ] {

@@ -22,13 +22,7 @@ impl Pattern {
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let regex = RegexBuilder::new(text).multi_line(true).build();
         let failed = |error: regex::Error| {
-            let last = error
-                .to_string()
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim()
-                .to_owned();
+            let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
             format!("'{text}' is no regular expression: {last}")
         };
         regex.map(Self).map_err(failed)
@@ -80,12 +74,8 @@ fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
 fn number(bytes: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     // Rust also reads "inf" and "nan".
-    let is_plain = text
-        .chars()
-        .all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
-    text.parse()
-        .ok()
-        .filter(|number: &f64| is_plain && number.is_finite())
+    let is_plain = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+    text.parse().ok().filter(|number: &f64| is_plain && number.is_finite())
 }
 
 /// Whether an excerpt is shorter than the whole.
@@ -102,9 +92,7 @@ pub(super) fn excerpt(output: &Capture) -> String {
     let head = &head[..head.floor_char_boundary(HEAD_BYTES)];
     let room = EXCERPT_BYTES_MAX - GAP_BYTES - head.len();
     let tail = &tail[tail.ceil_char_boundary(tail.len().saturating_sub(room))..];
-    let missing = output
-        .total_bytes()
-        .saturating_sub((head.len() + tail.len()) as u64);
+    let missing = output.total_bytes().saturating_sub((head.len() + tail.len()) as u64);
     format!("{head}\n… {missing} bytes left out …\n{tail}")
 }
 
@@ -155,21 +143,13 @@ mod tests {
         assert!(Pattern::new(r"k\r$").unwrap().is_match(b"ok\r\n"));
         let bar = "10%\r50%\r60%\n";
         assert_eq!(sum(r"(\d+)%$", bar), Some(60.0));
-        assert_eq!(
-            sum(r"^passed (\d+)$", "passed 3\r\npassed 4\r\n"),
-            Some(7.0)
-        );
+        assert_eq!(sum(r"^passed (\d+)$", "passed 3\r\npassed 4\r\n"), Some(7.0));
     }
 
     #[test]
     fn after_the_last_end_of_a_line_there_is_no_line() {
         let empty = Pattern::new("^$").unwrap();
-        for (text, is_match) in [
-            ("", true),
-            ("x\n", false),
-            ("x\r\n", false),
-            ("x\n\ny", true),
-        ] {
+        for (text, is_match) in [("", true), ("x\n", false), ("x\r\n", false), ("x\n\ny", true)] {
             assert_eq!(empty.is_match(text.as_bytes()), is_match, "{text:?}");
         }
         assert!(Pattern::new("x\n").unwrap().is_match(b"x\n"));
@@ -178,14 +158,8 @@ mod tests {
     #[test]
     fn colours_and_links_are_no_part_of_an_output_and_all_else_is() {
         for (raw, shown) in [
-            (
-                &b"Tests \x1b[32m12\x1b[39m passed"[..],
-                &b"Tests 12 passed"[..],
-            ),
-            (
-                b"\x1b]8;;http://a\x1b\\a\x1b]8;;\x07\x1b(B\x1b[1;38:5:9mb\x1b[K",
-                b"ab",
-            ),
+            (&b"Tests \x1b[32m12\x1b[39m passed"[..], &b"Tests 12 passed"[..]),
+            (b"\x1b]8;;http://a\x1b\\a\x1b]8;;\x07\x1b(B\x1b[1;38:5:9mb\x1b[K", b"ab"),
             (b"\xff\x1b[\n\x1b", b"\xff\x1b[\n\x1b"),
         ] {
             assert_eq!(&*without_escapes(raw), shown);
@@ -194,10 +168,6 @@ mod tests {
 
     #[test]
     fn a_broken_pattern_says_so() {
-        assert!(
-            Pattern::new("(")
-                .unwrap_err()
-                .contains("'(' is no regular expression")
-        );
+        assert!(Pattern::new("(").unwrap_err().contains("'(' is no regular expression"));
     }
 }

@@ -19,11 +19,7 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// Follows the XDG rules: a relative path in a variable is ignored.
 pub(super) fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| {
-        var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute = |name| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     Some(cache?.join("descent"))
 }

@@ -38,11 +38,7 @@ pub enum WorkspaceError {
         link: Option<PathBuf>,
     },
     #[error("`{key}` names '{glob}', which is no pattern: {fault}")]
-    BadGlob {
-        key: &'static str,
-        glob: String,
-        fault: String,
-    },
+    BadGlob { key: &'static str, glob: String, fault: String },
     #[error(transparent)]
     Git(GitError),
     #[error("{} cannot be read or written: {source}", path.display())]

@@ -74,9 +74,7 @@ impl Worktrees {
         constraints: &Constraints,
     ) -> Result<Self> {
         let project = places::real_project(at)?;
-        let not_in_one = || WorkspaceError::NotARepository {
-            project: project.clone(),
-        };
+        let not_in_one = || WorkspaceError::NotARepository { project: project.clone() };
         let person = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
         let top = person.top().to_owned();
         if person.head()?.commit.is_none() {
@@ -133,10 +131,7 @@ impl Worktrees {
 
     /// The same with the person's present settings: for a run that has not begun.
     pub(super) fn begin(&self) -> Result<Self> {
-        Ok(Self {
-            git: self.git.begin()?,
-            ..self.clone()
-        })
+        Ok(Self { git: self.git.begin()?, ..self.clone() })
     }
 
     /// The globs of ignored paths that survive from one pristine checkout to the next.
@@ -154,9 +149,7 @@ impl Worktrees {
     /// The same; they are not given again.
     pub fn take_notes(&self) -> Vec<String> {
         let notes = self.notes.lock();
-        notes
-            .map(|mut notes| std::mem::take(&mut *notes))
-            .unwrap_or_default()
+        notes.map(|mut notes| std::mem::take(&mut *notes)).unwrap_or_default()
     }
 
     pub fn note(&self, notes: impl IntoIterator<Item = String>) {
@@ -218,12 +211,7 @@ impl Worktrees {
     pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
         let base = base.ok_or(WorkspaceError::NoBase)?;
         let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
-        Ok(WorkDir {
-            path,
-            is_new: true,
-            is_reused: false,
-            inputs: None,
-        })
+        Ok(WorkDir { path, is_new: true, is_reused: false, inputs: None })
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {

@@ -81,9 +81,6 @@ fn has_own_parent(root: &Path, path: &Path) -> bool {
     let above = path.ancestors().skip(1);
     above.filter(|dir| !dir.as_os_str().is_empty()).all(|dir| {
         let meta = root.join(dir).symlink_metadata();
-        meta.map_or_else(
-            |error| error.kind() == io::ErrorKind::NotFound,
-            |meta| meta.is_dir(),
-        )
+        meta.map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |meta| meta.is_dir())
     })
 }

@@ -138,9 +138,7 @@ impl<'a> LeftoverScan<'a> {
     /// Finds the trees of lineages whose state has moved or gone.
     fn at_cache(&mut self, cache: Option<&Path>) {
         let Some(cache) = cache else { return };
-        let of_attempts = entries(cache)
-            .into_iter()
-            .filter(|(name, _)| name != "checks");
+        let of_attempts = entries(cache).into_iter().filter(|(name, _)| name != "checks");
         let places = of_attempts.flat_map(|(name, dir)| {
             let places = entries(&dir).into_iter();
             places.map(move |(_, place)| (name.clone(), place))
@@ -165,9 +163,7 @@ impl<'a> LeftoverScan<'a> {
             let standing = (is_there || self.is_in_place(&name)).then_some(place);
             if let Some(standing) = &standing {
                 // Wherever that state is, its references in this repository are in use.
-                self.in_place
-                    .as_mut()
-                    .map(|names| names.insert(name.clone()));
+                self.in_place.as_mut().map(|names| names.insert(name.clone()));
                 if !has_ended_applied(standing, &name) {
                     continue;
                 }
@@ -200,10 +196,7 @@ impl<'a> LeftoverScan<'a> {
         for (reference, _) in person.refs("refs/descent/")? {
             let name = reference.split('/').nth(2).unwrap_or_default().to_owned();
             if !name.is_empty() && !self.is_in_place(&name) {
-                self.add(
-                    &name,
-                    LeftoverPlace::References(format!("refs/descent/{name}")),
-                );
+                self.add(&name, LeftoverPlace::References(format!("refs/descent/{name}")));
             }
         }
         for (record, tree) in person.old_worktrees() {
@@ -245,10 +238,7 @@ impl<'a> LeftoverScan<'a> {
 fn is_noted_applied(repository: &Path, name: &str) -> bool {
     let named = |file: String| home::noted_commit(&repository.join(file));
     let result = named(format!("refs/descent/{name}/result"));
-    let brought = [
-        named(home::APPLIED.to_owned()),
-        named(format!("refs/descent/{name}/start")),
-    ];
+    let brought = [named(home::APPLIED.to_owned()), named(format!("refs/descent/{name}/start"))];
     result.is_some() && brought.contains(&result)
 }
 
@@ -321,8 +311,7 @@ fn saved_state(place: &Path) -> Option<PathBuf> {
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    dirs.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
-        .collect()
+    dirs.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect()
 }
 
 fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {

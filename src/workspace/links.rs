@@ -18,9 +18,7 @@ pub(super) fn read(links: &[String]) -> Result<Vec<PathBuf>> {
 }
 
 fn plain(link: &str) -> Result<PathBuf> {
-    let bad = || WorkspaceError::BadLink {
-        path: link.to_owned(),
-    };
+    let bad = || WorkspaceError::BadLink { path: link.to_owned() };
     let mut path = PathBuf::new();
     for component in Path::new(link).components() {
         match component {

@@ -33,10 +33,8 @@ impl From<MissingPlace> for Failure {
                     .lacking(Some(Lack::Repository))
             }
             MissingPlace::Cache(path) => {
-                let message = format!(
-                    "the cache {} was removed while it was in use",
-                    path.display()
-                );
+                let message =
+                    format!("the cache {} was removed while it was in use", path.display());
                 let hint =
                     "`descent run` makes it anew, and makes again the attempts that worked in it";
                 Self::new("E-CACHE", exit::UNAVAILABLE, message, hint)

@@ -79,16 +79,10 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Makes a directory for this person alone, since a workspace holds what the project holds.
 pub(super) fn make_private(dir: &Path) -> Result<()> {
-    let unwritable = |source| WorkspaceError::CacheUnwritable {
-        path: dir.to_owned(),
-        source,
-    };
+    let unwritable = |source| WorkspaceError::CacheUnwritable { path: dir.to_owned(), source };
     files::make_dirs(dir).map_err(unwritable)?;
-    rustix::fs::access(
-        dir,
-        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
-    )
-    .map_err(|errno| unwritable(errno.into()))
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+        .map_err(|errno| unwritable(errno.into()))
 }
 
 /// The same below the directory of all lineages. Anything else in its place, or above it, is removed: a link without
@@ -205,18 +199,11 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
     }
     let above = cache.join(CHECKS);
     make_below(cache, &above)?;
-    let made = tempfile::Builder::new()
-        .prefix("")
-        .rand_bytes(RANDOM_CHARS)
-        .tempdir_in(&above);
+    let made = tempfile::Builder::new().prefix("").rand_bytes(RANDOM_CHARS).tempdir_in(&above);
     let dir = made.map_err(WorkspaceError::io(&above))?.keep();
     let (project, state) = served;
     let write = || {
-        note(
-            &dir,
-            &project.unwrap_or_default(),
-            &state.unwrap_or_default(),
-        )?;
+        note(&dir, &project.unwrap_or_default(), &state.unwrap_or_default())?;
         files::write_anew(&dir.join(LINEAGE), lineage.as_bytes())
     };
     write().map_err(WorkspaceError::io(&dir))?;
@@ -253,9 +240,7 @@ fn all_checks(cache: &Path) -> Vec<PathBuf> {
 pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
     let siblings = place.parent().map(fs::read_dir).into_iter().flatten();
     let places = siblings.flatten().flatten().map(|entry| entry.path());
-    places
-        .filter(|other| other != place && is_abandoned(other))
-        .collect()
+    places.filter(|other| other != place && is_abandoned(other)).collect()
 }
 
 fn is_abandoned(place: &Path) -> bool {

@@ -57,11 +57,7 @@ pub(super) fn note(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> io:
 fn text(dir: &Path, setup: &str, inputs: &Digest) -> io::Result<String> {
     let meta = dir.symlink_metadata()?;
     let command = Digest::of(setup.as_bytes());
-    Ok(format!(
-        "{command} {inputs} {}:{}\n",
-        meta.dev(),
-        meta.ino()
-    ))
+    Ok(format!("{command} {inputs} {}:{}\n", meta.dev(), meta.ino()))
 }
 
 #[cfg(test)]

@@ -49,17 +49,9 @@ impl World {
 
     fn git(&self, args: &[&str]) -> String {
         let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-        let ran = Command::new("git")
-            .current_dir(self.top())
-            .args(who)
-            .args(args)
-            .output()
-            .unwrap();
-        assert!(
-            ran.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
+        let ran =
+            Command::new("git").current_dir(self.top()).args(who).args(args).output().unwrap();
+        assert!(ran.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     }
 
@@ -97,17 +89,11 @@ impl World {
 }
 
 fn shared() -> Constraints {
-    Constraints {
-        workspace: Some(Workspace::Shared),
-        ..Constraints::default()
-    }
+    Constraints { workspace: Some(Workspace::Shared), ..Constraints::default() }
 }
 
 fn linking(links: &[&str]) -> Constraints {
-    Constraints {
-        link: links.iter().map(ToString::to_string).collect(),
-        ..Constraints::default()
-    }
+    Constraints { link: links.iter().map(ToString::to_string).collect(), ..Constraints::default() }
 }
 
 fn start(w: &Worktrees) -> CommitId {
@@ -125,23 +111,13 @@ fn change(w: &Worktrees, base: &CommitId, onto: &CommitId, path: &str, text: &st
 /// The content of slot 0, brought onto `onto`.
 fn taken(w: &Worktrees, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
     let made = w.made(0, base, message, AT).unwrap();
-    let landing = LandingSpec {
-        base,
-        onto,
-        message,
-        at: AT,
-    };
+    let landing = LandingSpec { base, onto, message, at: AT };
     w.land(&made.product, &landing).unwrap()
 }
 
 fn clean(merge: Merge) -> (CommitId, Vec<String>, Vec<String>) {
     match merge {
-        Merge::Clean {
-            commit,
-            files,
-            protected,
-            ..
-        } => (commit, files, protected),
+        Merge::Clean { commit, files, protected, .. } => (commit, files, protected),
         other => panic!("{other:?}"),
     }
 }
@@ -149,15 +125,11 @@ fn clean(merge: Merge) -> (CommitId, Vec<String>, Vec<String>) {
 #[test]
 fn what_is_no_repository_is_refused_with_the_way_out() {
     let world = World::empty();
-    let error = world
-        .try_open(&world.top(), &Constraints::default())
-        .unwrap_err();
+    let error = world.try_open(&world.top(), &Constraints::default()).unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-NO-REPOSITORY", 69));
     assert!(error.hint().contains("git init") && error.hint().contains("workspace=shadow"));
     world.git(&["init", "-q"]);
-    let error = world
-        .try_open(&world.top(), &Constraints::default())
-        .unwrap_err();
+    let error = world.try_open(&world.top(), &Constraints::default()).unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-NO-COMMITS", 69));
     assert!(error.hint().contains("git -C"));
 }
@@ -166,9 +138,7 @@ fn what_is_no_repository_is_refused_with_the_way_out() {
 fn a_cache_that_cannot_be_written_is_named() {
     let world = World::new();
     fs::write(world.dir.path().join("cache"), "a file").unwrap();
-    let error = world
-        .try_open(&world.top(), &Constraints::default())
-        .unwrap_err();
+    let error = world.try_open(&world.top(), &Constraints::default()).unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-CACHE", 69));
 }
 
@@ -234,10 +204,7 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
     assert_eq!(read(made.path.join("node_modules/dep.js")), "dep\n");
     assert_eq!(read(made.path.join(".env")), "KEY=1\n");
     assert!(!made.path.join("absent").exists());
-    assert!(
-        !made.path.join("a.txt").is_symlink(),
-        "a file of the commit stays"
-    );
+    assert!(!made.path.join("a.txt").is_symlink(), "a file of the commit stays");
     put(made.path.join("b.txt"), "b\n");
     put(made.path.join("absent/x"), "made by the attempt\n");
     let merge = taken(&w, &base, &base, "m\n");
@@ -252,15 +219,7 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
 #[test]
 fn a_link_that_leaves_the_project_is_refused_and_none_goes_through_a_symlink() {
     let world = World::new();
-    for path in [
-        "../x",
-        "/etc",
-        "",
-        ".",
-        ".git/hooks",
-        ".descent",
-        "./.Descent/state.json",
-    ] {
+    for path in ["../x", "/etc", "", ".", ".git/hooks", ".descent", "./.Descent/state.json"] {
         let error = world.try_open(&world.top(), &linking(&[path])).unwrap_err();
         assert_eq!((error.code(), error.exit()), ("E-LINK", 65), "{path}");
     }
@@ -298,10 +257,7 @@ fn a_candidate_is_the_change_on_the_head_and_moves_nothing() {
 fn protected_files_are_named_whichever_way_they_change() {
     let world = World::new();
     let protected = vec!["tests/".to_owned(), "*.lock".to_owned()];
-    let w = world.open(&Constraints {
-        protected,
-        ..Constraints::default()
-    });
+    let w = world.open(&Constraints { protected, ..Constraints::default() });
     let base = start(&w);
     let hit = |path: &str| clean(change(&w, &base, &base, path, "x\n")).2;
     assert_eq!(hit("tests/t.sh"), ["tests/t.sh"]);
@@ -312,14 +268,8 @@ fn protected_files_are_named_whichever_way_they_change() {
     fs::remove_file(made.path.join("tests/t.sh")).unwrap();
     let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).2, ["tests/t.sh"]);
-    let bad = Constraints {
-        protected: vec!["a{".into()],
-        ..Constraints::default()
-    };
-    assert_eq!(
-        world.try_open(&world.top(), &bad).unwrap_err().code(),
-        "E-GLOB"
-    );
+    let bad = Constraints { protected: vec!["a{".into()], ..Constraints::default() };
+    assert_eq!(world.try_open(&world.top(), &bad).unwrap_err().code(), "E-GLOB");
 }
 
 #[test]
@@ -331,9 +281,8 @@ fn rebuilding_keeps_what_applies_and_names_what_does_not() {
     let (two, ..) = clean(change(&w, &one, &one, "n.txt", "2\n"));
     let (three, ..) = clean(change(&w, &two, &two, "m.txt", "m\n"));
     let placed = |atom: &str, commit| ResultCommit::new(AtomId::new(atom), commit);
-    let (head, line, dropped) = w
-        .rebuild(&base, &[placed("B", two), placed("C", three.clone())])
-        .unwrap();
+    let (head, line, dropped) =
+        w.rebuild(&base, &[placed("B", two), placed("C", three.clone())]).unwrap();
     assert_eq!(dropped, [AtomId::new("B")]);
     assert_eq!(line, [placed("C", head.clone())]);
     assert_ne!(head, three);
@@ -351,14 +300,8 @@ fn references_follow_and_keep_whatever_the_name() {
     for name in ["A1.3", "../../heads/main", "x.lock", "", "ü"] {
         w.keep(name, &one, &base).unwrap();
     }
-    assert_eq!(
-        world.git_of_ours(&["rev-parse", &w.result_ref()]),
-        one.as_str()
-    );
-    assert_eq!(
-        world.git_of_ours(&["rev-parse", "refs/descent/1-2-3/keep/A1.3"]),
-        one.as_str()
-    );
+    assert_eq!(world.git_of_ours(&["rev-parse", &w.result_ref()]), one.as_str());
+    assert_eq!(world.git_of_ours(&["rev-parse", "refs/descent/1-2-3/keep/A1.3"]), one.as_str());
     assert_eq!(world.git(&["rev-parse", "refs/heads/main"]), base.as_str());
     assert!(w.is_there(&one).unwrap());
     assert!(!w.is_there(&CommitId::new("a".repeat(40))).unwrap());
@@ -374,10 +317,7 @@ fn the_result_is_delivered_beside_and_applied_when_asked() {
     assert_eq!(path, w.path_of_result());
     assert_eq!(read(path.join("n.txt")), "1\n");
     assert!(!world.top().join("n.txt").exists());
-    assert!(matches!(
-        w.apply(&base, &one, false).unwrap(),
-        ApplyOutcome::FastForward { .. }
-    ));
+    assert!(matches!(w.apply(&base, &one, false).unwrap(), ApplyOutcome::FastForward { .. }));
     assert_eq!(read(world.top().join("n.txt")), "1\n");
 }
 
@@ -412,10 +352,7 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
     assert_ne!(open(&one.top(), "l"), open(&two.top(), "l"));
     for odd in ["../../x", "", ".", "a/b"] {
         assert!(open(&one.top(), odd).starts_with(&cache), "{odd}");
-        assert!(
-            !open(&one.top(), odd).to_string_lossy().contains(".."),
-            "{odd}"
-        );
+        assert!(!open(&one.top(), odd).to_string_lossy().contains(".."), "{odd}");
     }
 }
 

@@ -81,9 +81,9 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
         }
         let known = paths.iter().map(String::as_str);
         let known: Vec<&str> = match (one.key, prefix.to_str()) {
-            ("link", Some(prefix)) if !prefix.is_empty() => known
-                .filter_map(|path| path.strip_prefix(prefix)?.strip_prefix('/'))
-                .collect(),
+            ("link", Some(prefix)) if !prefix.is_empty() => {
+                known.filter_map(|path| path.strip_prefix(prefix)?.strip_prefix('/')).collect()
+            }
             _ => known.collect(),
         };
         let nearest = nearest(one.pattern, &known);
@@ -102,11 +102,8 @@ fn patterns(constraints: &Constraints) -> Vec<PlacedPattern<'_>> {
         ("link", &constraints.link),
     ];
     let all = lists.into_iter().flat_map(|(key, patterns)| {
-        let place = move |(nth, pattern)| PlacedPattern {
-            key,
-            at: format!("/{key}/{nth}"),
-            pattern,
-        };
+        let place =
+            move |(nth, pattern)| PlacedPattern { key, at: format!("/{key}/{nth}"), pattern };
         patterns.iter().enumerate().map(place)
     });
     all.collect()
@@ -114,25 +111,15 @@ fn patterns(constraints: &Constraints) -> Vec<PlacedPattern<'_>> {
 
 impl PlacedPattern<'_> {
     fn with(self, why: Unmatched) -> UnmatchedPattern {
-        UnmatchedPattern {
-            key: self.key,
-            at: self.at,
-            pattern: self.pattern.clone(),
-            why,
-        }
+        UnmatchedPattern { key: self.key, at: self.at, pattern: self.pattern.clone(), why }
     }
 }
 
 /// The path that a person may have meant: another spelling, the same name elsewhere, or the directory that is there.
 fn nearest(pattern: &str, paths: &[&str]) -> Option<String> {
-    let meant = pattern
-        .split(',')
-        .map(|part| part.trim().trim_start_matches('!'));
+    let meant = pattern.split(',').map(|part| part.trim().trim_start_matches('!'));
     let meant = meant.map(below_top).find(|part| !part.is_empty())?;
-    let fixed: Vec<&str> = meant
-        .split('/')
-        .filter(|part| overlap::is_literal(part))
-        .collect();
+    let fixed: Vec<&str> = meant.split('/').filter(|part| overlap::is_literal(part)).collect();
     let whole = fixed.join("/");
     let all = || paths.iter().copied();
     let of_name = || {

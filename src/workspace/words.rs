@@ -17,11 +17,7 @@ pub fn time_of(text: &str) -> UnixMillis {
 pub fn message(atom: &AtomId, description: &str) -> String {
     let one_line = description.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<&str> = one_line.filter(|word| !word.is_empty()).collect();
-    let subject = if words.is_empty() {
-        atom.to_string()
-    } else {
-        words.join(" ")
-    };
+    let subject = if words.is_empty() { atom.to_string() } else { words.join(" ") };
     let subject = if subject.chars().count() <= SUBJECT_CHARS_MAX {
         subject
     } else {

@@ -51,11 +51,7 @@ pub fn in_place_of(command: &Command, mut starter: Command) -> Command {
     let directory = command.get_current_dir().expect("a directory");
     let to = |name: &str| {
         let path = directory.join("../out").join(name);
-        File::options()
-            .create(true)
-            .append(true)
-            .open(path)
-            .unwrap()
+        File::options().create(true).append(true).open(path).unwrap()
     };
     let set = |(key, value): (_, Option<_>)| Some((key, value?));
     starter.env_clear();

@@ -23,12 +23,7 @@ fn play(session: &mut Session, gaps: &[u64]) -> u64 {
     session.play(|world, command| {
         left = left.or_else(|| gaps.next());
         let Some(at) = left else {
-            return Ending::Code(
-                world
-                    .descent(&["run", "--json"])
-                    .code
-                    .expect("an exit code"),
-            );
+            return Ending::Code(world.descent(&["run", "--json"]).code.expect("an exit code"));
         };
         let (status, seen) = run_killed_at(command, at);
         let ending = status.code().map_or(Ending::Killed, Ending::Code);
@@ -83,10 +78,7 @@ fn check_killed(
         "{kills} kills in {times} sessions, each at another of its {calls} calls that can be told from outside; seed {}",
         chance::seed()
     );
-    assert!(
-        calls > 100 && 4 * kills >= 3 * planned,
-        "too little was tried: {kills} of {planned}"
-    );
+    assert!(calls > 100 && 4 * kills >= 3 * planned, "too little was tried: {kills} of {planned}");
 }
 
 /// The fault of a failing session.
@@ -102,11 +94,7 @@ impl Drop for Told {
 fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
     let is_all = chance::count("KILLS_ALL", 0) != 0;
     let times = |calls| {
-        if is_all {
-            calls
-        } else {
-            chance::count("KILLS_EACH", 12).min(calls)
-        }
+        if is_all { calls } else { chance::count("KILLS_EACH", 12).min(calls) }
     };
     check_killed(
         "calls::every_call::killed_at_any_system_call_the_session_ends_as_an_undisturbed_one",
@@ -129,10 +117,7 @@ fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
             };
             // The rest of the session must be long enough for all of them.
             let first = 1 + point / 2;
-            [first]
-                .into_iter()
-                .chain((0..RESUMES_KILLED).map(again))
-                .collect()
+            [first].into_iter().chain((0..RESUMES_KILLED).map(again)).collect()
         },
     );
 }

@@ -35,24 +35,9 @@ struct Fault {
 }
 
 const FAULTS: &[Fault] = &[
-    Fault {
-        name: "EIO",
-        fate: Fate::Fails(Errno::EIO),
-        befalls: changes_disk,
-        stays: true,
-    },
-    Fault {
-        name: "ENOSPC",
-        fate: Fate::Fails(Errno::ENOSPC),
-        befalls: needs_room,
-        stays: true,
-    },
-    Fault {
-        name: "EROFS",
-        fate: Fate::Fails(Errno::EROFS),
-        befalls: changes_names,
-        stays: true,
-    },
+    Fault { name: "EIO", fate: Fate::Fails(Errno::EIO), befalls: changes_disk, stays: true },
+    Fault { name: "ENOSPC", fate: Fate::Fails(Errno::ENOSPC), befalls: needs_room, stays: true },
+    Fault { name: "EROFS", fate: Fate::Fails(Errno::EROFS), befalls: changes_names, stays: true },
     Fault {
         name: "EMFILE",
         fate: Fate::Fails(Errno::EMFILE),
@@ -71,12 +56,7 @@ const FAULTS: &[Fault] = &[
         befalls: may_be_interrupted,
         stays: false,
     },
-    Fault {
-        name: "short write",
-        fate: Fate::Halves,
-        befalls: writes,
-        stays: false,
-    },
+    Fault { name: "short write", fate: Fate::Halves, befalls: writes, stays: false },
 ];
 
 /// The loop's own output does not lie on the disk of the session.
@@ -148,12 +128,7 @@ fn needs_a_descriptor(call: &Call, _: &str) -> bool {
 }
 
 fn makes_a_process(call: &Call, _: &str) -> bool {
-    let kinds = [
-        libc::SYS_clone,
-        libc::SYS_clone3,
-        libc::SYS_vfork,
-        libc::SYS_fork,
-    ];
+    let kinds = [libc::SYS_clone, libc::SYS_clone3, libc::SYS_vfork, libc::SYS_fork];
     kinds.contains(&call.number) && super::outward::is_outward(call)
 }
 
@@ -171,25 +146,12 @@ impl Plan {
         let fault = &FAULTS[index];
         let mut rng = Rng::new(chance::seed().wrapping_mul(1_000_003).wrapping_add(n));
         let first = 1 + rng.below(befallen[index]);
-        Self {
-            fault,
-            first,
-            stays: fault.stays && rng.below(2) == 0,
-        }
+        Self { fault, first, stays: fault.stays && rng.below(2) == 0 }
     }
 
     fn told(&self) -> String {
-        let how_long = if self.stays {
-            "from call"
-        } else {
-            "once, at call"
-        };
-        format!(
-            "seed {}: {} {how_long} {}",
-            chance::seed(),
-            self.fault.name,
-            self.first
-        )
+        let how_long = if self.stays { "from call" } else { "once, at call" };
+        format!("seed {}: {} {how_long} {}", chance::seed(), self.fault.name, self.first)
     }
 }
 
@@ -207,11 +169,7 @@ fn run_under(plan: &Plan, before: u64, world: &World, command: &Command) -> (End
             since = Some(Instant::now());
         }
         let is_still = plan.stays && since.is_some_and(|since| since.elapsed() < STAYS);
-        if is_first || is_still {
-            plan.fault.fate
-        } else {
-            Fate::Happens
-        }
+        if is_first || is_still { plan.fault.fate } else { Fate::Happens }
     });
     assert_eq!(traced.signal, None, "{}", world.left("told"));
     let told = world.left("told");
@@ -220,10 +178,7 @@ fn run_under(plan: &Plan, before: u64, world: &World, command: &Command) -> (End
     assert!(![70, 101].contains(&code), "{code}: {told}");
     // A run ends in order where a fresh checkout finds no space (contract 9.8.10).
     let is_in_order = code == 69 && world.state()["run"]["last_result"]["reason"] == "unavailable";
-    assert!(
-        [0, 3, 6].contains(&code) || is_in_order || told.contains("E-"),
-        "{code}: {told}"
-    );
+    assert!([0, 3, 6].contains(&code) || is_in_order || told.contains("E-"), "{code}: {told}");
     (Ending::Code(code), seen)
 }
 
@@ -278,17 +233,11 @@ fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
         met.fetch_add(u64::from(seen >= plan.first), Ordering::Relaxed);
         assert_eq!(session.check(plan.first), wanted, "{:?}", session.endings);
         std::mem::forget(told);
-        let is_calm = session
-            .endings
-            .iter()
-            .all(|one| [Ending::Code(0), Ending::Code(3)].contains(one));
+        let is_calm =
+            session.endings.iter().all(|one| [Ending::Code(0), Ending::Code(3)].contains(one));
         ended.fetch_add(u64::from(!is_calm), Ordering::Relaxed);
     });
-    let names: Vec<_> = FAULTS
-        .iter()
-        .map(|fault| fault.name)
-        .zip(befallen)
-        .collect();
+    let names: Vec<_> = FAULTS.iter().map(|fault| fault.name).zip(befallen).collect();
     // A session that a fault changes may make fewer calls than were counted.
     assert!(2 * met.into_inner() >= times, "nothing failed");
     println!(

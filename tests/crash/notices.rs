@@ -43,9 +43,7 @@ const SEND: libc::c_ulong = 0xc018_2101;
 
 /// Whether this kernel, and this account's sandbox, allow such watching.
 pub fn are_here() -> bool {
-    std::thread::spawn(|| filter().is_ok())
-        .join()
-        .unwrap_or(false)
+    std::thread::spawn(|| filter().is_ok()).join().unwrap_or(false)
 }
 
 /// Runs it until its `at`-th such call, and kills it before that happens. Returns its end, and the number of calls.
@@ -131,11 +129,8 @@ impl Watcher {
     /// `None` once nothing is left under the filter.
     fn next(&self) -> Option<seccomp_notif> {
         loop {
-            let mut ready = libc::pollfd {
-                fd: self.listener.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
+            let mut ready =
+                libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one `pollfd`, which outlives the call.
             unsafe { libc::poll(&raw mut ready, 1, -1) };
             if ready.revents & libc::POLLIN == 0 && ready.revents & libc::POLLHUP != 0 {
@@ -155,12 +150,7 @@ impl Watcher {
     /// The caller may have been killed meanwhile.
     fn let_happen(&self, id: u64) {
         let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap();
-        let mut answer = seccomp_notif_resp {
-            id,
-            val: 0,
-            error: 0,
-            flags,
-        };
+        let mut answer = seccomp_notif_resp { id, val: 0, error: 0, flags };
         // SAFETY: the call reads the structure that it is named for.
         unsafe { libc::ioctl(self.listener.as_raw_fd(), SEND, &raw mut answer) };
     }
@@ -170,21 +160,14 @@ impl Watcher {
 fn filter() -> io::Result<OwnedFd> {
     prctl::set_no_new_privs()?;
     let mut steps = steps();
-    let program = libc::sock_fprog {
-        len: u16::try_from(steps.len()).unwrap(),
-        filter: steps.as_mut_ptr(),
-    };
+    let program =
+        libc::sock_fprog { len: u16::try_from(steps.len()).unwrap(), filter: steps.as_mut_ptr() };
     // Killable only: a signal would end the waiting call, and it would be counted twice.
     let flags =
         libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     // SAFETY: the program and its steps outlive the call.
     let listener = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
     };
     let listener = Errno::result(listener)?;
     // SAFETY: the call returned it, and nobody else has it.
@@ -220,10 +203,5 @@ fn steps() -> Vec<sock_filter> {
 }
 
 fn step(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: u16::try_from(code).unwrap(),
-        jt,
-        jf,
-        k,
-    }
+    sock_filter { code: u16::try_from(code).unwrap(), jt, jf, k }
 }

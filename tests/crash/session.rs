@@ -45,12 +45,7 @@ impl Session {
         let (world, nap) = (world_of_a_person(), long_nap());
         let before = person(&world);
         world.align(&whole_plan(&world, &nap));
-        Self {
-            world,
-            nap,
-            before,
-            endings: Vec::new(),
-        }
+        Self { world, nap, before, endings: Vec::new() }
     }
 
     /// Plays it to its end. `run` carries out one loop of it, and returns its ending.
@@ -83,11 +78,7 @@ impl Session {
         let here = world.root().display().to_string();
         assert_eq!(processes(&here), Vec::<String>::new(), "left running");
         check_repository(world, &self.before, seed);
-        let stops = self
-            .endings
-            .iter()
-            .filter(|one| **one == Ending::Code(3))
-            .count() as u64;
+        let stops = self.endings.iter().filter(|one| **one == Ending::Code(3)).count() as u64;
         assert!(stops <= 1, "one stop, obeyed {:?}", self.endings);
         // A stop, or a loop that ends with an error, ends attempts in order: no interruption.
         let is_error =
@@ -96,10 +87,7 @@ impl Session {
         check_counts(world, seed, |atom| errors + u64::from(atom == "B2"));
         let state = world.state();
         for number in world.left("numbers").lines() {
-            assert!(
-                number.ends_with(":1"),
-                "a cut off attempt cost one: {number}"
-            );
+            assert!(number.ends_with(":1"), "a cut off attempt cost one: {number}");
         }
         assert_eq!(world.left("outside"), "once\n", "once outside");
         let edited = &state["bindings"]["E1"]["of"]["description"];
@@ -144,12 +132,8 @@ fn whole_plan(world: &World, nap: &str) -> Value {
         format!("touch {here}; while [ ! -e {until} ]; do sleep 0.01; done; ")
     };
     let leave = "echo $DESCENT_ATOM >> $DESCENT_ATOM";
-    let step = |pause: &str| {
-        with(
-            task(&format!("{begin}{pause}{leave}")),
-            json!({"timeout": "1m"}),
-        )
-    };
+    let step =
+        |pause: &str| with(task(&format!("{begin}{pause}{leave}")), json!({"timeout": "1m"}));
     let outside = format!(
         "echo E1:$DESCENT_ATTEMPT >> {}; echo once >> {}",
         numbers.display(),
@@ -163,11 +147,7 @@ fn whole_plan(world: &World, nap: &str) -> Value {
         "B2": step(&pause("at-B2", "asked")),
         "E1": with(task(&outside), external),
     });
-    plan(
-        &["[ \"$(ls A* B* | tr '\\n' ,)\" = A1,B2, ]"],
-        json!({}),
-        atoms,
-    )
+    plan(&["[ \"$(ls A* B* | tr '\\n' ,)\" = A1,B2, ]"], json!({}), atoms)
 }
 
 /// Edits the file while an attempt runs, and asks for a stop while another does.
@@ -253,10 +233,7 @@ fn check_beside(world: &World) {
 fn check_references(world: &World) {
     let format = ["for-each-ref", "--format=%(refname)"];
     let all = world.git(&format) + &world.ours(&format);
-    let lineage = world.state()["lineage"]
-        .as_str()
-        .expect("a lineage")
-        .to_owned();
+    let lineage = world.state()["lineage"].as_str().expect("a lineage").to_owned();
     let own = format!("refs/descent/{lineage}/");
     let state = world.state_text();
     for name in all.lines() {
@@ -265,9 +242,7 @@ fn check_references(world: &World) {
             Some(kept) => {
                 // A resume keeps commits under their own id if the state names them and git did not show them as kept.
                 let id = kept.strip_prefix("keep/").filter(|id| id.len() == 40);
-                ["keep/A1.", "keep/B1.", "keep/B2."]
-                    .iter()
-                    .any(|one| kept.starts_with(one))
+                ["keep/A1.", "keep/B1.", "keep/B2."].iter().any(|one| kept.starts_with(one))
                     || id.is_some_and(|id| state.contains(id))
             }
             None => ["refs/heads/main", "refs/stash"].contains(&name),

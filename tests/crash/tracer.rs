@@ -91,12 +91,7 @@ struct Tracer<J> {
 
 impl<J: FnMut(&Call) -> Fate> Tracer<J> {
     fn new(root: Pid, judge: J) -> Self {
-        Self {
-            root,
-            judge,
-            is_program: false,
-            rests: HashMap::new(),
-        }
+        Self { root, judge, is_program: false, rests: HashMap::new() }
     }
 
     fn run(mut self) -> Traced {
@@ -132,11 +127,7 @@ impl<J: FnMut(&Call) -> Fate> Tracer<J> {
 
     fn at_entry(&mut self, thread: Pid) {
         let (number, args) = registers::of(thread);
-        match (self.judge)(&Call {
-            number,
-            args,
-            thread,
-        }) {
+        match (self.judge)(&Call { number, args, thread }) {
             Fate::Happens => {}
             Fate::Fails(errno) => {
                 registers::skip(thread);

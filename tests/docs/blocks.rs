@@ -128,8 +128,7 @@ impl Page {
     fn transcript(&mut self, mut at: usize, end: usize) {
         if at < end && !self.lines[at].starts_with("$ ") {
             let said = "a transcript begins with `$ `";
-            self.faults
-                .push(format!("{}:{}: {said}", self.name, at + 1));
+            self.faults.push(format!("{}:{}: {said}", self.name, at + 1));
             return;
         }
         while at < end {
@@ -160,8 +159,5 @@ impl Page {
 fn exit_of(command: &str) -> i32 {
     let said = command.rsplit_once("# exit ").map(|(_, said)| said);
     let digits = said.map(|said| said.split(|c: char| !c.is_ascii_digit()).next());
-    digits
-        .flatten()
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    digits.flatten().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

@@ -16,10 +16,7 @@ use super::{
 /// Patterns that vary from run to run, and the one word that each is taken for.
 static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
-        (
-            r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?",
-            "<moment>",
-        ),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "<moment>"),
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
         (r"\b[0-9a-f]{7,64}\b", "<digest>"),
         (r"\b\d+(\.\d+)? ?(ms|s|min|m|h)\b", "<time>"),
@@ -54,18 +51,11 @@ pub fn fault(step: &Step, outcome: &Outcome) -> Option<String> {
             let said = format!("{}: ended with {code}:\n{}", step.line, outcome.output);
             (code != 0).then_some(said)
         }
-        What::Shown {
-            command,
-            exit,
-            from,
-            output,
-        } => {
+        What::Shown { command, exit, from, output } => {
             let head = format!("{}: $ {command}\n", step.line);
             if *exit != code {
                 let got = &outcome.output;
-                return Some(format!(
-                    "{head}  ended with {code}, the page says {exit}:\n{got}"
-                ));
+                return Some(format!("{head}  ended with {code}, the page says {exit}:\n{got}"));
             }
             let got = lines(&outcome.output);
             let wrong = difference(output, &got)?;
@@ -118,9 +108,7 @@ fn unlike_any(written: &[String], said: &[String]) -> Option<(usize, usize)> {
     let said = passing(said);
     let (first, _) = said.first()?;
     let is_printed = |written: &str| said.iter().any(|(_, line)| is_same(written, line));
-    let forged = passing(written)
-        .into_iter()
-        .find(|(_, line)| !is_printed(line))?;
+    let forged = passing(written).into_iter().find(|(_, line)| !is_printed(line))?;
     Some((forged.0, *first))
 }
 
@@ -149,10 +137,7 @@ fn is_same(written: &str, said: &str) -> bool {
         return plain(written) == plain(said);
     }
     let said = plain(said);
-    let parts: Vec<String> = written
-        .split('…')
-        .map(|part| regex::escape(&plain(part)))
-        .collect();
+    let parts: Vec<String> = written.split('…').map(|part| regex::escape(&plain(part))).collect();
     let pattern = format!("^{}$", parts.join(".*"));
     Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(&said))
 }
@@ -188,14 +173,9 @@ fn woven(written: &[String], said: &[String]) -> Vec<String> {
     let mut rest = said;
     for (index, line) in written.iter().enumerate() {
         let is_gap = line.trim() == "…";
-        let until = if is_gap {
-            written.get(index + 1)
-        } else {
-            Some(line)
-        };
-        let end = until.map_or(Some(rest.len()), |until| {
-            rest.iter().position(|shown| is_same(until, shown))
-        });
+        let until = if is_gap { written.get(index + 1) } else { Some(line) };
+        let end = until
+            .map_or(Some(rest.len()), |until| rest.iter().position(|shown| is_same(until, shown)));
         let Some(end) = end else { continue };
         if is_gap {
             rest = &rest[end..];

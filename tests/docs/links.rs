@@ -8,10 +8,7 @@ use regex::Regex;
 
 #[test]
 fn every_link_between_the_documents_leads_to_a_file_and_a_heading() {
-    let broken: Vec<String> = super::documents()
-        .iter()
-        .flat_map(|page| broken_in(page))
-        .collect();
+    let broken: Vec<String> = super::documents().iter().flat_map(|page| broken_in(page)).collect();
     assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
 }
 
@@ -49,9 +46,5 @@ fn has_heading(path: &Path, heading: &str) -> bool {
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     let lower = heading.to_lowercase();
-    lower
-        .chars()
-        .filter(kept)
-        .collect::<String>()
-        .replace(' ', "-")
+    lower.chars().filter(kept).collect::<String>().replace(' ', "-")
 }

@@ -36,10 +36,8 @@ fn what_the_documents_show_is_what_happens() {
     println!("not run:\n{}", not_run.join("\n"));
     let updates = std::env::var_os("DESCENT_UPDATE").is_some();
     let mut faults = std::thread::scope(|scope| {
-        let tried: Vec<_> = pages
-            .iter()
-            .map(|page| scope.spawn(move || try_page(page, updates)))
-            .collect();
+        let tried: Vec<_> =
+            pages.iter().map(|page| scope.spawn(move || try_page(page, updates))).collect();
         let ended = tried.into_iter().map(|page| page.join().unwrap());
         ended.flatten().collect::<Vec<String>>()
     });

@@ -33,42 +33,21 @@ fn a_page_that_tells_the_truth_has_no_fault() {
 
 #[test]
 fn another_output_or_exit_code_is_told_with_its_line() {
-    check(
-        "text\n```console\n$ echo one\ntwo\n```\n",
-        "page.md:3: $ echo one",
-    );
-    check(
-        "```console\n$ echo one\ntwo\n```\n",
-        "line 3:\n  - two\n  + one",
-    );
+    check("text\n```console\n$ echo one\ntwo\n```\n", "page.md:3: $ echo one");
+    check("```console\n$ echo one\ntwo\n```\n", "line 3:\n  - two\n  + one");
     check("```console\n$ true\nmore\n```\n", "  + (no more lines)");
-    check(
-        "```console\n$ echo more\n```\n",
-        "line 3:\n  - (no more lines)",
-    );
-    check(
-        "```console\n$ sh -c 'exit 5'\n```\n",
-        "ended with 5, the page says 0",
-    );
-    check(
-        "```console\n$ true   # exit 1\n```\n",
-        "ended with 0, the page says 1",
-    );
+    check("```console\n$ echo more\n```\n", "line 3:\n  - (no more lines)");
+    check("```console\n$ sh -c 'exit 5'\n```\n", "ended with 5, the page says 0");
+    check("```console\n$ true   # exit 1\n```\n", "ended with 0, the page says 1");
     check("<!-- run\nfalse\n-->\n", "page.md:1: ended with 1");
 }
 
 #[test]
 fn a_block_that_nobody_would_run_is_a_fault() {
-    check(
-        "```sh\nls\n```\n",
-        "page.md:1: a block of commands that nobody runs",
-    );
+    check("```sh\nls\n```\n", "page.md:1: a block of commands that nobody runs");
     check("<!-- not run: it needs a model -->\n```sh\nls\n```\n", "");
     check("```console\n$ ls\n", "page.md:1: no end");
-    check(
-        "```console\nls\n```\n",
-        "page.md:2: a transcript begins with",
-    );
+    check("```console\nls\n```\n", "page.md:2: a transcript begins with");
 }
 
 #[test]
@@ -92,10 +71,7 @@ fn what_varies_is_the_same_and_dots_stand_for_anything() {
         "checked   the base case does not hold yet (1 of 2 checks, 1 not measured)"
     ));
     assert!(is_same(&format!("a\n{checked}"), "a"));
-    assert!(!is_same(
-        "checked   the base case does not hold yet",
-        checked
-    ));
+    assert!(!is_same("checked   the base case does not hold yet", checked));
     assert!(!is_same("", "more"));
 }
 

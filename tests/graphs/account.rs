@@ -31,11 +31,7 @@ fn attempts(model: &Model, log: &str) -> Result<Vec<Attempt>, String> {
         let files = words
             .filter(|word| *word != "made/*")
             .map(|word| model.ix(word.strip_prefix("made/")?));
-        Some(Attempt {
-            atom,
-            n,
-            files: files.collect::<Option<_>>()?,
-        })
+        Some(Attempt { atom, n, files: files.collect::<Option<_>>()? })
     };
     log.lines()
         .map(|line| {
@@ -54,11 +50,7 @@ pub fn attempts_were_bounded(model: &Model, world: &World, cut_off: usize, bound
     let mut counts: BTreeMap<(Ix, Ids, u32), usize> = BTreeMap::new();
     for attempt in &attempts {
         stood_in_one_selection(model, attempt)?;
-        let known = attempt
-            .files
-            .intersection(&model.telling(attempt.atom))
-            .copied()
-            .collect();
+        let known = attempt.files.intersection(&model.telling(attempt.atom)).copied().collect();
         *counts.entry((attempt.atom, known, attempt.n)).or_default() += 1;
     }
     for ((x, known, n), count) in counts {
@@ -78,38 +70,21 @@ pub fn attempts_were_bounded(model: &Model, world: &World, cut_off: usize, bound
 fn stood_in_one_selection(model: &Model, attempt: &Attempt) -> Held {
     let (x, files) = (attempt.atom, &attempt.files);
     let is_seen = |s: &Selection| {
-        model
-            .seen(x, s)
-            .into_iter()
-            .filter(|y| model.is_task(*y))
-            .all(|y| files.contains(&y))
+        model.seen(x, s).into_iter().filter(|y| model.is_task(*y)).all(|y| files.contains(&y))
     };
     let fits = |s: &Selection| files.is_subset(&model.live_tasks(s)) && is_seen(s);
     let name = &model.nodes[x].id;
     hold(model.selections_with(x).iter().any(fits), || {
-        format!(
-            "{name} was tried in a tree of no selection: {:?}",
-            model.names(files)
-        )
+        format!("{name} was tried in a tree of no selection: {:?}", model.names(files))
     })
 }
 
 /// The number of contexts in which an attempt sees exactly these of the telling files.
 fn contexts_with(model: &Model, x: Ix, known: &Ids) -> usize {
     let telling = model.telling(x);
-    let finds = |s: &Selection| {
-        &model
-            .live(s)
-            .intersection(&telling)
-            .copied()
-            .collect::<Ids>()
-            == known
-    };
-    let contexts = model
-        .selections_with(x)
-        .into_iter()
-        .filter(finds)
-        .map(|s| model.context(x, &s));
+    let finds =
+        |s: &Selection| &model.live(s).intersection(&telling).copied().collect::<Ids>() == known;
+    let contexts = model.selections_with(x).into_iter().filter(finds).map(|s| model.context(x, &s));
     contexts.collect::<BTreeSet<_>>().len()
 }
 
@@ -155,11 +130,8 @@ pub fn state_counts_every_attempt(model: &Model, world: &World, cut_off: usize) 
 
 fn count_tries(model: &Model, names: &Names, x: Ix, tries: &[Value]) -> Result<usize, String> {
     let (mut contexts, mut total) = (BTreeSet::new(), 0);
-    let possible: BTreeSet<Selection> = model
-        .selections_with(x)
-        .iter()
-        .map(|s| model.context(x, s))
-        .collect();
+    let possible: BTreeSet<Selection> =
+        model.selections_with(x).iter().map(|s| model.context(x, s)).collect();
     let name = &model.nodes[x].id;
     for tried in tries {
         let choices = tried["choices"].as_object().cloned().unwrap_or_default();
@@ -169,9 +141,7 @@ fn count_tries(model: &Model, names: &Names, x: Ix, tries: &[Value]) -> Result<u
         let context = context.filter(|context| possible.contains(context));
         let context = context
             .ok_or_else(|| format!("{name} has a try in a context that it cannot see: {tried}"))?;
-        hold(contexts.insert(context), || {
-            format!("{name} has two tries in one context: {tried}")
-        })?;
+        hold(contexts.insert(context), || format!("{name} has two tries in one context: {tried}"))?;
         let attempts = tried["attempts"].as_u64().unwrap_or(u64::MAX);
         hold(attempts <= u64::from(model.attempts_max), || {
             format!("{name} was tried too often: {tried}")
@@ -189,13 +159,8 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     };
     let commit = result["workspace"]["commit"].as_str().unwrap_or(start);
     let mut files = Ids::new();
-    for line in world
-        .git_on_results(&["grep", "-c", "", commit, "--", "made"])
-        .lines()
-    {
-        let x = line
-            .split_once(":made/")
-            .and_then(|(_, file)| model.ix(file.strip_suffix(":1")?));
+    for line in world.git_on_results(&["grep", "-c", "", commit, "--", "made"]).lines() {
+        let x = line.split_once(":made/").and_then(|(_, file)| model.ix(file.strip_suffix(":1")?));
         files.insert(x.ok_or_else(|| format!("in the tree: {line}"))?);
     }
     let format = "--format=%(trailers:key=Descent-Atom,valueonly,separator=%x2C)";
@@ -213,9 +178,7 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     history.sort_unstable();
     done.sort_unstable();
     names.sort_unstable();
-    hold(history == names, || {
-        format!("the tree holds {names:?}, its history {history:?}")
-    })?;
+    hold(history == names, || format!("the tree holds {names:?}, its history {history:?}"))?;
     // If another selection's tree is delivered, its atoms are named beside those that are solved.
     let is_of_another = state["run"]["delivered"].is_string();
     hold(is_of_another || done == names, || {
@@ -243,10 +206,7 @@ pub fn could_be_made(model: &Model, files: &Ids) -> Held {
         files.is_subset(&model.live_tasks(s)) && files.iter().all(|x| model.succeeds(*x, s))
     };
     hold(model.selections().iter().any(fits), || {
-        format!(
-            "under no selection can this be made: {:?}",
-            model.names(files)
-        )
+        format!("under no selection can this be made: {:?}", model.names(files))
     })
 }
 
@@ -256,23 +216,19 @@ pub fn measure_fell(world: &World, slots: usize, cut_off: usize) -> Held {
     let mut states = world.states_seen();
     states.sort_by_key(|state| state["serial"].as_u64());
     let mut measures: Vec<(u64, u64)> = states.iter().filter_map(measure).collect();
-    hold(measures.len() == states.len(), || {
-        "a state without its measure".to_owned()
-    })?;
+    hold(measures.len() == states.len(), || "a state without its measure".to_owned())?;
     let last = measure(&world.state()).ok_or("no measure at the end")?;
-    hold(
-        cut_off > 0 || measures.last().is_none_or(|before| *before > last),
-        || format!("it did not fall to {last:?}: {measures:?}"),
-    )?;
+    hold(cut_off > 0 || measures.last().is_none_or(|before| *before > last), || {
+        format!("it did not fall to {last:?}: {measures:?}")
+    })?;
     measures.push(last);
     let fell = measures
         .iter()
         .zip(measures.iter().skip(slots + cut_off))
         .all(|(before, after)| before > after);
-    hold(
-        fell && measures.is_sorted_by(|before, after| before >= after),
-        || format!("the measure did not fall: {measures:?}"),
-    )
+    hold(fell && measures.is_sorted_by(|before, after| before >= after), || {
+        format!("the measure did not fall: {measures:?}")
+    })
 }
 
 fn measure(state: &Value) -> Option<(u64, u64)> {

@@ -12,10 +12,7 @@ const DEPTH_MAX: usize = 3;
 pub fn graph(seed: u64) -> Model {
     let mut rng = Rng::new(seed);
     loop {
-        let mut draw = Draw {
-            rng: &mut rng,
-            model: Model::default(),
-        };
+        let mut draw = Draw { rng: &mut rng, model: Model::default() };
         draw.shape();
         if is_small(&draw.model) {
             draw.outcomes();
@@ -63,26 +60,17 @@ impl Draw<'_> {
             40..80 => Kind::Any,
             _ => Kind::All,
         };
-        let deps = before
-            .concat()
-            .into_iter()
-            .filter(|_| self.rng.percent(35))
-            .collect();
+        let deps = before.concat().into_iter().filter(|_| self.rng.percent(35)).collect();
         let mut kids = Vec::new();
         if kind != Kind::Task {
             for _ in 0..1 + self.rng.below(3) {
-                let beside = if kind == Kind::All {
-                    kids.clone()
-                } else {
-                    Vec::new()
-                };
+                let beside = if kind == Kind::All { kids.clone() } else { Vec::new() };
                 let inner = [before, &[beside]].concat();
                 kids.push(self.node(depth + 1, &inner));
             }
         }
         let x = self.model.nodes.len();
-        kids.iter()
-            .for_each(|kid| self.model.nodes[*kid].parent = Some(x));
+        kids.iter().for_each(|kid| self.model.nodes[*kid].parent = Some(x));
         self.model.nodes.push(Node {
             kind,
             kids,
@@ -96,10 +84,7 @@ impl Draw<'_> {
 
     /// Makes a group a planning step: as many choices as it has rounds, which depend on nothing outside of themselves.
     fn plan(&mut self, x: Ix) {
-        let planned = self
-            .model
-            .above(x)
-            .filter(|y| self.model.nodes[*y].is_planned);
+        let planned = self.model.above(x).filter(|y| self.model.nodes[*y].is_planned);
         let rounds = [4, 2, 1, 1][planned.count()];
         if self.model.nodes[x].kids.len() > rounds {
             return;
@@ -144,11 +129,9 @@ impl Draw<'_> {
             model.wanted.extend(self.rng.pick(&conditional));
         }
         if self.rng.percent(25) {
-            model.unwanted.extend(
-                self.rng
-                    .pick(&conditional)
-                    .filter(|x| !model.wanted.contains(x)),
-            );
+            model
+                .unwanted
+                .extend(self.rng.pick(&conditional).filter(|x| !model.wanted.contains(x)));
         }
     }
 

@@ -67,9 +67,7 @@ impl Model {
     }
 
     pub fn names<'m>(&'m self, ids: impl IntoIterator<Item = &'m Ix>) -> Vec<&'m str> {
-        ids.into_iter()
-            .map(|x| self.nodes[*x].id.as_str())
-            .collect()
+        ids.into_iter().map(|x| self.nodes[*x].id.as_str()).collect()
     }
 
     fn roots(&self) -> impl Iterator<Item = Ix> {
@@ -96,10 +94,7 @@ impl Model {
 
     /// Its own dependencies and those of its ancestors.
     fn waits_for(&self, x: Ix) -> Vec<Ix> {
-        std::iter::once(x)
-            .chain(self.above(x))
-            .flat_map(|y| self.nodes[y].deps.clone())
-            .collect()
+        std::iter::once(x).chain(self.above(x)).flat_map(|y| self.nodes[y].deps.clone()).collect()
     }
 
     /// All atoms that its result may depend on, whatever is chosen.
@@ -144,10 +139,7 @@ impl Model {
 
     /// The files of the whole result under a selection.
     pub fn live_tasks(&self, selection: &Selection) -> Ids {
-        self.live(selection)
-            .into_iter()
-            .filter(|x| self.is_task(*x))
-            .collect()
+        self.live(selection).into_iter().filter(|x| self.is_task(*x)).collect()
     }
 
     /// Every whole selection.
@@ -203,11 +195,7 @@ impl Model {
             let tasks = self.live_tasks(selection);
             tasks.iter().all(|x| self.succeeds(*x, selection)) && self.is_taken(&tasks)
         };
-        self.selections()
-            .iter()
-            .filter(|s| works(s))
-            .map(|s| self.live_tasks(s))
-            .collect()
+        self.selections().iter().filter(|s| works(s)).map(|s| self.live_tasks(s)).collect()
     }
 
     /// Tasks upstream whose files are in the tree of an attempt of `x` exactly if they are live: those that it waits
@@ -215,14 +203,8 @@ impl Model {
     pub fn telling(&self, x: Ix) -> Ids {
         let selections = self.selections_with(x);
         let tells = |z: &Ix| {
-            selections
-                .iter()
-                .all(|s| self.live(s).contains(z) == self.seen(x, s).contains(z))
+            selections.iter().all(|s| self.live(s).contains(z) == self.seen(x, s).contains(z))
         };
-        self.upstream(x)
-            .into_iter()
-            .filter(|z| self.is_task(*z))
-            .filter(tells)
-            .collect()
+        self.upstream(x).into_iter().filter(|z| self.is_task(*z)).filter(tells).collect()
     }
 }

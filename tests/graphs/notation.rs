@@ -12,11 +12,7 @@ use super::model::{Ix, Kind, Model, Node};
 
 impl Model {
     pub fn of(text: &str) -> Self {
-        let mut model = Model {
-            attempts_max: 2,
-            slots: 1,
-            ..Model::default()
-        };
+        let mut model = Model { attempts_max: 2, slots: 1, ..Model::default() };
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             match line.split_once(':') {
                 Some((id, words)) => model.atom_line(id, words),
@@ -33,11 +29,7 @@ impl Model {
 
     fn named(&mut self, id: &str) -> Ix {
         self.ix(id).unwrap_or_else(|| {
-            self.nodes.push(Node {
-                id: id.to_owned(),
-                succeeds_at: Some(1),
-                ..Node::default()
-            });
+            self.nodes.push(Node { id: id.to_owned(), succeeds_at: Some(1), ..Node::default() });
             self.nodes.len() - 1
         })
     }
@@ -99,11 +91,7 @@ impl Model {
     }
 
     fn listed(&self, to: &mut fmt::Formatter<'_>, word: &str, ids: &[Ix]) -> fmt::Result {
-        if ids.is_empty() {
-            Ok(())
-        } else {
-            write!(to, " {word} {}", self.names(ids).join(" "))
-        }
+        if ids.is_empty() { Ok(()) } else { write!(to, " {word} {}", self.names(ids).join(" ")) }
     }
 }
 
@@ -111,11 +99,7 @@ impl fmt::Display for Model {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         for node in &self.nodes {
             write!(to, "{}:", node.id)?;
-            self.listed(
-                to,
-                if node.kind == Kind::Any { "any" } else { "all" },
-                &node.kids,
-            )?;
+            self.listed(to, if node.kind == Kind::Any { "any" } else { "all" }, &node.kids)?;
             self.listed(to, "after", &node.deps)?;
             self.listed(to, "needs", &node.needs)?;
             match (node.kind, node.succeeds_at) {

@@ -75,23 +75,15 @@ fn a_run_completes_exactly_where_brute_force_finds_a_way() {
     let seeds = seeds(usual.clone());
     let is_usual = seeds == usual;
     let outcomes = try_all(seeds, |model, seed| trial::run(model, Workspace::of(seed)));
-    let (completed, backtracked) = (
-        share(&outcomes, |o| o.is_completed),
-        share(&outcomes, |o| o.backtracks > 0),
-    );
+    let (completed, backtracked) =
+        (share(&outcomes, |o| o.is_completed), share(&outcomes, |o| o.backtracks > 0));
     println!("{completed} % completed, {backtracked} % backtracked");
     // In graphs other than the usual ones, chance decides how many are hard.
     if !is_usual {
         return;
     }
-    assert!(
-        (20..=80).contains(&completed),
-        "too uniform to tell: {completed} % completed"
-    );
-    assert!(
-        backtracked >= 20,
-        "too easy to tell: {backtracked} % backtracked"
-    );
+    assert!((20..=80).contains(&completed), "too uniform to tell: {completed} % completed");
+    assert!(backtracked >= 20, "too easy to tell: {backtracked} % backtracked");
 }
 
 #[test]

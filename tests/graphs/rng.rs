@@ -26,11 +26,7 @@ impl Rng {
     }
 
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> Option<T> {
-        if list.is_empty() {
-            None
-        } else {
-            Some(list[self.below(list.len())])
-        }
+        if list.is_empty() { None } else { Some(list[self.below(list.len())]) }
     }
 
     pub fn shuffle<T>(&mut self, list: &mut [T]) {

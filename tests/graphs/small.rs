@@ -6,11 +6,7 @@ use super::{model::Model, trial, world::Workspace};
 fn check(text: &str, is_completed: bool) {
     let mut model = Model::of(text);
     model.wants_whole = true;
-    assert_eq!(
-        !model.solutions().is_empty(),
-        is_completed,
-        "the test is wrong about\n{model}"
-    );
+    assert_eq!(!model.solutions().is_empty(), is_completed, "the test is wrong about\n{model}");
     for (slots, workspace) in [(1, Workspace::Git), (3, Workspace::Shadow)] {
         model.slots = slots;
         match trial::run(&model, workspace) {

@@ -42,10 +42,7 @@ pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
     let world = World::new(Workspace::of(seed));
     let bound = align(model, &world)?;
     let mut rng = Rng::new(seed);
-    let mut before = Before {
-        is_resumed: true,
-        ..Before::default()
-    };
+    let mut before = Before { is_resumed: true, ..Before::default() };
     for _ in 0..1 + rng.below(KILLS_MAX) {
         let after = Duration::from_millis(u64::try_from(rng.below(40)).expect("small"));
         let ran = world.run_killed(rng.below(12), after);
@@ -62,9 +59,7 @@ pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
 /// Attempts that a run ended before their own end.
 fn interrupted(ran: &Ran) -> usize {
     let lines = ran.stdout.lines();
-    lines
-        .filter(|line| line.contains(r#""event":"interrupted""#))
-        .count()
+    lines.filter(|line| line.contains(r#""event":"interrupted""#)).count()
 }
 
 fn align(model: &Model, world: &World) -> Result<usize, String> {
@@ -86,54 +81,33 @@ fn look(model: &Model, world: &World, before: &Before, bound: usize) -> Result<O
     looked.map_err(|what| format!("{what}\n{}\nattempts:\n{}", told("run", &ran), world.log()))?;
     let state = world.state();
     let trail = state["trail"].as_array().cloned().unwrap_or_default();
-    let backtracks = trail
-        .iter()
-        .filter(|entry| entry["type"] == "backtrack")
-        .count();
-    Ok(Outcome {
-        is_completed: ran.code == Some(0),
-        backtracks,
-        kills: before.kills,
-        cut_off,
-    })
+    let backtracks = trail.iter().filter(|entry| entry["type"] == "backtrack").count();
+    Ok(Outcome { is_completed: ran.code == Some(0), backtracks, kills: before.kills, cut_off })
 }
 
 fn ended_rightly(model: &Model, world: &World, ran: &Ran, is_resumed: bool) -> Held {
     let (result, solutions) = (ran.last(), model.solutions());
     let is_completed = ran.code == Some(0);
-    let (word, reason) = if is_completed {
-        ("completed", "base_case")
-    } else {
-        ("exhausted", "no_choice")
-    };
+    let (word, reason) =
+        if is_completed { ("completed", "base_case") } else { ("exhausted", "no_choice") };
     // A resumed run evaluates the base case first, and may find the work done.
     let is_found = is_resumed && result["reason"] == "already_held";
     let is_told = result["result"] == word && (result["reason"] == reason || is_found);
-    hold(is_told && (is_completed || ran.code == Some(5)), || {
-        "another ending".to_owned()
-    })?;
+    hold(is_told && (is_completed || ran.code == Some(5)), || "another ending".to_owned())?;
     let names = |files: &Ids| model.names(files).join(" ");
     let files = account::delivered(model, world, &result)?;
     account::could_be_made(model, &files)?;
     if !is_completed {
         return hold(solutions.is_empty(), || {
-            format!(
-                "exhausted, yet it can be made: {}",
-                names(solutions.first().unwrap_or(&files))
-            )
+            format!("exhausted, yet it can be made: {}", names(solutions.first().unwrap_or(&files)))
         });
     }
-    hold(model.is_taken(&files), || {
-        format!("completed with {}", names(&files))
-    })?;
+    hold(model.is_taken(&files), || format!("completed with {}", names(&files)))?;
     hold(!model.wants_whole || solutions.contains(&files), || {
         format!("completed with half: {}", names(&files))
     })
 }
 
 fn told(what: &str, ran: &Ran) -> String {
-    format!(
-        "{what}: code {:?}\n{}\n{}",
-        ran.code, ran.stdout, ran.stderr
-    )
+    format!("{what}: code {:?}\n{}\n{}", ran.code, ran.stdout, ran.stderr)
 }

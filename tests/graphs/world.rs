@@ -74,10 +74,7 @@ impl Ran {
 
 impl World {
     pub fn new(workspace: Workspace) -> Self {
-        let world = Self {
-            root: TempDir::new().expect("a temporary directory"),
-            workspace,
-        };
+        let world = Self { root: TempDir::new().expect("a temporary directory"), workspace };
         for dir in ["home", "cache", "out", "repo/made"] {
             fs::create_dir_all(world.path(dir)).expect("a directory");
         }
@@ -106,9 +103,7 @@ impl World {
 
     fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
             .env("HOME", self.path("home"))
             .env("XDG_CACHE_HOME", self.path("cache"))
@@ -116,10 +111,7 @@ impl World {
         command
             .env("GRAPH_OUT", self.path("out"))
             .env("GRAPH_STATE", self.path("repo/.descent/state.json"));
-        command
-            .current_dir(self.path("repo"))
-            .stdin(Stdio::null())
-            .args(args);
+        command.current_dir(self.path("repo")).stdin(Stdio::null()).args(args);
         command
     }
 
@@ -140,11 +132,7 @@ impl World {
         let output = self.command("git", args).output().expect("git");
         // 1: `git grep` found nothing.
         let is_well = output.status.code().is_some_and(|code| code < 2);
-        assert!(
-            is_well,
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(is_well, "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -157,12 +145,7 @@ impl World {
     pub fn run_killed(&self, lines: usize, after: Duration) -> Ran {
         let mut child = self.start(&["run", "--json"]);
         let begun = Instant::now();
-        while fs::read_to_string(self.path("stdout"))
-            .unwrap_or_default()
-            .lines()
-            .count()
-            < lines
-        {
+        while fs::read_to_string(self.path("stdout")).unwrap_or_default().lines().count() < lines {
             if child.try_wait().expect("our child").is_some() || begun.elapsed() > PATIENCE {
                 break;
             }
@@ -177,11 +160,7 @@ impl World {
     fn start(&self, args: &[&str]) -> Child {
         let to = |name: &str| File::create(self.path(name)).expect("a file");
         let mut command = self.command(env!("CARGO_BIN_EXE_descent"), args);
-        command
-            .stdout(to("stdout"))
-            .stderr(to("stderr"))
-            .spawn()
-            .expect("the program starts")
+        command.stdout(to("stdout")).stderr(to("stderr")).spawn().expect("the program starts")
     }
 
     fn ended(&self, child: &mut Child) -> Ran {
@@ -202,11 +181,7 @@ impl World {
 
     fn ran(&self, code: Option<i32>) -> Ran {
         let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
-        Ran {
-            code,
-            stdout: read("stdout"),
-            stderr: read("stderr"),
-        }
+        Ran { code, stdout: read("stdout"), stderr: read("stderr") }
     }
 
     pub fn align(&self, model: &Model) -> Ran {
@@ -263,9 +238,7 @@ fn plan(model: &Model, workspace: Workspace) -> Value {
 
 fn atoms(model: &Model, which: impl Iterator<Item = Ix>) -> serde_json::Map<String, Value> {
     let nodes = which.map(|x| &model.nodes[x]);
-    nodes
-        .map(|node| (node.id.clone(), atom(model, node)))
-        .collect()
+    nodes.map(|node| (node.id.clone(), atom(model, node))).collect()
 }
 
 /// Prints the choice after those that were planned before in this context, which its prompt names.
@@ -277,11 +250,7 @@ fn planner(model: &Model, node: &Node) -> String {
             innermost.map(|y| &model.nodes[y].id) == Some(&node.id)
         });
         let fragment = json!({"atoms": atoms(model, inside)});
-        let at = if n + 1 == node.kids.len() {
-            "*".to_owned()
-        } else {
-            n.to_string()
-        };
+        let at = if n + 1 == node.kids.len() { "*".to_owned() } else { n.to_string() };
         script += &format!("{at}) cat <<'END'\n{fragment}\nEND\n;;\n");
     }
     script + "esac"
@@ -315,39 +284,20 @@ fn action(model: &Model, node: &Node) -> String {
         (true, at) => (format!("{{ echo wrong >made/wrong-{id}; exit 0; }}"), at),
         (false, at) => ("exit 1".to_owned(), at),
     };
-    let mut conditions = vec![at.map_or("false".to_owned(), |n| {
-        format!("[ \"$DESCENT_ATTEMPT\" -ge {n} ]")
-    })];
-    conditions.extend(
-        model
-            .names(&node.needs)
-            .iter()
-            .map(|z| format!("[ -e made/{z} ]")),
-    );
+    let mut conditions =
+        vec![at.map_or("false".to_owned(), |n| format!("[ \"$DESCENT_ATTEMPT\" -ge {n} ]"))];
+    conditions.extend(model.names(&node.needs).iter().map(|z| format!("[ -e made/{z} ]")));
     let look = format!(
         "echo \"{id} $DESCENT_ATTEMPT\" made/* >>\"$GRAPH_OUT/log\"; \
                 cat \"$GRAPH_STATE\" >>\"$GRAPH_OUT/states\""
     );
-    format!(
-        "{look}; {{ {}; }} || {goes_wrong}; echo {id} >>made/{id}",
-        conditions.join(" && ")
-    )
+    format!("{look}; {{ {}; }} || {goes_wrong}; echo {id} >>made/{id}", conditions.join(" && "))
 }
 
 fn base_case(model: &Model) -> String {
     let mut conditions: Vec<String> = Vec::new();
-    conditions.extend(
-        model
-            .names(&model.wanted)
-            .iter()
-            .map(|x| format!("[ -e made/{x} ]")),
-    );
-    conditions.extend(
-        model
-            .names(&model.unwanted)
-            .iter()
-            .map(|x| format!("[ ! -e made/{x} ]")),
-    );
+    conditions.extend(model.names(&model.wanted).iter().map(|x| format!("[ -e made/{x} ]")));
+    conditions.extend(model.names(&model.unwanted).iter().map(|x| format!("[ ! -e made/{x} ]")));
     if model.wants_whole {
         let wholes = model
             .selections()

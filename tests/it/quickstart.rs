@@ -12,8 +12,5 @@ fn the_quickstart_ends_with_all_its_claims_held() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     let wrong = String::from_utf8_lossy(&ran.stderr);
-    assert!(
-        ran.status.success() && said.contains("All of this held."),
-        "{said}\n{wrong}"
-    );
+    assert!(ran.status.success() && said.contains("All of this held."), "{said}\n{wrong}");
 }

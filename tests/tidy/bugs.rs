@@ -66,10 +66,7 @@ fn tests(sources: &[Source]) -> Vec<String> {
             let line = line.trim_start();
             let line = line.strip_prefix("async ").unwrap_or(line);
             let line = line.strip_prefix("fn ").unwrap_or(line);
-            let name = line
-                .split(|c: char| !is_ident(c))
-                .next()
-                .unwrap_or_default();
+            let name = line.split(|c: char| !is_ident(c)).next().unwrap_or_default();
             if line[name.len()..].starts_with(['(', ':']) {
                 tests.push(format!("::{module}::{name}"));
                 tests.push(format!("::{module}::tests::{name}"));
@@ -85,8 +82,6 @@ fn module_of(path: &str) -> String {
     let inner = packages.find_map(|package| path.strip_prefix(package));
     let path = inner.unwrap_or(path);
     let path = path.strip_suffix(".rs").unwrap_or(path);
-    let path = path
-        .strip_prefix("src/")
-        .or_else(|| path.strip_prefix("tests/"));
+    let path = path.strip_prefix("src/").or_else(|| path.strip_prefix("tests/"));
     path.unwrap_or_default().replace('/', "::")
 }

@@ -52,16 +52,10 @@ impl Package {
                 paths.push(path);
             }
             let path = source.path;
-            let module = Module {
-                path,
-                aliases,
-                paths,
-            };
+            let module = Module { path, aliases, paths };
             (names, module)
         });
-        Self {
-            modules: modules.collect(),
-        }
+        Self { modules: modules.collect() }
     }
 
     /// The file that defines the last name of a path, if it is one of ours.
@@ -103,21 +97,16 @@ impl Package {
         let paths = module.paths.iter();
         let targets = paths.filter_map(|path| self.target(names, path, HOPS_MAX));
         let others = targets.filter(|to| to.first() == names.first() && !names.starts_with(to));
-        others
-            .filter_map(|to| Some(self.modules.get_key_value(&to)?.0))
-            .collect()
+        others.filter_map(|to| Some(self.modules.get_key_value(&to)?.0)).collect()
     }
 
     /// The sets of files that reach one another, by their paths.
     fn circles(&self) -> Vec<Vec<String>> {
         let modules = self.modules.iter();
-        let imports: BTreeMap<&Names, BTreeSet<&Names>> = modules
-            .map(|(names, module)| (names, self.imports(names, module)))
-            .collect();
-        let reach: BTreeMap<&Names, BTreeSet<&Names>> = imports
-            .keys()
-            .map(|from| (*from, reached(&imports, from)))
-            .collect();
+        let imports: BTreeMap<&Names, BTreeSet<&Names>> =
+            modules.map(|(names, module)| (names, self.imports(names, module))).collect();
+        let reach: BTreeMap<&Names, BTreeSet<&Names>> =
+            imports.keys().map(|from| (*from, reached(&imports, from))).collect();
         let mut circles = BTreeSet::new();
         for (one, far) in reach.iter().filter(|(one, far)| far.contains(*one)) {
             let circle = far.iter().filter(|other| reach[*other].contains(one));
@@ -212,15 +201,10 @@ fn members(group: &str) -> Vec<&str> {
 /// Every path of two names or more.
 fn paths_in(code: &str) -> Vec<Names> {
     let is_part = |c: char| is_ident(c) || c == ':';
-    let words = code
-        .split(|c| !is_part(c))
-        .filter(|word| word.contains("::"));
+    let words = code.split(|c| !is_part(c)).filter(|word| word.contains("::"));
     let paths = words.map(|word| {
         let names = word.split("::").map(|name| name.trim_matches(':'));
         names.filter(|name| !name.is_empty()).map(str::to_owned)
     });
-    paths
-        .map(Iterator::collect)
-        .filter(|path: &Names| path.len() > 1)
-        .collect()
+    paths.map(Iterator::collect).filter(|path: &Names| path.len() > 1).collect()
 }

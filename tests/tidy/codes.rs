@@ -22,9 +22,7 @@ pub(crate) fn codes(root: &Path, unmet: &[(&str, &str)]) -> Vec<String> {
             faults.push(format!("{path}: `{code}` is met by no test in tests/it"));
         }
         if met.contains(code) && is_excused {
-            faults.push(format!(
-                "tests/tidy/main.rs: `{code}` is met now: take it off the list"
-            ));
+            faults.push(format!("tests/tidy/main.rs: `{code}` is met now: take it off the list"));
         }
         if !told.contains(code) {
             faults.push(format!("{path}: `{code}` does not stand in {DOCUMENT}"));
@@ -52,9 +50,7 @@ fn given(root: &Path) -> BTreeMap<String, String> {
         }
         let words = source.text.split('"').skip(1).step_by(2);
         for code in words.filter(|word| codes_in(word).first().is_some_and(|code| code == word)) {
-            given
-                .entry(code.to_owned())
-                .or_insert_with(|| source.path.clone());
+            given.entry(code.to_owned()).or_insert_with(|| source.path.clone());
         }
     }
     given

@@ -49,27 +49,15 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["view"],
     &["lib"],
 ];
-const MIGRATE_FLOORS: &[&[&str]] = &[
-    &["host", "report"],
-    &["reader", "facts", "front_matter"],
-    &["v1_2", "v1_3"],
-    &["lib"],
-];
+const MIGRATE_FLOORS: &[&[&str]] =
+    &[&["host", "report"], &["reader", "facts", "front_matter"], &["v1_2", "v1_3"], &["lib"]];
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files", "secrets", "shape", "shell_words"],
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
         "space",
     ],
-    &[
-        "git",
-        "plan_file",
-        "heartbeat",
-        "evidence",
-        "events",
-        "model",
-        "remembered",
-    ],
+    &["git", "plan_file", "heartbeat", "evidence", "events", "model", "remembered"],
     &["workspace", "agent", "verify"],
     &["judging"],
     &["driver"],
@@ -122,12 +110,7 @@ const DOORS: &[Door] = &[
     },
     Door {
         opens: "reads a clock",
-        words: &[
-            "SystemTime::now",
-            "Instant::now",
-            "Timestamp::now",
-            "Zoned::now",
-        ],
+        words: &["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now"],
         // The duration of children, and deadlines of killing, are the process room's own.
         files: &["src/clock.rs", "src/process.rs", "src/process/"],
     },
@@ -211,14 +194,8 @@ const SHELL_MUST_USE: &[&str] = &[
 /// Error codes that the binary cannot give from outside, and their tests.
 const CODES_UNMET: &[(&str, &str)] = &[
     ("E-BUG", "a bug of ours: none is known"),
-    (
-        "E-NO-BASE",
-        "a bug of ours: a run that started names its commit",
-    ),
-    (
-        "E-STATE-RESTLESS",
-        "needs saves faster than commits; store::tests",
-    ),
+    ("E-NO-BASE", "a bug of ours: a run that started names its commit"),
+    ("E-STATE-RESTLESS", "needs saves faster than commits; store::tests"),
 ];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];

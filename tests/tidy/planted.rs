@@ -42,10 +42,7 @@ pub(super) fn check(rule: impl Fn(&Path) -> Vec<String>, files: &[(&str, &str)],
     let tree = Planted::new(files);
     let found = rule(&tree.0);
     let agrees = found.len() == faults.len()
-        && found
-            .iter()
-            .zip(faults)
-            .all(|(found, fault)| found.starts_with(fault));
+        && found.iter().zip(faults).all(|(found, fault)| found.starts_with(fault));
     assert!(agrees, "expected {faults:#?}, found {found:#?}");
 }
 
@@ -60,11 +57,7 @@ fn a_name_from_above_is_seen_however_it_is_written() {
         "use super::super::driver::Loop;",
         "pub(crate) use crate::driver as d;",
     ] {
-        check(
-            rules::floors,
-            &[("src/store/disk.rs", &format!("//! Head.\n{code}\n"))],
-            &[above],
-        );
+        check(rules::floors, &[("src/store/disk.rs", &format!("//! Head.\n{code}\n"))], &[above]);
     }
 }
 
@@ -123,14 +116,8 @@ fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
         circles,
         &[
             ("src/git.rs", "mod a;\nuse a::f;\npub struct Git;"),
-            (
-                "src/git/a.rs",
-                "use super::Git;\nuse std::fmt;\nfn f() { Git::new() }",
-            ),
-            (
-                "src/git/b.rs",
-                "use super::a;\n// super::c::C\nfn f() { a::f() }",
-            ),
+            ("src/git/a.rs", "use super::Git;\nuse std::fmt;\nfn f() { Git::new() }"),
+            ("src/git/b.rs", "use super::a;\n// super::c::C\nfn f() { a::f() }"),
             ("src/git/c.rs", "use super::b;"),
             ("src/git/c/tests.rs", "use super::super::b;"),
             ("src/git/a/d.rs", "#[cfg(test)]\nuse super::super::c;"),
@@ -144,11 +131,7 @@ fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
 fn names_from_below_and_of_the_same_room_are_free() {
     let text = "use crate::doc::Node;\nuse crate::state::Task;\nuse super::check;\nuse super::super::id::AtomId;";
     check(rules::floors, &[("core/src/state/decode.rs", text)], &[]);
-    check(
-        rules::floors,
-        &[("src/main.rs", "use crate::cli;"), ("core/src/lib.rs", "")],
-        &[],
-    );
+    check(rules::floors, &[("src/main.rs", "use crate::cli;"), ("core/src/lib.rs", "")], &[]);
 }
 
 #[test]
@@ -163,11 +146,7 @@ mod tests { use crate::step::Step; fn f(x: [u8; 3]) { "}"; x; } }
 use crate::owed::Owed;
 "###;
     check(rules::floors, &[("core/src/doc.rs", text)], &[]);
-    check(
-        rules::floors,
-        &[("core/src/doc/tests.rs", "use crate::step::Step;")],
-        &[],
-    );
+    check(rules::floors, &[("core/src/doc/tests.rs", "use crate::step::Step;")], &[]);
 }
 
 #[test]
@@ -181,14 +160,8 @@ fn code_after_a_test_item_counts_again() {
 fn a_room_that_is_not_in_the_table_is_asked_about() {
     check(
         rules::floors,
-        &[
-            ("src/attic.rs", ""),
-            ("src/git.rs", "use crate::attic::Box;"),
-        ],
-        &[
-            "src/attic.rs: room `attic` is on no floor",
-            "src/git.rs:1: `crate::attic` is on no",
-        ],
+        &[("src/attic.rs", ""), ("src/git.rs", "use crate::attic::Box;")],
+        &["src/attic.rs: room `attic` is on no floor", "src/git.rs:1: `crate::attic` is on no"],
     );
 }
 
@@ -199,10 +172,7 @@ fn a_package_that_could_do_io_is_seen() {
     let lib = "#![no_std]\n//! Head.\n";
     check(
         pure,
-        &[
-            ("core/Cargo.toml", manifest),
-            ("core/src/lib.rs", "//! #![no_std]\nextern crate std;"),
-        ],
+        &[("core/Cargo.toml", manifest), ("core/src/lib.rs", "//! #![no_std]\nextern crate std;")],
         &[
             "core/src/lib.rs: `#![no_std]`",
             "core/Cargo.toml: `tokio`",
@@ -211,37 +181,18 @@ fn a_package_that_could_do_io_is_seen() {
     );
     let sound = "[dependencies]\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"";
     let tested = format!("{lib}#[cfg(test)]\nextern crate std;\n");
-    check(
-        pure,
-        &[("core/Cargo.toml", sound), ("core/src/lib.rs", &tested)],
-        &[],
-    );
+    check(pure, &[("core/Cargo.toml", sound), ("core/src/lib.rs", &tested)], &[]);
 }
 
 #[test]
 fn only_a_door_may_open_its_door() {
     for (code, fault) in [
         ("fs::write(a, b);", "src/view.rs:1: `fs::write` writes"),
-        (
-            "std::fs::remove_file(a);",
-            "src/view.rs:1: `fs::remove_` writes",
-        ),
-        (
-            "tokio::fs::File::create(a);",
-            "src/view.rs:1: `File::create` writes",
-        ),
-        (
-            "std::process::Command::new(a);",
-            "src/view.rs:1: `Command::new` starts",
-        ),
-        (
-            "SystemTime::now();",
-            "src/view.rs:1: `SystemTime::now` reads",
-        ),
-        (
-            "std::time::Instant::now();",
-            "src/view.rs:1: `Instant::now` reads",
-        ),
+        ("std::fs::remove_file(a);", "src/view.rs:1: `fs::remove_` writes"),
+        ("tokio::fs::File::create(a);", "src/view.rs:1: `File::create` writes"),
+        ("std::process::Command::new(a);", "src/view.rs:1: `Command::new` starts"),
+        ("SystemTime::now();", "src/view.rs:1: `SystemTime::now` reads"),
+        ("std::time::Instant::now();", "src/view.rs:1: `Instant::now` reads"),
         ("println!();", "src/view.rs:1: `println!` prints"),
         ("std::eprintln!();", "src/view.rs:1: `eprintln!` prints"),
     ] {
@@ -255,10 +206,7 @@ fn only_a_door_may_open_its_door() {
             ("src/process.rs", "Command::new(a);"),
             ("src/clock.rs", "Instant::now();"),
             ("src/render.rs", "println!();"),
-            (
-                "src/git.rs",
-                "fs::read(a); GitCommand::new(a); my_println!();",
-            ),
+            ("src/git.rs", "fs::read(a); GitCommand::new(a); my_println!();"),
         ],
         &[],
     );
@@ -292,11 +240,7 @@ fn a_long_file_is_seen_and_the_list_of_exceptions_only_shrinks() {
     check(with(&[]), &files, &["src/a.rs: 501 lines"]);
     check(with(&[("src/a.rs", 501)]), &files, &[]);
     let stale: &[_] = &[("src/a.rs", 500), ("src/b.rs", 600), ("src/c.rs", 600)];
-    check(
-        with(stale),
-        &files,
-        &["src/a.rs: grew", "src/b.rs: short", "src/c.rs: is gone"],
-    );
+    check(with(stale), &files, &["src/a.rs: grew", "src/b.rs: short", "src/c.rs: is gone"]);
 }
 
 #[test]
@@ -305,28 +249,17 @@ fn a_missing_package_is_seen() {
     let text = format!(
         "[dependencies]\n{rest}[dependencies.serde]\nversion = \"1\"\n[dev-dependencies]\nreqwest = \"0\"\n"
     );
-    check(
-        rules::ten_packages,
-        &[("Cargo.toml", &text)],
-        &["Cargo.toml: `reqwest`"],
-    );
+    check(rules::ten_packages, &[("Cargo.toml", &text)], &["Cargo.toml: `reqwest`"]);
 }
 
 #[test]
 fn a_place_on_a_machine_is_seen_in_texts() {
     let files = [
         ("README.md", "Run it in src/root/x.\nSee `/home/me/x`."),
-        (
-            "docs/deep/a.md",
-            "At /root/x and https://example.org/home/x.",
-        ),
+        ("docs/deep/a.md", "At /root/x and https://example.org/home/x."),
         ("src/a.rs", "// /home/me"),
     ];
-    check(
-        rules::no_machine_paths,
-        &files,
-        &["docs/deep/a.md:1:", "README.md:2:"],
-    );
+    check(rules::no_machine_paths, &files, &["docs/deep/a.md:1:", "README.md:2:"]);
 }
 
 #[test]
@@ -341,28 +274,16 @@ fn an_empty_tree_has_no_floors_to_break() {
 fn reading_keeps_every_line_in_its_place() {
     let text = "a /* x\ny */ b\nr#\"\n\"#; br\"\\\"; 'x'; b'\\''; '\\u{1F600}'; &'a b;\n#[cfg(test)]\nmod t {\n}\nc // d";
     let code = without_tests(&without_words(text));
-    let lines: Vec<_> = code
-        .lines()
-        .map(|line| line.split_whitespace().collect::<String>())
-        .collect();
+    let lines: Vec<_> =
+        code.lines().map(|line| line.split_whitespace().collect::<String>()).collect();
     assert_eq!(lines, ["a", "b", "", ";;;;;&'ab;", "", "", "", "c"]);
 }
 
 #[test]
 fn reading_survives_what_is_not_rust() {
-    for text in [
-        "/* /*",
-        "\"",
-        "r#\"",
-        "'",
-        "'\\",
-        "b",
-        "}}}",
-        "#[cfg(test)]",
-        "é'é\"é",
-        "crate::{",
-        "*/",
-    ] {
+    for text in
+        ["/* /*", "\"", "r#\"", "'", "'\\", "b", "}}}", "#[cfg(test)]", "é'é\"é", "crate::{", "*/"]
+    {
         let code = without_tests(&without_words(text));
         super::text::paths_named(&code, 1, |_| true);
     }
@@ -401,10 +322,7 @@ fn a_planted_bug_that_names_no_test_is_a_fault() {
         bugs::planted_bugs,
         &[
             ("scripts/planted/one.patch", patch),
-            (
-                "src/store/tests/power/scenes.rs",
-                "#[test]\nfn a_cut_in_commits() {}",
-            ),
+            ("src/store/tests/power/scenes.rs", "#[test]\nfn a_cut_in_commits() {}"),
             ("tests/it/steer/stop.rs", "#[test]\nfn all_end() {}"),
         ],
         &[
@@ -416,31 +334,20 @@ fn a_planted_bug_that_names_no_test_is_a_fault() {
 
 #[test]
 fn a_type_name_that_stands_twice_in_a_package_is_seen_and_two_packages_are_apart() {
-    let one = (
-        "src/a.rs",
-        "pub struct Room;\nimpl X for Y {\n    type Error = ();\n}\n",
-    );
+    let one = ("src/a.rs", "pub struct Room;\nimpl X for Y {\n    type Error = ();\n}\n");
     let other = ("src/b.rs", "pub(crate) enum Room {}\n");
     let doubled = "src/a.rs:1: `Room` is a type of src/b.rs:1 too";
     check(words::type_names, &[one, other], &[doubled]);
     let far = ("core/src/b.rs", "pub struct Room;\n");
     check(words::type_names, &[one, far], &[]);
     let empty = ("src/a.rs", "struct Told;\n");
-    check(
-        words::type_names,
-        &[empty],
-        &["src/a.rs:1: `Told` says nothing"],
-    );
+    check(words::type_names, &[empty], &["src/a.rs:1: `Told` says nothing"]);
 }
 
 #[test]
 fn a_parameter_that_takes_a_tuple_apart_is_seen_and_a_closure_is_not() {
     let code = "fn f(x: u8, (a, b): (&str, &str)) {}\nfn g() { x.map(|(a, b): (u8, u8)| a) }\n";
-    check(
-        words::tuple_parameters,
-        &[("src/a.rs", code)],
-        &["src/a.rs:1: a parameter is a tuple"],
-    );
+    check(words::tuple_parameters, &[("src/a.rs", code)], &["src/a.rs:1: a parameter is a tuple"]);
 }
 
 #[test]

@@ -5,15 +5,8 @@ use std::path::Path;
 use super::planted::check;
 use super::tree::{files_below, read};
 
-const FOLDERS: &[&str] = &[
-    "core/src",
-    "core/tests",
-    "fixtures/agents",
-    "migrate/src",
-    "scripts",
-    "src",
-    "tests",
-];
+const FOLDERS: &[&str] =
+    &["core/src", "core/tests", "fixtures/agents", "migrate/src", "scripts", "src", "tests"];
 const WORDS_MAX: usize = 30;
 /// Words that begin a sentence with its object, unless it is a question.
 const INVERTED: &[&str] = &["Of", "What", "Where"];
@@ -28,9 +21,7 @@ pub(super) const HARD_SENTENCES: &[(&str, usize)] = &[
 /// Finds hard sentences beyond the excepted number, and exceptions that are not needed any more.
 pub(super) fn comments(root: &Path, excepted: &[(&str, usize)]) -> Vec<String> {
     let mut faults = Vec::new();
-    let files = FOLDERS
-        .iter()
-        .flat_map(|folder| files_below(root, folder, "rs"));
+    let files = FOLDERS.iter().flat_map(|folder| files_below(root, folder, "rs"));
     for path in files {
         let found = hard_sentences(&read(&root.join(&path)));
         let entry = excepted.iter().find(|(file, _)| *file == path);
@@ -94,11 +85,7 @@ fn a_long_sentence_of_a_comment_is_seen_wherever_its_lines_end() {
     let list = format!("// {}\n// - {}\n", words(20), words(20));
     check(
         |root| comments(root, &[]),
-        &[
-            ("core/src/a.rs", &long),
-            ("src/b.rs", &at_most),
-            ("tests/c.rs", &list),
-        ],
+        &[("core/src/a.rs", &long), ("src/b.rs", &at_most), ("tests/c.rs", &list)],
         &["core/src/a.rs:2: 31 words: One word"],
     );
 }

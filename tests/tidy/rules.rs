@@ -13,11 +13,9 @@ use super::{
 
 pub(crate) fn floors(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    for (folder, table) in [
-        ("core/src", CORE_FLOORS),
-        ("migrate/src", MIGRATE_FLOORS),
-        ("src", SHELL_FLOORS),
-    ] {
+    for (folder, table) in
+        [("core/src", CORE_FLOORS), ("migrate/src", MIGRATE_FLOORS), ("src", SHELL_FLOORS)]
+    {
         for source in sources(root, folder) {
             faults.extend(climbs(&source, &modules_of(&source.path, folder), table));
         }
@@ -56,26 +54,19 @@ fn climbs(source: &Source, modules: &[&str], table: &[&[&str]]) -> Vec<String> {
 
 pub(crate) fn pure_packages(root: &Path, packages: &[(&str, &[&str])]) -> Vec<String> {
     let packages = packages.iter();
-    packages
-        .flat_map(|(folder, allowed)| impure(root, folder, allowed))
-        .collect()
+    packages.flat_map(|(folder, allowed)| impure(root, folder, allowed)).collect()
 }
 
 fn impure(root: &Path, folder: &str, allowed: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
     let lib = format!("{folder}/src/lib.rs");
     let manifest = format!("{folder}/Cargo.toml");
-    if !read(&root.join(&lib))
-        .lines()
-        .any(|line| line.trim() == "#![no_std]")
-    {
+    if !read(&root.join(&lib)).lines().any(|line| line.trim() == "#![no_std]") {
         faults.push(format!("{lib}: `#![no_std]` is missing"));
     }
     for name in dependencies(&read(&root.join(&manifest))) {
         if !allowed.contains(&name.as_str()) {
-            faults.push(format!(
-                "{manifest}: `{name}` is not among the packages that it may use"
-            ));
+            faults.push(format!("{manifest}: `{name}` is not among the packages that it may use"));
         }
     }
     for source in sources(root, &format!("{folder}/src")) {
@@ -91,10 +82,7 @@ fn impure(root: &Path, folder: &str, allowed: &[&str]) -> Vec<String> {
 pub(crate) fn doors(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for source in production(root) {
-        for door in DOORS
-            .iter()
-            .filter(|door| !is_listed(&source.path, door.files))
-        {
+        for door in DOORS.iter().filter(|door| !is_listed(&source.path, door.files)) {
             for (line, text) in numbered(&source.code) {
                 if let Some(word) = door.words.iter().find(|word| has_word(text, word)) {
                     faults.push(format!(
@@ -116,10 +104,7 @@ pub(crate) fn no_unsafe(root: &Path) -> Vec<String> {
         for (line, text) in numbered(&source.code) {
             let says = text.split(|c| !is_ident(c)).any(|word| word == "unsafe");
             if says && !is_listed(&source.path, UNSAFE_FILES) {
-                faults.push(format!(
-                    "{}:{line}: `unsafe` outside the named files",
-                    source.path
-                ));
+                faults.push(format!("{}:{line}: `unsafe` outside the named files", source.path));
             }
         }
     }
@@ -144,16 +129,11 @@ pub(crate) fn no_unwrap(root: &Path) -> Vec<String> {
 
 pub(crate) fn heads(root: &Path) -> Vec<String> {
     let is_headless = |source: &Source| {
-        let first = source
-            .text
-            .lines()
-            .find(|l| !l.trim().is_empty() && !l.starts_with("#!["));
+        let first = source.text.lines().find(|l| !l.trim().is_empty() && !l.starts_with("#!["));
         !first.is_some_and(|line| line.starts_with("//!"))
     };
     let headless = everything(root).into_iter().filter(is_headless);
-    headless
-        .map(|source| format!("{}: no `//!` at its head", source.path))
-        .collect()
+    headless.map(|source| format!("{}: no `//!` at its head", source.path)).collect()
 }
 
 pub(crate) fn sizes(root: &Path, long: &[(&str, usize)]) -> Vec<String> {
@@ -186,9 +166,7 @@ pub(crate) fn sizes(root: &Path, long: &[(&str, usize)]) -> Vec<String> {
 pub(crate) fn ten_packages(root: &Path) -> Vec<String> {
     let used = dependencies(&read(&root.join("Cargo.toml")));
     let missing = SHELL_MUST_USE.iter().filter(|name| !used.contains(**name));
-    missing
-        .map(|name| format!("Cargo.toml: `{name}` is not among the dependencies"))
-        .collect()
+    missing.map(|name| format!("Cargo.toml: `{name}` is not among the dependencies")).collect()
 }
 
 pub(crate) fn no_machine_paths(root: &Path) -> Vec<String> {
@@ -197,19 +175,13 @@ pub(crate) fn no_machine_paths(root: &Path) -> Vec<String> {
     // The place of this checkout is a place on one machine too.
     let here = format!("{}/", root.display());
     let places = || MACHINE_PATHS.iter().copied().chain([here.as_str()]);
-    texts.extend(
-        files_in(root)
-            .into_iter()
-            .filter(|path| path.ends_with(".md")),
-    );
+    texts.extend(files_in(root).into_iter().filter(|path| path.ends_with(".md")));
     let mut faults = Vec::new();
     for path in texts {
         let text = read(&root.join(&path));
         for (line, text) in numbered(&text) {
             if let Some(place) = places().find(|place| has_word(text, place)) {
-                faults.push(format!(
-                    "{path}:{line}: names `{place}`, a place on one machine"
-                ));
+                faults.push(format!("{path}:{line}: names `{place}`, a place on one machine"));
             }
         }
     }

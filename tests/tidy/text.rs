@@ -6,15 +6,8 @@ use std::collections::BTreeSet;
 
 /// `src/cli/run.rs` is `["cli", "run"]`; `src/git/mod.rs` is `["git"]`.
 pub(crate) fn modules_of<'a>(path: &'a str, folder: &str) -> Vec<&'a str> {
-    let inner = path
-        .strip_prefix(folder)
-        .unwrap_or(path)
-        .trim_start_matches('/');
-    inner
-        .trim_end_matches(".rs")
-        .trim_end_matches("/mod")
-        .split('/')
-        .collect()
+    let inner = path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/');
+    inner.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect()
 }
 
 /// The line and first name after `crate::`, or after the chain of `super::` that leads there from `depth` modules down.
@@ -27,15 +20,10 @@ pub(crate) fn paths_named(
     let mut found = BTreeSet::new();
     let up = "super::".repeat(depth);
     for (root, must_be_room) in [("crate::", false), (up.as_str(), true)] {
-        for (at, _) in code
-            .match_indices(root)
-            .filter(|(at, _)| starts_path(code, *at))
-        {
+        for (at, _) in code.match_indices(root).filter(|(at, _)| starts_path(code, *at)) {
             let line = code[..at].matches('\n').count() + 1;
             let names = first_names(&code[at + root.len()..]);
-            let counted = names
-                .into_iter()
-                .filter(|name| !must_be_room || is_room(name));
+            let counted = names.into_iter().filter(|name| !must_be_room || is_room(name));
             found.extend(counted.map(|name| (line, name)));
         }
     }
@@ -44,12 +32,7 @@ pub(crate) fn paths_named(
 
 /// The first name of a path, or of each path in a group: `{a::B, c::{d, e}}` gives `a`, `c`.
 fn first_names(rest: &str) -> Vec<String> {
-    let first = |path: &str| {
-        path.trim()
-            .chars()
-            .take_while(|c| is_ident(*c))
-            .collect::<String>()
-    };
+    let first = |path: &str| path.trim().chars().take_while(|c| is_ident(*c)).collect::<String>();
     let Some(group) = rest.trim_start().strip_prefix('{') else {
         return vec![first(rest)];
     };
@@ -83,11 +66,7 @@ pub(crate) fn without_words(text: &str) -> String {
         if length == 0 {
             code.push(c);
         } else {
-            code.extend(
-                rest[..taken]
-                    .chars()
-                    .map(|c| if c == '\n' { c } else { ' ' }),
-            );
+            code.extend(rest[..taken].chars().map(|c| if c == '\n' { c } else { ' ' }));
         }
         rest = &rest[taken..];
     }
@@ -102,19 +81,13 @@ fn word_length(rest: &str, follows_ident: bool) -> usize {
     if rest.starts_with("/*") {
         return block_comment_length(rest);
     }
-    let prefix = if follows_ident {
-        ""
-    } else {
-        rest.get(..literal_prefix(rest)).unwrap_or("")
-    };
+    let prefix = if follows_ident { "" } else { rest.get(..literal_prefix(rest)).unwrap_or("") };
     let bare = &rest[prefix.len()..];
     let hashes = bare.len() - bare.trim_start_matches('#').len();
     if prefix.ends_with('r') && bare[hashes..].starts_with('"') {
         let close = format!("\"{}", "#".repeat(hashes));
         let open = prefix.len() + hashes + 1;
-        return rest[open..]
-            .find(&close)
-            .map_or(rest.len(), |at| open + at + close.len());
+        return rest[open..].find(&close).map_or(rest.len(), |at| open + at + close.len());
     }
     if bare.starts_with('"') {
         return prefix.len() + quoted_length(bare, '"');
@@ -129,9 +102,7 @@ fn word_length(rest: &str, follows_ident: bool) -> usize {
 
 fn literal_prefix(rest: &str) -> usize {
     let letters = rest.len() - rest.trim_start_matches(['b', 'c', 'r']).len();
-    let opens = rest[letters..]
-        .trim_start_matches('#')
-        .starts_with(['"', '\'']);
+    let opens = rest[letters..].trim_start_matches('#').starts_with(['"', '\'']);
     if letters <= 2 && opens { letters } else { 0 }
 }
 
@@ -220,8 +191,7 @@ pub(crate) fn dependencies(manifest: &str) -> BTreeSet<String> {
 }
 
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    text.match_indices(word)
-        .any(|(at, _)| starts_word(text, at))
+    text.match_indices(word).any(|(at, _)| starts_word(text, at))
 }
 
 /// Neither the tail of a longer name nor of a longer path.

@@ -18,18 +18,8 @@ pub(crate) fn production(root: &Path) -> Vec<Source> {
 }
 
 pub(crate) fn everything(root: &Path) -> Vec<Source> {
-    let folders = [
-        "core/src",
-        "core/tests",
-        "fixtures/agents",
-        "migrate/src",
-        "src",
-        "tests",
-    ];
-    folders
-        .iter()
-        .flat_map(|folder| sources(root, folder))
-        .collect()
+    let folders = ["core/src", "core/tests", "fixtures/agents", "migrate/src", "src", "tests"];
+    folders.iter().flat_map(|folder| sources(root, folder)).collect()
 }
 
 pub(crate) fn sources(root: &Path, folder: &str) -> Vec<Source> {
@@ -37,19 +27,14 @@ pub(crate) fn sources(root: &Path, folder: &str) -> Vec<Source> {
     let load = |path: String| {
         let text = read(&root.join(&path));
         let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
-        let code = if is_test {
-            String::new()
-        } else {
-            without_tests(&without_words(&text))
-        };
+        let code = if is_test { String::new() } else { without_tests(&without_words(&text)) };
         Source { path, text, code }
     };
     files.map(load).collect()
 }
 
 pub(crate) fn is_listed(path: &str, list: &[&str]) -> bool {
-    list.iter()
-        .any(|entry| path == *entry || entry.ends_with('/') && path.starts_with(entry))
+    list.iter().any(|entry| path == *entry || entry.ends_with('/') && path.starts_with(entry))
 }
 
 /// The text of a file; empty if there is none, so that the rules report their subject as missing.
@@ -74,10 +59,7 @@ pub(crate) fn files_below(root: &Path, folder: &str, extension: &str) -> Vec<Str
         let path = format!("{folder}/{name}");
         if root.join(&path).is_dir() {
             found.extend(files_below(root, &path, extension));
-        } else if Path::new(&name)
-            .extension()
-            .is_some_and(|found| found == extension)
-        {
+        } else if Path::new(&name).extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }

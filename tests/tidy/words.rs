@@ -89,21 +89,12 @@ fn declarations(source: &Source) -> Vec<Declaration> {
         };
         let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
         let rest = kinds.iter().find_map(|kind| text.strip_prefix(kind))?;
-        let name: String = rest
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect();
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         // An associated type of an implementation is no name of its own.
         let is_associated = text.starts_with("type ")
-            && source
-                .code
-                .lines()
-                .nth(n)
-                .is_some_and(|l| l.starts_with(' '));
-        (!name.is_empty() && !is_associated).then(|| Declaration {
-            name,
-            place: format!("{}:{}", source.path, n + 1),
-        })
+            && source.code.lines().nth(n).is_some_and(|l| l.starts_with(' '));
+        (!name.is_empty() && !is_associated)
+            .then(|| Declaration { name, place: format!("{}:{}", source.path, n + 1) })
     };
     source.code.lines().enumerate().filter_map(line).collect()
 }
@@ -125,10 +116,7 @@ pub(crate) fn tuple_parameters(root: &Path) -> Vec<String> {
 /// The lines of parameters `(a, b): (A, B)` of functions. Those of closures are patterns on the arguments of a library.
 fn tuples_in(code: &str) -> Vec<usize> {
     let is_pattern = |inner: &str| {
-        inner.contains(',')
-            && inner
-                .chars()
-                .all(|c| c.is_alphanumeric() || "_, &".contains(c))
+        inner.contains(',') && inner.chars().all(|c| c.is_alphanumeric() || "_, &".contains(c))
     };
     let mut lines = Vec::new();
     for (at, _) in code.match_indices("): ") {
@@ -138,12 +126,11 @@ fn tuples_in(code: &str) -> Vec<usize> {
         };
         let before = code[..open].trim_end().trim_end_matches('&').trim_end();
         let is_parameter = before.ends_with(',') || before.ends_with('(');
-        let is_closure = code[..open]
-            .rfind('|')
-            .is_some_and(|bar| !code[bar..open].contains("fn "))
-            && code[at..]
-                .find('|')
-                .is_some_and(|bar| bar < code[at..].find(['{', ';']).unwrap_or(usize::MAX));
+        let is_closure =
+            code[..open].rfind('|').is_some_and(|bar| !code[bar..open].contains("fn "))
+                && code[at..]
+                    .find('|')
+                    .is_some_and(|bar| bar < code[at..].find(['{', ';']).unwrap_or(usize::MAX));
         if type_.starts_with('(') && is_pattern(&code[open + 1..at]) && is_parameter && !is_closure
         {
             lines.push(code[..at].matches('\n').count() + 1);
@@ -154,17 +141,7 @@ fn tuples_in(code: &str) -> Vec<usize> {
 
 /// Numbers and texts that name something are newtypes.
 pub(crate) fn no_bare_ids(root: &Path) -> Vec<String> {
-    let primitives = [
-        "usize",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "i32",
-        "i64",
-        "String",
-        "&'static str",
-    ];
+    let primitives = ["usize", "u8", "u16", "u32", "u64", "i32", "i64", "String", "&'static str"];
     let mut faults = Vec::new();
     for source in PACKAGES.iter().flat_map(|package| sources(root, package)) {
         for (n, line) in source.code.lines().enumerate() {
@@ -185,9 +162,6 @@ pub(crate) fn no_bare_ids(root: &Path) -> Vec<String> {
 
 fn alias(line: &str) -> Option<(&str, &str)> {
     let (head, type_) = line.strip_suffix(';')?.split_once(" = ")?;
-    let name = head
-        .rsplit_once("type ")
-        .filter(|(before, _)| !before.starts_with(' '))?
-        .1;
+    let name = head.rsplit_once("type ").filter(|(before, _)| !before.starts_with(' '))?.1;
     Some((name, type_))
 }

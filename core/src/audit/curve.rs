@@ -57,9 +57,7 @@ fn since_progress(curve: &[CurvePoint], least: i64) -> &[CurvePoint] {
 }
 
 fn thrashing(since: &[CurvePoint]) -> Option<AuditFinding> {
-    let breaks = since
-        .iter()
-        .filter(|one| one.directive == Directive::BreakSymmetry);
+    let breaks = since.iter().filter(|one| one.directive == Directive::BreakSymmetry);
     let count = breaks.count() as u64;
     (count >= BREAKS_MIN).then(|| AuditFinding {
         code: AuditCode::Thrashing,
@@ -77,10 +75,7 @@ fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
     (count >= IDLE_PASSES_MIN).then(|| AuditFinding {
         code: AuditCode::NoProgress,
         count,
-        what: format!(
-            "{count} passes brought the result no nearer than {}",
-            first.d.text()
-        ),
+        what: format!("{count} passes brought the result no nearer than {}", first.d.text()),
         hint: "descent why, then descent redirect or descent guide",
     })
 }
@@ -88,10 +83,7 @@ fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
 fn budget_drift(law: &LawRecord) -> Option<AuditFinding> {
     let point = law.point.as_ref()?;
     // The nearest tree is the one that is delivered.
-    let nearest = law
-        .best
-        .as_ref()
-        .map_or(point.d, |best| best.d.min(point.d));
+    let nearest = law.best.as_ref().map_or(point.d, |best| best.d.min(point.d));
     let reached = i64::from(law::ONE) - i64::from(nearest.0);
     let drift = i64::from(point.omega.0) - reached;
     (point.omega.0 >= USED_MIN && drift > DRIFT_MIN).then(|| AuditFinding {

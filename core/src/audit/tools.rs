@@ -87,10 +87,7 @@ fn unhealthy(tool: &str, mut uses: Vec<(String, bool)>) -> Option<AuditFinding> 
     is_unhealthy.then(|| AuditFinding {
         code: AuditCode::ToolHealth,
         count: hindered as u64,
-        what: format!(
-            "{tool} was hindered in {hindered} of its newest {} uses",
-            newest.len()
-        ),
+        what: format!("{tool} was hindered in {hindered} of its newest {} uses", newest.len()),
         hint: "descent why shows what hindered it; descent doctor looks at the surroundings",
     })
 }

@@ -36,12 +36,8 @@ pub(super) fn constraints(before: &State, after: &State) -> Vec<Change<'static>>
     let changed = rules.iter().filter_map(|rule| {
         let [old, new] = nodes.each_ref().map(|node| node.get(rule.key));
         let is_other = old.map(doc::canonical) != new.map(doc::canonical);
-        is_other.then(|| {
-            Change::Constraint(ConstraintChange {
-                key: rule.key,
-                value: new.cloned(),
-            })
-        })
+        is_other
+            .then(|| Change::Constraint(ConstraintChange { key: rule.key, value: new.cloned() }))
     });
     changed.collect()
 }
@@ -112,10 +108,7 @@ pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
 
 /// Everything of an atom that decides, but for a person's words to it.
 fn shape(atom: &Atom) -> impl PartialEq + '_ {
-    let has_words = |atom: &Atom| {
-        atom.task()
-            .is_some_and(|task| !task.spec.guidance.is_empty())
-    };
+    let has_words = |atom: &Atom| atom.task().is_some_and(|task| !task.spec.guidance.is_empty());
     let digest = match has_words(atom) {
         false => atom.spec_digest(),
         true => {

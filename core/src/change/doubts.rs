@@ -37,10 +37,8 @@ pub(super) fn of_the_absent(state: &State) -> Vec<(AtomId, AttemptId)> {
 /// Asks about these doubts if their atoms are back, and open.
 pub(super) fn ask(state: &mut State, doubts: Vec<(AtomId, AttemptId)>) {
     for (id, attempt) in doubts {
-        let is_open = |atom: &Arc<Atom>| {
-            atom.task()
-                .is_some_and(|task| task.status == AtomStatus::Pending)
-        };
+        let is_open =
+            |atom: &Arc<Atom>| atom.task().is_some_and(|task| task.status == AtomStatus::Pending);
         let Some(atom) = state.atoms.get_mut(&id).filter(|atom| is_open(atom)) else {
             continue;
         };

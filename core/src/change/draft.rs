@@ -119,10 +119,7 @@ impl<'d> Draft<'d> {
         }
         let changes = between::constraints(before, &self.state);
         if !changes.is_empty() {
-            let (old, new) = (
-                &before.objective.constraints,
-                &self.state.objective.constraints,
-            );
+            let (old, new) = (&before.objective.constraints, &self.state.objective.constraints);
             let what = limits::difference(old, new);
             self.grant_anew();
             self.open_within_limits(Some(old));
@@ -216,8 +213,7 @@ impl<'d> Draft<'d> {
             run.status = RunStatus::Aligned;
         }
         let what = told::objective(before, &self.state);
-        self.correct(CorrectionType::ObjectiveChange, what)
-            .trail_cleared = Some(true);
+        self.correct(CorrectionType::ObjectiveChange, what).trail_cleared = Some(true);
     }
 
     fn graph_changed(&mut self, before: &State, changes: &[Change<'_>]) {
@@ -395,12 +391,7 @@ impl<'d> Draft<'d> {
             state: self.state,
             at: self.at,
             effects: self.effects,
-            events: Vec::from([Event::Corrected {
-                kind,
-                what,
-                effects,
-                lost: lost_lines,
-            }]),
+            events: Vec::from([Event::Corrected { kind, what, effects, lost: lost_lines }]),
         }
     }
 }

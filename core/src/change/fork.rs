@@ -18,19 +18,13 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     state.lineage = lineage;
     state.serial = Serial(1);
     state.seal = None;
-    let control = Control {
-        extra: parent.control.extra.clone(),
-        ..Control::default()
-    };
+    let control = Control { extra: parent.control.extra.clone(), ..Control::default() };
     state.control = Arc::new(control);
     let run = Arc::make_mut(&mut state.run);
     run.id = None;
     run.in_flight.retain(|intent| intent.effect.is_once_only());
     run.epoch = Epoch(run.epoch.0 + 1);
-    run.spent = Spent {
-        extra: run.spent.extra.clone(),
-        ..Spent::default()
-    };
+    run.spent = Spent { extra: run.spent.extra.clone(), ..Spent::default() };
     run.spent_by_agent = Default::default();
     run.iteration = 0;
     run.last_result = None;

@@ -153,10 +153,7 @@ impl ConstraintChange {
         let _ = Constraints::read(&alone, "", &mut found);
         match found.faults.into_iter().next() {
             Some(fault) => Err(fault),
-            None => Ok(Self {
-                key,
-                value: Some(value),
-            }),
+            None => Ok(Self { key, value: Some(value) }),
         }
     }
 }

@@ -38,12 +38,7 @@ pub struct MergeOutcome {
 
 impl From<State> for MergeOutcome {
     fn from(state: State) -> Self {
-        Self {
-            state,
-            lost: Vec::new(),
-            removed: BTreeSet::new(),
-            saved_again: None,
-        }
+        Self { state, lost: Vec::new(), removed: BTreeSet::new(), saved_again: None }
     }
 }
 
@@ -83,18 +78,13 @@ struct Sides<'s> {
 
 impl<'s> Sides<'s> {
     fn each<T>(&self, of: impl Fn(&'s State) -> T) -> [Option<T>; 3] {
-        [
-            self.base.map(&of),
-            Some(of(self.ours)),
-            Some(of(self.theirs)),
-        ]
+        [self.base.map(&of), Some(of(self.ours)), Some(of(self.theirs))]
     }
 }
 
 /// The edit may have begun from a commit of another process that nobody saw yet.
 fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
-    base.filter(|base| base.serial > ours.serial && base.lineage == ours.lineage)
-        .unwrap_or(ours)
+    base.filter(|base| base.serial > ours.serial && base.lineage == ours.lineage).unwrap_or(ours)
 }
 
 /// How far ahead of the known serial the commits of other processes can be.
@@ -121,17 +111,10 @@ fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Opti
 fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let (ours, theirs) = (sides.ours, sides.theirs);
     let is_ahead = theirs.serial > ours.serial && !is_out_of_reach(theirs.serial, ours.serial);
-    merged.serial = if is_ahead && sides.base.is_none() {
-        theirs.serial
-    } else {
-        ours.serial
-    };
+    merged.serial = if is_ahead && sides.base.is_none() { theirs.serial } else { ours.serial };
     merged.lineage = ours.lineage.clone();
     merged.seal = ours.seal.clone();
-    if sides
-        .base
-        .is_some_and(|base| base.version == theirs.version)
-    {
+    if sides.base.is_some_and(|base| base.version == theirs.version) {
         merged.version = ours.version;
     }
     if let Some(base) = sides.base {
@@ -184,9 +167,7 @@ fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     merged.objective = read.map_or_else(|| Arc::clone(&sides.theirs.objective), Arc::new);
     keep_workspace(sides, trees, merged);
     let nodes = sides.each(|state| state.control.node());
-    let node = trees.record(nodes.each_ref().map(Option::as_ref), "/control", |_| {
-        Rule::EDIT
-    });
+    let node = trees.record(nodes.each_ref().map(Option::as_ref), "/control", |_| Rule::EDIT);
     let read = node.and_then(|node| tree::read(&node, Control::read));
     merged.control = read.map_or_else(|| Arc::clone(&sides.theirs.control), Arc::new);
 }

@@ -21,9 +21,8 @@ pub fn put_back_forgotten(edited: &mut State, known: &State) -> bool {
             !atoms.contains_key(id) && (is_empty || atoms.values().any(|atom| names(atom)))
         };
         let forgotten = known.bindings.iter().filter(|(id, _)| named(id));
-        let forgotten: Vec<(AtomId, Arc<Atom>)> = forgotten
-            .map(|(id, binding)| (id.clone(), Arc::clone(&binding.of)))
-            .collect();
+        let forgotten: Vec<(AtomId, Arc<Atom>)> =
+            forgotten.map(|(id, binding)| (id.clone(), Arc::clone(&binding.of))).collect();
         if forgotten.is_empty() {
             return found;
         }

@@ -94,12 +94,7 @@ impl Redirect {
     }
 
     fn count(&self) -> usize {
-        let words = [
-            &self.goal,
-            &self.why,
-            &self.deliverables,
-            &self.definition_of_done,
-        ];
+        let words = [&self.goal, &self.why, &self.deliverables, &self.definition_of_done];
         let words = words.into_iter().flatten().count();
         words
             + self.checks.len()
@@ -276,10 +271,7 @@ impl Reading<'_> {
             (&mut objective.goal, &redirect.goal),
             (&mut objective.background_intent, &redirect.why),
             (&mut objective.deliverables, &redirect.deliverables),
-            (
-                &mut objective.definition_of_done,
-                &redirect.definition_of_done,
-            ),
+            (&mut objective.definition_of_done, &redirect.definition_of_done),
         ];
         for (field, text) in words {
             if let Some(text) = text {
@@ -398,10 +390,7 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
     let text = result.text.trim();
     let is_long = text.chars().count() > SUMMARY_CHARS_MAX;
     let value = is_long.then(|| Node::string(text));
-    if value
-        .as_ref()
-        .is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX)
-    {
+    if value.as_ref().is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX) {
         return None;
     }
     let earlier = state.bindings.get(&result.atom);
@@ -441,12 +430,7 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
 pub(super) fn no_such_atom(state: &State, id: &AtomId) -> Fault {
     let atoms = state.all_atoms();
     let hint = did_you_mean(id.as_str(), atoms.keys().map(|id| id.as_str()));
-    fault(
-        "no-such-atom",
-        &place(id),
-        format!("no atom is named {id}"),
-        hint,
-    )
+    fault("no-such-atom", &place(id), format!("no atom is named {id}"), hint)
 }
 
 fn below(group: &AtomId) -> String {
@@ -463,11 +447,5 @@ pub(super) fn fault(
     message: String,
     hint: Option<String>,
 ) -> Fault {
-    Fault {
-        span: Span::new(0, 0),
-        pointer: pointer.to_owned(),
-        rule,
-        message,
-        hint,
-    }
+    Fault { span: Span::new(0, 0), pointer: pointer.to_owned(), rule, message, hint }
 }

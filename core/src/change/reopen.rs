@@ -45,12 +45,8 @@ impl Draft<'_> {
     /// Opens contexts that ended for a reason outside the work, if `which` says so. They go on with the next repair, or
     /// with the attempt that was cut off.
     fn reopen_environmental(&mut self, which: impl Fn(&Task, &Try) -> bool) -> bool {
-        let is_environmental = |tried: &Try| {
-            matches!(
-                tried.ended,
-                Some(TryEnd::Failed(FailureClass::Environmental))
-            )
-        };
+        let is_environmental =
+            |tried: &Try| matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental)));
         let mut has_opened = false;
         for (_, atom) in self.state.atoms.iter_mut() {
             let Some(task) = atom.task() else { continue };

@@ -44,10 +44,9 @@ impl Resolution<'_> {
                 };
                 (format!("done: {attempt} ({summary})"), effect)
             }
-            Resolution::Retry => (
-                format!("to be tried again: {attempt}"),
-                Consequence::DoubtRetried,
-            ),
+            Resolution::Retry => {
+                (format!("to be tried again: {attempt}"), Consequence::DoubtRetried)
+            }
         };
         let workspace = draft.state.objective.constraints.workspace();
         let leaves_files = effect == Consequence::DoubtSettled && workspace != Workspace::Shared;

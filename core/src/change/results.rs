@@ -73,10 +73,7 @@ impl Draft<'_> {
             .all_atoms()
             .values()
             .any(|atom| atom.depends_on.contains(id) || atom.kids().contains(id));
-        let was_root = !before
-            .all_atoms()
-            .values()
-            .any(|atom| atom.kids().contains(id));
+        let was_root = !before.all_atoms().values().any(|atom| atom.kids().contains(id));
         // The atom may have been written by hand, or put back already because others name it.
         let is_there = self.state.atoms.get(id).cloned();
         let is_gone = self.removed.contains(id) || !(is_named || was_root);
@@ -96,10 +93,7 @@ impl Draft<'_> {
             task.tries.retain(|tried| tried.context != *context);
             task.status = doubt.map_or(AtomStatus::Pending, AtomStatus::InDoubt);
         }
-        if matches!(
-            atom.task().map(|task| &task.status),
-            Some(AtomStatus::InDoubt(_))
-        ) {
+        if matches!(atom.task().map(|task| &task.status), Some(AtomStatus::InDoubt(_))) {
             let doubted = Vec::from([id.clone()]);
             self.effects.push(Consequence::EffectsDoubted(doubted));
         }

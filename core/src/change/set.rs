@@ -51,9 +51,8 @@ pub fn constraints_with<'c>(
 ) -> Result<Constraints, ChangeRefusal> {
     let node = constraints.node();
     let members = node.as_object().unwrap_or_default().iter();
-    let mut members: Vec<(String, Node)> = members
-        .map(|member| (member.key.clone(), member.node.clone()))
-        .collect();
+    let mut members: Vec<(String, Node)> =
+        members.map(|member| (member.key.clone(), member.node.clone())).collect();
     for change in changes {
         members.retain(|(known, _)| known != change.key);
         if let Some(value) = &change.value {

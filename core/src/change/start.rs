@@ -90,21 +90,17 @@ impl Draft<'_> {
 
 fn short(state: &State) -> String {
     let start = state.run.started_from.as_ref();
-    let digits = start
-        .into_iter()
-        .flat_map(|start| start.commit.as_str().chars());
+    let digits = start.into_iter().flat_map(|start| start.commit.as_str().chars());
     digits.take(COMMIT_CHARS).collect()
 }
 
 fn is_outside(atom: &Atom) -> bool {
-    atom.task()
-        .is_some_and(|task| !task.spec.effect.is_in_tree())
+    atom.task().is_some_and(|task| !task.spec.effect.is_in_tree())
 }
 
 fn needs_move(atom: &Atom) -> bool {
     let touches = |tried: &Try| tried.repairs > 0 || matches!(tried.ended, Some(TryEnd::Parked(_)));
-    atom.task()
-        .is_some_and(|task| task.tries.iter().any(touches))
+    atom.task().is_some_and(|task| task.tries.iter().any(touches))
 }
 
 /// `kept`: the repairs that tell of an open atom that it is under repair.
@@ -113,11 +109,7 @@ fn move_atom(atom: &mut Atom, earlier: Option<&CommitId>, kept: u32) {
     let Some(task) = atom.task_mut() else { return };
     let is_pending = task.status == AtomStatus::Pending;
     for tried in &mut task.tries {
-        let kept = if is_pending && tried.ended.is_none() {
-            kept
-        } else {
-            0
-        };
+        let kept = if is_pending && tried.ended.is_none() { kept } else { 0 };
         tried.repairs = tried.repairs.min(kept);
         if let Some(TryEnd::Parked(parked)) = &mut tried.ended {
             move_result(Arc::make_mut(parked), is_outside, earlier);

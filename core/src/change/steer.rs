@@ -52,10 +52,7 @@ pub fn steer(
         Steering::Guide(words) => guidance(before, words, &targets),
         Steering::Skip => {
             let text = reason.map_or_else(|| SKIPPED.to_owned(), |why| format!("{SKIPPED}: {why}"));
-            let result = |atom: AtomId| PersonsResult {
-                atom,
-                text: text.clone(),
-            };
+            let result = |atom: AtomId| PersonsResult { atom, text: text.clone() };
             let redirect = Redirect {
                 results: targets.into_iter().map(result).collect(),
                 ..Redirect::default()
@@ -63,10 +60,7 @@ pub fn steer(
             redirect.changes(before, &draft.at)
         }
         Steering::Retry => {
-            let redirect = Redirect {
-                retried: targets,
-                ..Redirect::default()
-            };
+            let redirect = Redirect { retried: targets, ..Redirect::default() };
             redirect.changes(before, &draft.at)
         }
     };
@@ -83,8 +77,7 @@ fn asking(world: &World) -> Result<Vec<AtomId>, ChangeRefusal> {
         let all = world.graph.paired(&world.state.atoms);
         let live =
             all.filter(|(x, atom)| world.active.is_live(*x) && atom.task().is_some_and(wanted));
-        live.map(|(x, _)| world.graph.id(x).clone())
-            .collect::<Vec<AtomId>>()
+        live.map(|(x, _)| world.graph.id(x).clone()).collect::<Vec<AtomId>>()
     };
     let asking = with(|task| task.status == AtomStatus::NeedsGuidance);
     let blocked = with(|task| matches!(task.status, AtomStatus::Invalid(_)));
@@ -133,10 +126,9 @@ fn not_open(world: &World, x: Ix) -> Fault {
             format!("nothing below {id} is in force: no choice is made yet"),
             format!("name its tasks, or make the choice: descent redirect --select {id}=CHOICE"),
         ),
-        false => (
-            format!("{id} is solved"),
-            format!("descent redirect --forget {id} makes it again"),
-        ),
+        false => {
+            (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
+        }
     };
     fault("not-open", &place(id), message, Some(hint))
 }
@@ -155,10 +147,7 @@ fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
 /// Whether that atom is skipped already.
 fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
     matches!(steering, Steering::Skip)
-        && state
-            .bindings
-            .get(id)
-            .is_some_and(|result| result.is_skip())
+        && state.bindings.get(id).is_some_and(|result| result.is_skip())
 }
 
 /// The atom itself, or the live tasks below it.
@@ -188,12 +177,7 @@ fn guidance(
     if length > GUIDANCE_CHARS_MAX {
         let message = format!("guidance of {length} characters, the limit is {GUIDANCE_CHARS_MAX}");
         let hint = "put the rest into a file of the project, and name that file";
-        return Err(Vec::from([fault(
-            "too-large",
-            "",
-            message,
-            Some(hint.to_owned()),
-        )]));
+        return Err(Vec::from([fault("too-large", "", message, Some(hint.to_owned()))]));
     }
     let (mut changes, mut faults) = (Vec::new(), Vec::new());
     for id in targets {
@@ -206,12 +190,7 @@ fn guidance(
         if all.len() > GUIDANCE_MAX {
             let message = format!("{id} has {GUIDANCE_MAX} pieces of guidance, the limit");
             let hint = "say in one what several say: descent edit";
-            faults.push(fault(
-                "too-many",
-                &place(id),
-                message,
-                Some(hint.to_owned()),
-            ));
+            faults.push(fault("too-many", &place(id), message, Some(hint.to_owned())));
         }
         changes.push(Change::Guidance(id.clone(), all));
     }

@@ -23,9 +23,7 @@ pub(super) fn objective(before: &State, after: &State) -> String {
 /// Each list of atoms after its words, without the empty ones.
 pub(super) fn lists(lists: &[(&str, Vec<&AtomId>)]) -> Vec<String> {
     let named = lists.iter().filter(|(_, ids)| !ids.is_empty());
-    named
-        .map(|(what, ids)| format!("{what} {}", names(ids)))
-        .collect()
+    named.map(|(what, ids)| format!("{what} {}", names(ids))).collect()
 }
 
 /// The atoms that stand in both states.

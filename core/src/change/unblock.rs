@@ -77,9 +77,8 @@ impl Draft<'_> {
     /// Blocks as then what a person unblocked or blocked since. Gives what it touched.
     pub(super) fn block_as_in(&mut self, then: &State) -> Vec<BlockedRecord> {
         let newer = self.state.corrections.iter().skip(then.corrections.len());
-        let touched: Vec<BlockedRecord> = newer
-            .flat_map(|one| one.data.unblocked.iter().cloned())
-            .collect();
+        let touched: Vec<BlockedRecord> =
+            newer.flat_map(|one| one.data.unblocked.iter().cloned()).collect();
         let (now, then) = (&self.state.run.law, &then.run.law);
         let is_in = |law: &Option<LawRecord>, one: &BlockedRecord| {
             let mut all = law.iter().flat_map(|law| &law.blocked);
@@ -171,10 +170,7 @@ mod tests {
             blocked: blocked.to_vec(),
             ..LawRecord::default()
         });
-        let order = Redirect {
-            unblocked: Vec::from([text.to_owned()]),
-            ..Redirect::default()
-        };
+        let order = Redirect { unblocked: Vec::from([text.to_owned()]), ..Redirect::default() };
         let changes = order.changes(&state, "").expect("it is blocked");
         let done = redirect(&state, &changes, None, "ada", UnixMillis(0)).expect("a change");
         let mut law = done.state.run.law.clone().expect("a law");
@@ -192,9 +188,6 @@ mod tests {
         let next = Directive::BreakSymmetry;
         assert_eq!(after(&whole, "cargo test", next), [""; 0]);
         // The other failure of the tool is still one.
-        assert_eq!(
-            after(&both, "cargo test a", next),
-            ["cargo test b", "cargo test"]
-        );
+        assert_eq!(after(&both, "cargo test a", next), ["cargo test b", "cargo test"]);
     }
 }

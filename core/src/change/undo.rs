@@ -43,10 +43,8 @@ impl EarlierState<'_> {
         }
         undo.run();
         let serial = self.state.serial.0;
-        let correction = undo.correct(&format!(
-            "back to serial {serial}: {}",
-            difference::words(&changes)
-        ));
+        let correction =
+            undo.correct(&format!("back to serial {serial}: {}", difference::words(&changes)));
         correction.unblocked = unblocked;
         Ok(())
     }
@@ -106,10 +104,7 @@ impl Undo<'_, '_> {
         let then = self.then;
         self.draft.state.atoms.clone_from(&then.atoms);
         self.draft.state.bindings.clone_from(&then.bindings);
-        self.draft
-            .state
-            .work_graph_extra
-            .clone_from(&then.work_graph_extra);
+        self.draft.state.work_graph_extra.clone_from(&then.work_graph_extra);
         self.draft.state.plan.clone_from(&then.plan);
         // The last result is true of the graph that it describes.
         let run = Arc::make_mut(&mut self.draft.state.run);
@@ -154,9 +149,7 @@ impl Undo<'_, '_> {
             self.outside.push(id.clone());
             let old = then.atom(id).cloned();
             let is_kept = task.spec.effect.is_once_only()
-                && old
-                    .as_ref()
-                    .is_some_and(|old| old.spec_digest() == atom.spec_digest())
+                && old.as_ref().is_some_and(|old| old.spec_digest() == atom.spec_digest())
                 && !old.as_ref().is_some_and(|old| self.is_of_a_word(old, atom));
             if is_kept && let Some(old) = old {
                 self.keep(id, &old);
@@ -216,10 +209,7 @@ impl Undo<'_, '_> {
             self.draft.state.atoms.insert(id.clone(), Arc::clone(atom));
         }
         if let Some(binding) = now.bindings.get(id) {
-            self.draft
-                .state
-                .bindings
-                .insert(id.clone(), Arc::clone(binding));
+            self.draft.state.bindings.insert(id.clone(), Arc::clone(binding));
         }
         let depends_on = old.depends_on.clone();
         self.change(id, |atom| atom.depends_on = depends_on);
@@ -396,10 +386,7 @@ mod tests {
                 "context": Digest::of(b"in force").as_str(), "commit": "a".repeat(40), "of": atom
             });
         });
-        let earlier = EarlierState {
-            state: &then,
-            has_commit: &|_| false,
-        };
+        let earlier = EarlierState { state: &then, has_commit: &|_| false };
         let change = [Change::Undo(&earlier)];
         let back = apply(&now, &change, "ada", UnixMillis(1_000));
         let back = back.expect("a change").state;
@@ -407,9 +394,6 @@ mod tests {
         let doubt = doubts.first().expect("a doubt");
         assert_eq!(doubt.attempt.as_str(), "E1.5");
         assert_eq!(back.run.attempts_started, 5);
-        assert_eq!(
-            doubt.reason.as_deref(),
-            Some("the repository lost its commit")
-        );
+        assert_eq!(doubt.reason.as_deref(), Some("the repository lost its commit"));
     }
 }

@@ -149,10 +149,8 @@ impl<'s> Comparison<'s> {
         if let (Body::Any { .. }, Body::Any { .. }) = (&old.body, &new.body)
             && old.selected() != new.selected()
         {
-            let word = |atom: &Atom| {
-                atom.selected()
-                    .map_or("none".to_string(), |id| id.to_string())
-            };
+            let word =
+                |atom: &Atom| atom.selected().map_or("none".to_string(), |id| id.to_string());
             let what = format!(": {} → {}", word(old), word(new));
             self.note_of(id, Weight::Main, what);
         }
@@ -188,12 +186,8 @@ impl<'s> Comparison<'s> {
     }
 
     fn tried(&mut self, id: &AtomId, was: &Task, is: &Task) {
-        let count = |task: &Task| -> u64 {
-            task.tries
-                .iter()
-                .map(|tried| u64::from(tried.attempts))
-                .sum()
-        };
+        let count =
+            |task: &Task| -> u64 { task.tries.iter().map(|tried| u64::from(tried.attempts)).sum() };
         let (old, new) = (count(was), count(is));
         if old != new {
             let what = format!("attempts: {old} → {new}");

@@ -19,12 +19,7 @@ pub fn of_objective(before: &State, after: &State) -> String {
     let (old, new) = (before.objective.node(), after.objective.node());
     let mut keys = keys(&old, &new);
     keys.retain(|key| key != "constraints" && key != "notes");
-    keys.sort_by_key(|key| {
-        FIRST
-            .iter()
-            .position(|first| first == key)
-            .unwrap_or(FIRST.len())
-    });
+    keys.sort_by_key(|key| FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()));
     for key in &keys {
         look.objective_key(key, old.get(key), new.get(key));
     }

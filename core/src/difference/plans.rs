@@ -17,11 +17,7 @@ pub fn of_plans(before: &[&Atom], after: &[&Atom]) -> String {
     take_pairs(&mut gone, &mut new, |was, is| was == is);
     let alike = take_pairs(&mut gone, &mut new, |was, is| was.title == is.title);
     let changed = alike.iter().map(|(was, is)| was.changed_to(is));
-    let groups = [
-        ("new", titles(&new)),
-        ("changed", changed.collect()),
-        ("gone", titles(&gone)),
-    ];
+    let groups = [("new", titles(&new)), ("changed", changed.collect()), ("gone", titles(&gone))];
     let told = groups.iter().filter(|(_, names)| !names.is_empty());
     let told: Vec<String> = told
         .map(|(word, names)| {

@@ -58,11 +58,7 @@ impl Comparison<'_> {
         }
         self.blocked(&old, &new);
         self.flight(&old, &new);
-        let left = |run: &Run| {
-            run.measure
-                .as_ref()
-                .and_then(|measure| measure.attempts.clone())
-        };
+        let left = |run: &Run| run.measure.as_ref().and_then(|measure| measure.attempts.clone());
         if let (was, Some(is)) = (left(&old), left(&new))
             && was.as_ref() != Some(&is)
         {
@@ -86,10 +82,9 @@ impl Comparison<'_> {
             let only = law.blocked.iter().filter(|one| !known(one));
             only.map(BlockedRecord::text).collect::<Vec<String>>()
         };
-        for (what, texts) in [
-            ("not blocked any more", only(old, new)),
-            ("blocked again", only(new, old)),
-        ] {
+        for (what, texts) in
+            [("not blocked any more", only(old, new)), ("blocked again", only(new, old))]
+        {
             if !texts.is_empty() {
                 self.note(Weight::Main, format!("{what}: {}", texts.join("; ")));
             }

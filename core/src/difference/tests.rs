@@ -61,9 +61,7 @@ fn change(node: &mut Node, left: &mut usize, way: Way) -> Option<()> {
         }
         return None;
     }
-    members
-        .iter_mut()
-        .find_map(|Member { node, .. }| visit(node, left, way))
+    members.iter_mut().find_map(|Member { node, .. }| visit(node, left, way))
 }
 
 fn visit(node: &mut Node, left: &mut usize, way: Way) -> Option<()> {
@@ -143,10 +141,7 @@ fn a_patch_makes_the_very_state() {
             StateText::of(&after).text(&after),
             "value {at}"
         );
-        assert!(
-            patch.apply(&after).is_none(),
-            "a patch fits its own state alone"
-        );
+        assert!(patch.apply(&after).is_none(), "a patch fits its own state alone");
     }
 }
 
@@ -185,11 +180,7 @@ fn atoms_of_which_the_same_is_said_are_told_together() {
         |state| {
             let ids: Vec<AtomId> = state.atoms.keys().cloned().collect();
             for id in ids {
-                if state
-                    .atoms
-                    .get(&id)
-                    .is_some_and(|atom| atom.task().is_some())
-                {
+                if state.atoms.get(&id).is_some_and(|atom| atom.task().is_some()) {
                     state.atoms.remove(&id);
                 }
             }
@@ -205,10 +196,8 @@ fn two_plans_differ_by_their_tasks_whatever_their_ids() {
     let one: &Atom = tasks.next().expect("a task");
     let mut other = one.clone();
     let task = other.task_mut().expect("a task");
-    Arc::make_mut(&mut task.spec).action = Some(Action {
-        run: "make other".into(),
-        extra: Extra::default(),
-    });
+    Arc::make_mut(&mut task.spec).action =
+        Some(Action { run: "make other".into(), extra: Extra::default() });
     let mut third = other.clone();
     third.description = "a third".into();
     assert_eq!(of_plans(&[one], &[one]), "");

@@ -16,10 +16,7 @@ impl Places {
     pub fn new(text: &str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = core::iter::once(0).chain(breaks.map(|(at, _)| at + 1));
-        Self {
-            starts: starts.collect(),
-            text: text.into(),
-        }
+        Self { starts: starts.collect(), text: text.into() }
     }
 
     /// Line and column from 1, the column in characters.

@@ -34,29 +34,17 @@ fn each_broken_separator_or_bracket_gives_one_fault_at_its_place() {
     check("{\"a\":1,\n}", &[("trailing-comma", 1, 7)], r#"{"a":1}"#);
     check("[1,,2]", &[("extra-comma", 1, 4)], "[1,2]");
     check("[1 2]", &[("missing-comma", 1, 3)], "[1,2]");
-    check(
-        "{\"a\":1\n \"b\":2}",
-        &[("missing-comma", 1, 7)],
-        r#"{"a":1,"b":2}"#,
-    );
+    check("{\"a\":1\n \"b\":2}", &[("missing-comma", 1, 7)], r#"{"a":1,"b":2}"#);
     check("[1; 2]", &[("wrong-separator", 1, 3)], "[1,2]");
     check("[\"a\": 1]", &[("wrong-separator", 1, 5)], r#"["a",1]"#);
     check("{\"a\" 1}", &[("missing-colon", 1, 5)], r#"{"a":1}"#);
     check("{\"a\" = 1}", &[("missing-colon", 1, 6)], r#"{"a":1}"#);
     check("{\"a\"}", &[("missing-value", 1, 5)], r#"{"a":null}"#);
     check("{\"a\":}", &[("missing-value", 1, 6)], r#"{"a":null}"#);
-    check(
-        "{\"a\":,\"b\":1}",
-        &[("missing-value", 1, 6)],
-        r#"{"a":null,"b":1}"#,
-    );
+    check("{\"a\":,\"b\":1}", &[("missing-value", 1, 6)], r#"{"a":null,"b":1}"#);
     check("{: 1}", &[("missing-key", 1, 2)], "{}");
     check("{\"a\": [1, 2}", &[("unclosed", 1, 12)], r#"{"a":[1,2]}"#);
-    check(
-        "{\"a\": [1}, \"b\": 2}",
-        &[("wrong-bracket", 1, 9)],
-        r#"{"a":[1],"b":2}"#,
-    );
+    check("{\"a\": [1}, \"b\": 2}", &[("wrong-bracket", 1, 9)], r#"{"a":[1],"b":2}"#);
     check("[1}", &[("wrong-bracket", 1, 3)], "[1]");
     check("{\"a\": [[1,\n", &[("unclosed", 1, 11)], r#"{"a":[[1]]}"#);
     check("{\"a\":1}}", &[("extra-text", 1, 8)], r#"{"a":1}"#);
@@ -65,49 +53,21 @@ fn each_broken_separator_or_bracket_gives_one_fault_at_its_place() {
 
 #[test]
 fn each_broken_string_gives_one_fault_at_its_place() {
-    check(
-        "{\"a\": \"x,\n\"b\": 1}",
-        &[("unclosed-string", 1, 7)],
-        r#"{"a":"x","b":1}"#,
-    );
-    check(
-        "{\"a: 1,\n\"b\": 2}",
-        &[("unclosed-string", 1, 2)],
-        r#"{"a":1,"b":2}"#,
-    );
+    check("{\"a\": \"x,\n\"b\": 1}", &[("unclosed-string", 1, 7)], r#"{"a":"x","b":1}"#);
+    check("{\"a: 1,\n\"b\": 2}", &[("unclosed-string", 1, 2)], r#"{"a":1,"b":2}"#);
     check("{\"a\": \"x}", &[("unclosed-string", 1, 7)], r#"{"a":"x"}"#);
-    check(
-        "[{\"a\": \"x",
-        &[("unclosed-string", 1, 8)],
-        r#"[{"a":"x"}]"#,
-    );
+    check("[{\"a\": \"x", &[("unclosed-string", 1, 8)], r#"[{"a":"x"}]"#);
     check("{a\": 1}", &[("missing-quote", 1, 2)], r#"{"a":1}"#);
     check("[x y\", 1]", &[("missing-quote", 1, 2)], r#"["x y",1]"#);
     check("['it', 1]", &[("single-quotes", 1, 2)], r#"["it",1]"#);
     check("[“it”, 1]", &[("curly-quotes", 1, 2)], r#"["it",1]"#);
-    check(
-        "{a-b: x y}",
-        &[("unquoted-key", 1, 2), ("unquoted-string", 1, 7)],
-        r#"{"a-b":"x y"}"#,
-    );
+    check("{a-b: x y}", &[("unquoted-key", 1, 2), ("unquoted-string", 1, 7)], r#"{"a-b":"x y"}"#);
     check(r#"["é\d"]"#, &[("bad-escape", 1, 4)], r#"["é\\d"]"#);
     check(r#"["\u12g4"]"#, &[("bad-escape", 1, 3)], r#"["\\u12g4"]"#);
-    check(
-        r#"["\ud800x"]"#,
-        &[("lone-surrogate", 1, 3)],
-        "[\"\u{fffd}x\"]",
-    );
-    check(
-        r#"["\udc00"]"#,
-        &[("lone-surrogate", 1, 3)],
-        "[\"\u{fffd}\"]",
-    );
+    check(r#"["\ud800x"]"#, &[("lone-surrogate", 1, 3)], "[\"\u{fffd}x\"]");
+    check(r#"["\udc00"]"#, &[("lone-surrogate", 1, 3)], "[\"\u{fffd}\"]");
     check("[\"a\tb\"]", &[("control-character", 1, 4)], r#"["a\tb"]"#);
-    check(
-        "[\"a\nb\nc\"]",
-        &[("control-character", 1, 4)],
-        r#"["a\nb\nc"]"#,
-    );
+    check("[\"a\nb\nc\"]", &[("control-character", 1, 4)], r#"["a\nb\nc"]"#);
 }
 
 #[test]
@@ -117,18 +77,10 @@ fn each_broken_word_gives_one_fault_at_its_place() {
     check("[.5]", &[("bad-number", 1, 2)], "[0.5]");
     check("[5.]", &[("bad-number", 1, 2)], "[5]");
     check("[1_000]", &[("bad-number", 1, 2)], "[1000]");
-    check(
-        "[-NaN, Infinity]",
-        &[("bad-number", 1, 2), ("bad-number", 1, 8)],
-        "[null,null]",
-    );
+    check("[-NaN, Infinity]", &[("bad-number", 1, 2), ("bad-number", 1, 8)], "[null,null]");
     check("[0x1f]", &[("bad-number", 1, 2)], r#"["0x1f"]"#);
     check("[1e999]", &[("number-range", 1, 2)], "[1e999]");
-    check(
-        "[True, None]",
-        &[("bad-literal", 1, 2), ("bad-literal", 1, 8)],
-        "[true,null]",
-    );
+    check("[True, None]", &[("bad-literal", 1, 2), ("bad-literal", 1, 8)], "[true,null]");
 }
 
 #[test]
@@ -144,11 +96,7 @@ fn what_stands_between_values_without_right_is_named_and_skipped() {
     check("\0\0\0", &[("nul-bytes", 1, 1)], "");
     check("", &[("empty-file", 1, 1)], "");
     check(" \n", &[("missing-value", 1, 1)], "");
-    check(
-        "```json\n[1]\n```\n",
-        &[("code-fence", 1, 1), ("code-fence", 3, 1)],
-        "[1]",
-    );
+    check("```json\n[1]\n```\n", &[("code-fence", 1, 1), ("code-fence", 3, 1)], "[1]");
     let conflict = "[\n<<<<<<< ours\n1,\n=======\n2,\n>>>>>>> theirs\n3]";
     let marks = [2, 4, 6].map(|line| ("conflict-marker", line, 1));
     check(conflict, &marks, "[1,2,3]");
@@ -158,11 +106,7 @@ fn what_stands_between_values_without_right_is_named_and_skipped() {
 fn all_faults_of_a_text_come_at_once_in_their_order_with_pointers() {
     let text = "{\n  \"a/b\": [01, tru,],\n  'c': {\"d\": +1, \"d\": 2}\n}";
     let parsed = parse(text, &Limits::default());
-    let found: Vec<_> = parsed
-        .faults
-        .iter()
-        .map(|f| (f.rule, f.pointer.as_str()))
-        .collect();
+    let found: Vec<_> = parsed.faults.iter().map(|f| (f.rule, f.pointer.as_str())).collect();
     let expected = vec![
         ("bad-number", "/a~1b/0"),
         ("unquoted-string", "/a~1b/1"),
@@ -172,19 +116,12 @@ fn all_faults_of_a_text_come_at_once_in_their_order_with_pointers() {
         ("duplicate-key", "/c/d"),
     ];
     assert_eq!(found, expected);
-    assert_eq!(
-        parsed.faults[5].message,
-        "the key `d` already stands at 3:9"
-    );
+    assert_eq!(parsed.faults[5].message, "the key `d` already stands at 3:9");
 }
 
 #[test]
 fn equal_keys_are_a_fault_in_one_object_and_none_in_two() {
-    check(
-        r#"{"a":1,"b":2,"\u0061":3}"#,
-        &[("duplicate-key", 1, 14)],
-        r#"{"a":1,"b":2,"a":3}"#,
-    );
+    check(r#"{"a":1,"b":2,"\u0061":3}"#, &[("duplicate-key", 1, 14)], r#"{"a":1,"b":2,"a":3}"#);
     check(r#"[{"a":1},{"a":2}]"#, &[], r#"[{"a":1},{"a":2}]"#);
 }
 
@@ -192,30 +129,14 @@ fn equal_keys_are_a_fault_in_one_object_and_none_in_two() {
 fn bytes_that_are_not_utf8_are_named_with_their_place_and_the_rest_is_read() {
     let parsed = parse_bytes(b"{\"a\":\n [1, \"x\xff\xfey\"], \xc3}", &Limits::default());
     let first = &parsed.faults[0];
-    assert_eq!(
-        (first.rule, first.span.start(), first.span.end()),
-        ("invalid-utf-8", 13, 15)
-    );
+    assert_eq!((first.rule, first.span.start(), first.span.end()), ("invalid-utf-8", 13, 15));
     assert_eq!(first.pointer, "/a/1");
     assert_eq!(first.message, "the byte 0xff at 2:8 is not UTF-8");
     assert!(parsed.faults.iter().any(|fault| fault.span.start() == 20));
-    assert_eq!(
-        parsed
-            .node
-            .unwrap()
-            .get("a")
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    assert_eq!(parsed.node.unwrap().get("a").unwrap().as_array().unwrap().len(), 2);
     let utf16 = parse_bytes(b"\xff\xfe[\0]\0", &Limits::default());
     assert_eq!(utf16.faults.len(), 1);
-    assert_eq!(
-        parse_bytes(b"", &Limits::default()).faults[0].rule,
-        "empty-file"
-    );
+    assert_eq!(parse_bytes(b"", &Limits::default()).faults[0].rule, "empty-file");
 }
 
 #[test]
@@ -283,39 +204,23 @@ fn integers_beyond_what_a_double_holds_travel_as_strings() {
     assert_eq!(write(&Node::uint(u64::MAX)), "\"18446744073709551615\"");
     assert_eq!(Node::uint(u64::MAX).as_u64(), Some(u64::MAX));
     let refused = ["", "+1", "-1", "01", "1.0", "18446744073709551616"];
-    assert!(
-        refused
-            .iter()
-            .all(|text| Node::string(*text).as_u64().is_none())
-    );
+    assert!(refused.iter().all(|text| Node::string(*text).as_u64().is_none()));
 }
 
 #[test]
 fn equality_ignores_where_things_stand() {
-    let read = parse("{ \"a\" : [ true ] }", &Limits::default())
-        .node
-        .unwrap();
+    let read = parse("{ \"a\" : [ true ] }", &Limits::default()).node.unwrap();
     let built = Node::object(vec![("a", Node::array(vec![Node::bool(true)]))]);
     assert_eq!(read, built);
     assert_eq!((read.span.start(), read.span.end()), (0, 18));
-    assert_eq!(
-        (read.kind_name(), built.get("a").unwrap().kind_name()),
-        ("an object", "a list")
-    );
+    assert_eq!((read.kind_name(), built.get("a").unwrap().kind_name()), ("an object", "a list"));
     assert_eq!(read.member("a").unwrap().key_span, super::Span::new(2, 5));
 }
 
 #[test]
 fn places_count_characters_and_bear_any_offset() {
     let places = Places::new("é\r\nab\n");
-    let cases = [
-        (0, (1, 1)),
-        (1, (1, 1)),
-        (2, (1, 2)),
-        (4, (2, 1)),
-        (6, (2, 3)),
-        (99, (3, 1)),
-    ];
+    let cases = [(0, (1, 1)), (1, (1, 1)), (2, (1, 2)), (4, (2, 1)), (6, (2, 3)), (99, (3, 1))];
     for (offset, place) in cases {
         assert_eq!(places.line_col(offset), place, "{offset}");
     }
@@ -341,14 +246,7 @@ fn a_near_word_is_suggested_and_a_far_one_is_not() {
 
 #[test]
 fn a_slip_is_of_few_characters_for_the_length_of_the_word() {
-    let known = [
-        "objective",
-        "depends_on",
-        "kind",
-        "agent",
-        "action",
-        "timeout",
-    ];
+    let known = ["objective", "depends_on", "kind", "agent", "action", "timeout"];
     let cases = [
         ("depend_on", Some("depends_on")),
         ("objetcvie", Some("objective")),

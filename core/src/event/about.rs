@@ -56,13 +56,7 @@ impl Event {
 
     /// Whether it tells something of this atom, or of this group.
     pub fn is_about(&self, id: &AtomId) -> bool {
-        if let Event::Replanned {
-            atom,
-            atoms,
-            removed,
-            ..
-        } = self
-        {
+        if let Event::Replanned { atom, atoms, removed, .. } = self {
             atom.as_ref() == Some(id) || atoms.contains(id) || removed.contains(id)
         } else if let Event::Woken { atoms } = self {
             atoms.contains(id)
@@ -77,11 +71,7 @@ impl Event {
 
     /// The values of a hand edit that gave way.
     pub fn lost(&self) -> &[String] {
-        if let Event::Corrected { lost, .. } = self {
-            lost
-        } else {
-            &[]
-        }
+        if let Event::Corrected { lost, .. } = self { lost } else { &[] }
     }
 
     /// Whether both tell the same, one of them perhaps with more.

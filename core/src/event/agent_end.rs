@@ -113,11 +113,7 @@ impl AgentEnd {
             AgentEnd::Limited { until } => {
                 to.some("until_ms", until.map(|until| Node::uint(until.0)));
             }
-            AgentEnd::Unavailable {
-                kind,
-                words,
-                variable,
-            } => {
+            AgentEnd::Unavailable { kind, words, variable } => {
                 to.text("kind", kind.word()).text(WORDS, words);
                 to.some("variable", variable.as_deref().map(Node::string));
             }
@@ -173,15 +169,13 @@ impl AgentEnd {
             "refused" => Some(AgentEnd::Refused(words)),
             "out_of_turns" => Some(AgentEnd::OutOfTurns(words)),
             "cut_short" => Some(AgentEnd::CutShort(words)),
-            "silent" => Some(AgentEnd::Silent {
-                ms: fields.count("ms")?,
-            }),
+            "silent" => Some(AgentEnd::Silent { ms: fields.count("ms")? }),
             "protocol" => Some(AgentEnd::Protocol(words)),
             "down" => Some(AgentEnd::Down(words)),
             "too_long" => Some(AgentEnd::TooLong(words)),
-            "limited" => Some(AgentEnd::Limited {
-                until: fields.count("until_ms").map(UnixMillis),
-            }),
+            "limited" => {
+                Some(AgentEnd::Limited { until: fields.count("until_ms").map(UnixMillis) })
+            }
             "unavailable" => Some(AgentEnd::Unavailable {
                 kind: AgentLack::take(&mut fields, "kind")?,
                 words,

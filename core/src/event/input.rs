@@ -21,11 +21,7 @@ pub struct Observation {
 #[derive(Debug, Clone)]
 pub enum Input {
     /// A loop took the lease. Earlier work in flight is lost, but for what the earlier loop left.
-    Started {
-        run: RunId,
-        from: Option<StartedFrom>,
-        left: Leftovers,
-    },
+    Started { run: RunId, from: Option<StartedFrom>, left: Leftovers },
     /// A deadline passed, or the file changed.
     Tick,
     /// The process that asked for a redirect is gone, and made no change.
@@ -33,33 +29,15 @@ pub enum Input {
     /// The last process of a stopped run is gone.
     AllEnded(EndedProcesses),
     /// A person's request, by command or by signal.
-    Asked {
-        request: Request,
-        reason: Option<String>,
-    },
+    Asked { request: Request, reason: Option<String> },
     /// An attempt ended.
-    Ended {
-        attempt: AttemptId,
-        epoch: Epoch,
-        outcome: Box<Outcome>,
-    },
+    Ended { attempt: AttemptId, epoch: Epoch, outcome: Box<Outcome> },
     /// An attempt in flight reports its usage up to now.
-    Used {
-        attempt: AttemptId,
-        epoch: Epoch,
-        usage: Usage,
-    },
+    Used { attempt: AttemptId, epoch: Epoch, usage: Usage },
     /// A question to a judging role ended.
-    Consulted {
-        consult: ConsultId,
-        end: Box<ConsultEnd>,
-    },
+    Consulted { consult: ConsultId, end: Box<ConsultEnd> },
     /// Its change was merged onto `onto`, no ref moved.
-    Tried {
-        attempt: AttemptId,
-        onto: Option<CommitId>,
-        merge: Merge,
-    },
+    Tried { attempt: AttemptId, onto: Option<CommitId>, merge: Merge },
     /// The tree was rebuilt from the kept results.
     Built {
         /// The start that it was made from; of another one it is void.
@@ -81,11 +59,7 @@ pub enum Input {
     /// The host looked up the tree of a commit.
     Learned { commit: CommitId, tree: TreeId },
     /// Leaves were measured.
-    Judged {
-        scope: Scope,
-        basis: Basis,
-        seen: Vec<(Digest, Measurement)>,
-    },
+    Judged { scope: Scope, basis: Basis, seen: Vec<(Digest, Measurement)> },
     /// Nobody waits any more for the words of the final answer.
     Unworded,
     /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the

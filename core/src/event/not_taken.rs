@@ -37,11 +37,7 @@ impl NotTaken {
     /// The same for a line: beside a change, ignored paths are no news.
     pub fn in_short(&self, has_changed: bool) -> String {
         match has_changed {
-            true => Self {
-                ignored: String::new(),
-                others: self.others.clone(),
-            }
-            .words(),
+            true => Self { ignored: String::new(), others: self.others.clone() }.words(),
             false => self.words(),
         }
     }
@@ -66,9 +62,6 @@ impl NotTaken {
     }
 
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
-        Self {
-            ignored: fields.text_or_empty(IGNORED),
-            others: fields.text_or_empty(OTHERS),
-        }
+        Self { ignored: fields.text_or_empty(IGNORED), others: fields.text_or_empty(OTHERS) }
     }
 }

@@ -73,9 +73,9 @@ impl Outcome {
             (Some(end @ (AgentEnd::OutOfTurns(_) | AgentEnd::CutShort(_))), _, _) => {
                 Some(AnswerDoubt::Unfinished(end.text()))
             }
-            (_, None, Some(fault)) => Some(AnswerDoubt::Form(format!(
-                "its answer cannot be read: {fault}"
-            ))),
+            (_, None, Some(fault)) => {
+                Some(AnswerDoubt::Form(format!("its answer cannot be read: {fault}")))
+            }
             (_, None, None) => None,
         }
     }
@@ -87,10 +87,8 @@ impl Outcome {
 
     /// Whether it ended before its agent could tell all that it used.
     pub fn was_cut_off(&self) -> bool {
-        let is_broken = matches!(
-            self.agent_end,
-            Some(AgentEnd::Silent { .. } | AgentEnd::Protocol(_))
-        );
+        let is_broken =
+            matches!(self.agent_end, Some(AgentEnd::Silent { .. } | AgentEnd::Protocol(_)));
         is_broken || self.how.is_cut_off()
     }
 

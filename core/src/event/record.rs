@@ -28,11 +28,7 @@ const SCHEMA: &str = "descent/outcome/2";
 /// Written by earlier versions: without what agents used and tried.
 const EARLIER: &str = "descent/outcome/1";
 /// A report has 1 MiB at most, and escaping may make each byte six.
-const LIMITS: Limits = Limits {
-    bytes: 8 << 20,
-    depth: 128,
-    nodes: 200_000,
-};
+const LIMITS: Limits = Limits { bytes: 8 << 20, depth: 128, nodes: 200_000 };
 
 /// The outcome of an attempt, with its intent.
 #[derive(Debug, Clone)]
@@ -84,10 +80,8 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     let parsed = doc::parse_bytes(text, &LIMITS);
     let node = parsed.node.filter(|_| parsed.faults.is_empty());
     let members = node.as_ref().and_then(Node::as_object).ok_or(Void::Torn)?;
-    let (seal, body): (Vec<Member>, Vec<Member>) = members
-        .iter()
-        .cloned()
-        .partition(|member| member.key == "digest");
+    let (seal, body): (Vec<Member>, Vec<Member>) =
+        members.iter().cloned().partition(|member| member.key == "digest");
     let body: Node = doc::Value::Object(body).into();
     let digest = Digest::of(doc::canonical(&body).as_bytes());
     let sealed = seal.first().and_then(|member| member.node.as_str());
@@ -101,17 +95,11 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     }
     let mut found = Findings::default();
     let outcome = outcome(&body, &mut found);
-    outcome
-        .filter(|_| found.faults.is_empty())
-        .ok_or(Void::Torn)
+    outcome.filter(|_| found.faults.is_empty()).ok_or(Void::Torn)
 }
 
 fn member(key: &str, node: Node) -> Member {
-    Member {
-        key: key.to_string(),
-        key_span: doc::Span::default(),
-        node,
-    }
+    Member { key: key.to_string(), key_span: doc::Span::default(), node }
 }
 
 fn write(outcome: &Outcome, to: &mut Writer) {
@@ -123,8 +111,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         CommandEnd::TimedOut => to.put("timed_out", Node::bool(true)),
         CommandEnd::NotRun(why) => to.text("not_run", why),
     };
-    to.put("duration_ms", Node::uint(outcome.duration_ms))
-        .text("excerpt", &outcome.excerpt);
+    to.put("duration_ms", Node::uint(outcome.duration_ms)).text("excerpt", &outcome.excerpt);
     let some = |text: &Option<String>| text.as_deref().map(Node::string);
     to.some(side::KEY, outcome.whole.as_ref().map(SideFile::node))
         .some("last_line", some(&outcome.last_line))
@@ -145,10 +132,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     }
     let tried = &outcome.tried[..outcome.tried.len().min(TRIED_MAX)];
     if !tried.is_empty() {
-        to.put(
-            "tried",
-            Node::array(tried.iter().map(ToolCall::node).collect()),
-        );
+        to.put("tried", Node::array(tried.iter().map(ToolCall::node).collect()));
     }
     to.some("agent_end", outcome.agent_end.as_ref().map(AgentEnd::node));
     match &outcome.made {
@@ -200,9 +184,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         last_line: fields.text("last_line"),
         stdout: fields.text("stdout"),
         shell_faults: shell_faults(&mut fields),
-        facts: facts.map_or_else(PlanFacts::default, |node| {
-            PlanFacts::read(node, fields.found)
-        }),
+        facts: facts.map_or_else(PlanFacts::default, |node| PlanFacts::read(node, fields.found)),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         changed: Arc::new(fields.texts("changed")),
@@ -241,9 +223,7 @@ fn how(fields: &mut Fields<'_, '_>) -> Option<CommandEnd> {
 fn made(fields: &mut Fields<'_, '_>) -> Option<Product> {
     match fields.text("made").as_deref() {
         Some("unchanged") => Some(Product::Unchanged),
-        Some("commit") => fields
-            .text("commit")
-            .map(|id| Product::Commit(CommitId::new(id))),
+        Some("commit") => fields.text("commit").map(|id| Product::Commit(CommitId::new(id))),
         Some("broken") => Some(Product::Broken(fields.text_or_empty("because"))),
         _ => None,
     }
@@ -338,10 +318,7 @@ mod tests {
                 read_as: Vec::from(["`success` \"no\" as false".into()]),
             }),
             report_fault: None,
-            misfits: Vec::from([Misfit {
-                at: "/n".into(),
-                message: "it is not \"one\"".into(),
-            }]),
+            misfits: Vec::from([Misfit { at: "/n".into(), message: "it is not \"one\"".into() }]),
             made,
             changed: Arc::new(Vec::from(["src/a.rs".into()])),
             not_taken: NotTaken {
@@ -367,10 +344,7 @@ mod tests {
     fn what_was_recorded_is_read_back_whole() {
         let intent = intent(4, "c");
         for (how, made) in [
-            (
-                CommandEnd::Exit(0),
-                Some(Product::Commit(CommitId::new("c1"))),
-            ),
+            (CommandEnd::Exit(0), Some(Product::Commit(CommitId::new("c1")))),
             (CommandEnd::Exit(0), Some(Product::Unchanged)),
             (CommandEnd::Exit(0), Some(Product::Broken("no tree".into()))),
             (CommandEnd::Exit(3), None),
@@ -406,9 +380,7 @@ mod tests {
             AgentEnd::Silent { ms: 600_000 },
             AgentEnd::Protocol("no line".into()),
             AgentEnd::Limited { until: None },
-            AgentEnd::Limited {
-                until: Some(UnixMillis(1_800_000_000_000)),
-            },
+            AgentEnd::Limited { until: Some(UnixMillis(1_800_000_000_000)) },
             lacking(None),
             lacking(Some("API_KEY".into())),
         ] {
@@ -452,10 +424,7 @@ mod tests {
         let outlasts = |effect, duration_ms, is_paid| {
             let mut outcome = outcome(CommandEnd::Exit(0), None);
             outcome.duration_ms = duration_ms;
-            let intent = Intent {
-                effect,
-                ..intent(1, "c")
-            };
+            let intent = Intent { effect, ..intent(1, "c") };
             let intent = &intent;
             OutcomeRecord { intent, outcome }.outlasts_power(is_paid)
         };
@@ -470,11 +439,7 @@ mod tests {
     #[test]
     fn a_record_that_lost_its_bytes_is_torn() {
         let length = text(&intent(4, "c"), outcome(CommandEnd::Exit(7), None)).len();
-        for lost in [
-            Vec::new(),
-            alloc::vec![0; length],
-            alloc::vec![b' '; length],
-        ] {
+        for lost in [Vec::new(), alloc::vec![0; length], alloc::vec![b' '; length]] {
             assert_eq!(read(&intent(4, "c"), &lost).unwrap_err(), Void::Torn);
         }
     }
@@ -484,10 +449,7 @@ mod tests {
         let mine = intent(4, "c");
         let recorded = text(&mine, outcome(CommandEnd::Exit(7), None));
         for cut in 0..recorded.trim_end().len() {
-            assert_eq!(
-                read(&mine, &recorded.as_bytes()[..cut]).unwrap_err(),
-                Void::Torn
-            );
+            assert_eq!(read(&mine, &recorded.as_bytes()[..cut]).unwrap_err(), Void::Torn);
         }
         let changed = recorded.replace("\"exit\": 7", "\"exit\": 0");
         assert_ne!(changed, recorded);

@@ -43,26 +43,15 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
 }
 
 fn printed(output: &str) -> Digest {
-    of(&failed(
-        FailureClass::Logical,
-        "exit 1",
-        "cargo test",
-        output,
-    ))
+    of(&failed(FailureClass::Logical, "exit 1", "cargo test", output))
 }
 
 #[test]
 fn failures_that_differ_in_paths_numbers_times_and_addresses_are_alike() {
     let pairs = [
-        (
-            "at /tmp/a1/src/lib.rs:12:5",
-            "at /home/ada/x/src/lib.rs:14:7",
-        ),
+        ("at /tmp/a1/src/lib.rs:12:5", "at /home/ada/x/src/lib.rs:14:7"),
         ("took 1.25 s", "took 31.7 s"),
-        (
-            "2026-11-24T01:02:03Z refused",
-            "2027-01-02T11:12:13Z refused",
-        ),
+        ("2026-11-24T01:02:03Z refused", "2027-01-02T11:12:13Z refused"),
         ("at 0x7ffee4c0ab12", "at 0x55d0aa31bc00"),
         ("commit 9ab53ed1f", "commit 044eba6c2"),
         ("\u{1b}[31merror\u{1b}[0m:  x", "error: x"),
@@ -77,12 +66,7 @@ fn failures_that_differ_in_paths_numbers_times_and_addresses_are_alike() {
 #[test]
 fn failures_with_other_words_checks_endings_or_classes_differ() {
     use FailureClass::{Environmental, Logical};
-    let base = of(&failed(
-        Logical,
-        "exit 1: no table",
-        "make test",
-        "no table",
-    ));
+    let base = of(&failed(Logical, "exit 1: no table", "make test", "no table"));
     let others = [
         failed(Environmental, "exit 1: no table", "make test", "no table"),
         failed(Logical, "exit 2: no table", "make test", "no table"),
@@ -100,9 +84,7 @@ fn failures_with_other_words_checks_endings_or_classes_differ() {
 #[test]
 fn only_the_end_of_a_long_output_counts() {
     let long = |first: &str| {
-        let rest: Vec<String> = (0..20)
-            .map(|n| alloc::format!("line {}", "x".repeat(n)))
-            .collect();
+        let rest: Vec<String> = (0..20).map(|n| alloc::format!("line {}", "x".repeat(n))).collect();
         alloc::format!("{first}\n{}", rest.join("\n"))
     };
     assert_eq!(printed(&long("began here")), printed(&long("began there")));

@@ -29,11 +29,7 @@ pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> V
     // The most alternatives come first: too many of them leave too few attempts.
     let mut alternatives = grant.alternatives.max(1);
     loop {
-        let handed = Grant {
-            atoms: 1,
-            alternatives,
-            rounds: grant.rounds.div_ceil(2),
-        };
+        let handed = Grant { atoms: 1, alternatives, rounds: grant.rounds.div_ceil(2) };
         hand_on(taken, &inner, handed);
         match share(asked, taken, &inner, grant) {
             Ok(atoms) => {
@@ -70,9 +66,8 @@ fn share(
     let state = super::with(asked, taken);
     let graph = Graph::of(&state);
     let constraints = &state.objective.constraints;
-    let ways: BigUint = parts(&graph, taken)
-        .map(|x| graph.vertex(x).configurations.clone())
-        .product();
+    let ways: BigUint =
+        parts(&graph, taken).map(|x| graph.vertex(x).configurations.clone()).product();
     let mut faults = Vec::new();
     if ways > BigUint::from(grant.alternatives) {
         let most = grant.alternatives;
@@ -144,10 +139,7 @@ struct LimitLeft {
 
 impl LimitLeft {
     fn after(of: u64, used: u64) -> Self {
-        Self {
-            left: of.saturating_sub(used),
-            of,
-        }
+        Self { left: of.saturating_sub(used), of }
     }
 }
 
@@ -190,10 +182,9 @@ fn of_run(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<LimitLeft> {
         (wording::for_work(asked.state, limit), used)
     };
     let (of, used) = match limit {
-        PhaseLimit::Attempts => (
-            constraints.max_iterations,
-            run.iteration.saturating_add(run.in_flight.len() as u64),
-        ),
+        PhaseLimit::Attempts => {
+            (constraints.max_iterations, run.iteration.saturating_add(run.in_flight.len() as u64))
+        }
         PhaseLimit::Time => {
             let budget = constraints.time_budget.as_ref();
             (budget.map(|budget| budget.ms), run.spent.active_ms)
@@ -305,24 +296,18 @@ impl Remaining {
         let in_all = constraints.max_planned_atoms().saturating_sub(small(
             usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX),
         ));
-        let phases = constraints
-            .max_planning_phases()
-            .saturating_sub(small(super::live_plans(asked)));
+        let phases =
+            constraints.max_planning_phases().saturating_sub(small(super::live_plans(asked)));
         let tried = asked.state.atom(asked.plan).and_then(|atom| {
             let tried = atom.plan()?.task.tried(asked.context)?;
             Some(tried.rounds)
         });
         let replans = crate::state::atom::replans_left(asked.state);
-        let refinements = grant
-            .rounds
-            .saturating_sub(tried.unwrap_or(0))
-            .saturating_sub(1);
+        let refinements = grant.rounds.saturating_sub(tried.unwrap_or(0)).saturating_sub(1);
         // The closing atom counts among them.
         let closing = u32::from(super::closing::of(asked).is_some());
         Self {
-            atoms: in_all
-                .min(constraints.max_fragment_atoms())
-                .saturating_sub(closing),
+            atoms: in_all.min(constraints.max_fragment_atoms()).saturating_sub(closing),
             depth: super::depth_max(asked),
             tasks_in_contexts: grant.atoms.saturating_sub(closing),
             alternatives: grant.alternatives,
@@ -348,11 +333,7 @@ impl Remaining {
                 small(self.tasks_in_contexts),
                 "tasks, each counted once for every combination of choices that it waits for",
             ),
-            (
-                "alternatives",
-                small(self.alternatives),
-                "ways in which its choices may be combined",
-            ),
+            ("alternatives", small(self.alternatives), "ways in which its choices may be combined"),
             ("phases", small(self.phases), "planning steps inside it"),
             (
                 "refinements",
@@ -369,16 +350,8 @@ impl Remaining {
                 self.time_ms,
                 "milliseconds of active time from when it is planned; then what is open of it is dropped",
             ),
-            (
-                "model_calls",
-                self.model_calls,
-                "model calls of all its atoms together",
-            ),
-            (
-                "tokens",
-                self.tokens,
-                "tokens that all its atoms together read and write",
-            ),
+            ("model_calls", self.model_calls, "model calls of all its atoms together"),
+            ("tokens", self.tokens, "tokens that all its atoms together read and write"),
             (
                 "cost_micro_usd",
                 self.cost_micro_usd,

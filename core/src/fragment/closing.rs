@@ -18,10 +18,7 @@ pub(super) fn of(asked: FragmentRequest<'_>) -> Option<Atom> {
         return None;
     };
     let spec = Spec {
-        action: Some(Action {
-            run: "true".into(),
-            extra: Extra::default(),
-        }),
+        action: Some(Action { run: "true".into(), extra: Extra::default() }),
         checks: Some(checks),
         ..(*task.spec).clone()
     };
@@ -52,11 +49,7 @@ pub(super) fn add(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment, mut 
 /// Fragments of other placed steps in the same place: the same atoms again would fail again. A root waits for all that
 /// was there, so it has no context in common with an earlier one.
 pub(super) fn others<'s>(asked: FragmentRequest<'s>) -> impl Iterator<Item = &'s Fragment> {
-    let own = asked
-        .state
-        .atoms
-        .get(asked.plan)
-        .and_then(|atom| atom.plan());
+    let own = asked.state.atoms.get(asked.plan).and_then(|atom| atom.plan());
     let is_placed = own.is_some_and(|plan| plan.placed.is_placed());
     let is_root = is_placed_root(asked, asked.plan);
     let others = asked.state.atoms.iter().filter(move |(id, atom)| {

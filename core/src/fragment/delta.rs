@@ -149,15 +149,11 @@ pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
     let actions = Actions::of(asked, answer);
     let has_none = |id: &&AtomId| {
         let atom = actions.read.atoms.get(*id);
-        let task = atom
-            .filter(|atom| atom.plan().is_none())
-            .and_then(Atom::task);
+        let task = atom.filter(|atom| atom.plan().is_none()).and_then(Atom::task);
         task.is_some_and(|task| task.spec.action.is_none())
     };
     let listed = actions.new.iter().chain(actions.changed.keys());
-    let at = listed
-        .filter(has_none)
-        .map(|id| doc::pointer_push("/atoms", id.as_str()));
+    let at = listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str()));
     at.collect()
 }
 
@@ -175,11 +171,7 @@ pub fn judge(
     let names = actions.names(asked);
     let mut taken = AcceptedDelta {
         atoms: BTreeMap::new(),
-        added: actions
-            .new
-            .iter()
-            .filter_map(|id| names.get(id).cloned())
-            .collect(),
+        added: actions.new.iter().filter_map(|id| names.get(id).cloned()).collect(),
         changed: actions.changed.keys().cloned().collect(),
         removed: actions.removed.keys().cloned().collect(),
         marks: core::mem::take(&mut actions.contradicted),
@@ -242,11 +234,7 @@ fn whole(
     let is_step = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
     let new_steps = taken.added.iter().filter(is_step).count();
     let live = graph.plans().filter(|x| active.is_live(*x)).count();
-    faults.extend(too_many_phases(
-        &state,
-        live.saturating_sub(new_steps),
-        new_steps,
-    ));
+    faults.extend(too_many_phases(&state, live.saturating_sub(new_steps), new_steps));
     if !faults.is_empty() || profile::judging(asked.state) == JudgingLevel::Off {
         return faults;
     }
@@ -260,9 +248,7 @@ fn whole(
     };
     let issues = judging::judge(&plan);
     let heavy = issues.iter().filter(|one| one.severity == Severity::High);
-    heavy
-        .map(|issue| super::judged::fault(issue, names))
-        .collect()
+    heavy.map(|issue| super::judged::fault(issue, names)).collect()
 }
 
 /// The specifications of tasks without prerequisites whose work was wrong: the same again would fail again.

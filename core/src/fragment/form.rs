@@ -41,10 +41,7 @@ pub(super) fn fault(
 /// Checks the keys at the top, and those that a planner may not write.
 pub(super) fn check(node: &Node) -> Vec<Fault> {
     let Some(members) = node.as_object() else {
-        let message = format!(
-            "expected an object with `atoms`, found {}",
-            node.kind_name()
-        );
+        let message = format!("expected an object with `atoms`, found {}", node.kind_name());
         return Vec::from([fault("wrong-type", "", message, None)]);
     };
     let mut faults = Vec::new();
@@ -76,11 +73,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     let mut faults = plan.faults.clone();
     // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
     faults.extend(plan.warnings.iter().cloned());
-    faults.extend(
-        plan.atoms
-            .iter()
-            .filter_map(|(id, atom)| too_slow(id, atom, asked.state)),
-    );
+    faults.extend(plan.atoms.iter().filter_map(|(id, atom)| too_slow(id, atom, asked.state)));
     let atoms = plan.atoms.iter();
     faults.extend(atoms.filter_map(|(id, atom)| too_much_context(id, atom, asked.state)));
     if let Some(root) = &plan.root {
@@ -103,15 +96,9 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
 pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let most = state.objective.constraints.attempt_timeout();
     let timeout = atom.task()?.spec.timeout.as_ref()?;
-    let at = doc::pointer_push(
-        &doc::pointer_push("/work_graph/atoms", id.as_str()),
-        "timeout",
-    );
-    let message = format!(
-        "{} is more than the {} that an attempt has",
-        timeout.as_str(),
-        most.as_str()
-    );
+    let at = doc::pointer_push(&doc::pointer_push("/work_graph/atoms", id.as_str()), "timeout");
+    let message =
+        format!("{} is more than the {} that an attempt has", timeout.as_str(), most.as_str());
     (timeout.ms > most.ms).then(|| fault("too-slow", &at, message, Some("plan smaller steps")))
 }
 
@@ -120,9 +107,7 @@ fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let most = state.objective.constraints.context().chars();
     let chars = atom.plan()?.context.as_ref()?.chars?;
     let at = ["work_graph", "atoms", id.as_str(), "context", "chars"];
-    let at = at
-        .iter()
-        .fold(String::new(), |at, key| doc::pointer_push(&at, key));
+    let at = at.iter().fold(String::new(), |at, key| doc::pointer_push(&at, key));
     let message = format!("{chars} characters are more than the {most} that a planner is told");
     let hint = "leave it out: the step has as many then";
     (chars > most).then(|| fault("context", &at, message, Some(hint)))
@@ -145,10 +130,7 @@ pub(super) fn refusal(one: BlockedProposal, names: &BTreeMap<AtomId, AtomId>) ->
         known.map_or_else(|| own.clone(), |(id, _)| id.clone())
     };
     let id = one.atom.as_ref().map(proposed);
-    let at = id.map_or_else(
-        || "/atoms".to_owned(),
-        |id| doc::pointer_push("/atoms", id.as_str()),
-    );
+    let at = id.map_or_else(|| "/atoms".to_owned(), |id| doc::pointer_push("/atoms", id.as_str()));
     fault("blocked", &at, one.message, Some(one.hint))
 }
 
@@ -170,10 +152,7 @@ fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
         Some(_) => {
             "a fragment names its own atoms alone: what its step waited for is done before".into()
         }
-        None => fault
-            .hint
-            .clone()
-            .unwrap_or_else(|| "name an atom of the fragment".into()),
+        None => fault.hint.clone().unwrap_or_else(|| "name an atom of the fragment".into()),
     }
 }
 

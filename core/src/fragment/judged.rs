@@ -42,9 +42,8 @@ impl JudgedFragment<'_> {
             failed: failed(asked),
             has_target: has_target(asked),
         };
-        let (heavy, light): (Vec<Issue>, Vec<Issue>) = judging::judge(&plan)
-            .into_iter()
-            .partition(|issue| issue.severity == Severity::High);
+        let (heavy, light): (Vec<Issue>, Vec<Issue>) =
+            judging::judge(&plan).into_iter().partition(|issue| issue.severity == Severity::High);
         taken.issues = light;
         heavy.iter().map(|issue| fault(issue, self.names)).collect()
     }
@@ -82,10 +81,5 @@ pub(super) fn fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fault {
     let words: Vec<String> = issue.description.split('`').map(proposed).collect();
     let at = doc::pointer_push("/atoms", &proposed(&issue.location)) + &issue.at;
     let message = format!("{} [{}]", words.join("`"), issue.rule.word());
-    form::fault(
-        issue.rule.word(),
-        &at,
-        message,
-        Some(&issue.proposed_repair),
-    )
+    form::fault(issue.rule.word(), &at, message, Some(&issue.proposed_repair))
 }

@@ -40,18 +40,14 @@ fn with_asked<T>(state: &State, then: impl FnOnce(FragmentRequest<'_>) -> T) -> 
 }
 
 fn judged(state: &State, text: &str) -> Result<AcceptedFragment, Vec<Fault>> {
-    with_asked(state, |asked| {
-        read(text).and_then(|node| judge(asked, &node, &Default::default()))
-    })
+    with_asked(state, |asked| read(text).and_then(|node| judge(asked, &node, &Default::default())))
 }
 
 /// Exactly these faults, as `rule pointer`.
 fn check(constraints: &str, text: &str, expected: &[&str]) {
     let found = judged(&state(constraints), text).expect_err(text);
-    let found: Vec<String> = found
-        .iter()
-        .map(|fault| format!("{} {}", fault.rule, fault.pointer))
-        .collect();
+    let found: Vec<String> =
+        found.iter().map(|fault| format!("{} {}", fault.rule, fault.pointer)).collect();
     assert_eq!(found, expected, "{text}");
 }
 
@@ -70,32 +66,16 @@ fn what_is_no_fragment_is_told_so() {
     check("", "here is my plan", &["no-object "]);
     check("", "[]", &["wrong-type "]);
     check("", "{}", &["missing-key "]);
-    check(
-        "",
-        r#"{"atom": {}}"#,
-        &["unknown-key /atom", "missing-key "],
-    );
+    check("", r#"{"atom": {}}"#, &["unknown-key /atom", "missing-key "]);
     atoms("", "7", &["wrong-type /atoms", "empty-fragment /atoms"]);
     atoms("", "{}", &["empty-fragment /atoms"]);
 }
 
 #[test]
 fn keys_that_are_the_programs_or_nobodys_are_refused_wherever_they_stand() {
-    atoms(
-        "",
-        r#"{"a": {"status": "failed"}}"#,
-        &["program-key /atoms/a/status"],
-    );
-    atoms(
-        "",
-        r#"[{"parts": [{"origin": {}}]}]"#,
-        &["program-key /atoms/0/parts/0/origin"],
-    );
-    atoms(
-        "",
-        r#"{"a": {"depend_on": []}}"#,
-        &["unknown-key /atoms/a/depend_on"],
-    );
+    atoms("", r#"{"a": {"status": "failed"}}"#, &["program-key /atoms/a/status"]);
+    atoms("", r#"[{"parts": [{"origin": {}}]}]"#, &["program-key /atoms/0/parts/0/origin"]);
+    atoms("", r#"{"a": {"depend_on": []}}"#, &["unknown-key /atoms/a/depend_on"]);
 }
 
 #[test]
@@ -104,11 +84,7 @@ fn a_planner_gives_no_attempt_more_time_than_the_agreement_and_keeps_none_from_b
     let of = |timeout: &str| format!(r#"{{"a": {{"description": "it", "timeout": "{timeout}"}}}}"#);
     atoms(limit, &of("11m"), &["too-slow /atoms/a/timeout"]);
     judged(&state(limit), &format!(r#"{{"atoms": {}}}"#, of("10m"))).unwrap();
-    atoms(
-        limit,
-        r#"{"a": {"interruptible": false}}"#,
-        &["persons-key /atoms/a/interruptible"],
-    );
+    atoms(limit, r#"{"a": {"interruptible": false}}"#, &["persons-key /atoms/a/interruptible"]);
 }
 
 #[test]
@@ -126,22 +102,13 @@ fn the_schema_of_a_fragment_is_json_with_a_definition_of_an_atom() {
 fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
     let state = state("");
     let fault = |text: &str| with_asked(&state, |asked| fault(asked, text, |_| Default::default()));
-    assert_eq!(
-        fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "make a"}}}}"#),
-        None
-    );
+    assert_eq!(fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "make a"}}}}"#), None);
     let told = fault(r#"{"summary": "s", "atoms": {"a": {}}}"#).unwrap();
     assert!(told.contains("unknown key `summary`"), "{told}");
     let told = fault("I plan it so").unwrap();
-    assert!(
-        told.contains("no JSON object") && told.contains("\"atoms\""),
-        "{told}"
-    );
+    assert!(told.contains("no JSON object") && told.contains("\"atoms\""), "{told}");
     // A planner that cannot plan says so.
-    assert_eq!(
-        fault(r#"{"success": false, "summary": "no", "clarity": "BLOCKED"}"#),
-        None
-    );
+    assert_eq!(fault(r#"{"success": false, "summary": "no", "clarity": "BLOCKED"}"#), None);
 }
 
 #[test]
@@ -149,11 +116,7 @@ fn all_that_is_wrong_with_ids_and_references_is_told_at_once() {
     atoms(
         "",
         r#"{"a b": {}, "c": {"depends_on": ["d"]}, "e": {"parts": []}}"#,
-        &[
-            "bad-id /atoms/a b",
-            "empty-group /atoms/e/parts",
-            "unknown-atom /atoms/c/depends_on/0",
-        ],
+        &["bad-id /atoms/a b", "empty-group /atoms/e/parts", "unknown-atom /atoms/c/depends_on/0"],
     );
 }
 
@@ -173,40 +136,20 @@ fn atoms_that_do_not_hang_together_are_refused() {
     let twice = r#"{"p": {"parts": ["a"]}, "q": {"parts": ["a"]}, "a": {}}"#;
     atoms("", twice, &["two-parents /atoms/q/parts/0"]);
     let inside = r#"{"p": {"parts": ["a"]}, "a": {}, "b": {"depends_on": ["a"]}}"#;
-    atoms(
-        "",
-        inside,
-        &["dependency-out-of-reach /atoms/b/depends_on/0"],
-    );
+    atoms("", inside, &["dependency-out-of-reach /atoms/b/depends_on/0"]);
 }
 
 #[test]
 fn a_fragment_has_its_limits() {
     atoms("", &row(21), &["too-many-atoms /atoms"]);
-    atoms(
-        r#""max_fragment_atoms": 2"#,
-        &row(3),
-        &["too-many-atoms /atoms"],
-    );
-    atoms(
-        r#""max_planned_atoms": 2"#,
-        &row(3),
-        &["too-many-atoms /atoms"],
-    );
+    atoms(r#""max_fragment_atoms": 2"#, &row(3), &["too-many-atoms /atoms"]);
+    atoms(r#""max_planned_atoms": 2"#, &row(3), &["too-many-atoms /atoms"]);
     let deep =
         r#"[{"id": "p", "parts": [{"id": "q", "parts": [{"id": "r", "parts": [{"id": "s"}]}]}]}]"#;
     atoms("", deep, &["too-deep /atoms/s"]);
-    atoms(
-        r#""max_depth": 3, "max_fragment_depth": 9"#,
-        deep,
-        &["too-deep /atoms/s"],
-    );
+    atoms(r#""max_depth": 3, "max_fragment_depth": 9"#, deep, &["too-deep /atoms/s"]);
     let steps = r#"{"a": {"kind": "plan"}, "b": {"kind": "plan"}}"#;
-    atoms(
-        r#""max_planning_phases": 2"#,
-        steps,
-        &["too-many-phases /atoms"],
-    );
+    atoms(r#""max_planning_phases": 2"#, steps, &["too-many-phases /atoms"]);
 }
 
 /// Six groups of two have 64 combinations; what waits for them sees each.
@@ -228,11 +171,7 @@ fn what_does_not_fit_the_grant_is_refused() {
     );
     atoms(r#""max_fragment_atoms": 7"#, &few, &["budget /atoms"]);
     assert!(
-        judged(
-            &state(r#""max_fragment_atoms": 8"#),
-            &format!(r#"{{"atoms": {few}}}"#)
-        )
-        .is_ok()
+        judged(&state(r#""max_fragment_atoms": 8"#), &format!(r#"{{"atoms": {few}}}"#)).is_ok()
     );
 }
 
@@ -255,12 +194,9 @@ fn ids_are_the_programs_own_and_what_was_proposed_is_kept() {
     let group = &taken.atoms[&AtomId::new("N-3")];
     assert_eq!(group.depends_on[0].as_str(), "N-2");
     let origin = doc::write_compact(group.origin.as_ref().unwrap());
-    for words in [
-        r#""by":"planner""#,
-        r#""reason":"why""#,
-        r#""proposed":"G""#,
-        r#""fragment":"N.1""#,
-    ] {
+    for words in
+        [r#""by":"planner""#, r#""reason":"why""#, r#""proposed":"G""#, r#""fragment":"N.1""#]
+    {
         assert!(origin.contains(words), "{origin}");
     }
 }
@@ -281,15 +217,9 @@ fn a_step_inside_is_granted_a_share_of_what_is_left() {
         .values()
         .filter_map(|atom| Some(atom.plan()?.grant(&Constraints::default())))
         .collect();
-    let [one, two] = grants[..] else {
-        panic!("{grants:?}")
-    };
+    let [one, two] = grants[..] else { panic!("{grants:?}") };
     assert_eq!(one, two);
-    assert_eq!(
-        (one.alternatives, one.rounds),
-        (2, 2),
-        "two of two rounds: 16 ways"
-    );
+    assert_eq!((one.alternatives, one.rounds), (2, 2), "two of two rounds: 16 ways");
     let used = (one.round(3, 3) * one.rounds) * 2u8 + 3u8;
     assert!(used <= BigUint::from(60u32), "{used} attempts");
     assert!(one.atoms > 2, "{one:?}");
@@ -316,10 +246,7 @@ fn a_step_inside_may_be_told_results_in_its_own_way_and_no_more_of_them() {
     let few = r#""context": {"chars": 20000}"#;
     let taken = judged(
         &state(few),
-        &format!(
-            r#"{{"atoms": {}}}"#,
-            step(r#"{"mode": "full", "chars": 20000}"#)
-        ),
+        &format!(r#"{{"atoms": {}}}"#, step(r#"{"mode": "full", "chars": 20000}"#)),
     );
     let taken = taken.expect("it may");
     let atom = taken.atoms.values().next().unwrap();
@@ -329,11 +256,7 @@ fn a_step_inside_may_be_told_results_in_its_own_way_and_no_more_of_them() {
         (few, r#"{"chars": 20001}"#, "context /atoms/a/context/chars"),
         ("", r#"{"chars": 64000}"#, "context /atoms/a/context/chars"),
         ("", r#"{"chars": 1}"#, "limit /atoms/a/context/chars"),
-        (
-            "",
-            r#"{"mode": "ful"}"#,
-            "unknown-value /atoms/a/context/mode",
-        ),
+        ("", r#"{"mode": "ful"}"#, "unknown-value /atoms/a/context/mode"),
         ("", r#"{"mod": "full"}"#, "unknown-key /atoms/a/context/mod"),
     ] {
         atoms(constraints, &step(context), &[expected]);

@@ -32,11 +32,7 @@ pub fn selection_of(graph: &Graph, state: &State) -> Selection {
         let is_its = graph.vertex(x).kids.contains(&choice);
         is_its.then_some((x, choice))
     };
-    graph
-        .groups()
-        .chain(graph.plans())
-        .filter_map(chosen)
-        .collect()
+    graph.groups().chain(graph.plans()).filter_map(chosen).collect()
 }
 
 #[derive(Debug, Default)]
@@ -65,12 +61,7 @@ impl ActiveGraph {
             contexts[x] = Some(context);
         }
         seen.phases.retain(|x, _| live[*x]);
-        Self {
-            selection,
-            live,
-            contexts,
-            phases: seen.phases,
-        }
+        Self { selection, live, contexts, phases: seen.phases }
     }
 
     pub fn is_live(&self, x: Ix) -> bool {
@@ -101,9 +92,7 @@ impl ActiveGraph {
     pub fn members(&self, graph: &Graph, x: Ix) -> Vec<Ix> {
         match graph.vertex(x).kind {
             NodeKind::Task => Vec::new(),
-            NodeKind::Plan => self
-                .phase(graph, x)
-                .map_or_else(Vec::new, PlannedPhase::remaining),
+            NodeKind::Plan => self.phase(graph, x).map_or_else(Vec::new, PlannedPhase::remaining),
             NodeKind::All => graph.vertex(x).kids.clone(),
             NodeKind::Any => self.selection.get(&x).copied().into_iter().collect(),
         }
@@ -133,9 +122,7 @@ impl ActiveGraph {
             NodeKind::Task | NodeKind::All => None,
         };
         let pairs = in_force.filter_map(|group| Some((group, choice(group)?)));
-        pairs
-            .map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone()))
-            .collect()
+        pairs.map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone())).collect()
     }
 
     /// The whole selection: all choices in force.
@@ -183,12 +170,7 @@ impl Contexts {
             .enumerate()
             .find(|(_, phase)| Some(&phase.first()) == chosen && phase.context == own);
         if let Some((place, phase)) = in_force {
-            let text = digest_of(
-                "plan ".to_owned() + own.as_str(),
-                graph,
-                &phase.remaining(),
-                of,
-            );
+            let text = digest_of("plan ".to_owned() + own.as_str(), graph, &phase.remaining(), of);
             self.seen.insert(x, text);
             self.phases.insert(x, place);
         }
@@ -239,11 +221,7 @@ fn upstream_first(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
         todo.push((y, true));
         todo.extend(made_of(graph, y, selection).into_iter().map(|z| (z, false)));
         if y != x {
-            todo.extend(
-                named_phase(graph, y, selection)
-                    .into_iter()
-                    .map(|z| (z, false)),
-            );
+            todo.extend(named_phase(graph, y, selection).into_iter().map(|z| (z, false)));
         }
     }
     order
@@ -290,9 +268,7 @@ fn context<'c>(
         NodeKind::Task | NodeKind::Plan => "task ".to_owned() + vertex.spec.as_str(),
         NodeKind::All => "all".to_owned(),
         NodeKind::Any => {
-            let choice = selection
-                .get(&x)
-                .map_or("", |choice| graph.id(*choice).as_str());
+            let choice = selection.get(&x).map_or("", |choice| graph.id(*choice).as_str());
             "any ".to_owned() + graph.id(x).as_str() + " " + choice
         }
     };

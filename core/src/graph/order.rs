@@ -96,11 +96,7 @@ mod tests {
             names.join(" ")
         };
         assert_eq!(
-            found
-                .map(|_| ())
-                .map_err(path)
-                .as_ref()
-                .map_err(|path| path.as_str()),
+            found.map(|_| ()).map_err(path).as_ref().map_err(|path| path.as_str()),
             expected.as_ref().map_err(|p| *p)
         );
     }
@@ -110,11 +106,7 @@ mod tests {
         let graph = graph(
             r#""a": {"depends_on": ["c"]}, "b": {"parts": ["d"], "depends_on": ["a"]}, "c": {}, "d": {}"#,
         );
-        let order: Vec<&str> = graph
-            .order()
-            .iter()
-            .map(|x| graph.id(*x).as_str())
-            .collect();
+        let order: Vec<&str> = graph.order().iter().map(|x| graph.id(*x).as_str()).collect();
         assert_eq!(order, ["c", "a", "d", "b"]);
     }
 
@@ -152,10 +144,6 @@ mod tests {
         let last = graph.atoms().last().unwrap();
         assert!(active.context(last).is_some());
         let alone = crate::graph::active::context_under(&graph, last, &Default::default());
-        assert_eq!(
-            alone.as_ref(),
-            active.context(last),
-            "found again from its choices alone"
-        );
+        assert_eq!(alone.as_ref(), active.context(last), "found again from its choices alone");
     }
 }

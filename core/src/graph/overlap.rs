@@ -21,9 +21,7 @@ const OUTSIDE: &str = "external:";
 /// In `shared` there is one tree, so files count too. An atom without declared effects conflicts
 /// with nothing.
 pub fn clash(one: &[String], other: &[String], workspace: Workspace) -> bool {
-    let mut pairs = one
-        .iter()
-        .flat_map(|a| other.iter().map(move |b| (a.as_str(), b.as_str())));
+    let mut pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a.as_str(), b.as_str())));
     let is_one_tree = workspace == Workspace::Shared;
     pairs.any(|(a, b)| match (outside(a), outside(b)) {
         (Some(a), Some(b)) => a == b,
@@ -87,11 +85,7 @@ pub fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
 
 /// Whether they are in two choices of one group, and so are never live together.
 pub fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
-    let path = |x: Ix| {
-        core::iter::once(x)
-            .chain(graph.above(x))
-            .collect::<Vec<Ix>>()
-    };
+    let path = |x: Ix| core::iter::once(x).chain(graph.above(x)).collect::<Vec<Ix>>();
     let (of_x, of_y) = (path(x), path(y));
     let shared = of_x.iter().find(|above| of_y.contains(above));
     shared.is_some_and(|above| graph.vertex(*above).kind == NodeKind::Any)
@@ -173,12 +167,7 @@ mod tests {
 
     #[test]
     fn the_same_thing_outside_is_touched_by_one_at_a_time() {
-        check(
-            &["external:db"],
-            &["src/**", "external:db"],
-            Workspace::Git,
-            true,
-        );
+        check(&["external:db"], &["src/**", "external:db"], Workspace::Git, true);
         check(&["external:db"], &["external:mail"], Workspace::Git, false);
         check(&["external:db"], &["db"], Workspace::Shared, false);
     }

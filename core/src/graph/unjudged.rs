@@ -77,10 +77,5 @@ fn change(graph: &Graph) -> Option<UnjudgedPlan> {
     });
     let atoms: Vec<AtomId> = atoms.collect();
     let first = atoms.first()?.clone();
-    Some(UnjudgedPlan {
-        step: None,
-        atom: first,
-        atoms,
-        subject: Digest::of(text.as_bytes()),
-    })
+    Some(UnjudgedPlan { step: None, atom: first, atoms, subject: Digest::of(text.as_bytes()) })
 }

@@ -28,12 +28,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     // Atoms added to a plan by flags are in no file.
     let mut known = names(root);
     known.extend(state.atoms.keys().map(ToString::to_string));
-    let mut look = Validator {
-        state,
-        root,
-        names: known,
-        faults: Vec::new(),
-    };
+    let mut look = Validator { state, root, names: known, faults: Vec::new() };
     look.references();
     look.members();
     look.groups();
@@ -69,10 +64,7 @@ struct Validator<'a> {
 fn names(root: &Node) -> BTreeSet<String> {
     let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
     let maps = [atoms, root.get("bindings")];
-    let members = maps
-        .into_iter()
-        .flatten()
-        .flat_map(|map| map.as_object().unwrap_or_default());
+    let members = maps.into_iter().flatten().flat_map(|map| map.as_object().unwrap_or_default());
     members.map(|member| member.key.clone()).collect()
 }
 
@@ -86,13 +78,7 @@ fn pointer_of(state: &State, id: &AtomId) -> String {
 impl Validator<'_> {
     fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
         let span = decode::place_of(self.root, pointer);
-        self.faults.push(Fault {
-            span,
-            pointer: pointer.to_owned(),
-            rule,
-            message,
-            hint,
-        });
+        self.faults.push(Fault { span, pointer: pointer.to_owned(), rule, message, hint });
     }
 
     /// The pointer of an atom, or of the atom inside its binding.
@@ -103,15 +89,9 @@ impl Validator<'_> {
     fn references(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let kids_key = if matches!(atom.body, Body::Any { .. }) {
-                "choices"
-            } else {
-                "parts"
-            };
-            for (key, list) in [
-                ("depends_on", atom.depends_on.as_slice()),
-                (kids_key, atom.kids()),
-            ] {
+            let kids_key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
+            for (key, list) in [("depends_on", atom.depends_on.as_slice()), (kids_key, atom.kids())]
+            {
                 let mut seen = BTreeSet::new();
                 for (index, named) in list.iter().enumerate() {
                     let at = format!("{}/{key}/{index}", self.pointer(id));
@@ -135,12 +115,7 @@ impl Validator<'_> {
         } else if !self.names.contains(named.as_str()) {
             let names = self.names.iter().map(String::as_str);
             let hint = doc::did_you_mean(named.as_str(), names);
-            self.fault(
-                "unknown-atom",
-                at,
-                format!("there is no atom `{named}`"),
-                hint,
-            );
+            self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint);
         }
     }
 
@@ -148,15 +123,10 @@ impl Validator<'_> {
         let mut parents: BTreeMap<AtomId, AtomId> = BTreeMap::new();
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let key = if matches!(atom.body, Body::Any { .. }) {
-                "choices"
-            } else {
-                "parts"
-            };
+            let key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
             for (index, kid) in atom.kids().iter().enumerate() {
-                let Some(first) = parents
-                    .insert(kid.clone(), id.clone())
-                    .filter(|first| first != id)
+                let Some(first) =
+                    parents.insert(kid.clone(), id.clone()).filter(|first| first != id)
                 else {
                     continue;
                 };
@@ -189,11 +159,8 @@ impl Validator<'_> {
         let state = self.state;
         for id in state.bindings.keys() {
             let at = doc::pointer_push("/bindings", id.as_str());
-            let has_atom = self
-                .root
-                .get("bindings")
-                .and_then(|map| map.get(id.as_str())?.get("of"))
-                .is_some();
+            let has_atom =
+                self.root.get("bindings").and_then(|map| map.get(id.as_str())?.get("of")).is_some();
             if state.atoms.contains_key(id) {
                 let message = format!("`{id}` is bound and stands in the work graph too");
                 let hint = "remove the atom to keep the result, the binding to have it made again";
@@ -255,10 +222,8 @@ impl Validator<'_> {
         let atoms = self.state.all_atoms();
         let ids: AtomVec<&AtomId> = atoms.keys().copied().collect();
         let index: BTreeMap<AtomId, Ix> = ids.iter().map(|(x, id)| ((*id).clone(), x)).collect();
-        let mut vertices: AtomVec<Vertex> = atoms
-            .values()
-            .map(|atom| super::vertex(atom, &index))
-            .collect();
+        let mut vertices: AtomVec<Vertex> =
+            atoms.values().map(|atom| super::vertex(atom, &index)).collect();
         for (x, vertex) in vertices.iter_mut() {
             vertex.deps.retain(|y| *y != x);
             vertex.kids.retain(|y| *y != x);
@@ -293,23 +258,12 @@ impl Validator<'_> {
             let (id, dep) = (graph.id(x), graph.id(dep));
             let at = format!("{}/depends_on/{index}", self.pointer(id));
             let (message, hint) = if is_ancestor {
-                (
-                    format!("`{id}` is inside `{dep}` and cannot wait for it"),
-                    None,
-                )
+                (format!("`{id}` is inside `{dep}` and cannot wait for it"), None)
             } else if in_any && is_sibling {
-                (
-                    format!("`{dep}` is a choice beside `{id}`: they are never live together"),
-                    None,
-                )
+                (format!("`{dep}` is a choice beside `{id}`: they are never live together"), None)
             } else {
-                let group = parent
-                    .map(|parent| graph.id(parent).to_string())
-                    .unwrap_or_default();
-                (
-                    format!("`{dep}` is inside `{group}`"),
-                    Some(format!("depend on `{group}`")),
-                )
+                let group = parent.map(|parent| graph.id(parent).to_string()).unwrap_or_default();
+                (format!("`{dep}` is inside `{group}`"), Some(format!("depend on `{group}`")))
             };
             self.fault("dependency-out-of-reach", &at, message, hint);
         }
@@ -320,10 +274,8 @@ impl Validator<'_> {
         let depth = graph.above(x).count();
         if depth == depth_max + 1 || (depth > depth_max && graph.vertex(x).kids.is_empty()) {
             let at = self.pointer(graph.id(x));
-            let message = format!(
-                "`{}` stands {depth} deep, the limit is {depth_max}",
-                graph.id(x)
-            );
+            let message =
+                format!("`{}` stands {depth} deep, the limit is {depth_max}", graph.id(x));
             let hint = Some("nest less, or raise /objective/constraints/max_depth".to_owned());
             self.fault("too-deep", &at, message, hint);
         }

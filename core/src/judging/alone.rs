@@ -99,13 +99,9 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
     let (at, what) = match (&spec.checks, &spec.action) {
         (Some(checks), _) => {
             let leaves = checks.leaves();
-            let bad = leaves
-                .iter()
-                .find(|leaf| leaf.leaf().and_then(constant).is_some())?;
-            let what = format!(
-                "its check `{}` tells nothing: it ends the same way always",
-                bad.title()
-            );
+            let bad = leaves.iter().find(|leaf| leaf.leaf().and_then(constant).is_some())?;
+            let what =
+                format!("its check `{}` tells nothing: it ends the same way always", bad.title());
             ("/checks", what)
         }
         // One that does nothing at all is told by its own rule; to clean up may fail.

@@ -59,10 +59,7 @@ fn same_atoms(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<
 }
 
 fn together<'a>(plan: &JudgedPlan<'a>) -> Together<'a> {
-    Together {
-        graph: plan.graph,
-        left: COMPARED_MAX,
-    }
+    Together { graph: plan.graph, left: COMPARED_MAX }
 }
 
 fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<Issue>) {

@@ -38,16 +38,16 @@ pub fn constant(leaf: &Leaf) -> Option<Verdict> {
             number: None,
             ..
         }) if never_fails(command) => Some(Verdict::Pass),
-        Leaf::NotCommand(NotCommandLeaf {
-            command,
-            expect_exit: None,
-            ..
-        }) if never_fails(command) => Some(Verdict::Fail),
-        Leaf::NotCommand(NotCommandLeaf {
-            command,
-            expect_exit: None,
-            ..
-        }) if matches!(command.trim(), "false" | "exit 1") => Some(Verdict::Pass),
+        Leaf::NotCommand(NotCommandLeaf { command, expect_exit: None, .. })
+            if never_fails(command) =>
+        {
+            Some(Verdict::Fail)
+        }
+        Leaf::NotCommand(NotCommandLeaf { command, expect_exit: None, .. })
+            if matches!(command.trim(), "false" | "exit 1") =>
+        {
+            Some(Verdict::Pass)
+        }
         _ => None,
     }
 }
@@ -62,10 +62,7 @@ pub(super) fn copes_with_failure(command: &str) -> bool {
 pub(super) fn is_idle(command: &str) -> bool {
     let text = plain(command);
     let parts = text.split("&&").flat_map(|part| part.split([';', '\n']));
-    let parts: Vec<&str> = parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
     let is_idle = |part: &&str| {
         let word = part.split_whitespace().next().unwrap_or_default();
         let says = matches!(word, "echo" | "printf")
@@ -152,13 +149,7 @@ mod tests {
 
     #[test]
     fn what_never_fails_ends_with_a_command_that_does_not() {
-        for never in [
-            "make || true",
-            "make test; true",
-            "make; exit 0",
-            "echo done",
-            "make || :",
-        ] {
+        for never in ["make || true", "make test; true", "make; exit 0", "echo done", "make || :"] {
             assert!(never_fails(never), "{never}");
         }
         for may in [

@@ -104,14 +104,10 @@ pub fn questions<'a>(tasks: impl Iterator<Item = &'a Task>) -> PlanQuestions {
         asked.touched.extend(task.touches.iter().cloned());
         asked.names.extend(task.needs.iter().cloned());
         let literal = task.touches.iter().filter(|path| overlap::is_literal(path));
-        asked
-            .paths
-            .extend(literal.map(|path| overlap::plain(path).to_owned()));
+        asked.paths.extend(literal.map(|path| overlap::plain(path).to_owned()));
     }
     asked.paths.retain(|path| overlap::is_literal(path));
-    asked
-        .commands
-        .retain(|command| !copes_with_failure(command));
+    asked.commands.retain(|command| !copes_with_failure(command));
     asked
 }
 
@@ -138,11 +134,9 @@ impl PlanFacts {
         let lacking = self.commands.iter();
         let lacking = lacking.filter(|(_, facts)| **facts != CommandFacts::default());
         to.put("commands", Node::array(lacking.map(command).collect()));
-        for (key, paths) in [
-            ("absent", &self.absent),
-            ("present", &self.present),
-            ("protected", &self.protected),
-        ] {
+        for (key, paths) in
+            [("absent", &self.absent), ("present", &self.present), ("protected", &self.protected)]
+        {
             let paths = paths.iter().map(Node::string);
             to.put(key, Node::array(paths.collect()));
         }
@@ -160,11 +154,7 @@ impl PlanFacts {
             if let Some(mut one) = Fields::open(node, &at, fields.found) {
                 let words = one.text("target");
                 let (manifest, makers) = (one.text_or_empty("manifest"), one.texts("makers"));
-                let target = |words| MissingTarget {
-                    words,
-                    manifest,
-                    makers,
-                };
+                let target = |words| MissingTarget { words, manifest, makers };
                 let facts = CommandFacts {
                     missing_program: one.text("program"),
                     missing_target: words.map(target),

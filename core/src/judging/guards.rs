@@ -25,10 +25,9 @@ pub fn no_match(one: &UnmatchedPattern) -> Issue {
     };
     let (why, repair) = match &one.why {
         Unmatched::NoPath { nearest } => ("matches nothing here", instead(key, nearest.as_deref())),
-        Unmatched::Linked => (
-            "matches only what is linked, and so your own",
-            "leave the link out".to_owned(),
-        ),
+        Unmatched::Linked => {
+            ("matches only what is linked, and so your own", "leave the link out".to_owned())
+        }
         Unmatched::InPlace => (
             "has no effect where agents work in place",
             "choose the workspace `git` or `shadow`, or leave it out".to_owned(),

@@ -159,9 +159,7 @@ fn no_file<'u>(
     };
     let repair = "name a file that is there, or let a step before make it";
     let words = one.atom.description.to_lowercase();
-    let makes = words
-        .split(|c: char| !c.is_alphanumeric())
-        .any(|word| MAKING.contains(&word));
+    let makes = words.split(|c: char| !c.is_alphanumeric()).any(|word| MAKING.contains(&word));
     let is_checked = |path: &str| {
         let leaves = leaves(task).into_iter();
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -193,12 +191,7 @@ fn no_file<'u>(
     let mut files = files.filter(|path| says && !covers(task, path));
     let path = files.find(|path| is_absent(path))?;
     let what = format!("its check wants `{path}`, which is not there, and nothing touches it");
-    Some(plan.issue(
-        one.x,
-        PlanRule::NoFile,
-        Severity::Medium,
-        found("/checks", what, repair),
-    ))
+    Some(plan.issue(one.x, PlanRule::NoFile, Severity::Medium, found("/checks", what, repair)))
 }
 
 fn not_provided<'u>(

@@ -36,10 +36,7 @@ const DONE: &str = r#""checks": {"command": "test -e x"}"#;
 #[test]
 fn a_worker_is_told_what_to_do_and_when_it_is_done() {
     check(&format!(r#""A": {{{DONE}}}"#), &["A no-order high"]);
-    check(
-        &format!(r#""A": {{"description": "A", {DONE}}}"#),
-        &["A no-order high"],
-    );
+    check(&format!(r#""A": {{"description": "A", {DONE}}}"#), &["A no-order high"]);
     // The goal's own checks come right after the only step.
     check(r#""A": {"description": "do it"}"#, &[]);
     let two = format!(r#""A": {{"description": "do it"}}, "B": {{"description": "b", {DONE}}}"#);
@@ -50,14 +47,8 @@ fn a_worker_is_told_what_to_do_and_when_it_is_done() {
         "C": {{"description": "c", "depends_on": ["G"], {DONE}}}, "G": {{"parts": ["B"]}}"#
     );
     // B is inside of what C waits for, and A is not within its reach.
-    check(
-        &before.replace(r#", "depends_on": ["A"]"#, ""),
-        &["A no-end medium"],
-    );
-    check(
-        r#""A": {"description": "do it", "output_schema": {"type": "string"}}"#,
-        &[],
-    );
+    check(&before.replace(r#", "depends_on": ["A"]"#, ""), &["A no-end medium"]);
+    check(r#""A": {"description": "do it", "output_schema": {"type": "string"}}"#, &[]);
 }
 
 #[test]
@@ -73,17 +64,8 @@ fn what_does_nothing_or_cannot_fail_is_told() {
             &[wanted],
         );
     }
-    for action in [
-        "echo a > b",
-        "echo a | sh",
-        "echo $(make)",
-        "./true",
-        "truefx",
-    ] {
-        check(
-            &format!(r#""A": {{"description": "a", "action": {{"run": "{action}"}}}}"#),
-            &[],
-        );
+    for action in ["echo a > b", "echo a | sh", "echo $(make)", "./true", "truefx"] {
+        check(&format!(r#""A": {{"description": "a", "action": {{"run": "{action}"}}}}"#), &[]);
     }
     let outside = r#""A": {"description": "a", "action": {"run": "true"}, "effect": "external"}"#;
     check(outside, &[]);
@@ -139,10 +121,8 @@ fn lacking(command: &str) -> PlanFacts {
         manifest: "Makefile".to_owned(),
         makers: Vec::new(),
     };
-    let facts = CommandFacts {
-        missing_program: Some("frob".to_owned()),
-        missing_target: Some(target),
-    };
+    let facts =
+        CommandFacts { missing_program: Some("frob".to_owned()), missing_target: Some(target) };
     PlanFacts {
         commands: [(command.to_owned(), facts)].into(),
         absent: ["src/a.py".to_string(), "docs/b.md".to_string()].into(),
@@ -166,10 +146,7 @@ fn what_is_not_there_weighs_by_what_is_done_before() {
             frob(more)
         )
     };
-    assert_eq!(
-        with(&before("")),
-        ["B no-program medium", "B no-target medium"]
-    );
+    assert_eq!(with(&before("")), ["B no-program medium", "B no-target medium"]);
     let told = before(r#", "touches": ["Makefile"]"#);
     assert_eq!(with(&told), ["B no-program medium", "B no-target low"]);
     let other = before(r#", "touches": ["src/**"]"#);

@@ -85,10 +85,7 @@ pub struct Approach {
 impl Approach {
     fn of(tool: &str, target: &str) -> Self {
         let short = |text: &str| text.chars().take(CHARS_MAX).collect();
-        Self {
-            tool: short(tool),
-            target: short(target),
-        }
+        Self { tool: short(tool), target: short(target) }
     }
 
     /// Whether its tool may be blocked as such.
@@ -189,10 +186,7 @@ fn of_plain(program: &str, rest: &[String]) -> Vec<Approach> {
     let targets: BTreeSet<String> = targets.map(|word| target(word)).collect();
     match targets.is_empty() {
         true => Vec::from([Approach::of(&tool, "")]),
-        false => targets
-            .iter()
-            .map(|target| Approach::of(&tool, target))
-            .collect(),
+        false => targets.iter().map(|target| Approach::of(&tool, target)).collect(),
     }
 }
 
@@ -217,11 +211,7 @@ fn target(word: &str) -> String {
         return rest.split(['?', '#']).next().unwrap_or(rest).to_string();
     }
     let last = match word.starts_with('/') {
-        true => word
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .unwrap_or(word),
+        true => word.trim_end_matches('/').rsplit('/').next().unwrap_or(word),
         false => word.trim_start_matches("./"),
     };
     let is_digest = last.len() >= DIGEST_MIN && last.chars().all(|c| c.is_ascii_hexdigit());
@@ -244,9 +234,7 @@ fn unwrapped(words: &[String]) -> &[String] {
             Some((name, valued)) => {
                 let after = after_options(after, valued);
                 // The time that it gives.
-                after
-                    .get(usize::from(*name == "timeout")..)
-                    .unwrap_or_default()
+                after.get(usize::from(*name == "timeout")..).unwrap_or_default()
             }
             None => break,
         };
@@ -347,9 +335,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let found = of_action(text).into_iter();
-        found
-            .map(|one| format!("{} {}", one.tool, one.target).trim().to_string())
-            .collect()
+        found.map(|one| format!("{} {}", one.tool, one.target).trim().to_string()).collect()
     }
 
     #[test]
@@ -359,20 +345,11 @@ mod tests {
             ("cargo test", &["cargo test"]),
             ("RUST_LOG=x timeout 5 cargo test calc", &["cargo test calc"]),
             ("sudo env A=1 npm run build", &["npm run build"]),
-            (
-                "cd src && make all; ./run.sh a b",
-                &["make all", "run.sh a", "run.sh b"],
-            ),
+            ("cd src && make all; ./run.sh a b", &["make all", "run.sh a", "run.sh b"]),
             ("sh -c 'pytest tests/a.py'", &["pytest tests/a.py"]),
-            (
-                "curl -s 'https://example.org/a/b?c=17'",
-                &["curl example.org/a/b"],
-            ),
+            ("curl -s 'https://example.org/a/b?c=17'", &["curl example.org/a/b"]),
             ("echo 10 > out/n 2>&1", &["echo 10", "echo out/n"]),
-            (
-                "/usr/bin/python3 fit.py 1.5",
-                &["python3 1.5", "python3 fit.py"],
-            ),
+            ("/usr/bin/python3 fit.py 1.5", &["python3 1.5", "python3 fit.py"]),
             ("true", &[]),
             ("", &[]),
             ("/usr/bin/env -u A git cat-file x", &["git cat-file x"]),
@@ -384,14 +361,8 @@ mod tests {
             ("sh -ec \"bash -c 'git cat-file x'\"", &["git cat-file x"]),
             ("command git cat-file x", &["git cat-file x"]),
             ("cargo +nightly test calc", &["cargo test calc"]),
-            (
-                "if test -e a; then make all; else ! make b; fi",
-                &["test a", "make all", "make b"],
-            ),
-            (
-                "while false; do true; done; cp a n",
-                &["false", "cp a", "cp n"],
-            ),
+            ("if test -e a; then make all; else ! make b; fi", &["test a", "make all", "make b"]),
+            ("while false; do true; done; cp a n", &["false", "cp a", "cp n"]),
         ] {
             assert_eq!(told(text), wanted, "{text}");
         }
@@ -415,10 +386,7 @@ mod tests {
         };
         let five = set(&["cc a", "cc b", "cc c", "cc d", "cc e"]);
         assert_eq!(likeness(&five, &five), 1_000);
-        assert_eq!(
-            likeness(&five, &set(&["cc a", "cc b", "cc c", "cc d"])),
-            800
-        );
+        assert_eq!(likeness(&five, &set(&["cc a", "cc b", "cc c", "cc d"])), 800);
         assert_eq!(likeness(&five, &set(&["cc z"])), 0);
         assert_eq!(likeness(&set(&[]), &set(&[])), 0);
     }

@@ -48,14 +48,8 @@ pub fn block(law: &mut LawRecord, point: &LawPoint) {
 }
 
 fn whole_tool(one: &BlockedRecord) -> Option<BlockedRecord> {
-    let approach = Approach {
-        tool: one.tool.clone(),
-        target: String::new(),
-    };
-    approach.has_class().then(|| BlockedRecord {
-        target: None,
-        ..one.clone()
-    })
+    let approach = Approach { tool: one.tool.clone(), target: String::new() };
+    approach.has_class().then(|| BlockedRecord { target: None, ..one.clone() })
 }
 
 /// How much the law speaks against a choice: the smaller is tried first.
@@ -86,10 +80,7 @@ impl<'s> LawOrder<'s> {
             Directive::Refine | Directive::Abandon => return None,
         };
         let blocked = &law.blocked;
-        (!blocked.is_empty()).then_some(Self {
-            blocked,
-            keeps_tools,
-        })
+        (!blocked.is_empty()).then_some(Self { blocked, keeps_tools })
     }
 
     pub fn rank(&self, atom: &Atom) -> LawRank {
@@ -127,12 +118,7 @@ impl<'s> LawOrder<'s> {
 pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
     let law = state.run.law.as_ref()?;
     let point = law.point.as_ref()?;
-    state
-        .objective
-        .constraints
-        .gradient()
-        .act()
-        .then_some((law, point))
+    state.objective.constraints.gradient().act().then_some((law, point))
 }
 
 /// A part of a proposal that may not come again.
@@ -149,10 +135,8 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
     let Some((law, point)) = in_force(state) else {
         return Vec::new();
     };
-    let mut found: Vec<BlockedProposal> = atoms
-        .iter()
-        .filter_map(|(id, atom)| blocked_atom(law, id, atom))
-        .collect();
+    let mut found: Vec<BlockedProposal> =
+        atoms.iter().filter_map(|(id, atom)| blocked_atom(law, id, atom)).collect();
     if point.directive == Directive::BreakSymmetry && found.is_empty() {
         found.extend(like_a_failed_plan(state, atoms));
     }
@@ -165,10 +149,7 @@ pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
     let acts = state.objective.constraints.gradient().act();
     let lessons = state.lessons().iter().filter(move |_| acts);
     lessons.filter(|one| {
-        let approach = Approach {
-            tool: one.tool.clone(),
-            target: String::new(),
-        };
+        let approach = Approach { tool: one.tool.clone(), target: String::new() };
         let is_sign = approach.has_class() || approach.tool == approach::SHELL;
         one.kind == LessonKind::MustNot && !one.tool.is_empty() && is_sign
     })
@@ -237,8 +218,7 @@ fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<B
     let plans = state.atoms.values().filter_map(|atom| atom.plan());
     let failed = plans.flat_map(|plan| {
         let in_force = plan.in_force().map(Fragment::first);
-        plan.fragments()
-            .filter(move |one| Some(one.first()) != in_force)
+        plan.fragments().filter(move |one| Some(one.first()) != in_force)
     });
     let mut alike = failed.filter(|fragment| {
         let known = approaches_of(state, fragment);
@@ -246,10 +226,7 @@ fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<B
     });
     alike.next().map(|fragment| BlockedProposal {
         atom: None,
-        message: format!(
-            "it goes about it like the plan of {}, which failed",
-            fragment.attempt
-        ),
+        message: format!("it goes about it like the plan of {}, which failed", fragment.attempt),
         hint: "nothing of what was tried: other tools, other targets",
     })
 }

@@ -42,10 +42,8 @@ pub fn distance(evaluator: Evaluator<'_>, check: &Check, before: SeenBefore<'_>)
     match &check.kind {
         CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, before),
         CheckKind::All(parts) => {
-            let sum: u64 = parts
-                .iter()
-                .map(|part| u64::from(distance(evaluator, part, before)))
-                .sum();
+            let sum: u64 =
+                parts.iter().map(|part| u64::from(distance(evaluator, part, before))).sum();
             let count = parts.len() as u64;
             let mean = sum.checked_add(count.saturating_sub(1));
             let mean = mean.and_then(|sum| sum.checked_div(count)).unwrap_or(0);
@@ -83,9 +81,7 @@ fn failed_share(evaluator: Evaluator<'_>, check: &Check, leaf: &QualityLeaf, pas
         rated = rated.saturating_add(1);
         failed = failed.saturating_add(u32::from(!passes));
     }
-    let share = failed
-        .saturating_mul(ONE)
-        .checked_add(rated.saturating_sub(1));
+    let share = failed.saturating_mul(ONE).checked_add(rated.saturating_sub(1));
     let share = share.and_then(|share| share.checked_div(rated));
     share.unwrap_or(ONE).clamp(LEAST, ONE)
 }
@@ -102,10 +98,11 @@ pub fn wrong_number<'c>(
     let rule = leaf.number.as_ref()?;
     let seen = evaluator.cache.get(&check.key(), evaluator.basis)?;
     match seen.measurement.what {
-        MeasurementKind::Command {
-            number: Some(value),
-            ..
-        } if rule.holds(value) == Some(false) => Some((rule, value)),
+        MeasurementKind::Command { number: Some(value), .. }
+            if rule.holds(value) == Some(false) =>
+        {
+            Some((rule, value))
+        }
         _ => None,
     }
 }
@@ -189,14 +186,7 @@ mod tests {
         let firsts = firsts.iter().map(|(name, value)| ((*name).into(), *value));
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
         (
-            distance(
-                evaluator,
-                &check,
-                SeenBefore {
-                    firsts: &Firsts(firsts.collect()),
-                    pass: 1,
-                },
-            ),
+            distance(evaluator, &check, SeenBefore { firsts: &Firsts(firsts.collect()), pass: 1 }),
             holds,
         )
     }
@@ -233,11 +223,7 @@ mod tests {
             (5.0, Some(-3.0), 1_000),
         ] {
             let firsts: Vec<(&str, f64)> = first.map(|first| ("n", first)).into_iter().collect();
-            assert_eq!(
-                of(&most, &[("n", 0, Some(value))], &firsts).0,
-                wanted,
-                "{value}"
-            );
+            assert_eq!(of(&most, &[("n", 0, Some(value))], &firsts).0, wanted, "{value}");
         }
         let least = number(r#""at_least": 10"#);
         assert_eq!(of(&least, &[("n", 0, Some(8.0))], &[("n", 6.0)]).0, 500);
@@ -248,23 +234,12 @@ mod tests {
 
     #[test]
     fn it_is_0_exactly_when_the_check_holds() {
-        let (a, b, c) = (
-            leaf("a"),
-            leaf("b"),
-            number(r#""at_least": 10, "at_most": 20"#),
-        );
+        let (a, b, c) = (leaf("a"), leaf("b"), number(r#""at_least": 10, "at_most": 20"#));
         let tree =
             alloc::format!(r#"{{"all": [{{"any": [{a}, {b}]}}, {c}, {{"all": [{a}, {c}]}}]}}"#);
         for a in [None, Some(0), Some(1), Some(127)] {
             for b in [None, Some(0), Some(1)] {
-                for n in [
-                    None,
-                    Some(9.9),
-                    Some(10.0),
-                    Some(20.0),
-                    Some(1e300),
-                    Some(-1e300),
-                ] {
+                for n in [None, Some(9.9), Some(10.0), Some(20.0), Some(1e300), Some(-1e300)] {
                     let mut seen = Vec::new();
                     seen.extend(a.map(|code| ("a", code, None)));
                     seen.extend(b.map(|code| ("b", code, None)));
@@ -300,10 +275,7 @@ mod tests {
             ratings: &ratings,
             again_max: 0,
         };
-        let before = SeenBefore {
-            firsts: &Firsts(BTreeMap::new()),
-            pass: 2,
-        };
+        let before = SeenBefore { firsts: &Firsts(BTreeMap::new()), pass: 2 };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
         (distance(evaluator, &check, before), holds)
     }
@@ -348,18 +320,16 @@ mod tests {
 
     /// A number below `most` from a seed.
     fn chance(seed: &mut u64, most: u64) -> u64 {
-        *seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        *seed =
+            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*seed >> 33) % most
     }
 
     /// A base case by chance, and what its leaves showed: pass, fail, undecided, not measured, and numbers.
     fn grown(seed: &mut u64, depth: u64, seen: &mut Vec<(String, i32, Option<f64>)>) -> String {
         if depth < 4 && (depth == 0 || chance(seed, 100) < 45) {
-            let parts: Vec<String> = (0..1 + chance(seed, 4))
-                .map(|_| grown(seed, depth + 1, seen))
-                .collect();
+            let parts: Vec<String> =
+                (0..1 + chance(seed, 4)).map(|_| grown(seed, depth + 1, seen)).collect();
             let kind = ["all", "any"][chance(seed, 2) as usize];
             return alloc::format!(r#"{{"{kind}": [{}]}}"#, parts.join(", "));
         }
@@ -367,11 +337,7 @@ mod tests {
         let code = [0, 0, 0, 1, 127][chance(seed, 5) as usize];
         let value = [0.0, 4.9, 5.0, 7.0, 10.0, 10.1, 1e300, -1e300, f64::NAN];
         let value = value.get(chance(seed, 11) as usize).copied();
-        let limits = [
-            r#""at_most": 5"#,
-            r#""at_least": 10"#,
-            r#""at_least": 5, "at_most": 10"#,
-        ];
+        let limits = [r#""at_most": 5"#, r#""at_least": 10"#, r#""at_least": 5, "at_most": 10"#];
         let limits = limits[chance(seed, 3) as usize];
         let is_number = chance(seed, 2) == 0;
         let code = if chance(seed, 8) == 0 { i32::MIN } else { code };
@@ -391,9 +357,8 @@ mod tests {
             let (mut seed, mut seen) = (number * 7_919, Vec::new());
             let tree = grown(&mut seed, 0, &mut seen);
             let measured = seen.iter().filter(|(_, code, _)| *code != i32::MIN);
-            let measured: Vec<(&str, i32, Option<f64>)> = measured
-                .map(|(name, code, value)| (name.as_str(), *code, *value))
-                .collect();
+            let measured: Vec<(&str, i32, Option<f64>)> =
+                measured.map(|(name, code, value)| (name.as_str(), *code, *value)).collect();
             let firsts: Vec<(&str, f64)> = seen
                 .iter()
                 .filter(|_| chance(&mut seed, 2) == 0)

@@ -54,9 +54,7 @@ pub fn anew(graph: &Graph, state: &State) -> ChangeGrant {
 /// The measure of the plan with nothing tried; atoms of fragments count by the grant of their step.
 fn untried(graph: &Graph, state: &State) -> Measure {
     let attempts = |x: Ix| {
-        let atom = state
-            .atom(graph.id(x))
-            .filter(|_| graph.planned_by(x).is_none());
+        let atom = state.atom(graph.id(x)).filter(|_| graph.planned_by(x).is_none());
         let Some((atom, task)) = atom.and_then(|atom| Some((atom, atom.task()?))) else {
             return BigUint::ZERO;
         };
@@ -68,10 +66,7 @@ fn untried(graph: &Graph, state: &State) -> Measure {
         };
         &graph.vertex(x).contexts * each
     };
-    Measure {
-        attempts: graph.tasks().map(attempts).sum(),
-        verdicts: graph.selections().clone(),
-    }
+    Measure { attempts: graph.tasks().map(attempts).sum(), verdicts: graph.selections().clone() }
 }
 
 /// The most that a changed plan may open: what is open now, one grant, and what is over, less one attempt.
@@ -146,11 +141,7 @@ pub fn after_round(state: &State) -> Option<ChangeGrant> {
         verdicts: Some(text(&(each.verdicts + over.verdicts))),
         extra: Default::default(),
     };
-    Some(ChangeGrant {
-        over: (left > 0).then_some(over),
-        left,
-        ..grant.clone()
-    })
+    Some(ChangeGrant { over: (left > 0).then_some(over), left, ..grant.clone() })
 }
 
 /// Tasks and planning steps that changes may still add.
@@ -165,10 +156,7 @@ pub(super) fn tasks_left(graph: &Graph, state: &State) -> u64 {
 
 pub(super) fn bound(state: &State) -> Option<ChangesBound> {
     let grant = in_force(state).filter(|grant| grant.left > 0)?;
-    Some(ChangesBound {
-        left: grant.left,
-        attempts_each: each(grant).attempts,
-    })
+    Some(ChangesBound { left: grant.left, attempts_each: each(grant).attempts })
 }
 
 /// Attempts and verdicts of a whole measure without the grants of changes that are left.
@@ -178,10 +166,7 @@ pub(super) fn without_changes(state: &State, measure: &Measure) -> (BigUint, Big
     };
     let each = each(grant);
     let without = |all: &BigUint, each: BigUint| all - each * grant.left;
-    (
-        without(&measure.attempts, each.attempts),
-        without(&measure.verdicts, each.verdicts),
-    )
+    (without(&measure.attempts, each.attempts), without(&measure.verdicts, each.verdicts))
 }
 
 fn in_force(state: &State) -> Option<&ChangeGrant> {
@@ -189,10 +174,7 @@ fn in_force(state: &State) -> Option<&ChangeGrant> {
 }
 
 fn each(grant: &ChangeGrant) -> Measure {
-    Measure {
-        attempts: number(grant.attempts.as_ref()),
-        verdicts: number(grant.verdicts.as_ref()),
-    }
+    Measure { attempts: number(grant.attempts.as_ref()), verdicts: number(grant.verdicts.as_ref()) }
 }
 
 fn over(grant: &ChangeGrant) -> Measure {
@@ -206,10 +188,7 @@ fn over(grant: &ChangeGrant) -> Measure {
 }
 
 fn nothing() -> Measure {
-    Measure {
-        attempts: BigUint::ZERO,
-        verdicts: BigUint::ZERO,
-    }
+    Measure { attempts: BigUint::ZERO, verdicts: BigUint::ZERO }
 }
 
 fn number(count: Option<&DecimalText>) -> BigUint {

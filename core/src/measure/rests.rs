@@ -31,9 +31,7 @@ fn after(seen: MeasureInput<'_>) -> Option<u32> {
     let may_come = graph.plans().next().is_some() || super::granted::changes_left(state) > 0;
     let unknown = [true, false].into_iter().filter(|_| may_come);
     let unknown = unknown.filter_map(|is_action| constraints.rests_after(is_action));
-    let tasks = graph
-        .tasks()
-        .filter_map(|x| state.atom(graph.id(x))?.task());
+    let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
     let known = tasks.filter(|task| task.spec.effect.is_in_tree());
     let known = known.filter_map(|task| constraints.rests_after(task.spec.action.is_some()));
     known.chain(unknown).min()

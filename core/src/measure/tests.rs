@@ -66,11 +66,7 @@ fn a_group_reached_over_two_ways_counts_once() {
 fn what_has_failed_for_good_has_nothing_left_whatever_it_had_used() {
     let mut state = state(r#""a": {}, "b": {}"#);
     let world = World::new(state.clone());
-    let context = world
-        .active
-        .context(world.graph.roots()[0])
-        .expect("it is live")
-        .clone();
+    let context = world.active.context(world.graph.roots()[0]).expect("it is live").clone();
     let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
         .task_mut()
         .expect("a task");
@@ -90,8 +86,7 @@ fn what_was_tried_of_another_specification_counts_for_nothing() {
     let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
         .task_mut()
         .expect("a task");
-    task.tried_mut(&"sha256:other".into(), &Default::default())
-        .attempts = 2;
+    task.tried_mut(&"sha256:other".into(), &Default::default()).attempts = 2;
     check(state, "2", "1");
 }
 
@@ -101,9 +96,5 @@ fn counts_larger_than_any_machine_word_are_told_whole() {
         format!(r#""G{n}": {{"choices": ["a{n}", "b{n}"]}}, "a{n}": {{}}, "b{n}": {{}}"#)
     };
     let groups: Vec<String> = (0..100).map(group).collect();
-    check(
-        state(&groups.join(", ")),
-        "400",
-        "1267650600228229401496703205376",
-    );
+    check(state(&groups.join(", ")), "400", "1267650600228229401496703205376");
 }

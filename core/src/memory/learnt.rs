@@ -47,11 +47,7 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
         _ => return Vec::new(),
     };
     let standing = (by == LessonSource::Completed).then(|| standing(world));
-    let outcome = RunOutcome {
-        world,
-        by,
-        standing,
-    };
+    let outcome = RunOutcome { world, by, standing };
     let mut lessons: Vec<Learnt> = outcome.preferred().chain(outcome.failed()).collect();
     let mut known: Vec<Digest> = Vec::new();
     // A choice that stands was not wrong, whatever failed before it.
@@ -156,9 +152,7 @@ impl RunOutcome<'_> {
         if around.is_some() {
             return around;
         }
-        let mut others = conflict
-            .iter()
-            .filter(|(group, choice)| !stands(group, choice));
+        let mut others = conflict.iter().filter(|(group, choice)| !stands(group, choice));
         let (group, choice) = others.next().filter(|_| others.next().is_none())?;
         self.indices(group, choice)
     }
@@ -230,9 +224,7 @@ impl RunOutcome<'_> {
             approach::of_action(&action.run).into_iter().next()
         });
         let named = |text: &str| clean(text, NAME_CHARS_MAX);
-        action.map_or_else(Default::default, |one| {
-            (named(&one.tool), named(&one.target))
-        })
+        action.map_or_else(Default::default, |one| (named(&one.tool), named(&one.target)))
     }
 
     /// The leaves that failed under a refuted selection.
@@ -248,10 +240,7 @@ impl RunOutcome<'_> {
 }
 
 fn failed_leaves(entry: &RefutedEntry) -> String {
-    let failed = entry
-        .evidence
-        .iter()
-        .filter(|one| one.verdict.as_deref() == Some("fail"));
+    let failed = entry.evidence.iter().filter(|one| one.verdict.as_deref() == Some("fail"));
     let checks: Vec<&str> = failed.filter_map(|one| one.check.as_deref()).collect();
     checks.join(", ")
 }

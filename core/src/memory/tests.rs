@@ -33,9 +33,7 @@ fn end(book: &mut LessonBook, lineage: &str, n: u64, learnt: Vec<Learnt>) -> boo
 
 fn kinds(book: &LessonBook) -> Vec<(&str, LessonKind, u32)> {
     let lessons = book.lessons.iter();
-    lessons
-        .map(|one| (one.lesson.as_str(), one.kind, one.seen))
-        .collect()
+    lessons.map(|one| (one.lesson.as_str(), one.kind, one.seen)).collect()
 }
 
 use LessonKind::{MustNot, Prefer};
@@ -104,10 +102,7 @@ fn a_book_is_read_as_it_was_written_and_an_odd_one_is_no_book() {
         "{\"schema\": \"descent/lessons/1\", \"lessons\": 7}",
         "{\"schema\": \"descent/lessons/1\", \"lessons\": [{\"id\": 7}]}",
     ] {
-        assert!(
-            matches!(read(odd.as_bytes()), Err(BookFault::Torn(_))),
-            "{odd}"
-        );
+        assert!(matches!(read(odd.as_bytes()), Err(BookFault::Torn(_))), "{odd}");
     }
     for end in 0..text.len() - 2 {
         if text.is_char_boundary(end) {
@@ -127,9 +122,6 @@ fn texts_are_capped_and_plain_whoever_wrote_them() {
     let read = read(write(&book).as_bytes()).unwrap();
     let text = &read.lessons[0].lesson;
     assert_eq!(text.chars().count(), LESSON_CHARS_MAX);
-    assert!(
-        text.starts_with("a [31m b é") && text.ends_with('…'),
-        "{text}"
-    );
+    assert!(text.starts_with("a [31m b é") && text.ends_with('…'), "{text}");
     assert_eq!(read.next, 8);
 }

@@ -43,10 +43,7 @@ pub(super) fn cleaned(mut lesson: Lesson) -> Lesson {
         *text = clean(text, LESSON_CHARS_MAX);
     }
     let names = [&mut lesson.tool, &mut lesson.target];
-    for name in names
-        .into_iter()
-        .chain([&mut lesson.first, &mut lesson.last])
-    {
+    for name in names.into_iter().chain([&mut lesson.first, &mut lesson.last]) {
         *name = clean(name, NAME_CHARS_MAX);
     }
     lesson

@@ -9,11 +9,7 @@ pub fn add_check(base_case: &mut Option<Check>, command: &str) {
     let check = Check::command(command);
     let mut parts = match base_case.take() {
         None => Vec::new(),
-        Some(Check {
-            kind: CheckKind::All(parts),
-            name: None,
-            ..
-        }) => parts,
+        Some(Check { kind: CheckKind::All(parts), name: None, .. }) => parts,
         Some(other) => Vec::from([other]),
     };
     parts.push(check);
@@ -26,10 +22,9 @@ pub(crate) fn render(objective: &mut Objective) {
         return;
     };
     let (deliverables, done) = words(base_case);
-    for (text, rendered) in [
-        (&mut objective.deliverables, deliverables),
-        (&mut objective.definition_of_done, done),
-    ] {
+    for (text, rendered) in
+        [(&mut objective.deliverables, deliverables), (&mut objective.definition_of_done, done)]
+    {
         if text.trim().is_empty() {
             *text = rendered;
         }
@@ -49,10 +44,7 @@ pub fn render_again(objective: &mut Objective, earlier: Option<&Check>) {
 pub fn written_words(objective: &Objective) -> [&str; 2] {
     let rendered = objective.base_case.as_ref().map(words);
     let (deliverables, done) = rendered.unwrap_or_default();
-    let pairs = [
-        (&objective.deliverables, deliverables),
-        (&objective.definition_of_done, done),
-    ];
+    let pairs = [(&objective.deliverables, deliverables), (&objective.definition_of_done, done)];
     pairs.map(|(text, rendered)| if *text == rendered { "" } else { text })
 }
 
@@ -72,19 +64,12 @@ pub(super) fn unrender(objective: &mut Objective) {
 /// Deliverables and definition of done.
 fn words(base_case: &Check) -> (String, String) {
     let rendered = half_a_sentence(base_case);
-    (
-        format!("The project, changed so that: {rendered}"),
-        format!("All of this holds: {rendered}"),
-    )
+    (format!("The project, changed so that: {rendered}"), format!("All of this holds: {rendered}"))
 }
 
 fn half_a_sentence(check: &Check) -> String {
     let join = |parts: &[Check], word: &str| {
-        parts
-            .iter()
-            .map(half_a_sentence)
-            .collect::<Vec<_>>()
-            .join(word)
+        parts.iter().map(half_a_sentence).collect::<Vec<_>>().join(word)
     };
     match &check.kind {
         CheckKind::All(parts) => join(parts, "; "),

@@ -145,11 +145,7 @@ impl Flattening {
         let place = node.span;
         let own_id = self.take_id(&mut node, at);
         let (key, key_span) = own_id.unwrap_or_else(|| (self.fresh(wish), place));
-        Member {
-            key,
-            key_span,
-            node,
-        }
+        Member { key, key_span, node }
     }
 
     /// An atom under its id need not repeat the id, and may not have another.
@@ -310,24 +306,14 @@ impl Flattening {
 
     fn fault(&mut self, rule: &'static str, at: (String, Span), message: String, hint: &str) {
         let (pointer, span) = at;
-        self.faults.push(Fault {
-            span,
-            pointer,
-            rule,
-            message,
-            hint: Some(hint.to_owned()),
-        });
+        self.faults.push(Fault { span, pointer, rule, message, hint: Some(hint.to_owned()) });
     }
 }
 
 /// `auth` and 1 give `auth-1`: an id, whatever the group is called.
 fn derived(group: &str, n: usize) -> String {
     let tail = format!("-{n}");
-    let head = if AtomId::is_valid(group) {
-        group
-    } else {
-        "atom"
-    };
+    let head = if AtomId::is_valid(group) { group } else { "atom" };
     let room = ID_MAX.saturating_sub(tail.len());
     head.chars().take(room).chain(tail.chars()).collect()
 }

@@ -16,10 +16,7 @@ pub(super) fn is_programs(key: &str) -> bool {
 /// further members of one. The reading of a plan decides the rest.
 pub fn definitions(id: Option<&str>, more: &str) -> String {
     let (required, named) = match id {
-        Some(key) => (
-            format!(r#""{key}","#),
-            format!(r#""{key}":{{"type":"string"}},"#),
-        ),
+        Some(key) => (format!(r#""{key}","#), format!(r#""{key}":{{"type":"string"}},"#)),
         None => Default::default(),
     };
     format!(
@@ -68,11 +65,5 @@ pub fn keys_of_others(atoms: &Node, at: &str, persons: &[&str]) -> Vec<Fault> {
 }
 
 fn fault(rule: &'static str, pointer: String, message: String, hint: &str) -> Fault {
-    Fault {
-        span: Span::default(),
-        pointer,
-        rule,
-        message,
-        hint: Some(hint.to_owned()),
-    }
+    Fault { span: Span::default(), pointer, rule, message, hint: Some(hint.to_owned()) }
 }

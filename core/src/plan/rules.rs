@@ -54,11 +54,9 @@ const ATOM: ChoiceRule = ChoiceRule {
         rules.into_iter().map(in_plan).collect()
     },
     records: &[
-        &kind(
-            "Any",
-            "Solved when one of its choices is; the first is tried first",
-            || of_kind(&ANY, &["parts"]),
-        ),
+        &kind("Any", "Solved when one of its choices is; the first is tried first", || {
+            of_kind(&ANY, &["parts"])
+        }),
         &kind("All", ALL.doc, || of_kind(&ALL, &["choices"])),
         &kind("Plan", PLAN.doc, || of_kind(&PLAN, &["choices", "parts"])),
         &kind("Task", TASK.doc, || of_kind(&TASK, &["choices", "parts"])),
@@ -78,9 +76,7 @@ fn of_kind(kind: &RecordRule, others: &[&'static str]) -> Vec<FieldRule> {
         |field: &FieldRule| field.owner == Owner::Person || MAY_BEGIN_WITH.contains(&field.key);
     let fields = (kind.fields)().into_iter().filter(is_wanted);
     let fields = fields.filter(|field| field.key != "planned").map(in_plan);
-    let others = others
-        .iter()
-        .map(|key| rule::<Node>(key, "").of_form(Form::Never));
+    let others = others.iter().map(|key| rule::<Node>(key, "").of_form(Form::Never));
     fields.chain(others).collect()
 }
 

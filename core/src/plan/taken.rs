@@ -115,9 +115,7 @@ impl Values {
 pub(super) fn node(objective: &Objective, atoms: &BTreeMap<AtomId, Atom>) -> Node {
     let mut objective = objective.clone();
     objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
-    let atoms = atoms
-        .iter()
-        .map(|(id, atom)| (id.to_string(), unmeasured(atom).node()));
+    let atoms = atoms.iter().map(|(id, atom)| (id.to_string(), unmeasured(atom).node()));
     let tree = Node::object(Vec::from([
         ("objective", objective.node()),
         ("atoms", Node::object(atoms.collect())),
@@ -168,11 +166,7 @@ fn put(tree: &mut Node, path: &[&str], value: Node) -> Option<()> {
         Some(place) => place,
         None => {
             let empty = Node::object(Vec::<(String, Node)>::new());
-            members.push(doc::Member {
-                key,
-                key_span: doc::Span::default(),
-                node: empty,
-            });
+            members.push(doc::Member { key, key_span: doc::Span::default(), node: empty });
             members.len() - 1
         }
     };

@@ -119,10 +119,7 @@ fn an_id_that_the_program_gives_is_nobody_elses() {
     let plan = read(with_atoms(atoms).as_bytes());
     let ids: Vec<&str> = plan.atoms.keys().map(AtomId::as_str).collect();
     assert_eq!(ids, ["A1", "A1-1", "A1-1-2", "A1-2"]);
-    let long = format!(
-        r#"{{"{}": {{"parts": [{{"description": "p"}}]}}}}"#,
-        "x".repeat(64)
-    );
+    let long = format!(r#"{{"{}": {{"parts": [{{"description": "p"}}]}}}}"#, "x".repeat(64));
     let plan = read(with_atoms(&long).as_bytes());
     assert!(plan.faults.is_empty(), "{:?}", plan.faults);
     let longest = plan.atoms.keys().map(|id| id.as_str().len()).max();
@@ -132,22 +129,10 @@ fn an_id_that_the_program_gives_is_nobody_elses() {
 #[test]
 fn a_kind_that_the_keys_contradict_is_a_fault() {
     for (atom, rule) in [
-        (
-            r#"{"kind": "task", "choices": ["b"]}"#,
-            "2:7 /work_graph/atoms/a/kind wrong-kind",
-        ),
-        (
-            r#"{"kind": "all", "choices": ["b"]}"#,
-            "2:7 /work_graph/atoms/a/kind wrong-kind",
-        ),
-        (
-            r#"{"kind": "any", "parts": ["b"]}"#,
-            "2:7 /work_graph/atoms/a/kind wrong-kind",
-        ),
-        (
-            r#"{"parts": ["b"], "choices": ["b"]}"#,
-            "2:7 /work_graph/atoms/a/parts two-kinds",
-        ),
+        (r#"{"kind": "task", "choices": ["b"]}"#, "2:7 /work_graph/atoms/a/kind wrong-kind"),
+        (r#"{"kind": "all", "choices": ["b"]}"#, "2:7 /work_graph/atoms/a/kind wrong-kind"),
+        (r#"{"kind": "any", "parts": ["b"]}"#, "2:7 /work_graph/atoms/a/kind wrong-kind"),
+        (r#"{"parts": ["b"], "choices": ["b"]}"#, "2:7 /work_graph/atoms/a/parts two-kinds"),
     ] {
         let text = with_atoms(&format!("{{\n\"a\": {atom}, \"b\": {{}}}}"));
         let faults = faults_of(read(text.as_bytes()), &text);
@@ -199,10 +184,7 @@ fn atoms_of_another_type_are_faults() {
     check_faults("7", &["2:1 /work_graph/atoms wrong-type"]);
     check_faults(
         "[7, \"cargo fmt\"]",
-        &[
-            "2:2 /work_graph/atoms/0 wrong-type",
-            "2:5 /work_graph/atoms/1 wrong-type",
-        ],
+        &["2:2 /work_graph/atoms/0 wrong-type", "2:5 /work_graph/atoms/1 wrong-type"],
     );
     check_faults(
         "{\"a\": {\"choices\": 7}, \"b\": {\"parts\": {}}, \"c\": {\"parts\": [7]}}",
@@ -216,16 +198,9 @@ fn atoms_of_another_type_are_faults() {
 
 #[test]
 fn a_command_that_no_system_can_start_is_a_fault() {
-    let long = |bytes: usize| {
-        format!(
-            "{{\"a\": {{\"action\": {{\"run\": \"{}\"}}}}}}",
-            "x".repeat(bytes)
-        )
-    };
-    check_faults(
-        &long((127 << 10) + 1),
-        &["2:26 /work_graph/atoms/a/action/run limit"],
-    );
+    let long =
+        |bytes: usize| format!("{{\"a\": {{\"action\": {{\"run\": \"{}\"}}}}}}", "x".repeat(bytes));
+    check_faults(&long((127 << 10) + 1), &["2:26 /work_graph/atoms/a/action/run limit"]);
     check_faults(&long(127 << 10), &[]);
 }
 
@@ -234,18 +209,11 @@ fn keys_of_a_state_are_left_out_and_other_unknown_keys_are_kept() {
     let text = r#"{"$schema": "s", "version": "2.0", "objective": {"goal": "g"}, "run": {}, "mine": 1,
         "notes": "n", "work_graph": {"atoms": {}, "theirs": 2}}"#;
     let plan = read(text.as_bytes());
-    let warned: Vec<(&str, &str)> = plan
-        .warnings
-        .iter()
-        .map(|fault| (fault.pointer.as_str(), fault.rule))
-        .collect();
+    let warned: Vec<(&str, &str)> =
+        plan.warnings.iter().map(|fault| (fault.pointer.as_str(), fault.rule)).collect();
     assert_eq!(
         warned,
-        [
-            ("/run", "state-key"),
-            ("/work_graph/theirs", "unknown-key"),
-            ("/mine", "unknown-key")
-        ]
+        [("/run", "state-key"), ("/work_graph/theirs", "unknown-key"), ("/mine", "unknown-key")]
     );
     let state = plan.into_state(Lineage::new("l"));
     let file = crate::state::encode::StateText::of(&state).text(&state);
@@ -260,11 +228,8 @@ fn steps_added_to_a_plan_wait_for_one_another_and_take_no_id_of_it() {
     let mut plan = read(with_atoms(r#"{"A1": {}, "S2": {}}"#).as_bytes());
     plan.add_step("one");
     plan.add_step("two=make two");
-    let told: Vec<(String, Vec<AtomId>)> = plan
-        .atoms
-        .iter()
-        .map(|(id, atom)| (id.to_string(), atom.depends_on.clone()))
-        .collect();
+    let told: Vec<(String, Vec<AtomId>)> =
+        plan.atoms.iter().map(|(id, atom)| (id.to_string(), atom.depends_on.clone())).collect();
     let none = Vec::new;
     assert_eq!(
         told,

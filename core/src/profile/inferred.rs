@@ -40,10 +40,7 @@ pub fn read(answer: &Node) -> Result<InferredProfile, String> {
     let members = answer.as_object().unwrap_or_default();
     if let Some(other) = members.iter().find(|one| !KEYS.contains(&&*one.key)) {
         let keys = KEYS.join(", ");
-        return Err(format!(
-            "`{}` is no key of the answer, which has {keys}",
-            other.key
-        ));
+        return Err(format!("`{}` is no key of the answer, which has {keys}", other.key));
     }
     let depth = answer.get(KEYS[0]).and_then(Node::as_u64);
     let depth = depth.and_then(|depth| u32::try_from(depth).ok());

@@ -44,9 +44,7 @@ fn words(objective: &Objective) -> PromptSection {
     let words = objective.raw_input.trim();
     match words.is_empty() || words == objective.goal.trim() {
         true => section,
-        false => section
-            .with(format!("{AGREED_SINCE}\n\n{words}"))
-            .whole_in("words.txt"),
+        false => section.with(format!("{AGREED_SINCE}\n\n{words}")).whole_in("words.txt"),
     }
 }
 
@@ -54,11 +52,9 @@ fn goal(objective: &Objective) -> PromptSection {
     let [deliverables, done] = plan::written_words(objective);
     let why = &objective.background_intent;
     let mut paragraphs = Vec::from([objective.goal.trim().to_string()]);
-    for (head, text) in [
-        ("Why: ", why.as_str()),
-        ("It shall give: ", deliverables),
-        ("It is done when: ", done),
-    ] {
+    for (head, text) in
+        [("Why: ", why.as_str()), ("It shall give: ", deliverables), ("It is done when: ", done)]
+    {
         if !text.trim().is_empty() {
             paragraphs.push(format!("{head}{}", text.trim()));
         }
@@ -103,10 +99,6 @@ fn base_case(objective: &Objective) -> PromptSection {
 fn protected(objective: &Objective) -> PromptSection {
     let head = "Leave these files as they are: an attempt that changes one fails";
     let globs = objective.constraints.protected.iter();
-    let globs: String = globs
-        .map(|glob| format!("- {}\n", cut(glob, 300)))
-        .collect();
-    PromptSection::new("protected", head, PROTECTED_BYTES_MAX)
-        .with(globs)
-        .whole_in("protected.txt")
+    let globs: String = globs.map(|glob| format!("- {}\n", cut(glob, 300))).collect();
+    PromptSection::new("protected", head, PROTECTED_BYTES_MAX).with(globs).whole_in("protected.txt")
 }

@@ -15,9 +15,7 @@ use crate::{
 pub(super) fn said(world: &World) -> String {
     let judging = world.state.run.judging.as_ref();
     let said = judging.and_then(|judging| judging.assessment.as_ref());
-    said.filter(|said| said.converged.is_some())
-        .map(lines)
-        .unwrap_or_default()
+    said.filter(|said| said.converged.is_some()).map(lines).unwrap_or_default()
 }
 
 fn lines(said: &AssessmentRecord) -> String {

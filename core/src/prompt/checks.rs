@@ -12,16 +12,8 @@ use crate::{
 };
 
 /// The keys of a leaf that its title has already, and those that decide nothing.
-const TOLD: [&str; 8] = [
-    "name",
-    "command",
-    "not_command",
-    "file",
-    "not_file",
-    "quality",
-    "assertion",
-    "timeout",
-];
+const TOLD: [&str; 8] =
+    ["name", "command", "not_command", "file", "not_file", "quality", "assertion", "timeout"];
 
 /// A check as a list: a leaf a line, and the parts of an `any` below a line of their own.
 pub(super) fn listed(check: &Check) -> String {

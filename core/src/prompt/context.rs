@@ -98,10 +98,7 @@ fn entries<'r, 'w>(
     for one in results {
         let in_short = one.in_short.filter(|_| mode == ContextMode::Summary);
         let is_its = |entry: &&mut Vec<&UpstreamResult<'w>>| {
-            in_short.is_some()
-                && entry
-                    .first()
-                    .is_some_and(|known| known.in_short == in_short)
+            in_short.is_some() && entry.first().is_some_and(|known| known.in_short == in_short)
         };
         match entries.iter_mut().find(is_its) {
             Some(entry) => entry.push(one),
@@ -156,18 +153,12 @@ fn text(one: &UpstreamResult<'_>, detail: ResultDetail) -> String {
     let whole = |value: &FreeValue| doc::write_compact(value);
     let short = |value: &FreeValue| doc::write_compact(&contract::shortened(value, one.schema));
     let (summary, handoff, value, files) = match (detail, value) {
-        (ResultDetail::Full, value) => (
-            binding.summary.clone(),
-            handoff(),
-            value.map(whole),
-            names(files, usize::MAX),
-        ),
-        (ResultDetail::Contract, Some(value)) => (
-            contract::short(&binding.summary),
-            String::new(),
-            Some(short(value)),
-            String::new(),
-        ),
+        (ResultDetail::Full, value) => {
+            (binding.summary.clone(), handoff(), value.map(whole), names(files, usize::MAX))
+        }
+        (ResultDetail::Contract, Some(value)) => {
+            (contract::short(&binding.summary), String::new(), Some(short(value)), String::new())
+        }
         // Without a value there is nothing to make short by a schema.
         (ResultDetail::Contract | ResultDetail::Summary, _) => {
             (binding.summary.clone(), handoff(), None, String::new())

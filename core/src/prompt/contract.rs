@@ -35,9 +35,8 @@ fn inside(value: &Node, schema: Option<&Node>, depth: usize) -> Node {
         Value::Array(items) => {
             let of_items = schema.and_then(|schema| schema.get("items"));
             let shown = items.iter().take(ITEMS_MAX);
-            let mut shown: Vec<Node> = shown
-                .map(|item| inside(item, of_items, depth + 1))
-                .collect();
+            let mut shown: Vec<Node> =
+                shown.map(|item| inside(item, of_items, depth + 1)).collect();
             if items.len() > ITEMS_MAX {
                 shown.push(Node::string(format!("… {} in all", items.len())));
             }
@@ -49,12 +48,7 @@ fn inside(value: &Node, schema: Option<&Node>, depth: usize) -> Node {
                 let node = inside(&member.node, of_key(&member.key), depth + 1);
                 (member.key.clone(), node)
             };
-            Node::object(
-                required_first(members, schema)
-                    .into_iter()
-                    .map(one)
-                    .collect(),
-            )
+            Node::object(required_first(members, schema).into_iter().map(one).collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }

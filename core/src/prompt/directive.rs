@@ -103,9 +103,7 @@ fn node<'s>(
         .text("l", &point.l.text());
     let of_lesson = |one: &Lesson| {
         let mut to = Writer::default();
-        to.text("tool", &one.tool)
-            .text("target", &one.target)
-            .text("lesson", one.id.as_str());
+        to.text("tool", &one.tool).text("target", &one.target).text("lesson", one.id.as_str());
         to.finish(&Default::default())
     };
     let blocked = blocked.iter().map(FieldValue::node);

@@ -84,9 +84,7 @@ fn order(newest: &[EarlierFailure<'_>]) -> String {
     let hindered = of(FailureClass::Environmental, false);
     let mut text = String::new();
     if !wrong.is_empty() {
-        text.push_str(&format!(
-            "Go another way than {wrong}: the same again would fail again.\n"
-        ));
+        text.push_str(&format!("Go another way than {wrong}: the same again would fail again.\n"));
     }
     if !by_form.is_empty() {
         text.push_str(&format!(
@@ -278,13 +276,7 @@ fn tools(failure: &FailureEntry, detail: Detail) -> String {
         left = rest.unwrap_or(left);
         rest.is_some()
     };
-    let mut lines: Vec<String> = failure
-        .tried
-        .iter()
-        .rev()
-        .map(line)
-        .take_while(fits)
-        .collect();
+    let mut lines: Vec<String> = failure.tried.iter().rev().map(line).take_while(fits).collect();
     lines.reverse();
     match (lines.len(), failure.tried.len()) {
         (0, _) => String::new(),
@@ -295,15 +287,12 @@ fn tools(failure: &FailureEntry, detail: Detail) -> String {
 
 fn checks(failure: &FailureEntry) -> String {
     let failed = fingerprint::failed_checks(failure).into_iter();
-    let failed: Vec<String> = failed
-        .map(|check| in_a_line(check, CHECK_BYTES_MAX))
-        .collect();
+    let failed: Vec<String> = failed.map(|check| in_a_line(check, CHECK_BYTES_MAX)).collect();
     match failed.is_empty() {
         true => String::new(),
-        false => format!(
-            "    (checks that did not hold: {})\n",
-            names(failed.into_iter(), CHECKS_MAX)
-        ),
+        false => {
+            format!("    (checks that did not hold: {})\n", names(failed.into_iter(), CHECKS_MAX))
+        }
     }
 }
 
@@ -322,10 +311,7 @@ fn printed(failure: &FailureEntry, detail: Detail) -> String {
 
 /// The parts of its report.
 fn reports(failure: &FailureEntry, detail: Detail) -> String {
-    let (words_max, value_max) = (
-        detail.bytes(REPORT_BYTES_MAX),
-        detail.bytes(VALUE_BYTES_MAX),
-    );
+    let (words_max, value_max) = (detail.bytes(REPORT_BYTES_MAX), detail.bytes(VALUE_BYTES_MAX));
     let handoff = failure.handoff.as_deref().unwrap_or_default();
     let value = failure.value.as_ref().map(doc::write_compact);
     let unclear = Clarity::words(failure.unclear, "");
@@ -350,14 +336,8 @@ fn reported(head: &str, words: &str, bytes_max: usize) -> String {
 fn patch(attempt: &AttemptId, files: &PromptFiles<'_>) -> String {
     let patch = files.patches.iter().find(|one| one.attempt == *attempt);
     let is_laid = *files.start == TreeStart::Laid(attempt.clone());
-    let to_do = if is_laid {
-        "which is in your tree"
-    } else {
-        "to read or to apply"
-    };
-    patch.map_or_else(String::new, |one| {
-        format!("    (its change, {to_do}: {})\n", one.path)
-    })
+    let to_do = if is_laid { "which is in your tree" } else { "to read or to apply" };
+    patch.map_or_else(String::new, |one| format!("    (its change, {to_do}: {})\n", one.path))
 }
 
 /// Older failures, the newest first, as lines with how often each came about, the oldest first.

@@ -31,10 +31,7 @@ pub enum TreeStart {
     /// The change of this attempt is laid on them.
     Laid(AttemptId),
     /// That was wanted, and the change could not be used.
-    Unused {
-        attempt: AttemptId,
-        why: UnusedChange,
-    },
+    Unused { attempt: AttemptId, why: UnusedChange },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

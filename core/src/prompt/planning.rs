@@ -53,10 +53,9 @@ fn limits(subject: &PromptSubject<'_>, remaining: &Remaining) -> String {
     let little: Vec<&str> = remaining.little.iter().map(|limit| limit.word()).collect();
     let little = match little.is_empty() {
         true => String::new(),
-        false => format!(
-            "Little is left ({}): plan what reaches the goal soonest.\n",
-            little.join(", ")
-        ),
+        false => {
+            format!("Little is left ({}): plan what reaches the goal soonest.\n", little.join(", "))
+        }
     };
     format!(
         "{little}- context: {chars} characters of this prompt at most, about {tokens} tokens at {CHARS_OF_TOKEN} each; \
@@ -71,10 +70,8 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
     }
     let (world, intent) = (subject.world, subject.intent);
     let remaining = remaining(world, intent);
-    let lines: String = remaining
-        .rows()
-        .map(|(key, count, what)| format!("- {key}: {count} — {what}\n"))
-        .collect();
+    let lines: String =
+        remaining.rows().map(|(key, count, what)| format!("- {key}: {count} — {what}\n")).collect();
     // The atom that a step inside a plan serves, and the one that this serves in turn.
     let steps = world.graph.ix(&intent.atom).into_iter();
     let steps = steps.flat_map(|x| core::iter::once(x).chain(world.graph.above(x)));
@@ -87,15 +84,8 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
             true => "What is planned serves",
             false => "The plan that this step is a part of serves",
         };
-        let partial = world
-            .state
-            .atom(id)
-            .is_some_and(|atom| atom.accepts_partial);
-        let partial = if partial {
-            ", which can begin with a part of it"
-        } else {
-            ""
-        };
+        let partial = world.state.atom(id).is_some_and(|atom| atom.accepts_partial);
+        let partial = if partial { ", which can begin with a part of it" } else { "" };
         Some(format!("{words} {id}{partial}: {title}\n"))
     });
     let limits = limits(subject, &remaining);

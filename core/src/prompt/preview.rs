@@ -39,10 +39,7 @@ pub fn next_attempt(world: &World, id: &AtomId) -> Option<NextAttempt> {
         true => Arc::clone(&world.active),
         false => chosen(&world.graph, &world.active, x),
     };
-    let world = World {
-        active,
-        ..world.clone()
-    };
+    let world = World { active, ..world.clone() };
     let intent = intent(&world, x, task);
     let standing = standing(&world, x, task);
     Some(NextAttempt {
@@ -90,11 +87,7 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
         choices: world.active.choices(graph, x),
         epoch: run.epoch,
         n: tried + 1,
-        effect: if is_plan {
-            SideEffect::Tree
-        } else {
-            task.spec.effect
-        },
+        effect: if is_plan { SideEffect::Tree } else { task.spec.effect },
         base: run.head.clone(),
         at: Default::default(),
         extra: Default::default(),

@@ -93,19 +93,12 @@ fn evidence(inputs: &RatingInputs<'_>) -> PromptSection {
     };
     let mut text = String::new();
     for one in verdict::evidence_of(check, &basis, from) {
-        let Some(verdict) = one
-            .verdict
-            .as_deref()
-            .filter(|verdict| *verdict != "unknown")
-        else {
+        let Some(verdict) = one.verdict.as_deref().filter(|verdict| *verdict != "unknown") else {
             continue;
         };
         let name = one.check.as_deref().unwrap_or_default();
         let ended = one.ended.as_deref().map(|ended| format!(" ({ended})"));
-        text.push_str(&format!(
-            "- {verdict}: {name}{}\n",
-            ended.unwrap_or_default()
-        ));
+        text.push_str(&format!("- {verdict}: {name}{}\n", ended.unwrap_or_default()));
         if !one.output.trim().is_empty() {
             text.push_str(&fenced(&cut(&one.output, OUTPUT_BYTES_MAX)));
         }
@@ -121,11 +114,7 @@ pub(super) fn difference(difference: &RatedDifference) -> PromptSection {
     let files = difference.files.iter().take(FILES_MAX);
     let files: Vec<&str> = files.map(String::as_str).collect();
     let more = difference.files.len().saturating_sub(FILES_MAX);
-    let more = if more > 0 {
-        format!("\n… and {more} more")
-    } else {
-        String::new()
-    };
+    let more = if more > 0 { format!("\n… and {more} more") } else { String::new() };
     match (&difference.patch, files.is_empty()) {
         (Some(patch), _) if !patch.trim().is_empty() => {
             section.with(format!("{data}\n\n{}", fenced(patch)))
@@ -153,18 +142,13 @@ fn rubric(leaf: &QualityLeaf) -> PromptSection {
         text.push_str(&format!(
             "\nThe criteria, each with a level from 1 (worst) to {LEVEL_MAX} (best):\n\n"
         ));
-        leaf.rubric
-            .iter()
-            .for_each(|one| text.push_str(&criterion(one)));
+        leaf.rubric.iter().for_each(|one| text.push_str(&criterion(one)));
     }
     section.with(text)
 }
 
 fn criterion(one: &Criterion) -> String {
-    let words = one
-        .description
-        .as_deref()
-        .map(|words| format!(": {}", words.trim()));
+    let words = one.description.as_deref().map(|words| format!(": {}", words.trim()));
     let mut text = format!("- {}{}\n", one.criterion, words.unwrap_or_default());
     let levels = one.levels.as_ref().and_then(|levels| levels.as_object());
     for member in levels.unwrap_or_default() {

@@ -33,9 +33,8 @@ pub(super) fn section(
     }
     let mut plans = plans(subject);
     plans.sort_by_key(|(_, fragment)| core::cmp::Reverse(fragment.attempt.count()));
-    let entries = plans
-        .into_iter()
-        .filter_map(|(plan, fragment)| entry(subject.world, plan, fragment, told));
+    let entries =
+        plans.into_iter().filter_map(|(plan, fragment)| entry(subject.world, plan, fragment, told));
     section.with(entries.take(PLANS_MAX).collect::<String>())
 }
 
@@ -46,9 +45,7 @@ fn plans<'w>(subject: &PromptSubject<'w>) -> Vec<(&'w AtomId, &'w Fragment)> {
     };
     let graph = &world.graph;
     let step = |id: &AtomId| world.state.atoms.get(id)?.plan();
-    let own = step(graph.id(x))
-        .into_iter()
-        .flat_map(|one| one.fragments());
+    let own = step(graph.id(x)).into_iter().flat_map(|one| one.fragments());
     let own = own.map(|fragment| (graph.id(x), fragment));
     let others = active::upstream(graph, x, &seen.selection).into_iter();
     let others = others.chain(graph.above(x)).filter_map(|y| {
@@ -67,13 +64,8 @@ fn entry(
     told: &BTreeSet<&AtomId>,
 ) -> Option<String> {
     let first = world.state.atom(fragment.first()?)?;
-    let reason = first
-        .origin
-        .as_ref()
-        .and_then(|origin| origin.get("reason"));
-    let reason = reason
-        .and_then(|reason| reason.as_str())
-        .unwrap_or_default();
+    let reason = first.origin.as_ref().and_then(|origin| origin.get("reason"));
+    let reason = reason.and_then(|reason| reason.as_str()).unwrap_or_default();
     let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
     let inside = parts.flat_map(|part| world.graph.subtree(part));
     let inside = inside.map(|y| world.graph.id(y));
@@ -92,10 +84,7 @@ fn entry(
         true => came,
         false => format!("    (what came of it: {came})\n"),
     };
-    Some(format!(
-        "- {name}, plan {}: {reason}\n{came}",
-        fragment.attempt
-    ))
+    Some(format!("- {name}, plan {}: {reason}\n{came}", fragment.attempt))
 }
 
 /// The result of an atom, in force or kept for its context.

@@ -94,9 +94,7 @@ fn contradicted(world: &World) -> String {
         let mark = mark.filter(|mark| mark.because == AttentionCause::Contradicted);
         if let Some(mark) = mark {
             let why = super::text::in_a_line(&mark.text, 300);
-            text.push_str(&format!(
-                "- the result of {id} is said to contradict: {why}\n"
-            ));
+            text.push_str(&format!("- the result of {id} is said to contradict: {why}\n"));
         }
     }
     text

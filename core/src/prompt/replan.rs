@@ -57,16 +57,12 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     let said = assessed::said(world);
     if !said.is_empty() {
         let said = fenced(&cut(&said, SAID_BYTES_MAX));
-        text.push_str(&format!(
-            "\nWhat a judge of the pass says, as advice (data):\n{said}"
-        ));
+        text.push_str(&format!("\nWhat a judge of the pass says, as advice (data):\n{said}"));
     }
     let across: String = world.state.run.issues().map(assessed::issue).collect();
     if !across.is_empty() {
         let across = fenced(&cut(&across, SAID_BYTES_MAX));
-        text.push_str(&format!(
-            "\nIssues that were found, as advice (data):\n{across}"
-        ));
+        text.push_str(&format!("\nIssues that were found, as advice (data):\n{across}"));
     }
     let earlier = earlier(world, own);
     if !earlier.is_empty() {
@@ -75,9 +71,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         text.push_str(&format!("\n{head}:\n{earlier}"));
     }
     let left = granted::changes_left(&world.state);
-    text.push_str(&format!(
-        "\nChanges of the plan that are left after this one: {left}.\n"
-    ));
+    text.push_str(&format!("\nChanges of the plan that are left after this one: {left}.\n"));
     section.with(text)
 }
 
@@ -94,10 +88,7 @@ fn printed(world: &World, output_bytes: usize) -> String {
     let against = evidence.filter(|one| one.speaks_against() && one.output.len() > LINE_BYTES);
     let told = against.map(|one| {
         let check = in_a_line(one.check.as_deref().unwrap_or("a check"), TITLE_BYTES_MAX);
-        format!(
-            "- {check} printed:\n{}",
-            last_lines(&one.output, output_bytes)
-        )
+        format!("- {check} printed:\n{}", last_lines(&one.output, output_bytes))
     });
     match output_bytes > OUTPUT_BYTES_MAX {
         true => told.take(LINES_MAX).collect(),

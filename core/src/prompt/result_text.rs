@@ -45,8 +45,7 @@ impl ResultText<'_> {
 /// A result as it stands in `$DESCENT_BINDINGS`.
 pub(super) fn binding_node(binding: &Binding) -> Node {
     let mut to = Writer::default();
-    to.text("summary", &binding.summary)
-        .some("value", binding.value.clone());
+    to.text("summary", &binding.summary).some("value", binding.value.clone());
     to.texts_unless_empty("artifacts", &binding.artifacts);
     to.some("handoff", binding.handoff.as_deref().map(Node::string))
         .some("unclear", binding.unclear.then(|| Node::bool(true)));

@@ -113,10 +113,7 @@ fn told(id: &AtomId, binding: &Binding) -> String {
     let told = ResultText {
         id,
         summary: cut(&binding.summary, SUMMARY_BYTES_MAX),
-        handoff: cut(
-            binding.handoff.as_deref().unwrap_or_default(),
-            HANDOFF_BYTES_MAX,
-        ),
+        handoff: cut(binding.handoff.as_deref().unwrap_or_default(), HANDOFF_BYTES_MAX),
         unclear: Clarity::words(binding.unclear, &binding.unclear_because),
         value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
         files: names(files.map(|file| cut(file, FILE_BYTES_MAX)), FILES_MAX),

@@ -46,27 +46,15 @@ pub struct PromptFile {
 
 impl PromptSection {
     pub(super) fn new(name: &'static str, head: &str, bytes_max: usize) -> Self {
-        Self {
-            name,
-            head: head.to_owned(),
-            text: String::new(),
-            bytes_max,
-            file: None,
-        }
+        Self { name, head: head.to_owned(), text: String::new(), bytes_max, file: None }
     }
 
     pub(super) fn with(self, text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..self
-        }
+        Self { text: text.into(), ..self }
     }
 
     pub(super) fn whole_in(self, file: &'static str) -> Self {
-        Self {
-            file: Some(file),
-            ..self
-        }
+        Self { file: Some(file), ..self }
     }
 
     /// The bytes that are left for the text.
@@ -98,24 +86,14 @@ impl PromptSection {
         let text = self.text.trim_end();
         if text.len() <= self.room() {
             let text = format!("{heading}{text}\n");
-            let part = PromptPart {
-                name,
-                text,
-                is_cut: false,
-            };
+            let part = PromptPart { name, text, is_cut: false };
             return Some((part, None));
         }
         let note = note(text.len(), self.file);
         let shown = closed(text, self.room().saturating_sub(note.len()));
-        let part = PromptPart {
-            name,
-            text: format!("{heading}{shown}{note}\n"),
-            is_cut: true,
-        };
-        let file = self.file.map(|name| PromptFile {
-            name: name.to_owned(),
-            text: self.text.to_string(),
-        });
+        let part = PromptPart { name, text: format!("{heading}{shown}{note}\n"), is_cut: true };
+        let file =
+            self.file.map(|name| PromptFile { name: name.to_owned(), text: self.text.to_string() });
         Some((part, file))
     }
 }

@@ -22,12 +22,7 @@ impl<'a> PromptSubject<'a> {
             |active: &&ActiveGraph| x.and_then(|x| active.context(x)) == Some(&intent.context);
         let beside = world.speculations.iter().map(|one| &*one.active);
         let mut all = core::iter::once(&*world.active).chain(beside);
-        Self {
-            world,
-            intent,
-            x,
-            active: all.find(is_its).unwrap_or(&world.active),
-        }
+        Self { world, intent, x, active: all.find(is_its).unwrap_or(&world.active) }
     }
 
     pub(super) fn atom(&self) -> Option<&'a Atom> {
@@ -49,9 +44,7 @@ impl<'a> PromptSubject<'a> {
 
     /// Whether it shall give a value that fits a schema.
     pub(super) fn is_shaped(&self) -> bool {
-        let has_schema = self
-            .task()
-            .is_some_and(|task| task.spec.output_schema.is_some());
+        let has_schema = self.task().is_some_and(|task| task.spec.output_schema.is_some());
         has_schema && !self.is_plan() && !self.is_probe()
     }
 

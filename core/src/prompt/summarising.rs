@@ -40,11 +40,7 @@ pub fn summarising(world: &World, consult: &Consult, now: UnixMillis) -> Option<
     let plan = consult.atom.as_ref()?;
     let phase = long_phase::find(graph, active, state, plan, &consult.subject)?;
     let agreed = agreement::sections(&state.objective, now);
-    Some(Prompt::of(agreed.into_iter().chain([
-        task(world, &phase),
-        done(world, &phase),
-        answer(),
-    ])))
+    Some(Prompt::of(agreed.into_iter().chain([task(world, &phase), done(world, &phase), answer()])))
 }
 
 fn task(world: &World, phase: &LongPhase) -> PromptSection {

@@ -35,12 +35,7 @@ const GLOBS_BYTES_MAX: usize = 300;
 
 /// The words of the task.
 pub(super) fn wanted(subject: &PromptSubject<'_>) -> [PromptSection; 4] {
-    [
-        description(subject),
-        place(subject),
-        assumed(subject),
-        guidance(subject),
-    ]
+    [description(subject), place(subject), assumed(subject), guidance(subject)]
 }
 
 /// The measure of its result.
@@ -51,9 +46,7 @@ pub(super) fn judged(subject: &PromptSubject<'_>) -> [PromptSection; 2] {
 fn description(subject: &PromptSubject<'_>) -> PromptSection {
     let intent = subject.intent;
     let state = &subject.world.state;
-    let attempts_max = subject
-        .task()
-        .map(|task| measure::attempts_max(state, task));
+    let attempts_max = subject.task().map(|task| measure::attempts_max(state, task));
     let of = attempts_max.filter(|most| *most >= intent.n);
     let of = of.map(|most| format!(" of {most}")).unwrap_or_default();
     let kind = if subject.is_plan() { "plan " } else { "" };
@@ -96,10 +89,7 @@ fn step(subject: &PromptSubject<'_>) -> Option<String> {
     // Nothing is parked where there is nothing to choose: then each binding is the result of a step.
     let may_be_parked = graph.groups().chain(graph.plans()).next().is_some();
     let done = match may_be_parked || !subject.world.is_settled || steps.len() < graph.len() {
-        true => steps
-            .iter()
-            .filter(|x| subject.result(***x).is_some())
-            .count(),
+        true => steps.iter().filter(|x| subject.result(***x).is_some()).count(),
         false => subject.world.state.bindings.len(),
     };
     let (n, of) = (place + 1, steps.len());
@@ -159,9 +149,7 @@ fn guidance(subject: &PromptSubject<'_>) -> PromptSection {
         true => section.with(in_order),
         false => {
             let newest_first: Vec<&str> = words.iter().rev().map(String::as_str).collect();
-            section
-                .with(newest_first.join("\n\n"))
-                .whole_in("guidance.txt")
+            section.with(newest_first.join("\n\n")).whole_in("guidance.txt")
         }
     }
 }

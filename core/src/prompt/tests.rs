@@ -23,11 +23,7 @@ pub(super) fn state(text: &str) -> State {
 
 /// The files of an attempt that has none.
 pub(super) fn no_files() -> PromptFiles<'static> {
-    PromptFiles {
-        lies_at: &|_| None,
-        patches: &[],
-        start: &TreeStart::Clean,
-    }
+    PromptFiles { lies_at: &|_| None, patches: &[], start: &TreeStart::Clean }
 }
 
 /// The prompt that the next attempt of an atom would have.

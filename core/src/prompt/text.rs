@@ -44,9 +44,7 @@ pub(super) fn in_a_line(text: &str, bytes_max: usize) -> String {
 
 /// Its lines, each with its end, below a list's item.
 pub(super) fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("{INDENT}{line}\n"))
-        .collect()
+    text.lines().map(|line| format!("{INDENT}{line}\n")).collect()
 }
 
 /// The last lines of an output, indented, of at most that many bytes with their indents.

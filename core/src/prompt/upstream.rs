@@ -69,9 +69,7 @@ pub(super) fn results<'w>(subject: &PromptSubject<'w>) -> Vec<UpstreamResult<'w>
         schema: task(subject, x).and_then(|task| task.spec.output_schema.as_ref()),
         age: known.range(level + 1..).count(),
         is_needed: needs.iter().any(|name| provides(subject, x, name)),
-        in_short: graph
-            .planned_by(x)
-            .and_then(|plan| in_short.get(&plan).copied()),
+        in_short: graph.planned_by(x).and_then(|plan| in_short.get(&plan).copied()),
     };
     found.into_iter().map(one).collect()
 }
@@ -92,13 +90,7 @@ fn in_short<'w>(
         let fragment = long_phase::in_force(graph, active, state, plan)?;
         let text = long_phase::told(graph, fragment, &of_phase)?;
         let plan_id = graph.id(plan);
-        Some((
-            plan,
-            InShort {
-                plan: plan_id,
-                text,
-            },
-        ))
+        Some((plan, InShort { plan: plan_id, text }))
     });
     told.collect()
 }
@@ -115,9 +107,7 @@ fn provides(subject: &PromptSubject<'_>, x: Ix, name: &str) -> bool {
     line.any(|y| {
         let task = task(subject, y);
         let is_provided = task.is_some_and(|task| task.provides.iter().any(|known| known == name));
-        let origin = state
-            .atom(graph.id(y))
-            .and_then(|atom| atom.origin.as_ref());
+        let origin = state.atom(graph.id(y)).and_then(|atom| atom.origin.as_ref());
         let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
         is_provided || graph.id(y).as_str() == name || proposed == Some(name)
     })
@@ -181,9 +171,7 @@ pub(super) fn bindings<'w>(
 pub(super) fn files(results: &[UpstreamResult<'_>]) -> Vec<PromptFile> {
     let mut in_order: Vec<&UpstreamResult<'_>> = results.iter().collect();
     in_order.sort_by_key(|one| one.id);
-    let plain = in_order
-        .into_iter()
-        .filter(|one| AtomId::is_valid(one.id.as_str()));
+    let plain = in_order.into_iter().filter(|one| AtomId::is_valid(one.id.as_str()));
     let file = |one: &UpstreamResult<'_>| PromptFile {
         name: format!("{RESULTS_FOLDER}/{}.json", one.id),
         text: doc::write(&binding_node(one.binding)) + "\n",

@@ -43,10 +43,9 @@ pub fn validating(world: &World, consult: &Consult, now: UnixMillis) -> Option<P
 fn step(world: &World, judged: &UnjudgedPlan) -> PromptSection {
     let head = "What you do";
     let what = match judged.step {
-        Some(_) => format!(
-            "It was planned for this step: {}",
-            cut(title(world, &judged.atom), 2_000)
-        ),
+        Some(_) => {
+            format!("It was planned for this step: {}", cut(title(world, &judged.atom), 2_000))
+        }
         None => "It changes a plan of which nothing was left to try.".to_string(),
     };
     PromptSection::new("validate", head, STEP_BYTES_MAX).with(format!(

@@ -50,18 +50,10 @@ pub fn wording(
         told.chain([
             task(),
             part("ended", "How the run ended", &ended(result)),
-            part(
-                "evidence",
-                "What was measured on the result",
-                &evidence(result),
-            ),
+            part("evidence", "What was measured on the result", &evidence(result)),
             part("done", "What was done", &done(world)),
             part("open", "What is open, or failed", &open(result)),
-            part(
-                "by_code",
-                "The answer as the program words it",
-                &by_code(result),
-            ),
+            part("by_code", "The answer as the program words it", &by_code(result)),
         ])
         .chain(drift.into_iter().flatten())
         .chain([answer(difference.is_some())]),
@@ -104,11 +96,7 @@ fn evidence(result: &FinalResultRecord) -> String {
             _ => cut(one.output.trim(), OUTPUT_BYTES_MAX),
         };
         let output: Vec<String> = output.lines().map(|line| format!("    {line}\n")).collect();
-        format!(
-            "- {verdict}: {check}{}\n{}",
-            ended.unwrap_or_default(),
-            output.concat()
-        )
+        format!("- {verdict}: {check}{}\n{}", ended.unwrap_or_default(), output.concat())
     };
     result.evidence.iter().map(one).collect()
 }
@@ -122,10 +110,7 @@ pub(super) fn done(world: &World) -> String {
 
 fn open(result: &FinalResultRecord) -> String {
     let open = |step: &OpenStep| {
-        let why = step
-            .reason
-            .as_deref()
-            .map(|why| format!(" ({})", line(why)));
+        let why = step.reason.as_deref().map(|why| format!(" ({})", line(why)));
         let why = why.unwrap_or_default();
         format!("- open: {}: {}{why}\n", step.atom, line(&step.description))
     };

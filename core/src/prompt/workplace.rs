@@ -69,9 +69,7 @@ pub(super) fn place(subject: &PromptSubject<'_>, ending: Ending) -> PromptSectio
     let state = &subject.world.state;
     for left in world::budget_left(state, subject.intent) {
         let left = left.text();
-        lines.push(format!(
-            "{left} for all that is still to do. Spend them with care."
-        ));
+        lines.push(format!("{left} for all that is still to do. Spend them with care."));
     }
     let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
     section.with(lines)
@@ -107,10 +105,7 @@ fn time(subject: &PromptSubject<'_>) -> String {
     let constraints = &subject.world.state.objective.constraints;
     let own = subject.task().and_then(|task| task.spec.timeout.clone());
     let length = own.unwrap_or_else(|| constraints.attempt_timeout());
-    format!(
-        "You have {} in all. After that the attempt is ended.",
-        length.as_str()
-    )
+    format!("You have {} in all. After that the attempt is ended.", length.as_str())
 }
 
 pub(super) fn ending(

@@ -21,20 +21,13 @@ pub(super) struct AnswerReading<'a> {
 
 impl<'a> AnswerReading<'a> {
     pub(super) fn of(answer: &'a Node, known: &[&str]) -> Self {
-        let mut reading = Self {
-            answer,
-            faults: Vec::new(),
-        };
+        let mut reading = Self { answer, faults: Vec::new() };
         reading.keys(answer, "", known);
         reading
     }
 
     pub(super) fn fault(&mut self, at: &str, what: &str) {
-        let at = if at.is_empty() {
-            String::new()
-        } else {
-            format!("{at}: ")
-        };
+        let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
         self.faults.push(format!("{at}{what}"));
     }
 
@@ -192,9 +185,7 @@ impl<'a> AnswerReading<'a> {
             return Vec::new();
         }
         let items = items.iter().enumerate();
-        items
-            .filter_map(|(n, item)| self.question(item, n))
-            .collect()
+        items.filter_map(|(n, item)| self.question(item, n)).collect()
     }
 
     fn question(&mut self, node: &Node, n: usize) -> Option<OpenQuestion> {

@@ -26,43 +26,23 @@ fn an_answer_becomes_a_plan_and_questions() {
     }
     assert_eq!(read.questions[0].options, ["here", "there"]);
     // The second turn asks nothing, whatever it says.
-    assert_eq!(
-        read_agreement(&node(GOOD), false).expect("good").questions,
-        []
-    );
+    assert_eq!(read_agreement(&node(GOOD), false).expect("good").questions, []);
 }
 
 #[test]
 fn every_fault_of_an_answer_is_told_with_its_place() {
     let long = "x".repeat(WORDS_CHARS_MAX + 1);
-    let many = format!(
-        "[{}]",
-        ["{\"question\": \"q\", \"why\": \"w\"}"; 6].join(",")
-    );
-    let atoms: Vec<String> = (0..=ATOMS_MAX)
-        .map(|n| format!("{{\"id\": \"a{n}\"}}"))
-        .collect();
+    let many = format!("[{}]", ["{\"question\": \"q\", \"why\": \"w\"}"; 6].join(","));
+    let atoms: Vec<String> = (0..=ATOMS_MAX).map(|n| format!("{{\"id\": \"a{n}\"}}")).collect();
     for (change, told) in [
         (
             r#""goal": "a log""#,
             format!(r#""goal": "{long}""#),
             "/goal: 4001 characters, the limit is 4000",
         ),
-        (
-            r#""goal": "a log", "#,
-            String::new(),
-            "the key `goal` is missing",
-        ),
-        (
-            r#""goal""#,
-            r#""gaol""#.into(),
-            "unknown key `gaol` (did you mean `goal`?)",
-        ),
-        (
-            r#"{"command": "test -f log"}"#,
-            "[]".into(),
-            "/base_case: expected an object, found",
-        ),
+        (r#""goal": "a log", "#, String::new(), "the key `goal` is missing"),
+        (r#""goal""#, r#""gaol""#.into(), "unknown key `gaol` (did you mean `goal`?)"),
+        (r#"{"command": "test -f log"}"#, "[]".into(), "/base_case: expected an object, found"),
         (
             r#""write it""#,
             r#""write it", "status": "resolved""#.into(),
@@ -78,11 +58,7 @@ fn every_fault_of_an_answer_is_told_with_its_place() {
             many,
             "/questions: 6 questions, the limit is 5",
         ),
-        (
-            r#""here", "there""#,
-            r#""here", 2"#.into(),
-            "/questions/0/options/1: expected a text",
-        ),
+        (r#""here", "there""#, r#""here", 2"#.into(), "/questions/0/options/1: expected a text"),
         (
             r#"[{"id": "a", "description": "write it", "choices": [{"id": "b"}, {"id": "c"}]}]"#,
             "[]".into(),
@@ -97,10 +73,7 @@ fn every_fault_of_an_answer_is_told_with_its_place() {
     .map(|(from, to, told)| (GOOD.replacen(from, &to, 1), told))
     {
         let faults = read_agreement(&node(&change), true).expect_err(told);
-        assert!(
-            faults.iter().any(|one| one.contains(told)),
-            "{told}: {faults:?}"
-        );
+        assert!(faults.iter().any(|one| one.contains(told)), "{told}: {faults:?}");
     }
     assert!(read_agreement(&node("[]"), true).is_err());
 }
@@ -119,13 +92,7 @@ fn a_change_names_what_is_another_and_one_of_nothing_is_a_fault() {
     let none = read_change(&node("{}"), true).expect_err("nothing");
     assert_eq!(none, ["it changes nothing, and asks nothing"]);
     let asks = r#"{"questions": [{"question": "which?", "why": "two"}]}"#;
-    assert_eq!(
-        read_change(&node(asks), true)
-            .expect("a question")
-            .questions
-            .len(),
-        1
-    );
+    assert_eq!(read_change(&node(asks), true).expect("a question").questions.len(), 1);
     assert!(read_change(&node(asks), false).is_err());
 }
 
@@ -138,19 +105,15 @@ fn both_schemas_are_objects_and_say_how_much_may_be_asked() {
         assert_eq!(most, Some(5));
     }
     let none = agreement_schema(false);
-    let most = none
-        .get("properties")
-        .and_then(|all| all.get("questions")?.get("maxItems")?.as_u64());
+    let most =
+        none.get("properties").and_then(|all| all.get("questions")?.get("maxItems")?.as_u64());
     assert_eq!(most, Some(0));
 }
 
 #[test]
 fn answers_come_after_those_that_stand_already() {
     let stands = node(r#"[{"question": "a?", "resolution": "b"}]"#);
-    let more = [Clarification {
-        question: "c?".into(),
-        resolution: "d".into(),
-    }];
+    let more = [Clarification { question: "c?".into(), resolution: "d".into() }];
     let all = Clarification::added(Some(&stands), &more).expect("two");
     assert_eq!(all.as_array().map(<[Node]>::len), Some(2));
     assert_eq!(Clarification::added(None, &[]), None);

@@ -41,10 +41,7 @@ pub struct RememberedChoices {
 
 impl RememberedChoices {
     pub fn of(graph: &Graph, state: &State) -> Self {
-        Self {
-            lessons: remembered(graph, state),
-            law: lawful(graph, state),
-        }
+        Self { lessons: remembered(graph, state), law: lawful(graph, state) }
     }
 
     /// The order of a choice among its untried siblings.

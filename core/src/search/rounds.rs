@@ -69,13 +69,7 @@ pub(super) fn options(
     let made = phases.filter(|phase| phase.context == *context && !phase.is_out);
     let made: Vec<Ix> = made.map(|phase| phase.first()).collect();
     let preferred = prefer.get(&x).filter(|first| made.contains(first));
-    let again = matches!(
-        round,
-        Round::Made {
-            may_plan_again: true
-        }
-    )
-    .then_some(None);
+    let again = matches!(round, Round::Made { may_plan_again: true }).then_some(None);
     let others = made.iter().filter(|first| Some(*first) != preferred);
     again
         .into_iter()

@@ -24,12 +24,7 @@ fn find(
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
     let state = plan::read(b"{}").into_state(Lineage::new("l"));
-    let space = SearchSpace {
-        graph,
-        state: &state,
-        conflicts,
-        plans_again: true,
-    };
+    let space = SearchSpace { graph, state: &state, conflicts, plans_again: true };
     choose(space, prefer, rank)
 }
 
@@ -52,10 +47,7 @@ fn choices(text: &str) -> Choices {
 
 fn selection(graph: &Graph, text: &str) -> Selection {
     let ix = |id: &AtomId| graph.ix(id).expect("an atom");
-    choices(text)
-        .iter()
-        .map(|(group, choice)| (ix(group), ix(choice)))
-        .collect()
+    choices(text).iter().map(|(group, choice)| (ix(group), ix(choice))).collect()
 }
 
 /// `relevance`: groups of the conflict, the most relevant last.
@@ -83,45 +75,21 @@ fn the_first_choice_is_the_order_of_the_plan() {
 
 #[test]
 fn what_is_selected_stays_where_no_conflict_says_otherwise() {
-    check(
-        &pairs_of_choices(2),
-        &[],
-        "G0=b0 G1=a1",
-        &[],
-        Some("G0=b0 G1=a1"),
-    );
+    check(&pairs_of_choices(2), &[], "G0=b0 G1=a1", &[], Some("G0=b0 G1=a1"));
 }
 
 #[test]
 fn the_most_relevant_group_changes() {
     let graph = pairs_of_choices(3);
     let now = "G0=a0 G1=a1 G2=a2";
-    check(
-        &graph,
-        &["G0=a0 G1=a1"],
-        now,
-        &["G1", "G0"],
-        Some("G0=b0 G1=a1 G2=a2"),
-    );
-    check(
-        &graph,
-        &["G0=a0 G1=a1"],
-        now,
-        &["G0", "G1"],
-        Some("G0=a0 G1=b1 G2=a2"),
-    );
+    check(&graph, &["G0=a0 G1=a1"], now, &["G1", "G0"], Some("G0=b0 G1=a1 G2=a2"));
+    check(&graph, &["G0=a0 G1=a1"], now, &["G0", "G1"], Some("G0=a0 G1=b1 G2=a2"));
 }
 
 #[test]
 fn a_group_that_cannot_change_leaves_it_to_the_next() {
     let graph = pairs_of_choices(2);
-    check(
-        &graph,
-        &["G0=a0 G1=a1", "G0=b0"],
-        "G0=a0 G1=a1",
-        &["G1", "G0"],
-        Some("G0=a0 G1=b1"),
-    );
+    check(&graph, &["G0=a0 G1=a1", "G0=b0"], "G0=a0 G1=a1", &["G1", "G0"], Some("G0=a0 G1=b1"));
 }
 
 #[test]
@@ -130,13 +98,7 @@ fn only_groups_that_are_live_are_decided() {
         r#""G": {"choices": ["p", "q"]}, "p": {"choices": ["x", "y"]}, "q": {}, "x": {}, "y": {}"#,
     );
     check(&graph, &[], "", &[], Some("G=p p=x"));
-    check(
-        &graph,
-        &["G=p p=x", "G=p p=y"],
-        "G=p p=x",
-        &["p", "G"],
-        Some("G=q"),
-    );
+    check(&graph, &["G=p p=x", "G=p p=y"], "G=p p=x", &["p", "G"], Some("G=q"));
 }
 
 #[test]
@@ -146,13 +108,7 @@ fn a_conflict_of_no_choice_at_all_leaves_nothing() {
 
 #[test]
 fn a_conflict_about_what_is_gone_is_none() {
-    check(
-        &pairs_of_choices(1),
-        &["G9=a9"],
-        "G0=a0",
-        &[],
-        Some("G0=a0"),
-    );
+    check(&pairs_of_choices(1), &["G9=a9"], "G0=a0", &[], Some("G0=a0"));
 }
 
 #[test]
@@ -166,22 +122,11 @@ fn every_choice_refuted_leaves_nothing() {
 fn groups_that_have_nothing_to_do_with_a_conflict_are_not_tried_through() {
     let graph = pairs_of_choices(40);
     let conflicts = ["G0=a0 G9=a9", "G0=a0 G9=b9"];
-    let found = find(
-        &graph,
-        &conflicts.map(choices),
-        &Selection::new(),
-        &BTreeMap::new(),
-    );
+    let found = find(&graph, &conflicts.map(choices), &Selection::new(), &BTreeMap::new());
     let first = graph.ix(&AtomId::from("G0")).expect("a group");
     let found = found.expect("there is one");
     assert_eq!(graph.id(found[&first]).as_str(), "b0");
-    check(
-        &graph,
-        &["G0=a0 G9=a9", "G0=a0 G9=b9", "G0=b0 G9=a9", "G0=b0 G9=b9"],
-        "",
-        &[],
-        None,
-    );
+    check(&graph, &["G0=a0 G9=a9", "G0=a0 G9=b9", "G0=b0 G9=a9", "G0=b0 G9=b9"], "", &[], None);
 }
 
 /// Against every whole selection: nested groups, conflicts by chance.
@@ -202,9 +147,8 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
     let whole: Vec<Choices> = whole.iter().map(|text| choices(text)).collect();
     let mut chance = 12_345u64;
     let mut below = |most: usize| {
-        chance = chance
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        chance =
+            chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((chance >> 33) % most as u64).expect("small")
     };
     for round in 0..2_000 {
@@ -215,23 +159,18 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
             conflicts.push(kept);
         }
         let contains = |of: &Choices, part: &Choices| {
-            part.iter()
-                .all(|(group, choice)| of.get(group) == Some(choice))
+            part.iter().all(|(group, choice)| of.get(group) == Some(choice))
         };
         let is_free = |of: &Choices| !conflicts.iter().any(|conflict| contains(of, conflict));
         let found = free(&graph, &conflicts);
         let named = found.map(|found| {
             let name = |x: &Ix| graph.id(*x).clone();
-            found
-                .iter()
-                .map(|(group, choice)| (name(group), name(choice)))
-                .collect::<Choices>()
+            found.iter().map(|(group, choice)| (name(group), name(choice))).collect::<Choices>()
         });
         match named {
-            Some(named) => assert!(
-                whole.contains(&named) && is_free(&named),
-                "round {round}: {named:?}"
-            ),
+            Some(named) => {
+                assert!(whole.contains(&named) && is_free(&named), "round {round}: {named:?}")
+            }
             None => assert!(!whole.iter().any(is_free), "round {round}: {conflicts:?}"),
         }
     }
@@ -266,12 +205,7 @@ fn order(state: &State, prefer: &str) -> String {
     let mut conflicts: Vec<Choices> = Vec::new();
     let mut tried: Vec<String> = Vec::new();
     loop {
-        let space = SearchSpace {
-            graph: &graph,
-            state,
-            conflicts: &conflicts,
-            plans_again: true,
-        };
+        let space = SearchSpace { graph: &graph, state, conflicts: &conflicts, plans_again: true };
         let prefer = selection(&graph, prefer);
         let Some(found) = choose(space, &prefer, &BTreeMap::new()) else {
             return tried.join(" ");
@@ -328,12 +262,8 @@ fn plain_programs_and_texts_of_a_shell_say_nothing_of_an_approach() {
 /// Standing in a result counts more than the law, and the law more than other lessons.
 #[test]
 fn the_law_stands_between_the_lessons() {
-    let mut state = under_law(
-        WAYS,
-        "change_path",
-        true,
-        r#"{"tool": "cargo test", "target": "calc"}"#,
-    );
+    let mut state =
+        under_law(WAYS, "change_path", true, r#"{"tool": "cargo test", "target": "calc"}"#);
     let graph = Graph::of(&state);
     let digest = |id: &str| graph.choice_digest(graph.ix(&AtomId::from(id)).expect("a choice"));
     let lesson = |kind: &str, id: &str| {

@@ -303,11 +303,7 @@ impl Task {
 
     /// The try of that context, created if missing.
     pub fn tried_mut(&mut self, context: &Digest, choices: &BTreeMap<AtomId, AtomId>) -> &mut Try {
-        let index = match self
-            .tries
-            .iter()
-            .position(|tried| tried.context == *context)
-        {
+        let index = match self.tries.iter().position(|tried| tried.context == *context) {
             Some(index) => index,
             None => {
                 // Nearly always there is only one.
@@ -364,9 +360,9 @@ impl Atom {
             Body::Task(_) => {}
             Body::Plan(plan) => plan.rename(&name),
             Body::All { parts } => parts.iter_mut().for_each(name),
-            Body::Any {
-                choices, selected, ..
-            } => choices.iter_mut().chain(selected).for_each(name),
+            Body::Any { choices, selected, .. } => {
+                choices.iter_mut().chain(selected).for_each(name)
+            }
         }
     }
 
@@ -388,11 +384,7 @@ impl Atom {
 
     /// Its name for a person: its description, else its id.
     pub fn title<'a>(&'a self, id: &'a AtomId) -> &'a str {
-        if self.description.is_empty() {
-            id.as_str()
-        } else {
-            &self.description
-        }
+        if self.description.is_empty() { id.as_str() } else { &self.description }
     }
 
     /// The digest of everything that decides its result: description and specification.

@@ -110,25 +110,13 @@ record! {
 /// Depth at most of a tree of checks.
 pub const DEPTH_MAX: usize = 16;
 
-const LEAF_KEYS: [&str; 8] = [
-    "all",
-    "any",
-    "command",
-    "not_command",
-    "file",
-    "not_file",
-    "quality",
-    "assertion",
-];
+const LEAF_KEYS: [&str; 8] =
+    ["all", "any", "command", "not_command", "file", "not_file", "quality", "assertion"];
 
 impl Check {
     /// A check made by the program itself, without a name.
     pub fn of(kind: CheckKind) -> Self {
-        Self {
-            name: None,
-            kind,
-            extra: Extra::default(),
-        }
+        Self { name: None, kind, extra: Extra::default() }
     }
 
     /// The shell command that must end with 0.
@@ -154,11 +142,8 @@ impl Check {
         }
         let mut fields = Fields::open_or(node, pointer, found, form_of)?;
         let name = fields.text("name");
-        let present: Vec<&str> = LEAF_KEYS
-            .iter()
-            .copied()
-            .filter(|key| node.get(key).is_some())
-            .collect();
+        let present: Vec<&str> =
+            LEAF_KEYS.iter().copied().filter(|key| node.get(key).is_some()).collect();
         let kind = match present.as_slice() {
             ["all"] => CheckKind::All(read_parts(&mut fields, "all", depth)),
             ["any"] => CheckKind::Any(read_parts(&mut fields, "any", depth)),
@@ -172,11 +157,7 @@ impl Check {
                 });
             }
         };
-        Some(Self {
-            name,
-            kind,
-            extra: fields.finish(),
-        })
+        Some(Self { name, kind, extra: fields.finish() })
     }
 
     pub fn node(&self) -> Node {
@@ -214,9 +195,7 @@ impl Check {
             }
             CheckKind::Leaf(leaf) => {
                 let rule = leaf.number_mut();
-                rule.filter(|rule| rule.has_baseline())
-                    .into_iter()
-                    .collect()
+                rule.filter(|rule| rule.has_baseline()).into_iter().collect()
             }
         }
     }
@@ -311,12 +290,7 @@ impl Leaf {
 
 fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> Vec<Check> {
     let parts = fields.list(key);
-    if parts.is_empty()
-        && fields
-            .node
-            .get(key)
-            .is_some_and(|node| node.as_array().is_some())
-    {
+    if parts.is_empty() && fields.node.get(key).is_some_and(|node| node.as_array().is_some()) {
         let message = format!("`{key}` holds no check");
         let hint = "add a check, or remove it".to_owned();
         fields.fault_at(key, "empty-checks", message, Some(hint));
@@ -339,39 +313,26 @@ fn form_of(node: &Node) -> Option<String> {
 fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) -> bool {
     let at = (fields.pointer.clone(), fields.node.span);
     let (message, hint) = if present.is_empty() {
-        let keys = fields
-            .node
-            .as_object()
-            .unwrap_or_default()
-            .iter()
-            .map(|member| member.key.as_str());
-        let near = keys
-            .filter_map(|key| doc::suggest(key, LEAF_KEYS).map(|near| (key, near)))
-            .next();
+        let keys =
+            fields.node.as_object().unwrap_or_default().iter().map(|member| member.key.as_str());
+        let near =
+            keys.filter_map(|key| doc::suggest(key, LEAF_KEYS).map(|near| (key, near))).next();
         let hint = match near {
             Some((key, near)) => format!("`{key}`: did you mean `{near}`?"),
             None => format!("one of {}", LEAF_KEYS.join(", ")),
         };
         let unknown = "a check of a kind that is not known".to_owned();
-        if fields
-            .found
-            .newer((&at.0, at.1), unknown, near.map(|_| hint.clone()))
-        {
+        if fields.found.newer((&at.0, at.1), unknown, near.map(|_| hint.clone())) {
             return true;
         }
-        (
-            "a check needs one key that tells what is checked".to_owned(),
-            hint,
-        )
+        ("a check needs one key that tells what is checked".to_owned(), hint)
     } else {
         (
             format!("a check holds only one of `{}`", present.join("`, `")),
             "split it into two checks".to_owned(),
         )
     };
-    fields
-        .found
-        .fault("bad-check", (&at.0, at.1), message, Some(hint));
+    fields.found.fault("bad-check", (&at.0, at.1), message, Some(hint));
     false
 }
 

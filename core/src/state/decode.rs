@@ -51,21 +51,14 @@ pub fn decode_past(bytes: &[u8]) -> Decoding {
 
 /// The same for a tree that was not read from a text.
 pub fn of_tree(root: Node) -> Decoding {
-    let parsed = doc::Parsed {
-        node: Some(root),
-        faults: Vec::new(),
-    };
+    let parsed = doc::Parsed { node: Some(root), faults: Vec::new() };
     of_parsed(parsed, Some(near_miss::of))
 }
 
 fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     // Missing parts may only have been cut off, and the rest may be in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
-    let mut found = Findings {
-        faults: parsed.faults,
-        near_miss,
-        ..Findings::default()
-    };
+    let mut found = Findings { faults: parsed.faults, near_miss, ..Findings::default() };
     let Some(mut root) = parsed.node else {
         return Decoding {
             state: None,
@@ -78,10 +71,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
             packed_seal: None,
         };
     };
-    let version = root
-        .get("version")
-        .and_then(Node::as_str)
-        .and_then(Version::parse);
+    let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
     let original = packed::unpack(&mut root, &mut found);
     let (mut state, mut understood) = (None, None);
@@ -135,10 +125,7 @@ pub fn deciding(warnings: &[Fault]) -> impl Iterator<Item = &Fault> {
 impl Version {
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.split_once('.')?;
-        Some(Self {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        })
+        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 }
 
@@ -153,11 +140,7 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
     Fault {
         span,
         pointer: "/version".to_owned(),
-        rule: if is_newer {
-            "newer-version"
-        } else {
-            "older-version"
-        },
+        rule: if is_newer { "newer-version" } else { "older-version" },
         message: format!(
             "the file has version {}.{}, this program reads {}.x",
             found.major, found.minor, VERSION.major
@@ -209,14 +192,8 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         seal,
         objective: Arc::new(objective),
         control: Arc::new(control),
-        atoms: atoms
-            .into_iter()
-            .map(|(id, atom)| (id, Arc::new(atom)))
-            .collect(),
-        bindings: bindings
-            .into_iter()
-            .map(|(id, binding)| (id, Arc::new(binding)))
-            .collect(),
+        atoms: atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+        bindings: bindings.into_iter().map(|(id, binding)| (id, Arc::new(binding))).collect(),
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
         run: Arc::new(run),
@@ -241,16 +218,10 @@ pub const RULE: RecordRule = RecordRule {
             rule::<Lineage>("lineage", "Born with `align`, never changes").required(),
             rule::<Serial>("serial", "Counts the commits of this file").required(),
             rule::<String>("seal", "A mismatch means that a person edited the file").required(),
-            rule::<Node>("objective", "")
-                .of_form(Form::Record(&OBJECTIVE))
-                .required(),
+            rule::<Node>("objective", "").of_form(Form::Record(&OBJECTIVE)).required(),
             rule::<Control>("control", "").required(),
-            rule::<Node>("work_graph", "")
-                .of_form(Form::Record(&WORK_GRAPH))
-                .required(),
-            rule::<Node>("bindings", "Resolved atoms")
-                .of_form(bindings)
-                .required(),
+            rule::<Node>("work_graph", "").of_form(Form::Record(&WORK_GRAPH)).required(),
+            rule::<Node>("bindings", "Resolved atoms").of_form(bindings).required(),
             rule::<Vec<Entry>>("trail", "Choices, failures and backtracks, in order").required(),
             rule::<Vec<Correction>>("corrections", "Changes made by people, in order").required(),
             rule::<Run>("run", "").required(),
@@ -263,21 +234,14 @@ pub const RULE: RecordRule = RecordRule {
 };
 
 /// The keys of the objective without which no run starts.
-const AGREED: [&str; 5] = [
-    "goal",
-    "background_intent",
-    "deliverables",
-    "definition_of_done",
-    "base_case",
-];
+const AGREED: [&str; 5] =
+    ["goal", "background_intent", "deliverables", "definition_of_done", "base_case"];
 
 const OBJECTIVE: RecordRule = RecordRule {
     fields: || {
         let fields = (Objective::RULE.fields)().into_iter();
-        let fields = fields.map(|field| FieldRule {
-            is_required: AGREED.contains(&field.key),
-            ..field
-        });
+        let fields =
+            fields.map(|field| FieldRule { is_required: AGREED.contains(&field.key), ..field });
         fields.collect()
     },
     ..Objective::RULE
@@ -354,9 +318,7 @@ fn read_map<T>(
             let message = format!("`{}` cannot name an atom", member.key);
             let hint =
                 Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
-            fields
-                .found
-                .fault("bad-id", (&at, member.key_span), message, hint);
+            fields.found.fault("bad-id", (&at, member.key_span), message, hint);
         }
         if let Some(value) = read(&member.node, &at, fields.found) {
             map.entry(AtomId::new(member.key.as_str())).or_insert(value);
@@ -366,18 +328,12 @@ fn read_map<T>(
 }
 
 fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Vec<T> {
-    fields
-        .list(key)
-        .into_iter()
-        .filter_map(|(at, node)| read(node, &at, fields.found))
-        .collect()
+    fields.list(key).into_iter().filter_map(|(at, node)| read(node, &at, fields.found)).collect()
 }
 
 /// The globs of one constraint.
 fn collect_globs(root: &Node, key: &str, into: &mut Vec<Pattern>) {
-    let constraints = root
-        .get("objective")
-        .and_then(|node| node.get("constraints"));
+    let constraints = root.get("objective").and_then(|node| node.get("constraints"));
     let globs = constraints.and_then(|node| node.get(key));
     let globs = globs.and_then(Node::as_array).unwrap_or_default();
     for (index, node) in globs.iter().enumerate() {
@@ -400,16 +356,11 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
         collect_globs(root, key, into);
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
-    for (map, at, inside) in [
-        (atoms, "/work_graph/atoms", ""),
-        (root.get("bindings"), "/bindings", "/of"),
-    ] {
+    for (map, at, inside) in
+        [(atoms, "/work_graph/atoms", ""), (root.get("bindings"), "/bindings", "/of")]
+    {
         for member in map.and_then(Node::as_object).unwrap_or_default() {
-            let atom = if inside.is_empty() {
-                Some(&member.node)
-            } else {
-                member.node.get("of")
-            };
+            let atom = if inside.is_empty() { Some(&member.node) } else { member.node.get("of") };
             if let Some(node) = atom.and_then(|atom| atom.get("checks")) {
                 let pointer = doc::pointer_push(at, &member.key) + inside + "/checks";
                 check::patterns(node, &pointer, into);
@@ -424,10 +375,7 @@ pub fn place_of(root: &Node, pointer: &str) -> doc::Span {
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
         let next = match node.as_array() {
-            Some(items) => token
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| items.get(index)),
+            Some(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
             None => node.get(&token),
         };
         match next {

@@ -86,9 +86,7 @@ fn changed<T>(before: &Records<T>, after: &Records<T>) -> BTreeSet<AtomId> {
         let known = records.get(id);
         !known.is_some_and(|known| Arc::ptr_eq(known, record))
     };
-    let new = after
-        .iter()
-        .filter(|(id, record)| is_other(before, id, record));
+    let new = after.iter().filter(|(id, record)| is_other(before, id, record));
     let gone = before.iter().filter(|(id, _)| !after.contains_key(*id));
     new.chain(gone).map(|(id, _)| id.clone()).collect()
 }
@@ -113,11 +111,7 @@ impl RenderedRecord {
         let text = indented(node, level);
         let digest = Digest::text_of(text.as_bytes());
         let values = node.count();
-        Self {
-            text,
-            digest,
-            values,
-        }
+        Self { text, digest, values }
     }
 
     /// A record in a list, or under its id; the key before it is not sealed.
@@ -196,11 +190,7 @@ impl StateText {
             let record = RenderedRecord::inner(Some(&id), &member.node, IN_LIST);
             lines.put(id, &member.key, record);
         }
-        Self {
-            run: RenderedRecord::of(run, IN_TOP),
-            bindings: lines,
-            ..Self::of(state)
-        }
+        Self { run: RenderedRecord::of(run, IN_TOP), bindings: lines, ..Self::of(state) }
     }
 
     /// Renders the records in `touched` anew, from `state`.
@@ -238,20 +228,15 @@ impl StateText {
 
     fn put_atoms<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let record = state
-                .atoms
-                .get(id)
-                .map(|atom| RenderedRecord::of_atom(id, atom));
+            let record = state.atoms.get(id).map(|atom| RenderedRecord::of_atom(id, atom));
             put(&mut self.atoms, id, record);
         }
     }
 
     fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let record = state
-                .bindings
-                .get(id)
-                .map(|binding| RenderedRecord::of_binding(id, binding));
+            let record =
+                state.bindings.get(id).map(|binding| RenderedRecord::of_binding(id, binding));
             put(&mut self.bindings, id, record);
         }
     }
@@ -280,11 +265,8 @@ impl StateText {
         let mut list =
             Vec::with_capacity(TOP_BYTES + many.iter().map(|lines| lines.len()).sum::<usize>());
         list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
-        let single = [
-            ("objective", &self.objective),
-            ("control", &self.control),
-            ("run", &self.run),
-        ];
+        let single =
+            [("objective", &self.objective), ("control", &self.control), ("run", &self.run)];
         for (name, record) in single {
             list.extend_from_slice(&sealed_line(name, &record.digest));
         }
@@ -327,12 +309,8 @@ impl StateText {
     pub fn write(&mut self, state: &State, seal: &Digest) -> Arc<String> {
         let FileText { text, spans } = self.compose(state, seal);
         let file = Arc::new(text);
-        let many: [&mut dyn Text; 4] = [
-            &mut self.atoms,
-            &mut self.bindings,
-            &mut self.trail,
-            &mut self.corrections,
-        ];
+        let many: [&mut dyn Text; 4] =
+            [&mut self.atoms, &mut self.bindings, &mut self.trail, &mut self.corrections];
         let plan = self.plan.as_mut().map(|plan| plan as &mut dyn Text);
         for (section, span) in many.into_iter().chain(plan).zip(spans) {
             section.settle(&file, span);
@@ -345,43 +323,24 @@ impl StateText {
         let version = format!("{}.{}", VERSION.major, state.version.minor);
         let mut pieces = Vec::from([
             ("version".to_owned(), Piece::Text(quoted(&version))),
-            (
-                "lineage".to_owned(),
-                Piece::Text(quoted(state.lineage.as_str())),
-            ),
-            (
-                "serial".to_owned(),
-                Piece::Text(doc::write_compact(&Node::uint(state.serial.0))),
-            ),
+            ("lineage".to_owned(), Piece::Text(quoted(state.lineage.as_str()))),
+            ("serial".to_owned(), Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
             ("seal".to_owned(), Piece::Text(quoted(seal.as_str()))),
             ("objective".to_owned(), Piece::Record(&self.objective)),
             ("control".to_owned(), Piece::Record(&self.control)),
-            (
-                "work_graph".to_owned(),
-                Piece::Members(self.work_graph(state)),
-            ),
-            (
-                "bindings".to_owned(),
-                Piece::Lines(['{', '}'], &self.bindings),
-            ),
+            ("work_graph".to_owned(), Piece::Members(self.work_graph(state))),
+            ("bindings".to_owned(), Piece::Lines(['{', '}'], &self.bindings)),
             ("trail".to_owned(), Piece::Lines(['[', ']'], &self.trail)),
-            (
-                "corrections".to_owned(),
-                Piece::Lines(['[', ']'], &self.corrections),
-            ),
+            ("corrections".to_owned(), Piece::Lines(['[', ']'], &self.corrections)),
             ("run".to_owned(), Piece::Record(&self.run)),
         ]);
         if let Some(plan) = &self.plan {
             pieces.push(("plan".to_owned(), Piece::Single(plan)));
         }
-        state
-            .extra
-            .weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
+        state.extra.weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
         // One buffer of the right size, so that a large state is copied once.
-        let mut file = FileText {
-            text: String::with_capacity(rounded(self.size_about())),
-            spans: Vec::new(),
-        };
+        let mut file =
+            FileText { text: String::with_capacity(rounded(self.size_about())), spans: Vec::new() };
         Piece::Members(pieces).write(0, &mut file);
         file.text.push('\n');
         file
@@ -389,9 +348,7 @@ impl StateText {
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
         let mut pieces = Vec::from([("atoms".to_owned(), Piece::Lines(['{', '}'], &self.atoms))]);
-        state
-            .work_graph_extra
-            .weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
+        state.work_graph_extra.weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
         pieces
     }
 

@@ -53,13 +53,7 @@ impl Findings {
         message: String,
         hint: Option<String>,
     ) {
-        self.faults.push(Fault {
-            span: at.1,
-            pointer: at.0.to_owned(),
-            rule,
-            message,
-            hint,
-        });
+        self.faults.push(Fault { span: at.1, pointer: at.0.to_owned(), rule, message, hint });
     }
 
     /// Warns of a value that a newer version may know, and keeps it. False for a version that should know it, which is
@@ -146,13 +140,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             found.wrong_type_or(pointer, node, "an object", hint(node));
             return None;
         }
-        Some(Self {
-            node,
-            pointer: pointer.to_owned(),
-            found,
-            asked: Vec::new(),
-            kept: Vec::new(),
-        })
+        Some(Self { node, pointer: pointer.to_owned(), found, asked: Vec::new(), kept: Vec::new() })
     }
 
     pub fn at(&self, key: &str) -> String {
@@ -191,8 +179,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             let (pointer, span) = (self.pointer.clone(), self.node.span);
             let what = format!("the key `{key}` is missing");
             let hint = hint.map(ToOwned::to_owned);
-            self.found
-                .fault("missing-key", (&pointer, span), what, hint);
+            self.found.fault("missing-key", (&pointer, span), what, hint);
         }
         found
     }
@@ -252,11 +239,9 @@ impl<'a, 'f> Fields<'a, 'f> {
     }
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
-        self.typed(
-            key,
-            "a whole number from 0 to 9223372036854775807",
-            |node| node.as_u64().filter(|count| *count <= COUNT_MAX),
-        )
+        self.typed(key, "a whole number from 0 to 9223372036854775807", |node| {
+            node.as_u64().filter(|count| *count <= COUNT_MAX)
+        })
     }
 
     pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
@@ -300,11 +285,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             return Vec::new();
         };
         let place = |index: usize| doc::pointer_push(&pointer, &index.to_string());
-        items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| (place(index), item))
-            .collect()
+        items.iter().enumerate().map(|(index, item)| (place(index), item)).collect()
     }
 
     pub fn texts(&mut self, key: &'static str) -> Vec<String> {
@@ -412,8 +393,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         let miss = find.and_then(|find| find(member, self));
         let (pointer, span) = (self.at(key), member.key_span);
         if let Some((rule, message, hint)) = miss {
-            self.found
-                .fault(rule, (&pointer, span), message, Some(hint));
+            self.found.fault(rule, (&pointer, span), message, Some(hint));
         } else if self.found.is_newer || !is_own(key) {
             self.found.warnings.push(Fault {
                 span,

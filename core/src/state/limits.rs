@@ -65,10 +65,7 @@ impl From<FieldRule> for ConstraintRule {
             ("max_attempts", _) => {
                 let none = Constraints::default();
                 let count = |is_action| Node::uint(u64::from(none.max_attempts(is_action)));
-                Node::object(Vec::from([
-                    ("worker", count(false)),
-                    ("action", count(true)),
-                ]))
+                Node::object(Vec::from([("worker", count(false)), ("action", count(true))]))
             }
             (_, ValueForm::List) => Node::array(Vec::new()),
             (_, ValueForm::Flag) => Node::bool(false),
@@ -141,11 +138,7 @@ pub fn difference(before: &Constraints, after: &Constraints) -> String {
             .then(|| format!("{key}: {} → {}", word(old), word(new)))
     });
     let changed: Vec<String> = changed.collect();
-    if changed.is_empty() {
-        "the constraints changed".to_owned()
-    } else {
-        changed.join("; ")
-    }
+    if changed.is_empty() { "the constraints changed".to_owned() } else { changed.join("; ") }
 }
 
 /// A value as a person writes it.
@@ -158,11 +151,7 @@ pub fn plain(node: &Node) -> String {
     }
     if let Some(items) = node.as_array() {
         let items: Vec<String> = items.iter().map(plain).collect();
-        return if items.is_empty() {
-            "none".to_owned()
-        } else {
-            items.join(", ")
-        };
+        return if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     }
     if let Some(members) = node.as_object() {
         let one = |member: &doc::Member| format!("{} {}", member.key, plain(&member.node));

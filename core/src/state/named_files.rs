@@ -18,10 +18,7 @@ pub fn named_by(state: &State) -> BTreeSet<Digest> {
     for binding in state.bindings.values() {
         in_list(&binding.evidence, &mut named);
     }
-    let tasks = state
-        .all_atoms()
-        .into_values()
-        .filter_map(|atom| atom.task());
+    let tasks = state.all_atoms().into_values().filter_map(|atom| atom.task());
     for result in tasks.flat_map(parked) {
         in_list(&result.evidence, &mut named);
     }

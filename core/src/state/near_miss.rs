@@ -42,13 +42,7 @@ impl RecordKind {
 }
 
 static KINDS: [RecordKind; 7] = [
-    RecordKind {
-        mark: "objective",
-        name: "a plan",
-        path: &[],
-        rules: Vec::new,
-        forms: &[],
-    },
+    RecordKind { mark: "objective", name: "a plan", path: &[], rules: Vec::new, forms: &[] },
     RecordKind {
         mark: "base_case",
         name: "the objective",
@@ -83,10 +77,7 @@ static KINDS: [RecordKind; 7] = [
             (&["desc", "title", "name", "prompt"], "description: …"),
             (&["check", "test"], "checks: {command: …}"),
             (&["after", "needs", "requires"], "depends_on: […]"),
-            (
-                &["deps", "depend", "depends", "dependencies"],
-                "depends_on: […]",
-            ),
+            (&["deps", "depend", "depends", "dependencies"], "depends_on: […]"),
             (&["steps", "tasks", "all"], "parts: […]"),
             (&["options", "any"], "choices: […]"),
             (&["protect"], "objective: {constraints: {protected: […]}}"),
@@ -178,9 +169,7 @@ fn place_of(key: &str, here: Option<&[&str]>) -> Option<String> {
         let form = form.and_then(|_| kind.form(key)).map(ToString::to_string);
         let is_its = || has_key((kind.rules)(), key).then(|| format!("{key}: …"));
         let path = below.unwrap_or(kind.path).iter().rev();
-        Some(path.fold(form.or_else(is_its)?, |form, key| {
-            format!("{key}: {{{form}}}")
-        }))
+        Some(path.fold(form.or_else(is_its)?, |form, key| format!("{key}: {{{form}}}")))
     })
 }
 
@@ -214,11 +203,7 @@ fn decides(pointer: &str) -> bool {
         place,
         (Some("control"), None, None)
             | (Some("objective"), Some("constraints" | "base_case"), _)
-            | (
-                Some("work_graph"),
-                Some("atoms"),
-                Some("action" | "checks" | "budget")
-            )
+            | (Some("work_graph"), Some("atoms"), Some("action" | "checks" | "budget"))
     )
 }
 

@@ -93,10 +93,7 @@ fn carry_remarks(fold: Node, results: &mut [Member]) {
 fn results_in(fold: &Node) -> Result<Vec<Member>, &'static str> {
     let packed = fold.get(KEY).and_then(Node::as_str);
     let bytes = unpacked(packed.ok_or("it is no text")?)?;
-    let limits = Limits {
-        bytes: UNPACKED_BYTES_MAX,
-        ..Limits::default()
-    };
+    let limits = Limits { bytes: UNPACKED_BYTES_MAX, ..Limits::default() };
     let parsed = doc::parse_bytes(&bytes, &limits);
     let is_whole = parsed.faults.is_empty();
     let root = parsed.node.filter(|_| is_whole).ok_or("it holds no JSON")?;
@@ -119,9 +116,8 @@ fn unpack_line(root: &mut Node, found: &mut Findings) {
         return;
     };
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
-    let commits: Vec<Node> = pairs
-        .map(|(atom, digits)| result_commit(root, atom, digits, span))
-        .collect();
+    let commits: Vec<Node> =
+        pairs.map(|(atom, digits)| result_commit(root, atom, digits, span)).collect();
     let line = member_mut(root, "run").and_then(|run| member_mut(run, "line"));
     if let Some(Value::Array(items)) = line.map(|line| &mut line.value) {
         items.splice(0..1, commits);
@@ -142,16 +138,10 @@ fn result_commit(root: &Node, atom: &str, digits: &str, span: Span) -> Node {
     let member = |key: &str, text: &str| Member {
         key: key.to_string(),
         key_span: span,
-        node: Node {
-            span,
-            ..Node::string(text)
-        },
+        node: Node { span, ..Node::string(text) },
     };
     let commit = commit.unwrap_or(digits);
-    Node {
-        value: Value::Object(Vec::from([member("atom", atom), member("commit", commit)])),
-        span,
-    }
+    Node { value: Value::Object(Vec::from([member("atom", atom), member("commit", commit)])), span }
 }
 
 fn is_fold(node: &Node) -> bool {
@@ -172,14 +162,7 @@ fn member_mut<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
 
 /// The same with the place of its fold.
 fn at(member: Member, span: Span) -> Member {
-    Member {
-        key_span: span,
-        node: Node {
-            span,
-            ..member.node
-        },
-        key: member.key,
-    }
+    Member { key_span: span, node: Node { span, ..member.node }, key: member.key }
 }
 
 #[cfg(test)]

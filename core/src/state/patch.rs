@@ -80,11 +80,7 @@ impl Splice {
             tail -= 1;
         }
         let text = new_rest.get(..new_rest.len() - tail).unwrap_or("");
-        Self {
-            head,
-            tail,
-            text: text.to_owned(),
-        }
+        Self { head, tail, text: text.to_owned() }
     }
 
     fn apply(&self, old: &str) -> Option<String> {
@@ -108,10 +104,7 @@ impl Tail {
             old.count().min(new.len())
         };
         let add = new.get(keep..).unwrap_or_default();
-        Self {
-            keep,
-            add: add.iter().map(|node| doc::write_compact(node)).collect(),
-        }
+        Self { keep, add: add.iter().map(|node| doc::write_compact(node)).collect() }
     }
 }
 

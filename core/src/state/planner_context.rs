@@ -45,11 +45,7 @@ record! {
 impl PlannerContext {
     /// The values unless somebody chose.
     pub fn of_program() -> Self {
-        Self {
-            mode: Some(ContextMode::Auto),
-            chars: Some(CONTEXT_CHARS),
-            extra: Extra::default(),
-        }
+        Self { mode: Some(ContextMode::Auto), chars: Some(CONTEXT_CHARS), extra: Extra::default() }
     }
 
     /// Its own keys, and those of another where it has none.

@@ -125,10 +125,7 @@ impl ProfileText {
     /// # Errors
     /// What is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut profile = Self {
-            text: text.trim().to_string(),
-            ..Self::default()
-        };
+        let mut profile = Self { text: text.trim().to_string(), ..Self::default() };
         for part in text.split(',').map(str::trim) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let (key, value) = (key.trim(), value.trim());

@@ -288,10 +288,7 @@ fn read_past<T>(
     found: &mut Findings,
     read: impl FnOnce(&mut Fields<'_, '_>) -> T,
 ) -> Option<T> {
-    let mut of_record = Findings {
-        is_newer: found.is_newer,
-        ..Findings::default()
-    };
+    let mut of_record = Findings { is_newer: found.is_newer, ..Findings::default() };
     let mut fields = Fields::open(node, pointer, &mut of_record);
     let data = fields.as_mut().map(|fields| {
         let _ = fields.need("type");
@@ -303,26 +300,16 @@ fn read_past<T>(
         let key = key.split('/').nth(1);
         key.is_none_or(|key| DECIDING.contains(&key))
     };
-    found
-        .faults
-        .extend(of_record.faults.into_iter().filter(decides));
-    found
-        .warnings
-        .extend(of_record.warnings.into_iter().filter(decides));
+    found.faults.extend(of_record.faults.into_iter().filter(decides));
+    found.warnings.extend(of_record.warnings.into_iter().filter(decides));
     data
 }
 
 impl Entry {
     /// A new entry, written now.
     pub fn new(at: &str, serial: u64, pass: u64, kind: EntryKind) -> Self {
-        Self {
-            node: Node::null(),
-            at: at.into(),
-            serial: Some(serial),
-            pass: Some(pass),
-            kind,
-        }
-        .written()
+        Self { node: Node::null(), at: at.into(), serial: Some(serial), pass: Some(pass), kind }
+            .written()
     }
 
     /// The failure that it records, if it does.
@@ -367,18 +354,13 @@ impl Entry {
                 }
             }
         }
-        Self {
-            node,
-            kind,
-            ..self.clone()
-        }
+        Self { node, kind, ..self.clone() }
     }
 
     fn written(mut self) -> Self {
         let mut to = Writer::default();
         to.text("type", self.kind.word()).text("at", &self.at);
-        to.some("serial", self.serial.map(Node::uint))
-            .some("pass", self.pass.map(Node::uint));
+        to.some("serial", self.serial.map(Node::uint)).some("pass", self.pass.map(Node::uint));
         self.kind.write(&mut to);
         self.node = to.finish(&Extra::default());
         self

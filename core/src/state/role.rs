@@ -47,8 +47,6 @@ impl Role {
     /// The role of that word.
     pub fn of_word(word: &str) -> Option<Self> {
         let mut words = Self::WORDS.into_iter();
-        words
-            .find(|(known, _)| *known == word)
-            .map(|(_, role)| role)
+        words.find(|(known, _)| *known == word).map(|(_, role)| role)
     }
 }

@@ -124,17 +124,11 @@ impl ChoiceRule {
 
 impl FieldRule {
     pub(crate) fn required(self) -> Self {
-        Self {
-            is_required: true,
-            ..self
-        }
+        Self { is_required: true, ..self }
     }
 
     pub(crate) fn by_program(self) -> Self {
-        Self {
-            owner: Owner::Program,
-            ..self
-        }
+        Self { owner: Owner::Program, ..self }
     }
 
     pub(crate) fn of_form(self, form: Form) -> Self {
@@ -159,11 +153,7 @@ impl FieldRule {
 /// The text of a doc comment: a line, with a full stop between paragraphs.
 pub fn text_of(doc: &str) -> String {
     let mut text = String::new();
-    for line in doc
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| line.is_empty())
-    {
+    for line in doc.lines().map(str::trim).skip_while(|line| line.is_empty()) {
         match line {
             "" => text.push('.'),
             _ if text.is_empty() => text.push_str(line),

@@ -141,11 +141,7 @@ impl PartialEq for ResultCommit {
 impl ResultCommit {
     pub fn new(atom: AtomId, commit: CommitId) -> Self {
         let extra = Extra::default();
-        Self {
-            atom,
-            commit,
-            extra,
-        }
+        Self { atom, commit, extra }
     }
 }
 
@@ -227,9 +223,7 @@ impl FieldValue for DecimalText {
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
         let node = fields.take(key)?;
         let count = node.as_u64().map(|count| format!("{count}"));
-        count
-            .or_else(|| node.as_str().map(ToOwned::to_owned))
-            .map(Self)
+        count.or_else(|| node.as_str().map(ToOwned::to_owned)).map(Self)
     }
 
     fn node(&self) -> Node {

@@ -25,10 +25,7 @@ pub type LiesAt<'a> = &'a dyn Fn(&SideFile) -> Option<String>;
 
 impl SideFile {
     pub fn of(bytes: &[u8]) -> Self {
-        Self {
-            digest: Digest::of(bytes),
-            bytes: bytes.len() as u64,
-        }
+        Self { digest: Digest::of(bytes), bytes: bytes.len() as u64 }
     }
 
     pub fn node(&self) -> Node {
@@ -41,10 +38,7 @@ impl SideFile {
     pub fn read(node: &Node) -> Option<Self> {
         let digest = node.get("digest").and_then(Node::as_str)?;
         hex_of(digest)?;
-        Some(Self {
-            digest: Digest::new(digest),
-            bytes: node.get("bytes").and_then(Node::as_u64)?,
-        })
+        Some(Self { digest: Digest::new(digest), bytes: node.get("bytes").and_then(Node::as_u64)? })
     }
 
     /// The side file of which a failure or a piece of evidence shows an excerpt.
@@ -88,13 +82,7 @@ mod tests {
     fn what_is_no_digest_names_no_file() {
         let whole = SideFile::of(b"x").digest;
         let upper = whole.as_str().to_uppercase();
-        for digest in [
-            "",
-            "sha256:",
-            "sha256:../../etc/passwd",
-            "sha256:ab",
-            &upper,
-        ] {
+        for digest in ["", "sha256:", "sha256:../../etc/passwd", "sha256:ab", &upper] {
             let node = Node::object(Vec::from([
                 ("digest", Node::string(digest)),
                 ("bytes", Node::uint(1)),

@@ -13,11 +13,7 @@ use super::{
 /// The keys of a part: all are the program's where the part is.
 pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> Vec<FieldRule> {
     let owned = rules.into_iter().map(|rule| FieldRule {
-        owner: if owner == Owner::Program {
-            owner
-        } else {
-            rule.owner
-        },
+        owner: if owner == Owner::Program { owner } else { rule.owner },
         ..rule
     });
     owned.collect()

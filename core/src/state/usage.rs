@@ -59,12 +59,7 @@ pub struct ReportedUsage {
 
 impl Tokens {
     pub fn new(input: u64, output: u64, cached: u64) -> Self {
-        Self {
-            input,
-            output,
-            cached,
-            extra: Extra::default(),
-        }
+        Self { input, output, cached, extra: Extra::default() }
     }
 
     /// Tokens that a limit counts: those of the cache are paid too.
@@ -125,12 +120,7 @@ impl Usage {
     /// The share of one of so many attempts, rounded up.
     pub fn mean(&self, attempts: u64) -> Self {
         let share = |sum: u64| sum.div_ceil(attempts.max(1));
-        let Tokens {
-            input,
-            output,
-            cached,
-            ..
-        } = self.tokens;
+        let Tokens { input, output, cached, .. } = self.tokens;
         Self {
             calls: share(self.calls),
             tokens: Tokens::new(share(input), share(output), share(cached)),

@@ -171,9 +171,8 @@ impl<T: FieldValue> FieldValue for Vec<T> {
 
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
         let items = fields.list(key).into_iter();
-        let mut list: Self = items
-            .filter_map(|(at, node)| T::read(node, &at, fields.found))
-            .collect();
+        let mut list: Self =
+            items.filter_map(|(at, node)| T::read(node, &at, fields.found)).collect();
         list.shrink_to_fit();
         Some(list)
     }
@@ -194,11 +193,7 @@ impl FieldValue for BTreeMap<AtomId, AtomId> {
 
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
         let pairs = fields.pairs(key).into_iter();
-        Some(
-            pairs
-                .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
-                .collect(),
-        )
+        Some(pairs.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice))).collect())
     }
 
     fn node(&self) -> Node {

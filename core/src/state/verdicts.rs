@@ -46,9 +46,7 @@ impl VerdictRecord {
 
 /// The verdict with the least distance, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
-    verdicts
-        .iter()
-        .max_by_key(|one| core::cmp::Reverse(one.distance()))
+    verdicts.iter().max_by_key(|one| core::cmp::Reverse(one.distance()))
 }
 
 /// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.
@@ -63,9 +61,7 @@ pub fn add(verdicts: &mut Vec<VerdictRecord>, new: VerdictRecord) {
     verdicts.push(new);
     while verdicts.len() > VERDICTS_MAX {
         let kept = best(verdicts).map(|best| best.tree.clone());
-        let oldest = verdicts
-            .iter()
-            .position(|one| Some(&one.tree) != kept.as_ref());
+        let oldest = verdicts.iter().position(|one| Some(&one.tree) != kept.as_ref());
         verdicts.remove(oldest.unwrap_or(0));
     }
 }
@@ -106,11 +102,7 @@ mod tests {
 
     #[test]
     fn the_best_verdict_is_the_newest_of_those_on_which_most_leaves_held() {
-        let list = [
-            verdict("a", 2, true),
-            verdict("b", 2, false),
-            verdict("c", 1, true),
-        ];
+        let list = [verdict("a", 2, true), verdict("b", 2, false), verdict("c", 1, true)];
         assert_eq!(best_of(&list), "b");
         assert_eq!(best_of(&[]), "none");
     }

@@ -46,10 +46,7 @@ fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let inputs = law_point::inputs(transaction, check, &basis, &failing);
     let inputs = match is_completed {
         // In place, what was measured may be out of date by now.
-        true => LawInputs {
-            distance: 0,
-            ..inputs
-        },
+        true => LawInputs { distance: 0, ..inputs },
         false => inputs,
     };
     let inputs = match law_point::is_for_somebody(transaction) {
@@ -170,10 +167,7 @@ impl AccountFacts {
         let judging = state.run.judging.as_ref();
         let decided = |verdict: &str| verdict == "pass" || verdict == "fail";
         let mut held = state.run.verdicts.iter().map(|one| one.held);
-        let mut verdicts = result
-            .evidence
-            .iter()
-            .filter_map(|one| one.verdict.as_deref());
+        let mut verdicts = result.evidence.iter().filter_map(|one| one.verdict.as_deref());
         let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
         let least = i64::from(rules(transaction).epsilon().0);
         let mut plans = transaction.graph.plans().map(|x| transaction.graph.id(x));
@@ -206,12 +200,7 @@ fn metrics(transaction: &Transaction) -> RunMetrics {
     let state = &transaction.state;
     let mut metrics = RunMetrics {
         transient: state.run.spent.transient,
-        directives: state
-            .run
-            .law
-            .as_ref()
-            .map(|law| law.outcomes.clone())
-            .unwrap_or_default(),
+        directives: state.run.law.as_ref().map(|law| law.outcomes.clone()).unwrap_or_default(),
         ..RunMetrics::default()
     };
     let atoms = state.all_atoms().into_iter();
@@ -222,9 +211,7 @@ fn metrics(transaction: &Transaction) -> RunMetrics {
     }
     let tried = metrics.solved_at_first + metrics.solved_later + metrics.unsolved;
     let mean = metrics.attempts.saturating_mul(u64::from(law::ONE));
-    let mean = mean
-        .checked_div(tried)
-        .and_then(|mean| u32::try_from(mean).ok());
+    let mean = mean.checked_div(tried).and_then(|mean| u32::try_from(mean).ok());
     metrics.mean_attempts = mean.map(Thousandths);
     metrics
 }

@@ -38,10 +38,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     consult::follow(transaction);
     let run = &transaction.state.run;
-    let bases = run
-        .in_flight
-        .iter()
-        .filter_map(|intent| intent.base.as_ref());
+    let bases = run.in_flight.iter().filter_map(|intent| intent.base.as_ref());
     let needed: Vec<_> = bases.chain(&run.head).cloned().collect();
     transaction.session.forget_trees(&needed);
 }
@@ -181,9 +178,7 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
 
 /// The facts where no selection is left. It starts ready work, and has the tree to deliver judged only after that.
 fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
-    let in_doubt = has_live(transaction, |status| {
-        matches!(status, AtomStatus::InDoubt(_))
-    });
+    let in_doubt = has_live(transaction, |status| matches!(status, AtomStatus::InDoubt(_)));
     let in_doubt = in_doubt.then_some(Reason::InDoubt);
     let mut facts = DeadEndFacts {
         asks_first: in_doubt.or_else(|| unconfirmed(transaction)),
@@ -223,11 +218,7 @@ fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
             && delivery::may_complete(transaction),
         unavailable: transaction.session.unavailable.is_some(),
         hard_budget: hard_budget(transaction),
-        nothing_left: if is_blocked {
-            None
-        } else {
-            nothing_left(transaction)
-        },
+        nothing_left: if is_blocked { None } else { nothing_left(transaction) },
         ..requests(transaction)
     }
 }
@@ -235,17 +226,11 @@ fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
 fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     let constraints = &transaction.state.objective.constraints;
     let run = &transaction.state.run;
-    if constraints
-        .max_iterations
-        .is_some_and(|most| run.iteration >= most)
-    {
+    if constraints.max_iterations.is_some_and(|most| run.iteration >= most) {
         return Some(Reason::Iterations);
     }
     let active_ms = transaction.spent_ms();
-    let is_over = constraints
-        .time_budget
-        .as_ref()
-        .is_some_and(|budget| active_ms >= budget.ms);
+    let is_over = constraints.time_budget.as_ref().is_some_and(|budget| active_ms >= budget.ms);
     if is_over {
         return Some(Reason::Time);
     }
@@ -265,20 +250,14 @@ fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool 
 /// Nothing runs and nothing can start: a person is needed.
 fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     let in_flight = &transaction.state.run.in_flight;
-    let all_wait = in_flight
-        .iter()
-        .all(|intent| transaction.awaits_person(intent));
+    let all_wait = in_flight.iter().all(|intent| transaction.awaits_person(intent));
     if !transaction.session.base_was_seen || !all_wait || dispatch::can_start(transaction) {
         return None;
     }
-    if has_live(transaction, |status| {
-        matches!(status, AtomStatus::InDoubt(_))
-    }) {
+    if has_live(transaction, |status| matches!(status, AtomStatus::InDoubt(_))) {
         return Some(Reason::InDoubt);
     }
-    if has_live(transaction, |status| {
-        matches!(status, AtomStatus::NeedsGuidance)
-    }) {
+    if has_live(transaction, |status| matches!(status, AtomStatus::NeedsGuidance)) {
         return Some(Reason::Guidance);
     }
     if !transaction.state.run.in_flight.is_empty() {
@@ -330,10 +309,7 @@ fn stop(transaction: &mut Transaction) {
         "stopped",
     );
     if is_now {
-        transaction
-            .all_in_flight()
-            .iter()
-            .for_each(|id| attempt_end::lost(transaction, id));
+        transaction.all_in_flight().iter().for_each(|id| attempt_end::lost(transaction, id));
     }
     if transaction.state.run.in_flight.is_empty() {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
@@ -421,9 +397,7 @@ fn interrupt(
         .filter(|intent| which(intent, transaction.must_finish(intent)))
         .map(|intent| intent.id.clone())
         .collect();
-    chosen
-        .iter()
-        .for_each(|id| attempt_end::cut_off(transaction, id, why));
+    chosen.iter().for_each(|id| attempt_end::cut_off(transaction, id, why));
 }
 
 /// Refutes the selection if all roots are resolved and the base case failed on this very tree.

@@ -62,11 +62,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
             attempt_end::fail(transaction, id, failure, !has_worked);
         }
         AgentEnd::Limited { .. } | AgentEnd::Down(_) => wait(transaction, intent, outcome, end),
-        AgentEnd::Unavailable {
-            kind,
-            words,
-            variable,
-        } => {
+        AgentEnd::Unavailable { kind, words, variable } => {
             let agent = intent.payer();
             let cause = Unavailable::lack(&agent, *kind, words, variable.as_deref());
             attempt_end::cut_off(transaction, id, &cause.why);

@@ -126,26 +126,15 @@ fn take(
         completeness: share(|said| said.completeness),
         coherence: share(|said| said.coherence),
         consistency: share(|said| said.consistency),
-        missing: said
-            .as_ref()
-            .map(|said| said.missing.clone())
-            .unwrap_or_default(),
-        contradictions: said
-            .as_ref()
-            .map(|said| said.contradictions.clone())
-            .unwrap_or_default(),
+        missing: said.as_ref().map(|said| said.missing.clone()).unwrap_or_default(),
+        contradictions: said.as_ref().map(|said| said.contradictions.clone()).unwrap_or_default(),
         complexity: said.as_ref().and_then(|said| said.complexity),
-        criteria: said
-            .as_ref()
-            .map(|said| said.criteria.clone())
-            .unwrap_or_default(),
+        criteria: said.as_ref().map(|said| said.criteria.clone()).unwrap_or_default(),
         blame: said.map(|said| said.blame).unwrap_or_default(),
         extra: Default::default(),
     };
     let judging = transaction.run().judging_mut();
     // A pass is assessed where the base case does not hold at its end.
-    judging.mistaken = judging
-        .mistaken
-        .saturating_add(u32::from(converged == Some(true)));
+    judging.mistaken = judging.mistaken.saturating_add(u32::from(converged == Some(true)));
     judging.assessment = Some(record);
 }

@@ -25,14 +25,9 @@ use crate::{
 };
 
 pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
-    let Some(intent) = transaction
-        .in_flight(id)
-        .filter(|intent| intent.epoch == epoch)
-        .cloned()
+    let Some(intent) = transaction.in_flight(id).filter(|intent| intent.epoch == epoch).cloned()
     else {
-        transaction.announce(Event::Discarded {
-            attempt: id.clone(),
-        });
+        transaction.announce(Event::Discarded { attempt: id.clone() });
         return;
     };
     usage::ended(transaction, id, &outcome);
@@ -53,22 +48,14 @@ fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
         | CommandEnd::TimedOut
         | CommandEnd::NotRun(_) => {
             let has_run = outcome.how.has_run().is_some();
-            let class = if has_run {
-                FailureClass::Logical
-            } else {
-                FailureClass::Environmental
-            };
+            let class = if has_run { FailureClass::Logical } else { FailureClass::Environmental };
             failed(transaction, id, by_outcome(outcome, class));
         }
     }
 }
 
 pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
-    let last = outcome
-        .last_line
-        .as_ref()
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default();
+    let last = outcome.last_line.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
     let reason = match &outcome.agent_end {
         Some(end) => end.text(),
         None => outcome.how.text() + &last,
@@ -108,10 +95,7 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
             Err(failure) => failed(transaction, id, *failure),
         };
     }
-    transaction
-        .session
-        .progress
-        .insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
+    transaction.session.progress.insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
 }
 
 /// Leaves an attempt to its checks, whatever its agent says. It fails where a value is needed, or where they cannot tell.
@@ -135,10 +119,7 @@ pub(super) fn doubted(
         return denied(transaction, &intent.id, &outcome, doubt);
     }
     let progress = AttemptProgress::Finished(Arc::new(outcome));
-    transaction
-        .session
-        .progress
-        .insert(intent.id.clone(), progress);
+    transaction.session.progress.insert(intent.id.clone(), progress);
 }
 
 /// Fails an attempt by the doubt about it.
@@ -149,10 +130,8 @@ pub(super) fn denied(
     doubt: &AnswerDoubt,
 ) {
     let by_form = matches!(doubt, AnswerDoubt::Form(_));
-    let failure = Failure {
-        by_form,
-        ..Failure::of(outcome, FailureClass::Logical, doubt.words().into())
-    };
+    let failure =
+        Failure { by_form, ..Failure::of(outcome, FailureClass::Logical, doubt.words().into()) };
     match by_form {
         true => refused(transaction, id, failure),
         false => failed(transaction, id, failure),
@@ -204,8 +183,7 @@ fn output_of(report: &AgentReport) -> Option<Node> {
         return None;
     }
     let mut to = Writer::default();
-    to.some("value", report.value.clone())
-        .some("handoff", handoff);
+    to.some("value", report.value.clone()).some("handoff", handoff);
     Some(to.finish(&Extra::default()))
 }
 
@@ -231,10 +209,7 @@ pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &O
     transaction.run().spent.transient += 1;
     transaction.land(id);
     let until_ms = transaction.active_in(wait_ms);
-    transaction
-        .session
-        .waits_until_ms
-        .insert((intent.atom.clone(), intent.context), until_ms);
+    transaction.session.waits_until_ms.insert((intent.atom.clone(), intent.context), until_ms);
     let ms = outcome.duration_ms;
     transaction.announce(Event::Transient {
         attempt: id.clone(),
@@ -277,11 +252,7 @@ pub(super) fn fail(
     // If all attempts are used, this was a repair; repairs have a limit of their own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
-    let left = if for_good {
-        0
-    } else {
-        most.saturating_sub(tried.attempts)
-    };
+    let left = if for_good { 0 } else { most.saturating_sub(tried.attempts) };
     if for_good || left == 0 && !is_repair {
         tried.ended = Some(TryEnd::Failed(failure.class));
     }

@@ -35,8 +35,7 @@ impl NewAttempt {
         transaction.session.waits_until_ms.remove(&key);
         let at = transaction.at().into();
         let run = transaction.run();
-        run.waits
-            .retain(|wait| wait.atom.as_ref() != Some(&self.atom));
+        run.waits.retain(|wait| wait.atom.as_ref() != Some(&self.atom));
         let id = run.next_attempt(&self.atom);
         let epoch = run.epoch;
         run.in_flight.push(Intent {

@@ -66,10 +66,7 @@ fn first_set_aside(transaction: &Transaction, of_all: bool) -> (Option<Ix>, Opti
         let found = tasks.find(|(x, task)| is_so(transaction, *x, task));
         found.map(|(x, _)| *x)
     };
-    (
-        first(Transaction::has_failed),
-        first(Transaction::is_resting),
-    )
+    (first(Transaction::has_failed), first(Transaction::is_resting))
 }
 
 /// Finds another selection; `None` when nothing is left to try.
@@ -93,10 +90,7 @@ pub(super) fn find(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     // something rests nothing is planned again.
     let as_planned = || {
         let fixed = ground_of_plans(transaction, blocked)?;
-        let space = search::SearchSpace {
-            plans_again: false,
-            ..space
-        };
+        let space = search::SearchSpace { plans_again: false, ..space };
         search::choose_with(space, &prefer, &rank, &fixed)
     };
     as_planned().or_else(|| search::choose(space, &prefer, &rank))
@@ -126,9 +120,7 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
         BlockCause::Refuted => active.whole(graph),
     };
     let involved = involved.keys().filter_map(|id| graph.ix(id));
-    let mut plans = involved
-        .filter(|x| active.phase(graph, *x).is_some())
-        .peekable();
+    let mut plans = involved.filter(|x| active.phase(graph, *x).is_some()).peekable();
     plans.peek()?;
     let upstream = plans.flat_map(|plan| {
         let upstream = active::upstream(graph, plan, &active.selection);
@@ -216,11 +208,7 @@ fn give_back_repairs(transaction: &mut Transaction) {
                 });
             }
         // The count tells whether an open atom is under repair.
-        } else if transaction
-            .task_of(id)
-            .and_then(repaired)
-            .is_some_and(|n| n > 1)
-        {
+        } else if transaction.task_of(id).and_then(repaired).is_some_and(|n| n > 1) {
             transaction.task(id).map(give_back);
         }
     }
@@ -231,10 +219,8 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
     let mut changes = Vec::new();
     let mut chosen = Vec::new();
     for (group, choice) in selection {
-        let before = transaction
-            .state
-            .atom(graph.id(*group))
-            .and_then(|atom| atom.selected().cloned());
+        let before =
+            transaction.state.atom(graph.id(*group)).and_then(|atom| atom.selected().cloned());
         if before.as_ref() == Some(graph.id(*choice)) {
             continue;
         }
@@ -261,13 +247,8 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
 
 /// A selection brings an earlier fragment into force.
 fn take_up(transaction: &mut Transaction, plan: Ix, first: Ix) {
-    let (id, first) = (
-        transaction.graph.id(plan).clone(),
-        transaction.graph.id(first).clone(),
-    );
-    let in_force = transaction
-        .plan_of(&id)
-        .and_then(|plan| plan.in_force()?.first());
+    let (id, first) = (transaction.graph.id(plan).clone(), transaction.graph.id(first).clone());
+    let in_force = transaction.plan_of(&id).and_then(|plan| plan.in_force()?.first());
     if in_force != Some(&first) {
         transaction.select(&id, &first);
     }
@@ -285,16 +266,11 @@ fn record_choices(
             reason: because.to_string(),
             parked: None,
         }));
-        transaction.announce(Event::Backtracked {
-            changes,
-            because: because.to_string(),
-        });
+        transaction.announce(Event::Backtracked { changes, because: because.to_string() });
     }
     for (group, choice) in chosen {
-        let (group_id, choice_id) = (
-            transaction.graph.id(group).clone(),
-            transaction.graph.id(choice).clone(),
-        );
+        let (group_id, choice_id) =
+            (transaction.graph.id(group).clone(), transaction.graph.id(choice).clone());
         let graph = &transaction.graph;
         let others = graph.vertex(group).kids.iter();
         let others = others.filter(|kid| **kid != choice);
@@ -353,33 +329,15 @@ fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> 
                 .map(|choice| graph.subtree(*choice))
                 .unwrap_or_default();
             let is_external = inside.iter().any(|x| is_external(transaction, *x));
-            let hits = inside
-                .iter()
-                .map(|x| hits(transaction, *x, &named))
-                .sum::<usize>();
+            let hits = inside.iter().map(|x| hits(transaction, *x, &named)).sum::<usize>();
             let distance = from.map_or(0, |x| distance(graph, x, group));
-            let recent = inside
-                .iter()
-                .filter_map(|x| place(transaction, *x))
-                .max()
-                .unwrap_or(0);
+            let recent = inside.iter().filter_map(|x| place(transaction, *x)).max().unwrap_or(0);
             let contradicts = inside.iter().any(|x| contradicts(transaction, *x));
-            (
-                !is_external,
-                contradicts,
-                hits,
-                core::cmp::Reverse(distance),
-                recent,
-                group,
-            )
+            (!is_external, contradicts, hits, core::cmp::Reverse(distance), recent, group)
         })
         .collect();
     scored.sort_unstable();
-    scored
-        .into_iter()
-        .map(|(.., group)| group)
-        .zip(0..)
-        .collect()
+    scored.into_iter().map(|(.., group)| group).zip(0..).collect()
 }
 
 fn is_external(transaction: &Transaction, x: Ix) -> bool {
@@ -398,13 +356,8 @@ fn contradicts(transaction: &Transaction, x: Ix) -> bool {
 /// How many of the named files this atom changed.
 fn hits(transaction: &Transaction, x: Ix, named: &[String]) -> usize {
     let binding = transaction.state.bindings.get(transaction.graph.id(x));
-    binding.map_or(0, |binding| {
-        binding
-            .artifacts
-            .iter()
-            .filter(|file| named.contains(file))
-            .count()
-    })
+    binding
+        .map_or(0, |binding| binding.artifacts.iter().filter(|file| named.contains(file)).count())
 }
 
 fn place(transaction: &Transaction, x: Ix) -> Option<usize> {
@@ -419,10 +372,8 @@ fn place(transaction: &Transaction, x: Ix) -> Option<usize> {
 
 /// Steps upwards from `x` to a group above it; groups upstream are farther than all of these.
 fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
-    let above = graph
-        .above(x)
-        .filter(|y| graph.vertex(*y).kind == NodeKind::Any)
-        .position(|y| y == group);
+    let above =
+        graph.above(x).filter(|y| graph.vertex(*y).kind == NodeKind::Any).position(|y| y == group);
     above.unwrap_or_else(|| {
         1_000
             + graph
@@ -452,10 +403,7 @@ pub(super) fn refute(
     let choices = transaction.active.whole(&graph);
     let context = search::whole_context(&graph, &transaction.state, &choices);
     let files = failure::files_named(transaction, text);
-    transaction.announce(Event::Refuted {
-        choices: choices.clone(),
-        failed,
-    });
+    transaction.announce(Event::Refuted { choices: choices.clone(), failed });
     transaction.refute(choices.clone());
     transaction.record(EntryKind::Refuted(RefutedEntry {
         conflict: choices,

@@ -66,12 +66,9 @@ pub(super) fn tried(
             let class = FailureClass::Environmental;
             return attempt_end::refused(transaction, id, Failure::of(&outcome, class, reason));
         }
-        Merge::Clean { commit, tree, .. } => drop(
-            transaction
-                .session
-                .trees
-                .insert(commit.clone(), tree.clone()),
-        ),
+        Merge::Clean { commit, tree, .. } => {
+            drop(transaction.session.trees.insert(commit.clone(), tree.clone()))
+        }
         Merge::Unchanged { tree: Some(tree) } => {
             if let Some(onto) = &onto {
                 transaction.session.trees.insert(onto.clone(), tree.clone());
@@ -79,38 +76,26 @@ pub(super) fn tried(
         }
         Merge::Unchanged { tree: None } => {}
     }
-    transaction.session.progress.insert(
-        id.clone(),
-        AttemptProgress::Merged {
-            outcome,
-            onto,
-            merge: Arc::new(merge),
-        },
-    );
+    transaction
+        .session
+        .progress
+        .insert(id.clone(), AttemptProgress::Merged { outcome, onto, merge: Arc::new(merge) });
 }
 
 /// Whether the result may be integrated into this head now.
 fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
     let speculations = transaction.speculations();
     let landing_context = transaction.landing_context(&speculations);
-    let landing = transaction
-        .in_flight(id)
-        .and_then(|intent| landing_context.landing(intent));
+    let landing = transaction.in_flight(id).and_then(|intent| landing_context.landing(intent));
     landing.as_ref() == Some(onto)
 }
 
 /// A result that does not merge is made again on the new head. If its effect may happen once only, a person is asked
 /// instead.
 fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
-    let cause = RepairCause {
-        why: "its change does not merge",
-        attempt: Some(id),
-        conflict: paths,
-    };
-    if transaction
-        .in_flight(id)
-        .is_some_and(|intent| intent.effect.is_once_only())
-    {
+    let cause =
+        RepairCause { why: "its change does not merge", attempt: Some(id), conflict: paths };
+    if transaction.in_flight(id).is_some_and(|intent| intent.effect.is_once_only()) {
         return attempt_end::refused(
             transaction,
             id,
@@ -128,10 +113,7 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
 
 /// Decides every candidate whose checks are complete.
 pub(super) fn decide_all(transaction: &mut Transaction) {
-    transaction
-        .all_in_flight()
-        .iter()
-        .for_each(|id| decide(transaction, id));
+    transaction.all_in_flight().iter().for_each(|id| decide(transaction, id));
     while let Some((id, outcome)) = next_without_tree(transaction) {
         let merge = Merge::Unchanged { tree: None };
         integrate(transaction, &id, &outcome, &merge, Vec::new());
@@ -157,11 +139,8 @@ fn next_without_tree(transaction: &Transaction) -> Option<(AttemptId, Arc<Outcom
 
 /// Integrates a candidate if its own checks hold; fails it if they do not.
 fn decide(transaction: &mut Transaction, id: &AttemptId) {
-    let Some(AttemptProgress::Merged {
-        outcome,
-        onto,
-        merge,
-    }) = transaction.session.progress.get(id).cloned()
+    let Some(AttemptProgress::Merged { outcome, onto, merge }) =
+        transaction.session.progress.get(id).cloned()
     else {
         return;
     };
@@ -171,9 +150,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
     if !lands_on(transaction, id, &onto) {
         return;
     }
-    let check = transaction
-        .task_of(&intent.atom)
-        .and_then(|task| task.spec.checks.clone());
+    let check = transaction.task_of(&intent.atom).and_then(|task| task.spec.checks.clone());
     let Some(check) = check else {
         return integrate(transaction, id, &outcome, &merge, Vec::new());
     };
@@ -279,10 +256,5 @@ fn check_failure(
     if let Some(doubt) = outcome.doubt().filter(|_| !is_reported) {
         reason = format!("{reason}; {}", doubt.words());
     }
-    Failure {
-        excerpt,
-        whole,
-        criteria,
-        ..Failure::of(outcome, class, reason)
-    }
+    Failure { excerpt, whole, criteria, ..Failure::of(outcome, class, reason) }
 }

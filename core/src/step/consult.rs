@@ -61,9 +61,7 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
         _ => {}
     }
     let leaf = asked.leaf.as_ref();
-    let is_there = leaf
-        .and_then(|leaf| question::leaf_of(transaction, leaf))
-        .is_some();
+    let is_there = leaf.and_then(|leaf| question::leaf_of(transaction, leaf)).is_some();
     // The target is unknown in a new loop until its first verdict.
     let target = transaction.session.base_target.as_ref();
     let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
@@ -119,10 +117,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         return;
     };
     transaction.run().consult = None;
-    let reported = ReportedUsage {
-        usage: end.usage.clone(),
-        is_whole: true,
-    };
+    let reported = ReportedUsage { usage: end.usage.clone(), is_whole: true };
     transaction.run().settle_consult(&asked, &reported);
     let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
         return;
@@ -137,10 +132,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         Role::Answer => return words::answered(transaction, &asked, end),
         _ => {}
     }
-    let leaf = asked
-        .leaf
-        .as_ref()
-        .and_then(|leaf| question::leaf_of(transaction, leaf));
+    let leaf = asked.leaf.as_ref().and_then(|leaf| question::leaf_of(transaction, leaf));
     let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
         return;
     };
@@ -150,11 +142,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
             Err(fault) => (None, fault),
         },
         ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
-        ConsultAnswer::Ended(AgentEnd::Unavailable {
-            kind,
-            words,
-            variable,
-        }) => {
+        ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) => {
             // The same is asked again once a person has mended it.
             let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
             transaction.session.unavailable = Some(cause);

@@ -21,11 +21,7 @@ pub(super) struct RepairCause<'a> {
 
 impl<'a> RepairCause<'a> {
     pub(super) fn of(why: &'a str) -> Self {
-        Self {
-            why,
-            attempt: None,
-            conflict: &[],
-        }
+        Self { why, attempt: None, conflict: &[] }
     }
 
     /// The announcement of the `repair`th of `of`.
@@ -81,11 +77,7 @@ pub(super) fn count_repair(
     let Some(task) = transaction.task(id) else {
         return true;
     };
-    let Some(tried) = task
-        .tries
-        .iter_mut()
-        .find(|tried| tried.context == *context)
-    else {
+    let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else {
         return true;
     };
     tried.repairs += 1;

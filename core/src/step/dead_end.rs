@@ -41,33 +41,14 @@ pub enum DeadEnd {
 /// deliver. Then a planner's change > guidance > the end.
 pub fn judge(facts: &DeadEndFacts) -> DeadEnd {
     match facts {
-        DeadEndFacts {
-            another_selection: true,
-            ..
-        } => DeadEnd::TakeSelection,
+        DeadEndFacts { another_selection: true, .. } => DeadEnd::TakeSelection,
         DeadEndFacts { rests: true, .. } => DeadEnd::Wake,
-        DeadEndFacts {
-            asks_first: Some(reason),
-            ..
-        } => DeadEnd::AskFirst(*reason),
-        DeadEndFacts {
-            is_at_work: true, ..
-        } => DeadEnd::BringToEnd,
-        DeadEndFacts {
-            awaits_verdict: true,
-            ..
-        } => DeadEnd::AwaitVerdict,
-        DeadEndFacts {
-            base_case_holds: true,
-            ..
-        } => DeadEnd::Complete,
-        DeadEndFacts {
-            may_change: true, ..
-        } => DeadEnd::ChangePlan,
-        DeadEndFacts {
-            awaits_guidance: true,
-            ..
-        } => DeadEnd::AskForGuidance,
+        DeadEndFacts { asks_first: Some(reason), .. } => DeadEnd::AskFirst(*reason),
+        DeadEndFacts { is_at_work: true, .. } => DeadEnd::BringToEnd,
+        DeadEndFacts { awaits_verdict: true, .. } => DeadEnd::AwaitVerdict,
+        DeadEndFacts { base_case_holds: true, .. } => DeadEnd::Complete,
+        DeadEndFacts { may_change: true, .. } => DeadEnd::ChangePlan,
+        DeadEndFacts { awaits_guidance: true, .. } => DeadEnd::AskForGuidance,
         DeadEndFacts { .. } => DeadEnd::End,
     }
 }

@@ -184,12 +184,7 @@ struct Evaluation {
 
 /// `None` while more must be measured.
 fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
-    let found = |verdict, awaits, again| Evaluation {
-        verdict,
-        awaits,
-        again,
-        to_rate: None,
-    };
+    let found = |verdict, awaits, again| Evaluation { verdict, awaits, again, to_rate: None };
     let may_ask = unrated::may_ask(transaction, basis);
     transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
@@ -198,10 +193,9 @@ fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<E
             Some(found(Verdict::Unknown, None, Some(leaf.title())))
         }
         verdict::CheckProgress::Rate(_) if may_ask => None,
-        verdict::CheckProgress::Rate(leaf) => Some(Evaluation {
-            to_rate: Some(leaf.title()),
-            ..found(Verdict::Unknown, None, None)
-        }),
+        verdict::CheckProgress::Rate(leaf) => {
+            Some(Evaluation { to_rate: Some(leaf.title()), ..found(Verdict::Unknown, None, None) })
+        }
         verdict::CheckProgress::Confirm(leaf) => {
             Some(found(Verdict::Unknown, Some(leaf.title()), None))
         }
@@ -287,12 +281,7 @@ fn tell_differences(transaction: &mut Transaction, check: &Check, basis: &Basis)
 
 /// Verdicts on the base case, oldest first.
 fn verdicts_of(transaction: &Transaction) -> impl Iterator<Item = &VerdictRecord> {
-    transaction
-        .state
-        .run
-        .verdicts
-        .iter()
-        .chain(&transaction.session.verdicts)
+    transaction.state.run.verdicts.iter().chain(&transaction.session.verdicts)
 }
 
 fn best_verdict(transaction: &Transaction) -> Option<VerdictRecord> {
@@ -323,11 +312,7 @@ pub(super) fn result_basis(transaction: &Transaction) -> Option<Basis> {
         return Some(before);
     }
     let deciding = basis.deciding();
-    Some(if is_measured(&deciding) {
-        deciding
-    } else {
-        basis
-    })
+    Some(if is_measured(&deciding) { deciding } else { basis })
 }
 
 /// The basis of a deciding verdict; `None` while the head's tree is not known.
@@ -400,9 +385,7 @@ fn is_left_open(transaction: &Transaction) -> bool {
     let Some(left) = &transaction.session.left_open else {
         return false;
     };
-    open_steps(transaction)
-        .iter()
-        .all(|step| left.contains(step))
+    open_steps(transaction).iter().all(|step| left.contains(step))
 }
 
 /// Whether a person agreed to a root; roots that `align` or a planner made do not count.

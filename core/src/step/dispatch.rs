@@ -59,9 +59,7 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     let mut free = free_slots(transaction);
     let in_flight = &transaction.state.run.in_flight;
     if free == 0
-        || in_flight
-            .iter()
-            .any(|intent| interruptions(transaction, &intent.atom) >= FRAGILE)
+        || in_flight.iter().any(|intent| interruptions(transaction, &intent.atom) >= FRAGILE)
     {
         return;
     }
@@ -70,9 +68,8 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
         return;
     }
     let in_flight = &transaction.state.run.in_flight;
-    let mut is_repairing = in_flight
-        .iter()
-        .any(|intent| transaction.is_repair(&intent.atom, &intent.context));
+    let mut is_repairing =
+        in_flight.iter().any(|intent| transaction.is_repair(&intent.atom, &intent.context));
     // Few of many ready atoms have a slot. So few are looked for, and more if these had to wait.
     let (mut last, mut most) = (None, free);
     loop {
@@ -120,10 +117,8 @@ fn start_or_wait(
 ) -> usize {
     let id = transaction.graph.id(x);
     let is_fragile = interruptions(transaction, id) >= FRAGILE;
-    let is_repair = transaction
-        .active
-        .context(x)
-        .is_some_and(|context| transaction.is_repair(id, context));
+    let is_repair =
+        transaction.active.context(x).is_some_and(|context| transaction.is_repair(id, context));
     let context = transaction.active.context(x);
     let is_over = context.is_some_and(|context| !may_start(transaction, x, context));
     let must_wait = is_over
@@ -192,10 +187,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         return;
     };
     let (role, agent) = usage::agent_of(transaction, &atom);
-    if let Some(agent) = agent
-        .as_ref()
-        .filter(|agent| usage::is_unlimited(transaction, agent))
-    {
+    if let Some(agent) = agent.as_ref().filter(|agent| usage::is_unlimited(transaction, agent)) {
         transaction.session.unavailable = Some(Unavailable::without_cost(agent));
         return;
     }
@@ -206,25 +198,12 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
     };
     let n = tried.attempts + 1;
     let (effect, of) = match transaction.task_of(&atom) {
-        Some(task) => (
-            task.spec.effect,
-            measure::attempts_max(&transaction.state, task),
-        ),
+        Some(task) => (task.spec.effect, measure::attempts_max(&transaction.state, task)),
         None => (SideEffect::Tree, n),
     };
     let reserved = Reservation::of(transaction, &atom).usage;
     let description = title_of(transaction, &atom);
-    let attempt = NewAttempt {
-        atom,
-        context,
-        choices,
-        n,
-        effect,
-        base,
-        role,
-        agent,
-        reserved,
-    };
+    let attempt = NewAttempt { atom, context, choices, n, effect, base, role, agent, reserved };
     let id = attempt.begin(transaction);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
@@ -274,10 +253,7 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
     let session = &transaction.session;
     let is_over = |until_ms: &u64| *until_ms <= session.active_ms;
     let (waits, of_agents) = (&session.waits_until_ms, &session.provider_waits);
-    let is_due = waits.is_empty()
-        || waits
-            .get(&(id.clone(), context.clone()))
-            .is_none_or(is_over);
+    let is_due = waits.is_empty() || waits.get(&(id.clone(), context.clone())).is_none_or(is_over);
     let agent_is_due = || {
         let (_, agent) = usage::agent_of(transaction, id);
         agent.is_none_or(|agent| session.provider_wait(&agent).is_none())
@@ -294,13 +270,8 @@ fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
 
 /// The same, whatever the limits of usage.
 fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
-    let in_flight: BTreeSet<&AtomId> = transaction
-        .state
-        .run
-        .in_flight
-        .iter()
-        .map(|intent| &intent.atom)
-        .collect();
+    let in_flight: BTreeSet<&AtomId> =
+        transaction.state.run.in_flight.iter().map(|intent| &intent.atom).collect();
     let graph = &transaction.graph;
     let solved = transaction.solved();
     // The order matters where thousands wait: most of them wait for others.
@@ -340,9 +311,7 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
         return None;
     }
     let atoms = unpaid(transaction).map(|x| transaction.graph.id(x));
-    atoms
-        .filter_map(|atom| usage::lacking(transaction, atom))
-        .min()
+    atoms.filter_map(|atom| usage::lacking(transaction, atom)).min()
 }
 
 /// Whether something may start now or after its backoff, with a slot to start it in.
@@ -355,9 +324,8 @@ pub(super) fn can_start(transaction: &Transaction) -> bool {
 
 fn can_speculate(transaction: &Transaction) -> bool {
     let speculations = transaction.speculations();
-    let mut worthy = speculations
-        .iter()
-        .filter(|speculation| worth::is_worth(transaction, speculation));
+    let mut worthy =
+        speculations.iter().filter(|speculation| worth::is_worth(transaction, speculation));
     worthy.any(|speculation| {
         let landing_context = transaction.landing_context(&speculations);
         let mut tasks = transaction.graph.tasks();
@@ -381,10 +349,7 @@ fn is_flying(transaction: &Transaction, atom: &AtomId) -> bool {
 /// Whether an attempt in flight touches the same files as this atom.
 fn is_in_the_way(transaction: &Transaction, atom: &AtomId) -> bool {
     let workspace = transaction.state.objective.constraints.workspace();
-    let Some(task) = transaction
-        .task_of(atom)
-        .filter(|task| !task.touches.is_empty())
-    else {
+    let Some(task) = transaction.task_of(atom).filter(|task| !task.touches.is_empty()) else {
         return false;
     };
     let in_flight = transaction.state.run.in_flight.iter();
@@ -393,7 +358,5 @@ fn is_in_the_way(transaction: &Transaction, atom: &AtomId) -> bool {
 }
 
 fn interruptions(transaction: &Transaction, atom: &AtomId) -> u32 {
-    transaction
-        .task_of(atom)
-        .map_or(0, |task| task.interruptions)
+    transaction.task_of(atom).map_or(0, |task| task.interruptions)
 }

@@ -159,15 +159,9 @@ fn small(value: &Node) -> Option<Node> {
 
 /// The files changed by solved atoms that a text names.
 pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> {
-    let files = transaction
-        .state
-        .bindings
-        .values()
-        .flat_map(|binding| binding.artifacts.iter());
-    let mut named: Vec<String> = files
-        .filter(|file| text.contains(file.as_str()))
-        .cloned()
-        .collect();
+    let files = transaction.state.bindings.values().flat_map(|binding| binding.artifacts.iter());
+    let mut named: Vec<String> =
+        files.filter(|file| text.contains(file.as_str())).cloned().collect();
     named.sort();
     named.dedup();
     named.truncate(FILES_MAX);
@@ -179,9 +173,8 @@ pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> 
 pub(super) fn doubt(transaction: &mut Transaction, doubt: InDoubtEntry) {
     let (attempt, atom) = (doubt.attempt.clone(), doubt.atom.clone());
     let reason = doubt.reason.clone();
-    let is_there = transaction
-        .task(&atom)
-        .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
+    let is_there =
+        transaction.task(&atom).map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
     transaction.record(EntryKind::InDoubt(doubt));
     transaction.announce(match is_there {
         Some(()) => Event::InDoubt {

@@ -68,9 +68,7 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
         },
     ]);
     let failing = result.evidence.iter().filter(|one| {
-        one.verdict
-            .as_deref()
-            .is_some_and(|verdict| verdict != Verdict::Pass.word())
+        one.verdict.as_deref().is_some_and(|verdict| verdict != Verdict::Pass.word())
     });
     let failing = failing.map(|one| {
         let verdict = one.verdict.as_deref().unwrap_or_default();
@@ -91,12 +89,7 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
     }
     let open = result.open.iter().map(|step| {
         let why = step.reason.as_deref().map(|why| format!(" ({why})"));
-        format!(
-            "{}: {}{}",
-            step.atom,
-            step.description,
-            why.unwrap_or_default()
-        )
+        format!("{}: {}{}", step.atom, step.description, why.unwrap_or_default())
     });
     let is_completed = result.result == Some(RunStatus::Completed);
     // A choice that failed is not open where another one led to the goal.
@@ -142,10 +135,7 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     let judged = judged.filter(|report| report.by == JudgedBy::Nobody);
     let judged = judged.map(|report| {
         let why = &report.because;
-        format!(
-            "the plan of {} was not judged by a model: {why}",
-            report.atom
-        )
+        format!("the plan of {} was not judged by a model: {why}", report.atom)
     });
     let unclear = transaction.state.bindings.iter();
     let unclear = unclear.filter(|(_, binding)| binding.unclear);
@@ -165,9 +155,7 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     });
     let all = unsteady.chain(missing).chain(judged).chain(unclear);
     let all = all.chain(asked);
-    all.map(|note| short(&note, ITEM_CHARS_MAX))
-        .take(ITEMS_MAX)
-        .collect()
+    all.map(|note| short(&note, ITEM_CHARS_MAX)).take(ITEMS_MAX).collect()
 }
 
 fn short(text: &str, chars_max: usize) -> String {

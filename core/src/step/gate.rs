@@ -77,10 +77,7 @@ pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
 pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     if !profile::judging(&transaction.state).asks() {
         // A person said meanwhile that nobody is to be asked.
-        let by_rules = PlanReport {
-            by: JudgedBy::Code,
-            ..nobody("")
-        };
+        let by_rules = PlanReport { by: JudgedBy::Code, ..nobody("") };
         return open(transaction, plan, by_rules);
     }
     let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
@@ -92,11 +89,7 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     let about = question::about_step(transaction, Role::Validate, &plan.atom);
     let subject = plan.subject.clone();
     let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject);
-    let new = NewQuestion {
-        atom: Some(plan.atom.clone()),
-        about,
-        ..of_plan
-    };
+    let new = NewQuestion { atom: Some(plan.atom.clone()), about, ..of_plan };
     question::put_or_wait(transaction, new);
 }
 
@@ -117,10 +110,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
             unplaced: found.unplaced,
             because: String::new(),
         },
-        Err(why) => PlanReport {
-            agent: Some(asked.agent.clone()),
-            ..nobody(&why)
-        },
+        Err(why) => PlanReport { agent: Some(asked.agent.clone()), ..nobody(&why) },
     };
     open(transaction, &plan, judged);
 }

@@ -27,10 +27,8 @@ pub(super) fn ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     }
     if let Some(task) = transaction.task(&intent.atom) {
         task.status = AtomStatus::NeedsGuidance;
-        transaction.announce(Event::NeedsGuidance {
-            atom: intent.atom.clone(),
-            question: String::new(),
-        });
+        transaction
+            .announce(Event::NeedsGuidance { atom: intent.atom.clone(), question: String::new() });
     }
 }
 

@@ -35,25 +35,11 @@ pub fn judge(facts: &RunFacts) -> Judgement {
     match facts {
         RunFacts { redirect: true, .. } => Judgement::Redirect,
         RunFacts { stop: true, .. } => Judgement::Stop,
-        RunFacts {
-            awaits_change: true,
-            ..
-        } => Judgement::AwaitChange,
-        RunFacts {
-            base_case_holds: true,
-            ..
-        } => Judgement::BaseCaseHolds,
-        RunFacts {
-            unavailable: true, ..
-        } => Judgement::Unavailable,
-        RunFacts {
-            hard_budget: Some(reason),
-            ..
-        } => Judgement::HardBudget(*reason),
-        RunFacts {
-            nothing_left: Some(reason),
-            ..
-        } => Judgement::NothingLeft(*reason),
+        RunFacts { awaits_change: true, .. } => Judgement::AwaitChange,
+        RunFacts { base_case_holds: true, .. } => Judgement::BaseCaseHolds,
+        RunFacts { unavailable: true, .. } => Judgement::Unavailable,
+        RunFacts { hard_budget: Some(reason), .. } => Judgement::HardBudget(*reason),
+        RunFacts { nothing_left: Some(reason), .. } => Judgement::NothingLeft(*reason),
         _ => Judgement::GoOn,
     }
 }

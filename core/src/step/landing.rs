@@ -38,12 +38,9 @@ pub(super) fn integrate(
         return;
     };
     let (commit, change, files) = match merge {
-        Merge::Clean {
-            commit,
-            change,
-            files,
-            ..
-        } => (Some(commit.clone()), Some(change.clone()), files.clone()),
+        Merge::Clean { commit, change, files, .. } => {
+            (Some(commit.clone()), Some(change.clone()), files.clone())
+        }
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
     let lost = lost_in_conflict(transaction, &intent, merge);
@@ -56,13 +53,9 @@ pub(super) fn integrate(
     let active = speculation.as_ref().unwrap_or(&transaction.active);
     let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);
     let at = transaction.at().to_string();
-    let by = transaction.task_of(&intent.atom).map_or("worker", |task| {
-        if task.spec.action.is_some() {
-            "action"
-        } else {
-            "worker"
-        }
-    });
+    let by = transaction
+        .task_of(&intent.atom)
+        .map_or("worker", |task| if task.spec.action.is_some() { "action" } else { "worker" });
     let report = outcome.report.clone().unwrap_or_default();
     let doubt = outcome.doubt();
     let is_denied = doubt.as_ref().is_some_and(AnswerDoubt::is_denied);
@@ -110,8 +103,7 @@ pub(super) fn integrate(
     if let Some(commit) = commit.clone().filter(|_| speculation.is_none()) {
         let run = transaction.run();
         run.head = Some(commit.clone());
-        run.line
-            .push(ResultCommit::new(intent.atom.clone(), commit));
+        run.line.push(ResultCommit::new(intent.atom.clone(), commit));
     }
     let ms = outcome.duration_ms;
     let not_taken = outcome.not_taken.in_short(!files.is_empty());
@@ -164,10 +156,7 @@ fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
     let Some(lost) = lost else {
         return summary;
     };
-    let text = format!(
-        "no change after a conflict in {}: {summary}",
-        lost.paths.join(", ")
-    );
+    let text = format!("no change after a conflict in {}: {summary}", lost.paths.join(", "));
     text.chars().take(SUMMARY_CHARS_MAX).collect()
 }
 

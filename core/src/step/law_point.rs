@@ -122,11 +122,7 @@ pub(super) struct FailingLeaves {
 }
 
 pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
-    let mut failing = FailingLeaves {
-        titles: Vec::new(),
-        logical: 0,
-        environmental: 0,
-    };
+    let mut failing = FailingLeaves { titles: Vec::new(), logical: 0, environmental: 0 };
     let mut has_failed = false;
     transaction.evaluate(basis, |evaluator| {
         for leaf in check.leaves() {
@@ -216,10 +212,7 @@ fn share(used: u64, most: u64) -> u32 {
 
 /// Adds the point to the curve, and keeps the nearest commit.
 fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
-    let (commit, serial) = (
-        transaction.state.run.head.clone(),
-        transaction.state.serial.0,
-    );
+    let (commit, serial) = (transaction.state.run.head.clone(), transaction.state.serial.0);
     let law = law_record::law_mut(transaction);
     if law.curve.len() >= CURVE_MAX {
         let mut place = 0;

@@ -32,16 +32,10 @@ pub(super) fn empty_if_other(transaction: &mut Transaction, check: &Check) {
     let law = law_mut(transaction);
     let kept = core::mem::take(law);
     *law = match is_first {
-        true => LawRecord {
-            of: Some(of),
-            ..kept
-        },
-        false => LawRecord {
-            of: Some(of),
-            curve: kept.curve,
-            extra: kept.extra,
-            ..LawRecord::default()
-        },
+        true => LawRecord { of: Some(of), ..kept },
+        false => {
+            LawRecord { of: Some(of), curve: kept.curve, extra: kept.extra, ..LawRecord::default() }
+        }
     };
 }
 
@@ -63,11 +57,7 @@ pub(super) fn note_first_numbers(transaction: &mut Transaction, check: &Check, b
     for (leaf, value) in wrong {
         let is_new = !firsts.iter().any(|one| one.leaf == leaf);
         if is_new && firsts.len() < FIRSTS_MAX {
-            firsts.push(FirstNumber {
-                leaf,
-                value: number_node(value),
-                extra: Default::default(),
-            });
+            firsts.push(FirstNumber { leaf, value: number_node(value), extra: Default::default() });
         }
     }
 }

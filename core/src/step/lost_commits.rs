@@ -47,11 +47,7 @@ fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
         if is_by_person {
             transaction.change_binding(&id, |binding| binding.commit = None);
         } else {
-            repair(
-                transaction,
-                &id,
-                RepairCause::of("the repository lost its commit"),
-            );
+            repair(transaction, &id, RepairCause::of("the repository lost its commit"));
         }
     }
 }
@@ -62,10 +58,7 @@ fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     let all = transaction.state.all_atoms();
     let holders = all.into_iter().filter(|(_, atom)| {
         let tries = atom.task().map(|task| task.tries.iter());
-        tries
-            .into_iter()
-            .flatten()
-            .any(|tried| is_gone(tried, gone))
+        tries.into_iter().flatten().any(|tried| is_gone(tried, gone))
     });
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
@@ -110,10 +103,8 @@ fn step_back(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     };
     let start = start.commit.clone();
     let whole = run.line.iter();
-    let kept: Vec<ResultCommit> = whole
-        .take_while(|placed| !gone.contains(&placed.commit))
-        .cloned()
-        .collect();
+    let kept: Vec<ResultCommit> =
+        whole.take_while(|placed| !gone.contains(&placed.commit)).cloned().collect();
     let head = kept.last().map_or(start, |placed| placed.commit.clone());
     let run = transaction.run();
     run.line = kept.into();

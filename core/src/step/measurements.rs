@@ -22,10 +22,7 @@ pub(super) fn judged(
     let measured_ms: u64 = seen.iter().map(|(_, one)| one.duration_ms).sum();
     for (key, measurement) in seen {
         if let Some(leaf) = check.leaves().into_iter().find(|leaf| leaf.key() == key) {
-            transaction
-                .session
-                .evidence
-                .record(leaf, basis, measurement);
+            transaction.session.evidence.record(leaf, basis, measurement);
         }
     }
     match scope {

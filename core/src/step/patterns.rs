@@ -24,9 +24,7 @@ pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
         return;
     };
     let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;
-    let known = patterns
-        .iter()
-        .position(|one| one.fingerprint == *fingerprint);
+    let known = patterns.iter().position(|one| one.fingerprint == *fingerprint);
     let mut pattern = known.map_or_else(
         || PatternRecord {
             fingerprint: fingerprint.clone(),
@@ -59,12 +57,8 @@ pub(super) fn tell(transaction: &mut Transaction) {
     let news = patterns.iter_mut().filter(|one| is_news(one));
     let told = news.map(|one| {
         one.told = true;
-        Event::Pattern {
-            atoms: one.atoms.clone(),
-            reason: one.reason.clone(),
-        }
+        Event::Pattern { atoms: one.atoms.clone(), reason: one.reason.clone() }
     });
     let told: Vec<Event> = told.collect();
-    told.into_iter()
-        .for_each(|event| transaction.announce(event));
+    told.into_iter().for_each(|event| transaction.announce(event));
 }

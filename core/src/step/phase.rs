@@ -113,9 +113,8 @@ fn begin_clocks(transaction: &mut Transaction) {
     };
     let live = in_force(transaction).into_iter();
     let live = live.map(|(plan, _)| transaction.graph.id(plan).clone());
-    let begin: Vec<AtomId> = live
-        .filter(|id| transaction.plan_of(id).filter(waits).is_some())
-        .collect();
+    let begin: Vec<AtomId> =
+        live.filter(|id| transaction.plan_of(id).filter(waits).is_some()).collect();
     for id in begin {
         transaction.change_plan(&id, |plan| {
             if let Some(fragment) = plan.in_force_mut() {
@@ -150,12 +149,7 @@ fn close(
         partial: is_partial,
         missing: open.to_vec(),
     }));
-    transaction.announce(Event::PhaseOver {
-        atom: plan.clone(),
-        limit,
-        is_partial,
-        missing,
-    });
+    transaction.announce(Event::PhaseOver { atom: plan.clone(), limit, is_partial, missing });
 }
 
 /// Whether the phase may be resolved in part. The target of the step must accept a partial result. Nothing that waits
@@ -163,19 +157,12 @@ fn close(
 fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
     let (graph, state) = (&transaction.graph, &transaction.state);
     let (plan_id, first) = (graph.id(plan), graph.id(first));
-    let target = transaction
-        .plan_of(plan_id)
-        .and_then(|plan| plan.convergence_target.as_ref());
+    let target = transaction.plan_of(plan_id).and_then(|plan| plan.convergence_target.as_ref());
     let target = target.and_then(|id| state.atom(id));
-    let mut tries = graph
-        .tasks()
-        .flat_map(|x| search::tries(state, graph.id(x)));
+    let mut tries = graph.tasks().flat_map(|x| search::tries(state, graph.id(x)));
     target.is_some_and(|atom| atom.accepts_partial)
         && !tries.any(|tried| tried.choices.get(plan_id) == Some(first))
-        && !transaction
-            .refuted
-            .iter()
-            .any(|whole| whole.get(plan_id) == Some(first))
+        && !transaction.refuted.iter().any(|whole| whole.get(plan_id) == Some(first))
 }
 
 /// The missing parts of the result: those that budgets left open, each with the step that planned it.
@@ -236,9 +223,7 @@ impl<'d> PhaseUsage<'d> {
             budget: step.budget.as_ref()?,
             attempts: fragment.attempts,
             usage: &fragment.usage,
-            ms: since_ms.map_or(0, |since_ms| {
-                transaction.spent_ms().saturating_sub(since_ms)
-            }),
+            ms: since_ms.map_or(0, |since_ms| transaction.spent_ms().saturating_sub(since_ms)),
         })
     }
 
@@ -273,14 +258,8 @@ impl<'d> PhaseUsage<'d> {
             reached(PhaseLimit::Attempts, attempts)
                 .filter(|_| self.in_flight(transaction, false).next().is_none())
         };
-        let over = by_time
-            .or_else(by_attempts)
-            .or_else(|| self.over_by_usage(transaction))?;
-        let is_open = self
-            .phase
-            .remaining()
-            .iter()
-            .any(|part| !transaction.solved()[*part]);
+        let over = by_time.or_else(by_attempts).or_else(|| self.over_by_usage(transaction))?;
+        let is_open = self.phase.remaining().iter().any(|part| !transaction.solved()[*part]);
         let must_finish = |intent: &Intent| transaction.must_finish(intent);
         let is_bound = self.in_flight(transaction, false).any(must_finish)
             || self.in_flight(transaction, true).next().is_some();
@@ -381,9 +360,7 @@ impl<'d> PhaseUsage<'d> {
     /// Whether a repair could be made now. A repair whose prerequisites may not start any more is not awaited.
     fn awaits_repair(&self, transaction: &Transaction) -> bool {
         let parts = self.phase.remaining();
-        let mut inside = parts
-            .iter()
-            .flat_map(|part| transaction.graph.subtree(*part));
+        let mut inside = parts.iter().flat_map(|part| transaction.graph.subtree(*part));
         inside.any(|x| {
             let (id, context) = (transaction.graph.id(x), transaction.active.context(x));
             let tried =

@@ -52,13 +52,8 @@ pub(super) fn note(
     if profile::judging(&transaction.state) == JudgingLevel::Off {
         return;
     }
-    let judged = PlanReport {
-        by: JudgedBy::Code,
-        agent: None,
-        issues,
-        unplaced: 0,
-        because: String::new(),
-    };
+    let judged =
+        PlanReport { by: JudgedBy::Code, agent: None, issues, unplaced: 0, because: String::new() };
     if !judged.issues.is_empty() {
         announce(transaction, atom, &judged, false);
     }

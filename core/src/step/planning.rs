@@ -70,10 +70,7 @@ pub(super) fn finished(
                 transaction.run().judging_mut().count_overstep();
             }
             faults.extend(fragment::shell_faults(outcome));
-            Err(Box::new(Failure {
-                by_form,
-                ..refusal(outcome, &faults)
-            }))
+            Err(Box::new(Failure { by_form, ..refusal(outcome, &faults) }))
         }
     }
 }
@@ -108,12 +105,7 @@ fn materialise(
         return;
     }
     counts::count_success(transaction, intent);
-    let AcceptedFragment {
-        atoms,
-        mut fragment,
-        issues,
-        in_spite_of,
-    } = taken;
+    let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
     plan_report::begin(transaction, &mut fragment, issues.len());
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -158,9 +150,7 @@ fn difference_from_last(
     atoms: &BTreeMap<AtomId, Atom>,
 ) -> String {
     let state = &transaction.state;
-    let last = transaction
-        .plan_of(step)
-        .and_then(|plan| plan.fragments().last());
+    let last = transaction.plan_of(step).and_then(|plan| plan.fragments().last());
     let Some(last) = last else {
         return String::new();
     };
@@ -176,22 +166,14 @@ fn difference_from_last(
 /// Begins another round of a step whose plan was found wrong before anything of it was tried.
 pub(super) fn refine(transaction: &mut Transaction, x: Ix) {
     if let Some(context) = transaction.active.context(x).cloned() {
-        begin(
-            transaction,
-            x,
-            &context,
-            "its plan was found wrong before it was tried",
-        );
+        begin(transaction, x, &context, "its plan was found wrong before it was tried");
     }
 }
 
 /// Whether a selection that is not in force yet has a step planned again.
 pub(super) fn is_planned_again(transaction: &Transaction, selection: &Selection) -> bool {
     let graph = &transaction.graph;
-    let mut plans = graph
-        .plans()
-        .filter(|x| !selection.contains_key(x))
-        .peekable();
+    let mut plans = graph.plans().filter(|x| !selection.contains_key(x)).peekable();
     if plans.peek().is_none() {
         return false;
     }
@@ -199,12 +181,7 @@ pub(super) fn is_planned_again(transaction: &Transaction, selection: &Selection)
     plans.any(|x| {
         let plan = transaction.plan_of(graph.id(x)).zip(active.context(x));
         let round = plan.map(|(plan, context)| rounds::round(&transaction.state, plan, context));
-        matches!(
-            round,
-            Some(Round::Made {
-                may_plan_again: true
-            })
-        )
+        matches!(round, Some(Round::Made { may_plan_again: true }))
     })
 }
 
@@ -221,9 +198,7 @@ pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, b
         };
         let is_leaf = plan.in_force().is_none();
         match rounds::round(&transaction.state, plan, &context) {
-            Round::Made {
-                may_plan_again: true,
-            } => {
+            Round::Made { may_plan_again: true } => {
                 begin(transaction, x, &context, because);
                 transaction.run().begin_pass();
             }
@@ -286,8 +261,5 @@ fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<AtomId> {
         let tries = search::tries(&transaction.state, transaction.graph.id(*x));
         tries.iter().any(|tried| tried.has_failed())
     };
-    inside
-        .filter(has_failed)
-        .map(|x| transaction.graph.id(x).clone())
-        .collect()
+    inside.filter(has_failed).map(|x| transaction.graph.id(x).clone()).collect()
 }

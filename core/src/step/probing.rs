@@ -56,10 +56,7 @@ pub(super) fn awaits(transaction: &Transaction, x: Ix) -> bool {
         is_unknown(transaction, y)
             && (is_probing(transaction, y) || probe_of(transaction, y).is_some())
     };
-    let group = graph
-        .vertex(x)
-        .parent
-        .filter(|group| graph.vertex(*group).is_unknown);
+    let group = graph.vertex(x).parent.filter(|group| graph.vertex(*group).is_unknown);
     let others = group.map(|group| graph.vertex(group).kids.as_slice());
     is_open(x) || others.unwrap_or_default().iter().any(|kid| is_open(*kid))
 }
@@ -107,11 +104,7 @@ fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
     let tried = transaction.task_of(graph.id(x))?.tried(&context);
     let is_open =
         |tried: &Try| tried.probe.is_none() && tried.attempts == 0 && tried.ended.is_none();
-    tried.is_none_or(is_open).then_some(DueProbe {
-        x,
-        context,
-        choices,
-    })
+    tried.is_none_or(is_open).then_some(DueProbe { x, context, choices })
 }
 
 fn is_flying(transaction: &Transaction, x: Ix) -> bool {
@@ -142,10 +135,7 @@ pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
         return;
     };
     let atom = transaction.graph.id(probe.x).clone();
-    if transaction
-        .tried(&atom, &probe.context, &probe.choices)
-        .is_none()
-    {
+    if transaction.tried(&atom, &probe.context, &probe.choices).is_none() {
         return;
     }
     let description = format!("can it be done? {}", title_of(transaction, &atom));
@@ -179,13 +169,7 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
         None => finding::read(printed),
     };
     match read {
-        Ok(found) => keep(
-            transaction,
-            &intent.id,
-            Some(found),
-            String::new(),
-            outcome.duration_ms,
-        ),
+        Ok(found) => keep(transaction, &intent.id, Some(found), String::new(), outcome.duration_ms),
         Err(fault) => {
             let why = format!("its answer cannot be used: {fault}");
             keep(transaction, &intent.id, None, why, outcome.duration_ms);
@@ -253,9 +237,7 @@ pub(super) fn prefer(transaction: &mut Transaction) -> bool {
             && !transaction.solved()[*group]
     });
     let groups: Vec<Ix> = groups.collect();
-    groups
-        .into_iter()
-        .any(|group| prefer_in(transaction, group))
+    groups.into_iter().any(|group| prefer_in(transaction, group))
 }
 
 fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {

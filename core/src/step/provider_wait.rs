@@ -92,11 +92,7 @@ fn outlasted(end: &AgentEnd, down_ms: u64, n: u32) -> AgentEnd {
         }
         end => format!("{}, asked again {n} times", end.text()),
     };
-    AgentEnd::Unavailable {
-        kind: AgentLack::Down,
-        words,
-        variable: None,
-    }
+    AgentEnd::Unavailable { kind: AgentLack::Down, words, variable: None }
 }
 
 /// An agent that tells no time, or keeps telling a time in the past, is asked less and less often.

@@ -200,10 +200,7 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
     let Some(asked) = transaction.run().consult.take() else {
         return;
     };
-    let reported = ReportedUsage {
-        usage: asked.reserved.clone(),
-        is_whole: false,
-    };
+    let reported = ReportedUsage { usage: asked.reserved.clone(), is_whole: false };
     transaction.run().settle_consult(&asked, &reported);
 }
 
@@ -267,9 +264,7 @@ pub(super) fn tell_rated(
     let about = match (&asked.atom, leaf) {
         (Some(atom), _) => about_step(transaction, asked.role, atom),
         (None, Some(leaf)) => leaf.title(),
-        (None, None) => Consult::about_whole_plan(asked.role)
-            .unwrap_or_default()
-            .to_string(),
+        (None, None) => Consult::about_whole_plan(asked.role).unwrap_or_default().to_string(),
     };
     transaction.announce(Event::Consulted {
         consult: asked.id.clone(),

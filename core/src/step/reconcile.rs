@@ -41,10 +41,7 @@ fn set_aside_stale(transaction: &mut Transaction) {
 }
 
 fn park_and_revive(transaction: &mut Transaction) {
-    let (graph, active) = (
-        Arc::clone(&transaction.graph),
-        Arc::clone(&transaction.active),
-    );
+    let (graph, active) = (Arc::clone(&transaction.graph), Arc::clone(&transaction.active));
     for x in graph.tasks() {
         let id = graph.id(x);
         let in_force = active.context(x).filter(|_| active.is_live(x));
@@ -74,49 +71,28 @@ fn revive(transaction: &mut Transaction, id: &AtomId, context: &Digest) {
         return;
     };
     if let Some(task) = transaction.task(id) {
-        for tried in task
-            .tries
-            .iter_mut()
-            .filter(|tried| tried.context == *context)
-        {
+        for tried in task.tries.iter_mut().filter(|tried| tried.context == *context) {
             tried.ended = None;
         }
         task.status = AtomStatus::Pending;
     }
-    transaction.bind(id, |atom| Binding {
-        of: atom,
-        ..(*parked).clone()
-    });
+    transaction.bind(id, |atom| Binding { of: atom, ..(*parked).clone() });
     transaction.announce(Event::Revived { atom: id.clone() });
 }
 
 /// Goes in topological order, so that an atom opened here does not count as solved for later ones.
 fn reopen_changed_inputs(transaction: &mut Transaction, is_all_new: bool) {
-    let (graph, active) = (
-        Arc::clone(&transaction.graph),
-        Arc::clone(&transaction.active),
-    );
+    let (graph, active) = (Arc::clone(&transaction.graph), Arc::clone(&transaction.active));
     let rebound = transaction.take_rebound();
-    let downstream = if is_all_new {
-        BTreeSet::new()
-    } else {
-        bound_downstream(transaction, &rebound)
-    };
+    let downstream =
+        if is_all_new { BTreeSet::new() } else { bound_downstream(transaction, &rebound) };
     if !is_all_new && downstream.is_empty() {
         return;
     }
-    for x in graph
-        .order()
-        .iter()
-        .copied()
-        .filter(|x| is_all_new || downstream.contains(x))
-    {
+    for x in graph.order().iter().copied().filter(|x| is_all_new || downstream.contains(x)) {
         let id = graph.id(x);
-        let Some(binding) = transaction
-            .state
-            .bindings
-            .get(id)
-            .filter(|binding| !binding.is_by_person())
+        let Some(binding) =
+            transaction.state.bindings.get(id).filter(|binding| !binding.is_by_person())
         else {
             continue;
         };
@@ -138,9 +114,7 @@ fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeS
     let mut todo: Vec<Ix> = results.iter().copied().collect();
     while let Some(x) = todo.pop() {
         let holders = core::iter::once(x).chain(graph.above(x));
-        let users = holders
-            .flat_map(|y| graph.needed_by(y))
-            .flat_map(|user| graph.subtree(*user));
+        let users = holders.flat_map(|y| graph.needed_by(y)).flat_map(|user| graph.subtree(*user));
         for user in users {
             if transaction.state.bindings.contains_key(graph.id(user)) && found.insert(user) {
                 todo.push(user);
@@ -179,18 +153,10 @@ fn end_abandoned(transaction: &mut Transaction) {
 fn statuses(transaction: &mut Transaction, is_all_new: bool) {
     let graph = Arc::clone(&transaction.graph);
     let mut failed = BTreeSet::new();
-    let wanted = wanted_statuses(
-        transaction,
-        transaction.dirty_tasks(is_all_new),
-        &mut failed,
-    );
+    let wanted = wanted_statuses(transaction, transaction.dirty_tasks(is_all_new), &mut failed);
     debug_assert_eq!(
         wanted,
-        wanted_statuses(
-            transaction,
-            transaction.dirty_tasks(true),
-            &mut BTreeSet::new()
-        ),
+        wanted_statuses(transaction, transaction.dirty_tasks(true), &mut BTreeSet::new()),
         "an atom that was not touched stands otherwise than it did"
     );
     transaction.set_suspects(failed);

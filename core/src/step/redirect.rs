@@ -49,17 +49,12 @@ pub(super) fn retire(transaction: &mut Transaction, request: &Request, why: Reti
         by: request.by.clone(),
         why: Some(why),
     }));
-    transaction.announce(Event::Retired {
-        request: request.id.to_string(),
-        why: Some(why),
-    });
+    transaction.announce(Event::Retired { request: request.id.to_string(), why: Some(why) });
 }
 
 fn open_request(transaction: &Transaction) -> Option<Request> {
     let request = transaction.state.control.request.as_ref();
-    request
-        .filter(|request| request.kind == RequestKind::Redirect)
-        .cloned()
+    request.filter(|request| request.kind == RequestKind::Redirect).cloned()
 }
 
 fn end_all(transaction: &mut Transaction) {

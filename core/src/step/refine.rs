@@ -66,9 +66,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let mut oversteps = false;
     let read = |transaction: &Transaction, node: &Node| {
         let judged = judge(transaction, asked, node, &facts);
-        oversteps = judged
-            .as_ref()
-            .is_err_and(|faults| fragment::oversteps(faults));
+        oversteps = judged.as_ref().is_err_and(|faults| fragment::oversteps(faults));
         read(transaction, judged, &shell_faults)
     };
     let read = question::heard(transaction, asked, end, read);
@@ -86,11 +84,8 @@ fn judge(
     answer: &Node,
     facts: &PlanFacts,
 ) -> Result<AcceptedDelta, Vec<Fault>> {
-    let request = DeltaRequest {
-        state: &transaction.state,
-        graph: &transaction.graph,
-        consult: &asked.id,
-    };
+    let request =
+        DeltaRequest { state: &transaction.state, graph: &transaction.graph, consult: &asked.id };
     delta::judge(request, answer, facts)
 }
 

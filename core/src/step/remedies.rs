@@ -208,11 +208,7 @@ fn attempts_of_failed(transaction: &Transaction) -> u32 {
 pub fn after_completion(state: &State) -> &'static str {
     let run = &state.run;
     let start = run.started_from.as_ref().map(|start| &start.commit);
-    if run.result() == start {
-        "descent verify"
-    } else {
-        "descent apply"
-    }
+    if run.result() == start { "descent verify" } else { "descent apply" }
 }
 
 /// Commands that show the causes. Groups whose choices failed or were refuted come last, since no choice alone is the
@@ -226,25 +222,17 @@ fn causes(transaction: &Transaction) -> Vec<String> {
     let mut groups: BTreeSet<Ix> = BTreeSet::new();
     let mut alone: Vec<Ix> = Vec::new();
     for x in failed {
-        let above = graph
-            .above(x)
-            .filter(|y| graph.vertex(*y).kind == NodeKind::Any);
+        let above = graph.above(x).filter(|y| graph.vertex(*y).kind == NodeKind::Any);
         match above.last() {
             Some(group) => drop(groups.insert(group)),
             None => alone.push(x),
         }
     }
     if !transaction.refuted.is_empty() {
-        groups.extend(
-            graph
-                .groups()
-                .filter(|group| graph.above(*group).next().is_none()),
-        );
+        groups.extend(graph.groups().filter(|group| graph.above(*group).next().is_none()));
     }
     let causes = alone.into_iter().chain(groups);
-    causes
-        .map(|x| format!("descent why {}", graph.id(x)))
-        .collect()
+    causes.map(|x| format!("descent why {}", graph.id(x))).collect()
 }
 
 /// For a run in which every choice was tried: what failed, and what would open it again.
@@ -259,12 +247,7 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
         let opening = task.tries.iter().filter(|tried| tried.has_failed());
         remedies.extend(opening.filter_map(|tried| remedy(&transaction.state, task, tried)));
     }
-    remedies.extend(
-        transaction
-            .graph
-            .plans()
-            .filter_map(|x| planned_out(transaction, x)),
-    );
+    remedies.extend(transaction.graph.plans().filter_map(|x| planned_out(transaction, x)));
     let grant = transaction.state.run.grant.as_ref();
     if grant.is_some_and(|grant| grant.is_in_force() && grant.left == 0) {
         remedies.insert(Remedy::Raise(RaisableLimit::Replans));
@@ -291,10 +274,7 @@ enum Remedy {
 /// `None` if an agent gave up: only another task helps.
 fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
     let constraints = &state.objective.constraints;
-    if !matches!(
-        tried.ended,
-        Some(TryEnd::Failed(FailureClass::Environmental))
-    ) {
+    if !matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental))) {
         let is_spent = tried.attempts >= measure::attempts_max(state, task);
         return is_spent.then_some(Remedy::Raise(RaisableLimit::Attempts));
     }
@@ -310,19 +290,11 @@ fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
 /// The limit that keeps a planning step from being planned again; `None` for a step inside a plan, whose grant stays.
 fn planned_out(transaction: &Transaction, x: Ix) -> Option<Remedy> {
     let context = transaction.active.context(x)?;
-    let plan = transaction
-        .plan_of(transaction.graph.id(x))
-        .filter(|plan| plan.grant.is_none())?;
-    let last = Round::Made {
-        may_plan_again: false,
-    };
+    let plan = transaction.plan_of(transaction.graph.id(x)).filter(|plan| plan.grant.is_none())?;
+    let last = Round::Made { may_plan_again: false };
     if rounds::round(&transaction.state, plan, context) != last {
         return None;
     }
     let is_of_all = replans_left(&transaction.state) == 0;
-    Some(Remedy::Raise(if is_of_all {
-        RaisableLimit::Replans
-    } else {
-        RaisableLimit::Refinements
-    }))
+    Some(Remedy::Raise(if is_of_all { RaisableLimit::Replans } else { RaisableLimit::Refinements }))
 }

@@ -28,12 +28,10 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCa
     let Some(context) = binding.context.clone() else {
         return;
     };
-    let most = transaction
-        .task_of(id)
-        .map_or(1, |task| measure::attempts_max(&transaction.state, task));
-    if let Some(tried) = transaction
-        .task(id)
-        .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
+    let most =
+        transaction.task_of(id).map_or(1, |task| measure::attempts_max(&transaction.state, task));
+    if let Some(tried) =
+        transaction.task(id).and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
     {
         tried.attempts = tried.attempts.max(most);
     }
@@ -73,9 +71,7 @@ pub(super) fn out_of_repairs(
     cause: RepairCause<'_>,
 ) {
     let most = transaction.state.objective.constraints.max_repairs();
-    let tried = transaction
-        .task_of(atom)
-        .and_then(|task| task.tried(context));
+    let tried = transaction.task_of(atom).and_then(|task| task.tried(context));
     let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
         return;
     };
@@ -94,10 +90,7 @@ pub(super) fn out_of_repairs(
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };
-    let reason = format!(
-        "no repair is left of {most} (max_repairs), and {}",
-        in_words(cause)
-    );
+    let reason = format!("no repair is left of {most} (max_repairs), and {}", in_words(cause));
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, &intent, &failure, true);
     transaction.announce(cause.event(intent.atom, most.saturating_add(1), most));

@@ -110,11 +110,7 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
             match admission {
                 Ok(admission) if admission.opens_selection => {
                     let outcome = taken(admission.grant);
-                    return Some(NextChange {
-                        failed,
-                        because,
-                        outcome,
-                    });
+                    return Some(NextChange { failed, because, outcome });
                 }
                 Ok(admission) if place.is_of_failed() => {
                     second = second.or(Some(taken(admission.grant)));
@@ -131,20 +127,12 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
         Some(ChangeOutcome::Refused(refused?, grant))
     };
     let outcome = second.or_else(refused)?;
-    Some(NextChange {
-        failed,
-        because,
-        outcome,
-    })
+    Some(NextChange { failed, because, outcome })
 }
 
 /// Tries a change: one commit.
 pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
-    let NextChange {
-        failed,
-        because,
-        outcome,
-    } = change;
+    let NextChange { failed, because, outcome } = change;
     let failed = names(transaction, &failed);
     let entry = ReplanEntry {
         atom: None,
@@ -162,14 +150,7 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
         ChangeOutcome::Refused(refused, grant) => {
             let left = grant.left;
             transaction.run().grant = Some(grant);
-            note(
-                transaction,
-                ReplanEntry {
-                    refused,
-                    left,
-                    ..entry
-                },
-            );
+            note(transaction, ReplanEntry { refused, left, ..entry });
         }
     }
 }
@@ -275,13 +256,7 @@ fn admitted(
     }
     let graph = Graph::of(&state);
     let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
-    if !keeps_results(
-        &state,
-        &graph,
-        &active,
-        &transaction.active,
-        &transaction.graph,
-    ) {
+    if !keeps_results(&state, &graph, &active, &transaction.active, &transaction.graph) {
         return Err("it would open what is done".to_string());
     }
     let valid_contexts = search::valid_contexts(&graph, &active, &state);
@@ -299,17 +274,10 @@ fn admitted(
         )
     })?;
     let conflicts = search::conflicts(&graph, &state, &valid_contexts, &refuted);
-    let space = SearchSpace {
-        graph: &graph,
-        state: &state,
-        conflicts: &conflicts,
-        plans_again: false,
-    };
+    let space =
+        SearchSpace { graph: &graph, state: &state, conflicts: &conflicts, plans_again: false };
     let opens = search::choose(space, &active.selection, &BTreeMap::new());
-    Ok(Admission {
-        grant,
-        opens_selection: opens.is_some(),
-    })
+    Ok(Admission { grant, opens_selection: opens.is_some() })
 }
 
 /// Whether every result in force has the context that it has.
@@ -339,15 +307,7 @@ fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, e
     transaction.rebuild();
     transaction.recount_refuted();
     let (atom, place) = (proposal.step, proposal.place);
-    note(
-        transaction,
-        ReplanEntry {
-            atom,
-            place,
-            left,
-            ..entry
-        },
-    );
+    note(transaction, ReplanEntry { atom, place, left, ..entry });
 }
 
 fn note(transaction: &mut Transaction, entry: ReplanEntry) {
@@ -385,9 +345,7 @@ fn failed(transaction: &Transaction, blocked: &BlockCause) -> Vec<Ix> {
         return Vec::new();
     }
     let all = transaction.dirty_tasks(true);
-    let in_force = all
-        .iter()
-        .filter(|(x, task)| transaction.has_failed(*x, task));
+    let in_force = all.iter().filter(|(x, task)| transaction.has_failed(*x, task));
     let mut failed: Vec<Ix> = in_force.map(|(x, _)| *x).collect();
     if failed.is_empty() {
         let has_failed = |x: &Ix| {

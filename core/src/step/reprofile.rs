@@ -80,10 +80,7 @@ fn take(transaction: &mut Transaction, asked: &Consult, said: Option<InferredPro
     let Some(known) = known(transaction).cloned() else {
         return;
     };
-    let mut revised = ProfileRecord {
-        revised: Some(asked.subject.clone()),
-        ..known.clone()
-    };
+    let mut revised = ProfileRecord { revised: Some(asked.subject.clone()), ..known.clone() };
     if let Some(said) = said {
         let at = transaction.at().to_string();
         let new = profile::record(asked.agent.clone(), at, Ok(said));
@@ -148,19 +145,10 @@ fn changes(
     let fields = |one: &ProfileRecord| {
         [
             ("reasoning_depth", one.reasoning_depth.to_string()),
-            (
-                "information_sufficiency",
-                one.information_sufficiency.text(),
-            ),
-            (
-                "expected_tool_usage",
-                one.expected_tool_usage.word().to_string(),
-            ),
+            ("information_sufficiency", one.information_sufficiency.text()),
+            ("expected_tool_usage", one.expected_tool_usage.word().to_string()),
             ("output_breadth", one.output_breadth.word().to_string()),
-            (
-                "confidence_requirement",
-                one.confidence_requirement.word().to_string(),
-            ),
+            ("confidence_requirement", one.confidence_requirement.word().to_string()),
         ]
     };
     let pairs = fields(was).into_iter().zip(fields(is));

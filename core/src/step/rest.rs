@@ -31,11 +31,7 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
         return;
     };
     let times = before.map_or(0, |before| before.times) + 1;
-    tried.alike = Some(AlikeFailures {
-        mark,
-        times,
-        extra: Default::default(),
-    });
+    tried.alike = Some(AlikeFailures { mark, times, extra: Default::default() });
     let n = tried.attempts;
     if times >= after
         && is_in_force(transaction, intent)
@@ -43,11 +39,7 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
         && has_choice(transaction, intent)
     {
         set_aside(transaction, intent);
-        transaction.announce(Event::Rested {
-            atom: intent.atom.clone(),
-            n,
-            alike: times,
-        });
+        transaction.announce(Event::Rested { atom: intent.atom.clone(), n, alike: times });
     }
 }
 
@@ -63,9 +55,7 @@ fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
     let is_plan = transaction.plan_of(&intent.atom).is_some();
     let may_rest = !is_plan && task.spec.effect.is_in_tree();
     let constraints = &transaction.state.objective.constraints;
-    constraints
-        .rests_after(task.spec.action.is_some())
-        .filter(|_| may_rest)
+    constraints.rests_after(task.spec.action.is_some()).filter(|_| may_rest)
 }
 
 /// Whether it was tried under the selection in force, and not on speculation.

@@ -24,12 +24,7 @@ pub(super) fn built(
 ) {
     let kept = line.len();
     let stays: BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
-    let before = transaction
-        .state
-        .run
-        .line
-        .iter()
-        .map(|placed| placed.atom.clone());
+    let before = transaction.state.run.line.iter().map(|placed| placed.atom.clone());
     let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
     for placed in &line {
         let is_moved = transaction
@@ -62,9 +57,5 @@ pub(super) fn built(
     let run = transaction.run();
     run.line = line.into();
     run.head = Some(head.clone());
-    transaction.announce(Event::Rebuilt {
-        kept,
-        taken_back,
-        head,
-    });
+    transaction.announce(Event::Rebuilt { kept, taken_back, head });
 }

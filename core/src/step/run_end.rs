@@ -67,11 +67,7 @@ pub(super) fn finish(
         transaction.clear_requests();
     }
     transaction.session.base_target = None;
-    transaction.announce(Event::Ended {
-        result: status,
-        reason,
-        summary,
-    });
+    transaction.announce(Event::Ended { result: status, reason, summary });
     words::ask(transaction);
 }
 
@@ -89,11 +85,7 @@ pub(super) fn no_room(transaction: &mut Transaction, why: String) {
 /// Completes the result of a stopped run by what the stop ended.
 pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
     let run = &transaction.state.run;
-    let Some(result) = run
-        .last_result
-        .as_ref()
-        .filter(|_| run.status == RunStatus::Stopped)
-    else {
+    let Some(result) = run.last_result.as_ref().filter(|_| run.status == RunStatus::Stopped) else {
         return;
     };
     let mut result = result.data.clone();
@@ -103,10 +95,7 @@ pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
-    match (
-        &transaction.state.objective.base_case,
-        delivery::result_basis(transaction),
-    ) {
+    match (&transaction.state.objective.base_case, delivery::result_basis(transaction)) {
         (Some(check), Some(basis)) => transaction.evidence_of(check, &basis),
         _ => Vec::new(),
     }
@@ -118,9 +107,7 @@ fn open(transaction: &Transaction) -> Vec<OpenStep> {
     let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| OpenStep {
         description: state.atom(&id).map_or("", |atom| atom.title(&id)).into(),
-        reason: state
-            .newest_failure(&id)
-            .map(|(_, failure)| failure.reason.clone()),
+        reason: state.newest_failure(&id).map(|(_, failure)| failure.reason.clone()),
         atom: id,
         extra: Extra::default(),
     });
@@ -184,11 +171,7 @@ fn result(
         // A long list is left out: the bindings in the same state tell it.
         done: (has_room && state.bindings.len() <= DONE_MAX).then(|| done(state)),
         missing: super::phase::dropped(transaction),
-        open: if is_completed {
-            open(transaction)
-        } else {
-            Vec::new()
-        },
+        open: if is_completed { open(transaction) } else { Vec::new() },
         failed,
         next_moves: next_moves(transaction, status, reason),
         workspace: Some(workspace(state)),
@@ -196,10 +179,7 @@ fn result(
         spent_by_agent: run.spent_by_agent.to_vec(),
         ended: None,
     };
-    FinalResultRecord {
-        output: Some(final_answer::of(transaction, &result)),
-        ..result
-    }
+    FinalResultRecord { output: Some(final_answer::of(transaction, &result)), ..result }
 }
 
 fn expired(reason: Reason) -> Option<Expiry> {
@@ -292,11 +272,8 @@ fn no_choice(transaction: &Transaction, work: &str) -> String {
         Some(_) => "every choice was tried",
         None => "nothing is left to try",
     };
-    let verdict = if has_failed(&evidence(transaction)) {
-        "does not hold"
-    } else {
-        "could not be decided"
-    };
+    let verdict =
+        if has_failed(&evidence(transaction)) { "does not hold" } else { "could not be decided" };
     format!("{tried} and the base case {verdict}; {work}")
 }
 
@@ -311,11 +288,7 @@ fn at_limit(transaction: &Transaction, reason: Reason) -> String {
     };
     let used = run.spent.usage.of(limit);
     let (key, of) = (limit.key(), limit.text(most));
-    let about = if run.spent.usage.is_estimated {
-        "≈ "
-    } else {
-        ""
-    };
+    let about = if run.spent.usage.is_estimated { "≈ " } else { "" };
     let kept = match kept(&transaction.state, limit) {
         0 => String::new(),
         kept => format!(", {} kept for the final answer", limit.text(kept)),
@@ -402,9 +375,7 @@ fn failed_base_case(refuted: &RefutedEntry) -> FailedAtom {
 
 fn has_failed(evidence: &[EvidenceRecord]) -> bool {
     let fail = Verdict::Fail.word();
-    evidence
-        .iter()
-        .any(|one| one.verdict.as_deref() == Some(fail))
+    evidence.iter().any(|one| one.verdict.as_deref() == Some(fail))
 }
 
 /// If choices are left: an atom that failed in a context without choices, so that no choice would help.

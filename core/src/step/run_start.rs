@@ -96,9 +96,7 @@ pub(super) fn started(
         starts_left: left.starts.to_string(),
         consults_left: left.consults.as_ref().map(|count| count.to_string()),
         changes_left: left.changes.as_ref().map(|changes| changes.left),
-        attempts_a_change: left
-            .changes
-            .map(|changes| changes.attempts_each.to_string()),
+        attempts_a_change: left.changes.map(|changes| changes.attempts_each.to_string()),
     });
 }
 
@@ -143,10 +141,7 @@ fn land_all(
             continue;
         }
         let atom = intent.atom;
-        transaction.announce(Event::Adopted {
-            attempt: id.clone(),
-            atom,
-        });
+        transaction.announce(Event::Adopted { attempt: id.clone(), atom });
         agent_end::ended(transaction, &id, intent.epoch, outcome);
     }
 }
@@ -183,21 +178,14 @@ fn forget_environmental_failures(transaction: &mut Transaction) {
         let Some(task) = transaction.task(&id) else {
             continue;
         };
-        for tried in task
-            .tries
-            .iter_mut()
-            .filter(|tried| is_environmental(tried))
-        {
+        for tried in task.tries.iter_mut().filter(|tried| is_environmental(tried)) {
             tried.forget_failures();
         }
     }
 }
 
 fn is_environmental(tried: &crate::state::Try) -> bool {
-    matches!(
-        tried.ended,
-        Some(TryEnd::Failed(FailureClass::Environmental))
-    )
+    matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental)))
 }
 
 /// A request of the loop itself, on a signal.
@@ -209,10 +197,7 @@ pub(super) fn asked(
     let kind = request.kind;
     let control = control_with(&transaction.state, request, reason.clone())?;
     transaction.leave_to_loop();
-    transaction.announce(Event::Requested {
-        request: kind,
-        reason,
-    });
+    transaction.announce(Event::Requested { request: kind, reason });
     *transaction.control() = control;
     Ok(())
 }

@@ -36,11 +36,7 @@ pub(super) fn is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
     if transaction.state.run.consult.is_none() {
         let about = question::about_step(transaction, Role::Summarise, &phase.plan);
         let of_plan = NewQuestion::of_plan(transaction, Role::Summarise, agent, phase.subject);
-        let new = NewQuestion {
-            atom: Some(phase.plan),
-            about,
-            ..of_plan
-        };
+        let new = NewQuestion { atom: Some(phase.plan), about, ..of_plan };
         question::put_or_wait(transaction, new);
     }
     true

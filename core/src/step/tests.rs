@@ -16,10 +16,7 @@ fn a_measure_that_rises_is_refused_with_both_values() {
         assert_eq!(hold(&before, &after), Ok(()), "{after:?}");
     }
     for (after, told) in [(measure(3, 3), "3, 3"), (measure(4, 0), "4, 0")] {
-        let refusal = Refusal::MeasureRose {
-            before: "3, 2".into(),
-            after: told.into(),
-        };
+        let refusal = Refusal::MeasureRose { before: "3, 2".into(), after: told.into() };
         assert_eq!(hold(&before, &after), Err(refusal));
     }
 }

@@ -24,10 +24,7 @@ const SURPLUS_PART: usize = 4;
 
 pub(super) fn shorten(transaction: &mut Transaction) {
     let is_over = !transaction.state.run.status.is_active();
-    let (len, watch) = (
-        transaction.state.trail.len(),
-        transaction.session.trail_watch,
-    );
+    let (len, watch) = (transaction.state.trail.len(), transaction.session.trail_watch);
     if !is_over && len < watch.look_at && len >= watch.len {
         return;
     }
@@ -58,10 +55,7 @@ enum Cut {
 /// Entries that share a limit.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LimitedGroup {
-    Failures {
-        atom: AtomId,
-        context: Option<Digest>,
-    },
+    Failures { atom: AtomId, context: Option<Digest> },
     Steps,
 }
 

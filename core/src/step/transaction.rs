@@ -333,12 +333,7 @@ impl Transaction {
 
     /// Takes an attempt out of flight, with the session's record of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
-        let index = self
-            .state
-            .run
-            .in_flight
-            .iter()
-            .position(|intent| intent.id == *id)?;
+        let index = self.state.run.in_flight.iter().position(|intent| intent.id == *id)?;
         self.session.progress.remove(id);
         self.session.checks_wait_until_ms.remove(id);
         let intent = self.run().in_flight.remove(index);
@@ -364,9 +359,7 @@ impl Transaction {
             return Ok(measure);
         }
         let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
-        let measure = before
-            .measure
-            .moved(before.measured(), after, touched.into_iter());
+        let measure = before.measure.moved(before.measured(), after, touched.into_iter());
         hold(&before.measure, &measure)?;
         Ok(measure)
     }
@@ -386,10 +379,7 @@ impl Transaction {
             run.spent.active_ms += unwritten_ms;
             // A person's notes beside it stay.
             let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
-            run.measure = Some(run::MeasureText {
-                extra,
-                ..measure.record()
-            });
+            run.measure = Some(run::MeasureText { extra, ..measure.record() });
         }
         self.solved();
         if !self.touched.atoms.is_empty() {
@@ -434,8 +424,5 @@ pub(super) fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
         return Ok(());
     }
     let text = |measure: &Measure| format!("{}, {}", measure.attempts, measure.verdicts);
-    Err(Refusal::MeasureRose {
-        before: text(before),
-        after: text(after),
-    })
+    Err(Refusal::MeasureRose { before: text(before), after: text(after) })
 }

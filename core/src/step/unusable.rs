@@ -48,10 +48,7 @@ pub(super) fn note(
         return has_worked(transaction, intent);
     }
     let quick = &mut transaction.session.quick_failures;
-    quick.push(QuickFailure {
-        intent: intent.clone(),
-        fingerprint: fingerprint.clone(),
-    });
+    quick.push(QuickFailure { intent: intent.clone(), fingerprint: fingerprint.clone() });
     let is_alike = |one: &&QuickFailure| {
         one.intent.agent.as_ref() == Some(agent) && one.fingerprint == *fingerprint
     };

@@ -81,10 +81,7 @@ pub(super) fn lacking_for(
         return None;
     }
     let claimed = claimed(transaction, &run.spent.usage, run.in_flight.iter());
-    let wanted = Reservation {
-        usage: run.estimate(role, Some(agent)),
-        is_free: false,
-    };
+    let wanted = Reservation { usage: run.estimate(role, Some(agent)), is_free: false };
     let mut limits = UsageLimit::ALL.into_iter();
     limits.find(|limit| {
         let most = match role {
@@ -140,10 +137,7 @@ impl Reservation {
     pub(super) fn of(transaction: &Transaction, atom: &AtomId) -> Self {
         let (role, agent) = agent_of(transaction, atom);
         let usage = transaction.state.run.estimate(role, agent.as_ref());
-        Self {
-            is_free: agent.is_none() && usage.is_none(),
-            usage,
-        }
+        Self { is_free: agent.is_none() && usage.is_none(), usage }
     }
 
     /// Whether the rest of a limit is enough; of what is not known a part must be left.
@@ -165,10 +159,7 @@ impl Sums {
         settled: &Usage,
         in_flight: impl Iterator<Item = &'i Intent>,
     ) -> Self {
-        let mut sums = Self {
-            over: settled.clone(),
-            running: Usage::default(),
-        };
+        let mut sums = Self { over: settled.clone(), running: Usage::default() };
         for intent in in_flight {
             let Some(reported) = transaction.session.reported.get(&intent.id) else {
                 continue;

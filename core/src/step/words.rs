@@ -90,12 +90,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let read = read.and_then(|node| wording::read(&node, compares));
     let unused = read.as_ref().err().cloned().unwrap_or_default();
     question::tell(transaction, asked, &unused, end.duration_ms);
-    note(
-        transaction,
-        asked.subject.clone(),
-        asked.agent.clone(),
-        unused,
-    );
+    note(transaction, asked.subject.clone(), asked.agent.clone(), unused);
     let before = transaction.state.run.last_result.as_ref();
     let (Ok(words), Some(before)) = (read, before) else {
         return;

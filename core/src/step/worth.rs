@@ -58,12 +58,7 @@ pub(super) fn is_worth(transaction: &Transaction, speculation: &Speculation) -> 
     let (Some(selected), Some(estimates)) = (selected, estimates) else {
         return true;
     };
-    let of = |choice: Ix| {
-        estimates
-            .iter()
-            .find(|(kid, _)| *kid == choice)
-            .map(|(_, one)| *one)
-    };
+    let of = |choice: Ix| estimates.iter().find(|(kid, _)| *kid == choice).map(|(_, one)| *one);
     let is_near = match (of(speculation.choice), of(*selected)) {
         (Some(choice), Some(selected)) => choice.is_near(selected),
         _ => true,
@@ -107,13 +102,10 @@ fn fit(transaction: &Transaction, estimates: &[(Ix, Estimate)]) -> bool {
         parts(|one| one.attempts).fold(0, u64::saturating_add),
         run.iteration,
         constraints.max_iterations,
-    ) && within(
-        parts(|one| one.ms).max().unwrap_or_default(),
-        transaction.spent_ms(),
-        time_budget,
-    ) && within(
-        parts(|one| one.micros).fold(0, u64::saturating_add),
-        claimed.of(UsageLimit::Cost),
-        constraints.usage(UsageLimit::Cost),
-    )
+    ) && within(parts(|one| one.ms).max().unwrap_or_default(), transaction.spent_ms(), time_budget)
+        && within(
+            parts(|one| one.micros).fold(0, u64::saturating_add),
+            claimed.of(UsageLimit::Cost),
+            constraints.usage(UsageLimit::Cost),
+        )
 }

@@ -86,11 +86,9 @@ impl TrustList {
                 "description" => self.add_values(TrustGroup::Task, id.as_str(), node),
                 "guidance" => self.add_values(TrustGroup::Task, &at, node),
                 "output_schema" => self.add(TrustGroup::Task, &at, &doc::write_compact(node)),
-                "action" => self.add_values(
-                    TrustGroup::Setting,
-                    &at,
-                    &node.filtered(|key, _| key != "run"),
-                ),
+                "action" => {
+                    self.add_values(TrustGroup::Setting, &at, &node.filtered(|key, _| key != "run"))
+                }
                 "depends_on" | "parts" | "choices" => self.add_ids(&at, node),
                 _ => self.add_values(TrustGroup::Setting, &at, node),
             }
@@ -133,9 +131,7 @@ impl TrustList {
                 self.add_values(group, at, node);
             }
             Value::Array(items) => {
-                items
-                    .iter()
-                    .for_each(|item| self.add_texts(group, at, item));
+                items.iter().for_each(|item| self.add_texts(group, at, item));
             }
             Value::Object(members) => {
                 for member in members.iter().filter(|member| member.key != "at") {

@@ -76,11 +76,6 @@ pub fn origin(facts: &OriginFacts) -> Origin {
 /// Whether the last committer is not the person, or unknown. Without a configured e-mail nobody
 /// counts as another.
 pub fn is_another_committer(history: &History) -> bool {
-    let is_mine = |email: &String| {
-        history
-            .mine
-            .iter()
-            .any(|own| own.eq_ignore_ascii_case(email))
-    };
+    let is_mine = |email: &String| history.mine.iter().any(|own| own.eq_ignore_ascii_case(email));
     !history.mine.is_empty() && !history.last_committer.as_ref().is_some_and(is_mine)
 }

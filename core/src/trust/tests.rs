@@ -11,14 +11,8 @@ use crate::{id::Lineage, plan, state::decode::decode};
 
 fn facts(change: impl FnOnce(&mut OriginFacts)) -> Origin {
     let mut facts = OriginFacts {
-        hand: Hand {
-            uid: 1000,
-            mode: 0o644,
-        },
-        me: Me {
-            uid: 1000,
-            sudo_uid: None,
-        },
+        hand: Hand { uid: 1000, mode: 0o644 },
+        me: Me { uid: 1000, sudo_uid: None },
         history: Some(History {
             as_committed: true,
             last_committer: Some("eve@example.org".into()),
@@ -36,10 +30,7 @@ fn history(change: impl FnOnce(&mut History)) -> Origin {
 #[test]
 fn a_file_is_a_strangers_when_another_committed_it_as_it_is() {
     assert!(matches!(facts(|_| {}), Origin::Another(why) if why.contains("eve@example.org")));
-    assert!(matches!(
-        history(|history| history.last_committer = None),
-        Origin::Another(_)
-    ));
+    assert!(matches!(history(|history| history.last_committer = None), Origin::Another(_)));
 }
 
 #[test]
@@ -48,15 +39,9 @@ fn what_is_untracked_changed_by_oneself_or_of_an_unknown_person_is_ones_own() {
     assert_eq!(history(|history| history.as_committed = false), Origin::Own);
     assert_eq!(history(|history| history.mine.clear()), Origin::Own);
     for email in ["ada@example.org", "Ada@Example.org"] {
-        assert_eq!(
-            history(|history| history.last_committer = Some(email.into())),
-            Origin::Own
-        );
+        assert_eq!(history(|history| history.last_committer = Some(email.into())), Origin::Own);
     }
-    assert_eq!(
-        history(|history| history.mine.push("eve@example.org".into())),
-        Origin::Own
-    );
+    assert_eq!(history(|history| history.mine.push("eve@example.org".into())), Origin::Own);
 }
 
 #[test]
@@ -144,11 +129,7 @@ fn the_digest_changes_with_each_line_and_with_nothing_else() {
         ("\"not_command\"", "\"command\""),
     ] {
         assert!(PLAN.contains(from), "{from}");
-        assert_ne!(
-            carried(&PLAN.replacen(from, to, 1)).digest(),
-            whole,
-            "{from}"
-        );
+        assert_ne!(carried(&PLAN.replacen(from, to, 1)).digest(), whole, "{from}");
     }
     let other_form = PLAN.replace("\n", " ").replace(
         r#""goal": "g", "background_intent": "w","#,
@@ -176,49 +157,19 @@ fn all_that_decides_a_check_is_listed_and_digested() {
     let same = carried(&plan_of(r#"{"command": "pytest -q"}"#, "", ""));
     assert_eq!(lines(&same), lines(&plain));
     for (leaf, line) in [
-        (
-            r#"{"command": "pytest -q", "expect_exit": 1}"#,
-            "check expect_exit 1",
-        ),
-        (
-            r#"{"command": "pytest -q", "timeout": "5m"}"#,
-            "check timeout 5m",
-        ),
-        (
-            r#"{"command": "pytest -q", "stdout_matches": ".*"}"#,
-            "check stdout_matches .*",
-        ),
-        (
-            r#"{"command": "pytest -q", "number": "(\\d+)", "at_most": 3}"#,
-            "check at_most 3",
-        ),
-        (
-            r#"{"command": "pytest -q", "name": "green"}"#,
-            "check name green",
-        ),
-        (
-            r#"{"not_command": "pytest -q", "expect_exit": 1}"#,
-            "check not expect_exit 1",
-        ),
+        (r#"{"command": "pytest -q", "expect_exit": 1}"#, "check expect_exit 1"),
+        (r#"{"command": "pytest -q", "timeout": "5m"}"#, "check timeout 5m"),
+        (r#"{"command": "pytest -q", "stdout_matches": ".*"}"#, "check stdout_matches .*"),
+        (r#"{"command": "pytest -q", "number": "(\\d+)", "at_most": 3}"#, "check at_most 3"),
+        (r#"{"command": "pytest -q", "name": "green"}"#, "check name green"),
+        (r#"{"not_command": "pytest -q", "expect_exit": 1}"#, "check not expect_exit 1"),
         (r#"{"file": "a", "contains": "x"}"#, "check file contains x"),
         (r#"{"not_file": "a"}"#, "check no file a"),
-        (
-            r#"{"assertion": "it is good"}"#,
-            "check confirmed it is good",
-        ),
+        (r#"{"assertion": "it is good"}"#, "check confirmed it is good"),
         (r#"{"quality": "good"}"#, "task quality good"),
-        (
-            r#"{"quality": "good", "pass_threshold": 0.001}"#,
-            "task quality pass_threshold 0.001",
-        ),
-        (
-            r#"{"quality": "good", "scope": "none/**"}"#,
-            "task quality scope none/**",
-        ),
-        (
-            r#"{"quality": "good", "rubric": ["a", "b"]}"#,
-            "task quality rubric b",
-        ),
+        (r#"{"quality": "good", "pass_threshold": 0.001}"#, "task quality pass_threshold 0.001"),
+        (r#"{"quality": "good", "scope": "none/**"}"#, "task quality scope none/**"),
+        (r#"{"quality": "good", "rubric": ["a", "b"]}"#, "task quality rubric b"),
         (
             r#"{"quality": "good", "rubric": [{"criterion": "c", "weight": 2, "levels": {"5": "any"}}]}"#,
             "task quality rubric 1 levels 5 any",
@@ -227,17 +178,10 @@ fn all_that_decides_a_check_is_listed_and_digested() {
             r#"{"quality": "good", "rubric": [{"criterion": "c", "description": "always give 5"}]}"#,
             "task quality rubric 1 description always give 5",
         ),
-        (
-            r#"{"any": [{"command": "pytest -q"}]}"#,
-            "check any 1 pytest -q",
-        ),
+        (r#"{"any": [{"command": "pytest -q"}]}"#, "check any 1 pytest -q"),
     ] {
         let found = of(leaf);
-        assert!(
-            lines(&found).iter().any(|one| one == line),
-            "{line}: {:#?}",
-            lines(&found)
-        );
+        assert!(lines(&found).iter().any(|one| one == line), "{line}: {:#?}", lines(&found));
         assert_ne!(found.digest(), plain.digest(), "{leaf}");
     }
 }
@@ -255,54 +199,30 @@ fn all_that_an_agent_is_told_and_every_setting_is_listed_and_digested() {
         "task P1 plan it",
         "setting kind of P1 plan",
     ] {
-        assert!(
-            lines(&plain).iter().any(|one| one == line),
-            "{line}: {:#?}",
-            lines(&plain)
-        );
+        assert!(lines(&plain).iter().any(|one| one == line), "{line}: {:#?}", lines(&plain));
     }
     for (constraints, keys, line) in [
-        (
-            "",
-            r#", "guidance": ["obey me"]"#,
-            "task guidance of A1 obey me",
-        ),
+        ("", r#", "guidance": ["obey me"]"#, "task guidance of A1 obey me"),
         (
             "",
             r#", "output_schema": {"type": "object", "description": "obey"}"#,
             r#"task output_schema of A1 {"type":"object","description":"obey"}"#,
         ),
         ("", r#", "timeout": "5m""#, "setting timeout of A1 5m"),
-        (
-            "",
-            r#", "interruptible": false"#,
-            "setting interruptible of A1 false",
-        ),
-        (
-            "",
-            r#", "effect": "external""#,
-            "setting effect of A1 external",
-        ),
+        ("", r#", "interruptible": false"#, "setting interruptible of A1 false"),
+        ("", r#", "effect": "external""#, "setting effect of A1 external"),
         (
             "",
             r#", "depends_on": ["P1"], "accepts_partial": true"#,
             "setting accepts_partial of A1 true",
         ),
-        (
-            "",
-            r#", "depends_on": ["P1"]"#,
-            "setting depends_on of A1 P1",
-        ),
+        ("", r#", "depends_on": ["P1"]"#, "setting depends_on of A1 P1"),
         (r#""max_attempts": 7"#, "", "setting max_attempts 7"),
         (r#""protected": ["a/**", "b"]"#, "", "setting protected b"),
         (r#""finish_early": true"#, "", "setting finish_early true"),
     ] {
         let found = carried(&plan_of(base_case, constraints, keys));
-        assert!(
-            lines(&found).iter().any(|one| one == line),
-            "{line}: {:#?}",
-            lines(&found)
-        );
+        assert!(lines(&found).iter().any(|one| one == line), "{line}: {:#?}", lines(&found));
         assert_ne!(found.digest(), plain.digest(), "{line}");
     }
 }
@@ -384,16 +304,11 @@ fn a_resolved_atom_and_what_was_told_before_count_too() {
     );
     let read = decode(text.as_bytes());
     let after = TrustList::of_state(&read.state.unwrap());
-    let more: Vec<String> = lines(&after)
-        .into_iter()
-        .filter(|line| !lines(&before).contains(line))
-        .collect();
+    let more: Vec<String> =
+        lines(&after).into_iter().filter(|line| !lines(&before).contains(line)).collect();
     assert_eq!(more.len(), 2, "{more:?}");
     assert_eq!(more[0], "action B1 make old");
-    assert!(
-        more[1].starts_with("task earlier results sha256:"),
-        "{more:?}"
-    );
+    assert!(more[1].starts_with("task earlier results sha256:"), "{more:?}");
 }
 
 #[test]
@@ -408,14 +323,7 @@ fn a_digest_may_be_typed_in_upper_case_with_blanks_around_and_without_its_name()
     ] {
         assert_eq!(typed_digest(&text), Some(digest.clone()), "{text}");
     }
-    for text in [
-        "",
-        "sha256:",
-        "sha256:12",
-        "é",
-        &hex[1..],
-        &format!("{hex}0"),
-    ] {
+    for text in ["", "sha256:", "sha256:12", "é", &hex[1..], &format!("{hex}0")] {
         assert_eq!(typed_digest(text), None, "{text}");
     }
 }

@@ -149,10 +149,7 @@ pub fn newest<'s>(
     statement: &str,
     counts: impl Fn(&Confirmation) -> bool,
 ) -> Option<&'s Confirmation> {
-    let words = corrections
-        .iter()
-        .rev()
-        .filter_map(|one| one.confirms.as_ref());
+    let words = corrections.iter().rev().filter_map(|one| one.confirms.as_ref());
     let mut named = words.filter(|word| word.name == name || word.name == statement);
     named.find(|word| counts(word))
 }
@@ -165,9 +162,7 @@ pub(super) fn said_on<'s>(
 ) -> Option<&'s Confirmation> {
     let (name, statement) = called(check)?;
     let on = basis.text();
-    newest(corrections, name, statement, |word| {
-        word.on.as_ref().is_none_or(|tree| *tree == on)
-    })
+    newest(corrections, name, statement, |word| word.on.as_ref().is_none_or(|tree| *tree == on))
 }
 
 /// Whether a person said that it does not hold, on `basis`.

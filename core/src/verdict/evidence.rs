@@ -40,10 +40,7 @@ fn evidence_of_word(
     let (verdict, ended) = match word {
         Some(word) => {
             let verb = if word.holds { "confirmed" } else { "denied" };
-            (
-                decided(word.holds),
-                format!("{verb} by {} at {}", word.by, word.at),
-            )
+            (decided(word.holds), format!("{verb} by {} at {}", word.by, word.at))
         }
         None => (Verdict::Unknown, "a person must confirm it".to_owned()),
     };

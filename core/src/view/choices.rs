@@ -46,11 +46,7 @@ pub(super) fn choice_view(world: &World, group: Ix) -> ChoiceView {
     let graph = &world.graph;
     let mut view = ChoiceView {
         group: graph.id(group).clone(),
-        selected: world
-            .active
-            .selection
-            .get(&group)
-            .map(|choice| graph.id(*choice).clone()),
+        selected: world.active.selection.get(&group).map(|choice| graph.id(*choice).clone()),
         failed: Vec::new(),
         refuted: refuted(world, graph.id(group)),
         untried: Vec::new(),
@@ -62,10 +58,7 @@ pub(super) fn choice_view(world: &World, group: Ix) -> ChoiceView {
             .filter(|x| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan))
             .collect();
         let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
-        if tasks
-            .iter()
-            .any(|x| tries(x).iter().any(|tried| tried.has_failed()))
-        {
+        if tasks.iter().any(|x| tries(x).iter().any(|tried| tried.has_failed())) {
             view.failed.push(graph.id(*kid).clone());
         } else if tasks
             .iter()

@@ -90,28 +90,14 @@ pub fn graph(world: &World) -> GraphView {
         let vertex = graph.vertex(x);
         let id = graph.id(x);
         view.nodes.push(node(world, x, depth));
-        let member = if vertex.kind == NodeKind::Any {
-            "choice"
-        } else {
-            "part"
-        };
+        let member = if vertex.kind == NodeKind::Any { "choice" } else { "part" };
         let edge = |from: &AtomId, to: &AtomId, kind| EdgeView {
             from: from.clone(),
             to: to.clone(),
             kind,
         };
-        view.edges.extend(
-            vertex
-                .kids
-                .iter()
-                .map(|kid| edge(id, graph.id(*kid), member)),
-        );
-        view.edges.extend(
-            vertex
-                .deps
-                .iter()
-                .map(|dep| edge(graph.id(*dep), id, "before")),
-        );
+        view.edges.extend(vertex.kids.iter().map(|kid| edge(id, graph.id(*kid), member)));
+        view.edges.extend(vertex.deps.iter().map(|dep| edge(graph.id(*dep), id, "before")));
         todo.extend(vertex.kids.iter().rev().map(|kid| (*kid, depth + 1)));
     }
     view
@@ -127,11 +113,7 @@ fn roots(graph: &Graph) -> Vec<Ix> {
     }
     let mut open: Vec<Ix> = waits.keys().copied().collect();
     open.sort_by(|one, other| graph.id(*one).cmp_naturally(graph.id(*other)));
-    let rank: BTreeMap<Ix, usize> = open
-        .iter()
-        .enumerate()
-        .map(|(rank, x)| (*x, rank))
-        .collect();
+    let rank: BTreeMap<Ix, usize> = open.iter().enumerate().map(|(rank, x)| (*x, rank)).collect();
     let mut needed_by: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
     for (x, deps) in &mut waits {
         deps.remove(x);
@@ -140,11 +122,7 @@ fn roots(graph: &Graph) -> Vec<Ix> {
         }
     }
     let is_free = |x: &Ix| waits[x].is_empty();
-    let mut free: BTreeSet<usize> = open
-        .iter()
-        .filter(|x| is_free(x))
-        .map(|x| rank[x])
-        .collect();
+    let mut free: BTreeSet<usize> = open.iter().filter(|x| is_free(x)).map(|x| rank[x]).collect();
     let mut placed = Vec::with_capacity(open.len());
     while let Some(next) = free.pop_first() {
         let x = open[next];
@@ -159,10 +137,8 @@ fn roots(graph: &Graph) -> Vec<Ix> {
         }
     }
     // Members of two groups may wait for each other.
-    let in_a_ring = graph
-        .order()
-        .iter()
-        .filter(|x| waits.get(x).is_some_and(|deps| !deps.is_empty()));
+    let in_a_ring =
+        graph.order().iter().filter(|x| waits.get(x).is_some_and(|deps| !deps.is_empty()));
     placed.extend(in_a_ring);
     placed
 }
@@ -176,9 +152,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         world.active.selection.get(&x).filter(|_| is_group)
     };
     let atom = world.state.atom(graph.id(x));
-    let is_selected = vertex
-        .parent
-        .is_some_and(|above| selected(above) == Some(&x));
+    let is_selected = vertex.parent.is_some_and(|above| selected(above) == Some(&x));
     let is_live = world.active.is_live(x);
     let state = status_word(world, x, world.solved()[x]);
     let is_aside = !is_live && state != "resting";
@@ -191,9 +165,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
             NodeKind::All => "all",
             NodeKind::Any => "any",
         },
-        description: atom
-            .map(|atom| atom.description.clone())
-            .unwrap_or_default(),
+        description: atom.map(|atom| atom.description.clone()).unwrap_or_default(),
         state,
         tried: is_aside.then(|| tried(world, x)).flatten(),
         parent: vertex.parent.map(name),
@@ -201,13 +173,8 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         is_selected,
         depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
         depth,
-        budget: atom
-            .and_then(|atom| atom.plan()?.budget.as_ref())
-            .map(budget),
-        partial: world
-            .active
-            .phase(graph, x)
-            .is_some_and(|phase| !phase.dropped.is_empty()),
+        budget: atom.and_then(|atom| atom.plan()?.budget.as_ref()).map(budget),
+        partial: world.active.phase(graph, x).is_some_and(|phase| !phase.dropped.is_empty()),
         attention: attention.map(|mark| mark.because),
         waits_for_judge: is_live && graph.is_behind_gate(x),
         is_group: !vertex.kids.is_empty(),

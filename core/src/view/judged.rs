@@ -106,10 +106,7 @@ pub fn assessed(state: &State) -> Option<AssessmentView> {
 }
 
 fn criterion(one: &CriterionScore) -> CriterionView {
-    CriterionView {
-        name: one.name.clone(),
-        score: one.score.text(),
-    }
+    CriterionView { name: one.name.clone(), score: one.score.text() }
 }
 
 /// The newest report across the phases of a pass
@@ -151,10 +148,7 @@ pub struct UnwordedView {
 pub fn unworded(state: &State) -> Option<UnwordedView> {
     let asked = state.run.judging.as_ref()?.wording.as_ref()?;
     let is_unused = !state.run.status.is_active() && !asked.because.is_empty();
-    is_unused.then(|| UnwordedView {
-        agent: asked.agent.clone(),
-        because: asked.because.clone(),
-    })
+    is_unused.then(|| UnwordedView { agent: asked.agent.clone(), because: asked.because.clone() })
 }
 
 /// Something that is wrong with a plan
@@ -219,10 +213,7 @@ fn found_before<'s>(state: &'s State, step: &AtomId) -> impl Iterator<Item = &'s
 /// The plans that were found wrong and planned again, each with its step.
 fn replaced(state: &State) -> Vec<ReplacedView> {
     let found = |id: &AtomId| found_before(state, id).map(view).collect::<Vec<_>>();
-    let steps = state.atoms.keys().map(|id| ReplacedView {
-        atom: id.clone(),
-        issues: found(id),
-    });
+    let steps = state.atoms.keys().map(|id| ReplacedView { atom: id.clone(), issues: found(id) });
     steps.filter(|one| !one.issues.is_empty()).collect()
 }
 

@@ -81,11 +81,7 @@ pub struct BlockedView {
 
 impl From<&DirectiveOutcome> for DirectiveView {
     fn from(one: &DirectiveOutcome) -> Self {
-        Self {
-            directive: one.directive,
-            given: one.given,
-            followed: one.followed,
-        }
+        Self { directive: one.directive, given: one.given, followed: one.followed }
     }
 }
 
@@ -100,10 +96,7 @@ pub(super) fn law(state: &State) -> Option<LawView> {
 pub fn of_run(state: &State) -> Option<LawView> {
     let law = state.run.law.as_ref()?;
     let view = view(law.point.as_ref()?, law);
-    Some(LawView {
-        delivered: delivered(state),
-        ..view
-    })
+    Some(LawView { delivered: delivered(state), ..view })
 }
 
 fn delivered(state: &State) -> Option<String> {

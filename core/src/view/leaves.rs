@@ -67,7 +67,5 @@ fn tree_of_result(state: &State) -> Option<&TreeId> {
     let is_result = |commit: &CommitId| run.result().is_none_or(|result| result == commit);
     let start = start.filter(|start| is_result(&start.commit));
     let judged = || run.verdicts.iter().find(|one| is_result(&one.commit));
-    start
-        .map(|start| &start.tree)
-        .or_else(|| judged().map(|one| &one.tree))
+    start.map(|start| &start.tree).or_else(|| judged().map(|one| &one.tree))
 }

@@ -83,22 +83,14 @@ pub fn phase(desired: &DesiredWork) -> LoopPhase {
     }
     let phases = desired.effects.iter().map(|(_, effect)| match effect {
         Work::Attempt(_) => LoopPhase::Attempts,
-        Work::Judge {
-            scope: Scope::Atom(_),
-            ..
-        } => LoopPhase::Checks,
-        Work::Judge {
-            scope: Scope::BaseCase,
-            ..
-        } => LoopPhase::BaseCase,
+        Work::Judge { scope: Scope::Atom(_), .. } => LoopPhase::Checks,
+        Work::Judge { scope: Scope::BaseCase, .. } => LoopPhase::BaseCase,
         Work::Merge { .. } => LoopPhase::Merging,
         Work::Rebuild { .. } | Work::Stage { .. } => LoopPhase::Rebuilding,
         Work::Consult(_) => LoopPhase::Judging,
         Work::Learn(_) => LoopPhase::Waiting,
     });
-    phases
-        .min_by_key(|phase| *phase as u8)
-        .unwrap_or(LoopPhase::Waiting)
+    phases.min_by_key(|phase| *phase as u8).unwrap_or(LoopPhase::Waiting)
 }
 
 /// The observed signals of a loop.
@@ -141,11 +133,7 @@ pub enum Activity {
 /// The activity that the signals imply.
 pub fn activity(signals: &LoopSignals, status: RunStatus) -> Activity {
     if !signals.is_lease_held {
-        return if status.is_active() {
-            Activity::Dead
-        } else {
-            Activity::Idle
-        };
+        return if status.is_active() { Activity::Dead } else { Activity::Idle };
     }
     if signals.is_stopped {
         return Activity::Hung;
@@ -155,11 +143,7 @@ pub fn activity(signals: &LoopSignals, status: RunStatus) -> Activity {
         return Activity::Running;
     };
     if heartbeat.age_ms > HUNG_MS {
-        return if signals.can_beat {
-            Activity::Hung
-        } else {
-            Activity::Running
-        };
+        return if signals.can_beat { Activity::Hung } else { Activity::Running };
     }
     if heartbeat.slept_ms >= SLEEP_MS_MIN {
         return Activity::Asleep;
@@ -186,12 +170,7 @@ pub struct Liveness {
 impl Liveness {
     /// For a state of the past, which has no loop.
     pub fn none() -> Self {
-        Self {
-            activity: Activity::Idle,
-            waits_for: None,
-            heartbeat: None,
-            mend: None,
-        }
+        Self { activity: Activity::Idle, waits_for: None, heartbeat: None, mend: None }
     }
 }
 
@@ -218,11 +197,7 @@ pub struct HeartbeatView {
 mod tests {
     use super::*;
 
-    const FRESH: LastBeat = LastBeat {
-        age_ms: 900,
-        slept_ms: 0,
-        waits_for: None,
-    };
+    const FRESH: LastBeat = LastBeat { age_ms: 900, slept_ms: 0, waits_for: None };
     const HELD: LoopSignals = LoopSignals {
         is_lease_held: true,
         is_stopped: false,
@@ -236,10 +211,7 @@ mod tests {
     }
 
     fn beating(heartbeat: LastBeat) -> LoopSignals {
-        LoopSignals {
-            heartbeat: Some(heartbeat),
-            ..HELD
-        }
+        LoopSignals { heartbeat: Some(heartbeat), ..HELD }
     }
 
     #[test]
@@ -250,10 +222,7 @@ mod tests {
 
     #[test]
     fn without_a_lease_a_run_is_dead_and_anything_else_is_idle_whatever_the_beat() {
-        let free = LoopSignals {
-            is_lease_held: false,
-            ..HELD
-        };
+        let free = LoopSignals { is_lease_held: false, ..HELD };
         check(free, RunStatus::Running, Activity::Dead);
         check(free, RunStatus::Redirecting, Activity::Dead);
         check(free, RunStatus::Stopped, Activity::Idle);
@@ -262,52 +231,28 @@ mod tests {
 
     #[test]
     fn an_old_beat_or_a_stopped_process_is_a_hung_loop_and_no_dead_one() {
-        let old = LastBeat {
-            age_ms: HUNG_MS + 1,
-            ..FRESH
-        };
+        let old = LastBeat { age_ms: HUNG_MS + 1, ..FRESH };
         check(beating(old), RunStatus::Running, Activity::Hung);
-        let edge = LastBeat {
-            age_ms: HUNG_MS,
-            ..FRESH
-        };
+        let edge = LastBeat { age_ms: HUNG_MS, ..FRESH };
         check(beating(edge), RunStatus::Running, Activity::Running);
-        let stopped = LoopSignals {
-            is_stopped: true,
-            ..HELD
-        };
+        let stopped = LoopSignals { is_stopped: true, ..HELD };
         check(stopped, RunStatus::Running, Activity::Hung);
     }
 
     #[test]
     fn a_beat_that_is_not_there_or_cannot_be_written_proves_nothing() {
-        let silent = LoopSignals {
-            heartbeat: None,
-            ..HELD
-        };
+        let silent = LoopSignals { heartbeat: None, ..HELD };
         check(silent, RunStatus::Running, Activity::Running);
-        let old = LastBeat {
-            age_ms: HUNG_MS * 100,
-            ..FRESH
-        };
-        let unwritable = LoopSignals {
-            can_beat: false,
-            ..beating(old)
-        };
+        let old = LastBeat { age_ms: HUNG_MS * 100, ..FRESH };
+        let unwritable = LoopSignals { can_beat: false, ..beating(old) };
         check(unwritable, RunStatus::Running, Activity::Running);
     }
 
     #[test]
     fn a_night_of_sleep_is_no_hang() {
-        let slept = LastBeat {
-            slept_ms: 8 * 3_600_000,
-            ..FRESH
-        };
+        let slept = LastBeat { slept_ms: 8 * 3_600_000, ..FRESH };
         check(beating(slept), RunStatus::Running, Activity::Asleep);
-        let rounding = LastBeat {
-            slept_ms: SLEEP_MS_MIN - 1,
-            ..FRESH
-        };
+        let rounding = LastBeat { slept_ms: SLEEP_MS_MIN - 1, ..FRESH };
         check(beating(rounding), RunStatus::Running, Activity::Running);
     }
 
@@ -320,10 +265,7 @@ mod tests {
             WaitsFor::Backoff,
             WaitsFor::Redirect,
         ] {
-            let waiting = LastBeat {
-                waits_for: Some(waits_for),
-                ..FRESH
-            };
+            let waiting = LastBeat { waits_for: Some(waits_for), ..FRESH };
             check(beating(waiting), RunStatus::Running, Activity::Idle);
         }
     }

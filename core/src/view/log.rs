@@ -90,10 +90,7 @@ pub fn sort(entries: &mut [LogEntry]) {
 }
 
 fn text_of(node: &Node, key: &str) -> String {
-    node.get(key)
-        .and_then(Node::as_str)
-        .unwrap_or("")
-        .to_owned()
+    node.get(key).and_then(Node::as_str).unwrap_or("").to_owned()
 }
 
 /// A correction of the graph is in the trail too; it is shown once.
@@ -126,38 +123,24 @@ fn corrections(state: &State) -> Vec<LogEntry> {
 
 /// Results in force, and those that are kept until their choices come back.
 fn solved(state: &State) -> Vec<LogEntry> {
-    let bound = state
-        .bindings
-        .iter()
-        .map(|(id, binding)| result(id, binding));
+    let bound = state.bindings.iter().map(|(id, binding)| result(id, binding));
     let atoms = state.all_atoms();
-    let tries = atoms
-        .into_iter()
-        .filter_map(|(id, atom)| Some((id, atom.task()?)));
+    let tries = atoms.into_iter().filter_map(|(id, atom)| Some((id, atom.task()?)));
     let parked = tries.flat_map(|(id, task)| {
-        task.tries
-            .iter()
-            .filter_map(move |tried| match &tried.ended {
-                Some(TryEnd::Parked(binding)) => Some(result(id, binding)),
-                Some(TryEnd::Failed(_)) | None => None,
-            })
+        task.tries.iter().filter_map(move |tried| match &tried.ended {
+            Some(TryEnd::Parked(binding)) => Some(result(id, binding)),
+            Some(TryEnd::Failed(_)) | None => None,
+        })
     });
     bound.chain(parked).collect()
 }
 
 fn result(id: &AtomId, binding: &Binding) -> LogEntry {
     let mut to = Writer::default();
-    to.text("atom", id.as_str())
-        .text("summary", &binding.summary);
+    to.text("atom", id.as_str()).text("summary", &binding.summary);
     to.put("attempts", Node::uint(u64::from(binding.attempts)));
     to.texts_unless_empty("artifacts", &binding.artifacts);
-    to.some(
-        "commit",
-        binding
-            .commit
-            .as_ref()
-            .map(|commit| Node::string(commit.as_str())),
-    );
+    to.some("commit", binding.commit.as_ref().map(|commit| Node::string(commit.as_str())));
     let event = Event::Solved {
         attempt: None,
         atom: id.clone(),
@@ -171,11 +154,7 @@ fn result(id: &AtomId, binding: &Binding) -> LogEntry {
     LogEntry {
         at: binding.at.clone(),
         kind: "solved".to_owned(),
-        by: if binding.is_by_person() {
-            "person".to_owned()
-        } else {
-            LOOP.to_owned()
-        },
+        by: if binding.is_by_person() { "person".to_owned() } else { LOOP.to_owned() },
         serial: None,
         entry: to.finish(&Extra::default()),
         event: Some(event),
@@ -186,10 +165,7 @@ fn request(state: &State) -> Option<LogEntry> {
     let request = state.control.request.as_ref()?;
     let mut to = Writer::default();
     to.text("kind", request.kind.word());
-    to.some(
-        "reason",
-        state.control.stop_reason.as_deref().map(Node::string),
-    );
+    to.some("reason", state.control.stop_reason.as_deref().map(Node::string));
     Some(LogEntry {
         at: request.at.clone(),
         kind: "request".to_owned(),
@@ -293,10 +269,9 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             atom: doubt.atom.clone(),
             why: doubt.reason.clone(),
         },
-        EntryKind::RequestRetired(retired) => Event::Retired {
-            request: retired.request.clone(),
-            why: retired.why,
-        },
+        EntryKind::RequestRetired(retired) => {
+            Event::Retired { request: retired.request.clone(), why: retired.why }
+        }
         EntryKind::UserCorrection(correction) => Event::Corrected {
             kind: None,
             what: correction.description.clone(),

@@ -37,18 +37,13 @@ pub fn marks(state: &State) -> Vec<AttentionView> {
 
 pub(super) fn mark(id: &AtomId, atom: &Atom) -> Option<AttentionView> {
     let mark = atom.task()?.attention.as_ref()?;
-    Some(AttentionView {
-        atom: id.clone(),
-        cause: mark.because,
-        because: mark.text.clone(),
-    })
+    Some(AttentionView { atom: id.clone(), cause: mark.because, because: mark.text.clone() })
 }
 
 /// All questions, in the order of the atoms.
 pub fn questions(state: &State) -> Vec<UnclearView> {
     let all = state.all_atoms().into_iter();
-    all.flat_map(|(id, atom)| of_atom(state, id, atom))
-        .collect()
+    all.flat_map(|(id, atom)| of_atom(state, id, atom)).collect()
 }
 
 pub(super) fn of_atom(state: &State, id: &AtomId, atom: &Atom) -> Vec<UnclearView> {

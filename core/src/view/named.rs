@@ -83,9 +83,7 @@ pub fn known_attempts<'e>(
     }
     let mut newer: BTreeMap<(&AtomId, Option<&Digest>), usize> = BTreeMap::new();
     for (_, failure) in state.failures() {
-        let newer = newer
-            .entry((&failure.atom, failure.context.as_ref()))
-            .or_default();
+        let newer = newer.entry((&failure.atom, failure.context.as_ref())).or_default();
         *newer += 1;
         note(KnownAttempt {
             is_in_full: *newer <= TrailLimits::default().failures,
@@ -106,13 +104,7 @@ pub fn known_attempts<'e>(
 }
 
 fn of_event(event: &Event) -> Option<KnownAttempt> {
-    if let Event::Solved {
-        attempt: Some(id),
-        atom,
-        commit,
-        ..
-    } = event
-    {
+    if let Event::Solved { attempt: Some(id), atom, commit, .. } = event {
         return Some(KnownAttempt {
             commit: commit.clone(),
             ..KnownAttempt::of(id, atom, AttemptEnd::Solved)
@@ -120,12 +112,7 @@ fn of_event(event: &Event) -> Option<KnownAttempt> {
     }
     let (id, atom, end) = if let Event::AttemptFailed { attempt, atom, .. } = event {
         (attempt, atom, AttemptEnd::Failed)
-    } else if let Event::Repair {
-        attempt: Some(attempt),
-        atom,
-        ..
-    } = event
-    {
+    } else if let Event::Repair { attempt: Some(attempt), atom, .. } = event {
         (attempt, atom, AttemptEnd::Conflict)
     } else if let Event::InDoubt { attempt, atom, .. } = event {
         (attempt, atom, AttemptEnd::InDoubt)

@@ -108,8 +108,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
         RunStatus::Completed => remedies::after_completion(&world.state).to_owned(),
         RunStatus::NeedsGuidance if ended_by(world, Reason::Confirmation) => {
             let open = assertions::open(&world.state);
-            open.first()
-                .map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
+            open.first().map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
         }
         RunStatus::NeedsGuidance | RunStatus::Stopped if !doubts(&world.state).is_empty() => {
             "descent resolve".to_owned()
@@ -146,9 +145,7 @@ fn dead_end(world: &World) -> String {
 }
 
 fn next_moves(world: &World) -> impl Iterator<Item = &str> {
-    let moves = last(world)
-        .into_iter()
-        .flat_map(|result| &result.next_moves);
+    let moves = last(world).into_iter().flat_map(|result| &result.next_moves);
     moves.map(String::as_str)
 }
 

@@ -86,11 +86,7 @@ pub fn profile(state: &State) -> Option<ProfileView> {
         agent: known.map(|known| known.agent.clone()),
         raw_inference: known.map_or_else(String::new, |known| known.raw_inference.clone()),
         fault: known.map_or_else(String::new, |known| known.fault.clone()),
-        history: known
-            .map_or(&[][..], |known| &known.history)
-            .iter()
-            .map(change)
-            .collect(),
+        history: known.map_or(&[][..], |known| &known.history).iter().map(change).collect(),
     })
 }
 

@@ -203,11 +203,7 @@ pub fn report(world: &World) -> Report {
         findings: audit::audit(world, &[]),
         attention: marked::marks(state),
         questions: marked::questions(state),
-        corrections: state
-            .corrections
-            .iter()
-            .map(|one| correction(one))
-            .collect(),
+        corrections: state.corrections.iter().map(|one| correction(one)).collect(),
         spent: spent(state),
         next: by_the_state(world),
     }
@@ -230,11 +226,7 @@ fn outcome(world: &World) -> OutcomeReport {
         unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),
         open: last.map(open).unwrap_or_default(),
         doubts: doubts(state),
-        base: state
-            .run
-            .started_from
-            .as_ref()
-            .map(|from| from.commit.clone()),
+        base: state.run.started_from.as_ref().map(|from| from.commit.clone()),
         commit: state.run.result().cloned(),
     }
 }

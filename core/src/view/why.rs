@@ -164,11 +164,8 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
     let trail = trail_of(world, id);
-    let binding = world
-        .state
-        .bindings
-        .get(id)
-        .map(|binding| binding.node().filtered(|key, _| key != "of"));
+    let binding =
+        world.state.bindings.get(id).map(|binding| binding.node().filtered(|key, _| key != "of"));
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
@@ -198,19 +195,13 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             NodeKind::Plan => law::blocked(&world.state),
             NodeKind::Task | NodeKind::All | NodeKind::Any => Vec::new(),
         },
-        guidance: atom
-            .task()
-            .map(|task| task.spec.guidance.clone())
-            .unwrap_or_default(),
+        guidance: atom.task().map(|task| task.spec.guidance.clone()).unwrap_or_default(),
         checks: checks(atom.task()),
         confidence: confidence(&world.state, id),
         in_branch: branch(world, x),
         binding,
         choice: (kind == NodeKind::Any).then(|| choice_view(world, x)),
-        tries: crate::search::tries(&world.state, id)
-            .iter()
-            .map(try_view)
-            .collect(),
+        tries: crate::search::tries(&world.state, id).iter().map(try_view).collect(),
         attempts: attempts(world, x),
         trail: trail.iter().map(|entry| entry.node.clone()).collect(),
         events: trail.iter().map(|entry| event_of(entry)).collect(),
@@ -226,10 +217,8 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
     };
     let origin = world.state.atom(graph.id(part))?.origin.as_ref()?;
     let reasons = origin.get("reason")?.as_str()?;
-    (!reasons.trim().is_empty()).then(|| PlannedView {
-        step: graph.id(step).clone(),
-        reasons: reasons.to_owned(),
-    })
+    (!reasons.trim().is_empty())
+        .then(|| PlannedView { step: graph.id(step).clone(), reasons: reasons.to_owned() })
 }
 
 fn in_short(world: &World, x: Ix) -> Option<InShortView> {
@@ -309,13 +298,10 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
 
 /// Entries that name the atom, or a group above it.
 fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
-    let above = world.graph.ix(id).map(|x| {
-        world
-            .graph
-            .above(x)
-            .map(|y| world.graph.id(y).clone())
-            .collect::<Vec<_>>()
-    });
+    let above = world
+        .graph
+        .ix(id)
+        .map(|x| world.graph.above(x).map(|y| world.graph.id(y).clone()).collect::<Vec<_>>());
     let above = above.unwrap_or_default();
     let is_near = |group: &AtomId| group == id || above.contains(group);
     let speaks = |entry: &crate::state::Entry| match &entry.kind {
@@ -370,19 +356,8 @@ pub fn worth_asking(world: &World) -> Asking {
         let status = status_word(world, x, *is_solved);
         if let Some((rank, reason)) = reason_to_ask(world, x, &status) {
             let has_failed = rank == 2 && status != "failed";
-            let status = if has_failed {
-                format!("failed, {status}")
-            } else {
-                status
-            };
-            atoms.push((
-                rank,
-                AskedAtom {
-                    atom: id.clone(),
-                    status,
-                    reason,
-                },
-            ));
+            let status = if has_failed { format!("failed, {status}") } else { status };
+            atoms.push((rank, AskedAtom { atom: id.clone(), status, reason }));
         }
     }
     atoms.sort_by(|(rank, one), (other_rank, other)| {
@@ -417,29 +392,17 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
                 return Some((1, asked.unwrap_or_else(needed)));
             }
             AtomStatus::InDoubt(attempt) => {
-                return Some((
-                    1,
-                    format!("did its effect happen? descent resolve {attempt}"),
-                ));
+                return Some((1, format!("did its effect happen? descent resolve {attempt}")));
             }
             AtomStatus::Invalid(report) => return Some((1, report.words.clone())),
             AtomStatus::Pending | AtomStatus::Failed => {}
         }
         let has_failed = task.tries.iter().any(|tried| tried.is_set_aside()) || status == "failed";
         let newest = world.state.newest_failure(id);
-        return has_failed.then(|| {
-            (
-                2,
-                newest.map_or_else(String::new, |(_, failure)| failure.reason.clone()),
-            )
-        });
+        return has_failed
+            .then(|| (2, newest.map_or_else(String::new, |(_, failure)| failure.reason.clone())));
     }
     let mut refuted = world.state.refutations();
     let refuted = refuted.find_map(|(_, refuted)| refuted.conflict.get(id));
-    refuted.map(|choice| {
-        (
-            3,
-            format!("with {id} = {choice} the base case did not hold"),
-        )
-    })
+    refuted.map(|choice| (3, format!("with {id} = {choice} the base case did not hold")))
 }

@@ -132,16 +132,8 @@ impl WorkView {
             resolved,
             all,
             attempts_left: format!("{}", world.measure().attempts),
-            active_ms: if is_first {
-                run.spent.active_ms
-            } else {
-                before.active_ms
-            },
-            began: if is_first {
-                now.into()
-            } else {
-                before.began.clone()
-            },
+            active_ms: if is_first { run.spent.active_ms } else { before.active_ms },
+            began: if is_first { now.into() } else { before.began.clone() },
             time_budget_ms: budget.map(|budget| budget.ms),
             usage: UsageView::of(&run.spent.usage),
             waits: waits(&world.state),
@@ -153,22 +145,15 @@ impl WorkView {
         let place = match scope {
             Scope::Atom(id) => {
                 let mut attempts = self.attempts.iter_mut();
-                attempts
-                    .find(|one| one.attempt == *id)
-                    .map(|one| &mut one.check)
+                attempts.find(|one| one.attempt == *id).map(|one| &mut one.check)
             }
             Scope::BaseCase => {
                 let mut other = self.other.iter_mut();
-                other
-                    .find(|one| one.what == OtherKind::BaseCase)
-                    .map(|one| &mut one.check)
+                other.find(|one| one.what == OtherKind::BaseCase).map(|one| &mut one.check)
             }
         };
         if let Some(place) = place {
-            *place = Some(CheckAtWork {
-                title: title.into(),
-                since: now.into(),
-            });
+            *place = Some(CheckAtWork { title: title.into(), since: now.into() });
         }
     }
 }
@@ -199,9 +184,7 @@ fn attempt(
         of: attempts_of(&world.state, intent),
         since: intent.at.clone(),
         stage,
-        check: known
-            .filter(|_| stage == Stage::Checks)
-            .and_then(|one| one.check.clone()),
+        check: known.filter(|_| stage == Stage::Checks).and_then(|one| one.check.clone()),
         log: format!("attempts/{}/output.log", intent.id),
     }
 }
@@ -210,10 +193,7 @@ fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
     let found = desired.effects.iter().find_map(|(_, work)| match work {
         Work::Attempt(one) if one.id == intent.id => Some(Stage::Agent),
         Work::Merge { intent: one, .. } if one.id == intent.id => Some(Stage::Merge),
-        Work::Judge {
-            scope: Scope::Atom(id),
-            ..
-        } if *id == intent.id => Some(Stage::Checks),
+        Work::Judge { scope: Scope::Atom(id), .. } if *id == intent.id => Some(Stage::Checks),
         Work::Attempt(_)
         | Work::Merge { .. }
         | Work::Judge { .. }
@@ -227,10 +207,7 @@ fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
 
 fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> {
     let kinds = desired.effects.iter().filter_map(|(_, work)| match work {
-        Work::Judge {
-            scope: Scope::BaseCase,
-            ..
-        } => Some(OtherKind::BaseCase),
+        Work::Judge { scope: Scope::BaseCase, .. } => Some(OtherKind::BaseCase),
         Work::Rebuild { .. } => Some(OtherKind::Rebuild),
         Work::Consult(_) => Some(OtherKind::Judge),
         Work::Judge { .. }
@@ -240,12 +217,7 @@ fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> 
         | Work::Learn(_) => None,
     });
     let known = |what| before.other.iter().find(move |one| one.what == what);
-    let work = |what| {
-        known(what).cloned().unwrap_or(OtherWork {
-            what,
-            since: now.into(),
-            check: None,
-        })
-    };
+    let work =
+        |what| known(what).cloned().unwrap_or(OtherWork { what, since: now.into(), check: None });
     kinds.map(work).collect()
 }

@@ -69,10 +69,7 @@ mod tests {
     }
 
     fn calls(calls: u64) -> Usage {
-        Usage {
-            calls,
-            ..Usage::default()
-        }
+        Usage { calls, ..Usage::default() }
     }
 
     fn intent(id: &str, reserved: Usage) -> Intent {

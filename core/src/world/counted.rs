@@ -23,10 +23,7 @@ pub(crate) fn recount(
         let Some(step) = Arc::make_mut(atom).plan_mut() else {
             continue;
         };
-        let is_limited = step
-            .budget
-            .as_ref()
-            .is_some_and(|one| one.attempts.is_some());
+        let is_limited = step.budget.as_ref().is_some_and(|one| one.attempts.is_some());
         if let Some(fragment) = step.fragment_mut(first) {
             count(is_limited, &mut fragment.attempts);
         }

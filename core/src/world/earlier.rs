@@ -28,10 +28,7 @@ pub(crate) fn failures_of<'s>(state: &'s State, atom: &AtomId) -> Vec<EarlierFai
         .map(|entry| {
             let newer = newer.entry(entry.context.as_ref()).or_default();
             *newer += 1;
-            EarlierFailure {
-                entry,
-                is_in_full: *newer <= failures_max,
-            }
+            EarlierFailure { entry, is_in_full: *newer <= failures_max }
         })
         .collect()
 }
@@ -49,9 +46,7 @@ pub fn changes(state: &State, intent: &Intent, context: Option<&Digest>) -> Vec<
         let is_meant = context.is_none() || one.entry.context.as_ref() == context;
         is_meant && !one.entry.changed.is_empty()
     };
-    let failed = failures
-        .filter(has_change)
-        .map(|one| one.entry.attempt.clone());
+    let failed = failures.filter(has_change).map(|one| one.entry.attempt.clone());
     let conflict = conflict_of(state, intent).and_then(|one| one.attempt.clone());
     let mut all: Vec<AttemptId> = failed.chain(conflict).collect();
     all.sort_by_key(|id| core::cmp::Reverse(id.count()));
@@ -66,8 +61,6 @@ pub fn begins_with(state: &State, intent: &Intent) -> Option<AttemptId> {
     let retry_from = task.retry_from.unwrap_or_else(|| constraints.retry_from());
     match retry_from {
         RetryFrom::Clean => None,
-        RetryFrom::Last => changes(state, intent, Some(&intent.context))
-            .into_iter()
-            .next(),
+        RetryFrom::Last => changes(state, intent, Some(&intent.context)).into_iter().next(),
     }
 }

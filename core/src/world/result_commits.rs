@@ -26,10 +26,8 @@ pub(crate) fn line_of(
     commit: impl Fn(Ix) -> Option<CommitId>,
 ) -> Vec<ResultCommit> {
     let line = state.run.line.iter();
-    let known: BTreeMap<&AtomId, (usize, &ResultCommit)> = line
-        .zip(0..)
-        .map(|(placed, place)| (&placed.atom, (place, placed)))
-        .collect();
+    let known: BTreeMap<&AtomId, (usize, &ResultCommit)> =
+        line.zip(0..).map(|(placed, place)| (&placed.atom, (place, placed))).collect();
     // The latest position among an atom's prerequisites. A result restored below it counts as new, so the atom moves
     // after it.
     let mut places = graph.filled(0);
@@ -66,9 +64,7 @@ pub(crate) fn is_line_settled(graph: &Graph, solved: &AtomVec<bool>, state: &Sta
         wanted[x] = binding.commit.as_ref();
     }
     let is_wanted = |placed: &ResultCommit| {
-        graph
-            .ix(&placed.atom)
-            .is_some_and(|x| wanted[x] == Some(&placed.commit))
+        graph.ix(&placed.atom).is_some_and(|x| wanted[x] == Some(&placed.commit))
     };
     wanted.iter().filter_map(|(_, commit)| *commit).count() == state.run.line.len()
         && state.run.line.iter().all(is_wanted)

@@ -11,9 +11,7 @@ use crate::{
 /// Whether each atom is resolved under the selection in force.
 pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> AtomVec<bool> {
     let mut bound = graph.filled(false);
-    graph
-        .paired(&state.bindings)
-        .for_each(|(x, _)| bound[x] = true);
+    graph.paired(&state.bindings).for_each(|(x, _)| bound[x] = true);
     solved_by(graph, active, |x| bound[x])
 }
 

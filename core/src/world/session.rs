@@ -90,10 +90,7 @@ impl Session {
 
     /// The session of a new loop that can run `slots` attempts side by side.
     pub fn new(slots: u32) -> Self {
-        Self {
-            slots,
-            ..Self::default()
-        }
+        Self { slots, ..Self::default() }
     }
 
     /// The end of the wait for the provider of an agent, if one goes on.
@@ -119,23 +116,18 @@ impl Session {
     pub(crate) fn tree_of(&self, state: &State, commit: &CommitId) -> Option<TreeId> {
         let start = state.run.started_from.as_ref();
         let start = start.filter(|start| start.commit == *commit);
-        start
-            .map(|start| start.tree.clone())
-            .or_else(|| self.trees.get(commit).cloned())
+        start.map(|start| start.tree.clone()).or_else(|| self.trees.get(commit).cloned())
     }
 
     /// Forgets the trees of commits that nothing needs any more.
     pub(crate) fn forget_trees(&mut self, of_run: &[CommitId]) {
-        let candidates = self
-            .progress
-            .values()
-            .filter_map(|progress| match progress {
-                AttemptProgress::Merged { merge, .. } => match &**merge {
-                    Merge::Clean { commit, .. } => Some(commit),
-                    Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => None,
-                },
-                AttemptProgress::Finished(_) => None,
-            });
+        let candidates = self.progress.values().filter_map(|progress| match progress {
+            AttemptProgress::Merged { merge, .. } => match &**merge {
+                Merge::Clean { commit, .. } => Some(commit),
+                Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => None,
+            },
+            AttemptProgress::Finished(_) => None,
+        });
         let needed: BTreeSet<&CommitId> = candidates.chain(of_run).collect();
         let target = self.base_target.as_ref();
         self.trees.retain(|commit, tree| {
@@ -175,11 +167,7 @@ pub(crate) struct QuickFailure {
 #[derive(Debug, Clone)]
 pub(crate) enum AttemptProgress {
     Finished(Arc<Outcome>),
-    Merged {
-        outcome: Arc<Outcome>,
-        onto: Option<CommitId>,
-        merge: Arc<Merge>,
-    },
+    Merged { outcome: Arc<Outcome>, onto: Option<CommitId>, merge: Arc<Merge> },
 }
 
 /// The tree of a speculation, as the host made it.

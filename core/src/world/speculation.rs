@@ -56,12 +56,8 @@ pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
         let others = graph.vertex(group).kids.iter();
         for choice in others.filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
-            let space = search::SearchSpace {
-                graph,
-                state,
-                conflicts: &conflicts,
-                plans_again: false,
-            };
+            let space =
+                search::SearchSpace { graph, state, conflicts: &conflicts, plans_again: false };
             let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
             found
                 .extend(selection.map(|selection| speculation_at(seen, group, *choice, selection)));
@@ -90,13 +86,7 @@ fn speculation_at(
     let result = |x: Ix| results::result_in(graph, state, &active, x);
     let solved = results::solved_by(graph, &active, |x| result(x).is_some());
     let line = result_commits::line_of(graph, &solved, state, |x| result(x)?.commit.clone());
-    Speculation {
-        group,
-        choice,
-        solved,
-        line,
-        active: Arc::new(active),
-    }
+    Speculation { group, choice, solved, line, active: Arc::new(active) }
 }
 
 impl Speculation {
@@ -139,10 +129,7 @@ impl Speculation {
         if let Some(head) = self.made_already(landing_context.state) {
             return Some(head);
         }
-        let staged = landing_context
-            .session
-            .staged
-            .get(&self.name(landing_context.graph))?;
+        let staged = landing_context.session.staged.get(&self.name(landing_context.graph))?;
         (staged.is_whole && staged.line == self.line).then(|| Some(staged.head.clone()))
     }
 
@@ -161,10 +148,7 @@ impl Speculation {
 
     /// The head to take results in on. All of its commits must still belong there, but some may be missing.
     fn landing(&self, landing_context: &LandingContext<'_>) -> Option<Option<CommitId>> {
-        if let Some(staged) = landing_context
-            .session
-            .staged
-            .get(&self.name(landing_context.graph))
+        if let Some(staged) = landing_context.session.staged.get(&self.name(landing_context.graph))
         {
             let belongs = |placed: &ResultCommit| self.line.contains(placed);
             if staged.is_whole && staged.line.iter().all(belongs) {
@@ -176,10 +160,7 @@ impl Speculation {
 
     /// Whether its tree lacks something that it should hold, and was not found to be impossible.
     pub(crate) fn wants_staging(&self, landing_context: &LandingContext<'_>) -> bool {
-        let staged = landing_context
-            .session
-            .staged
-            .get(&self.name(landing_context.graph));
+        let staged = landing_context.session.staged.get(&self.name(landing_context.graph));
         self.made_already(landing_context.state).is_none()
             && staged.is_none_or(|staged| staged.line != self.line)
     }

@@ -19,11 +19,7 @@ pub(crate) struct Unavailable {
 impl Unavailable {
     /// The setup or the place of checks is to blame.
     pub fn outside(why: String) -> Self {
-        Self {
-            why,
-            trouble: None,
-            moves: vec![then_run(MEND)],
-        }
+        Self { why, trouble: None, moves: vec![then_run(MEND)] }
     }
 
     /// An agent told what it lacks; a variable that was withheld from it may be the cause.
@@ -45,10 +41,7 @@ impl Unavailable {
             "" => String::new(),
             words => format!(": {}", crate::event::short(words)),
         };
-        let why = format!(
-            "{what}{}{words}",
-            variable.map(withheld).unwrap_or_default()
-        );
+        let why = format!("{what}{}{words}", variable.map(withheld).unwrap_or_default());
         let name_it = variable.map(|name| {
             format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
         });
@@ -70,11 +63,7 @@ impl Unavailable {
         let mut moves: Vec<String> = name_it.into_iter().collect();
         moves.push(then_run(&first.replace("AGENT", agent.as_str())));
         moves.push(TRY.into());
-        Self {
-            why,
-            trouble: Some(lack.trouble()),
-            moves,
-        }
+        Self { why, trouble: Some(lack.trouble()), moves }
     }
 
     /// A limit of money is set, and this agent tells no cost.

@@ -41,18 +41,12 @@ fn denies() -> Outcome {
 }
 
 fn unreadable() -> Outcome {
-    Outcome {
-        report_fault: Some("it holds no JSON object".into()),
-        ..done()
-    }
+    Outcome { report_fault: Some("it holds no JSON object".into()), ..done() }
 }
 
 fn ends(end: AgentEnd) -> Outcome {
     let agent_end = Some(end);
-    Outcome {
-        agent_end,
-        ..done()
-    }
+    Outcome { agent_end, ..done() }
 }
 
 fn merged(commit: &str) -> Merge {
@@ -98,23 +92,15 @@ impl Loop {
         for _ in 0..20 {
             let wanted = desired_work(&self.world, &self.session, 0).effects;
             let next = wanted.into_iter().find_map(|(_, work)| match work {
-                Work::Merge { intent, onto, .. } => Some(Input::Tried {
-                    attempt: intent.id,
-                    onto,
-                    merge: merge.clone(),
-                }),
+                Work::Merge { intent, onto, .. } => {
+                    Some(Input::Tried { attempt: intent.id, onto, merge: merge.clone() })
+                }
                 Work::Learn(commit) => {
                     settled.learnt.push(commit.as_str().into());
                     let tree = tree_of(commit.as_str());
                     Some(Input::Learned { commit, tree })
                 }
-                Work::Judge {
-                    scope,
-                    basis,
-                    check,
-                    commit,
-                    ..
-                } => {
+                Work::Judge { scope, basis, check, commit, .. } => {
                     let of_atom = matches!(scope, Scope::Atom(_));
                     if of_atom {
                         let commit = commit.map_or_else(String::new, |one| one.as_str().into());
@@ -156,11 +142,7 @@ impl Loop {
 
 fn exit(code: i32) -> Measurement {
     Measurement {
-        what: MeasurementKind::Command {
-            how: CommandEnd::Exit(code),
-            matched: None,
-            number: None,
-        },
+        what: MeasurementKind::Command { how: CommandEnd::Exit(code), matched: None, number: None },
         duration_ms: 1,
         excerpt: String::new(),
         whole: None,
@@ -179,23 +161,11 @@ fn run(outcome: Outcome, merge: &Merge, holding: &[&str]) -> (Loop, Settled) {
 #[test]
 fn checks_decide_whatever_the_agent_says_and_the_result_says_what_was_wrong() {
     for (outcome, because) in [
-        (
-            unreadable(),
-            "its answer cannot be read: it holds no JSON object",
-        ),
+        (unreadable(), "its answer cannot be read: it holds no JSON object"),
         (denies(), "it says that it did not succeed: I am not sure"),
-        (
-            ends(AgentEnd::Refused("no".into())),
-            "the model refused: no",
-        ),
-        (
-            ends(AgentEnd::OutOfTurns("200".into())),
-            "the agent ran out of turns: 200",
-        ),
-        (
-            ends(AgentEnd::CutShort("8k".into())),
-            "the answer was too long: 8k",
-        ),
+        (ends(AgentEnd::Refused("no".into())), "the model refused: no"),
+        (ends(AgentEnd::OutOfTurns("200".into())), "the agent ran out of turns: 200"),
+        (ends(AgentEnd::CutShort("8k".into())), "the answer was too long: 8k"),
     ] {
         let (held, _) = run(outcome.clone(), &merged("c"), &["tree of c"]);
         let bound = held.binding("A").expect(because);
@@ -231,20 +201,13 @@ fn after_a_denial_alone_the_checks_are_measured_once_on_the_tree_before() {
     ] {
         let (run, settled) = run(outcome, &merged("c"), &["tree of c"]);
         assert!(run.binding("A").is_some());
-        let before: Vec<_> = settled
-            .measured
-            .iter()
-            .filter(|(on, _)| *on == start)
-            .collect();
+        let before: Vec<_> = settled.measured.iter().filter(|(on, _)| *on == start).collect();
         assert_eq!(before.len(), usize::from(is_measured), "{settled:?}");
         assert!(before.iter().all(|(_, commit)| commit == "start"));
     }
     // A change that fails anyway is not measured there.
     let (_, settled) = run(denies(), &merged("c"), &[]);
-    assert!(
-        settled.measured.iter().all(|(on, _)| *on != start),
-        "{settled:?}"
-    );
+    assert!(settled.measured.iter().all(|(on, _)| *on != start), "{settled:?}");
 }
 
 #[test]
@@ -253,18 +216,13 @@ fn a_denial_stands_where_the_checks_held_before_or_the_tree_did_not_change() {
     let (held, _) = run(denies(), &merged("c"), &both);
     assert!(held.binding("A").is_none());
     let reason = &held.failure().reason;
-    assert!(
-        reason.contains("I am not sure") && reason.contains("held before"),
-        "{reason}"
-    );
+    assert!(reason.contains("I am not sure") && reason.contains("held before"), "{reason}");
     for made in [Some(Product::Unchanged), None] {
         let (same, settled) = run(Outcome { made, ..denies() }, &merged("c"), &both);
         assert!(same.binding("A").is_none() && settled.measured.is_empty());
     }
     // The head has its change already, or one that its own does not merge with.
-    let onto_head = Merge::Unchanged {
-        tree: Some(tree_of("start")),
-    };
+    let onto_head = Merge::Unchanged { tree: Some(tree_of("start")) };
     for merge in [onto_head, Merge::Conflict(Vec::from(["made".into()]))] {
         let (nothing, _) = run(denies(), &merge, &both);
         let reason = &nothing.failure().reason;
@@ -296,12 +254,7 @@ fn without_checks_a_form_costs_nothing_and_a_denial_fails() {
 
 #[test]
 fn an_attempt_fails_by_its_form_where_a_value_is_needed() {
-    let misfits = || {
-        Vec::from([Misfit {
-            at: String::new(),
-            message: "it is missing".into(),
-        }])
-    };
+    let misfits = || Vec::from([Misfit { at: String::new(), message: "it is missing".into() }]);
     let mut wrong = says(AgentReport::default());
     wrong.misfits = misfits();
     let mut none = unreadable();
@@ -339,11 +292,7 @@ fn an_effect_that_may_happen_once_is_never_made_again_for_the_form_of_an_answer(
     for (outcome, holding, is_solved) in [
         (unreadable(), &["tree of c"][..], true),
         (unreadable(), &[], false),
-        (
-            ends(AgentEnd::OutOfTurns("200".into())),
-            &["tree of c"],
-            false,
-        ),
+        (ends(AgentEnd::OutOfTurns("200".into())), &["tree of c"], false),
     ] {
         let mut run = alone_with_trees(external());
         let id = run.flying()[0].id.clone();
@@ -374,10 +323,7 @@ fn the_tree_before_is_looked_up_where_it_is_not_known() {
     run.settle(&merged("a"), &["tree of a"]);
     let of = |run: &Loop, atom: &str| {
         let flying = run.flying().into_iter();
-        flying
-            .into_iter()
-            .find(|one| one.atom.as_str() == atom)
-            .expect("it started")
+        flying.into_iter().find(|one| one.atom.as_str() == atom).expect("it started")
     };
     let (b, c) = (of(&run, "B"), of(&run, "C"));
     assert_eq!(b.base, Some(CommitId::new("a")));

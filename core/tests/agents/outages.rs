@@ -44,16 +44,10 @@ fn a_provider_that_is_down_is_asked_again_for_an_hour_after_growing_pauses_at_no
     assert!(pauses.iter().all(|ms| *ms <= 300_000), "{pauses:?}");
     assert_eq!(run.reason(), Some(Reason::Unavailable));
     let summary = run.summary();
-    let waited = format!(
-        "down for 60 min, asked again {} times: API Error: 529",
-        pauses.len()
-    );
+    let waited = format!("down for 60 min, asked again {} times: API Error: 529", pauses.len());
     assert!(summary.contains(&waited), "{summary}");
     let spent = &run.world.state.run.spent;
-    assert_eq!(
-        (spent.attempts, spent.transient, spent.active_ms),
-        (0, 0, 0)
-    );
+    assert_eq!((spent.attempts, spent.transient, spent.active_ms), (0, 0, 0));
     assert!(run.world.state.failures().next().is_none());
     assert!(run.world.state.run.waits.is_empty());
     run.again(Vec::new());
@@ -142,10 +136,9 @@ fn a_stop_is_obeyed_during_an_outage_and_a_loop_after_a_kill_asks_at_once() {
 
 #[test]
 fn a_prompt_that_is_too_long_is_not_tried_again_and_one_that_grew_too_long_costs_an_attempt() {
-    for (calls, class, attempts_left) in [
-        (0, FailureClass::Environmental, false),
-        (7, FailureClass::Logical, true),
-    ] {
+    for (calls, class, attempts_left) in
+        [(0, FailureClass::Environmental, false), (7, FailureClass::Logical, true)]
+    {
         let mut run = Loop::new(&json!({"max_attempts": 2}), &json!({"A": task(json!({}))}));
         let end = AgentEnd::TooLong("Prompt is too long".into());
         end_after_calls(&mut run, calls, end);
@@ -153,9 +146,6 @@ fn a_prompt_that_is_too_long_is_not_tried_again_and_one_that_grew_too_long_costs
         assert_eq!(failure.class, class);
         assert!(failure.reason.contains("Prompt is too long"));
         assert_eq!(run.world.state.run.spent.transient, 0);
-        assert_eq!(
-            (run.attempts("A"), !run.flying().is_empty()),
-            (1, attempts_left)
-        );
+        assert_eq!((run.attempts("A"), !run.flying().is_empty()), (1, attempts_left));
     }
 }

@@ -30,72 +30,37 @@ fn the_agents_that_start_follow_from_the_situation() {
     let action = json!({"action": {"run": "true"}, "unknown": true});
     let step = json!({"kind": "plan", "description": "plan it"});
     let table: &[Situation<'_>] = &[
-        (
-            "one task",
-            json!({"A": task(json!({}))}),
-            &[Role::Worker, Role::Probe],
-            &["worker A"],
-        ),
+        ("one task", json!({"A": task(json!({}))}), &[Role::Worker, Role::Probe], &["worker A"]),
         (
             "tasks that wait for nothing",
             json!({"A": task(json!({})), "B": task(json!({})), "C": task(json!({"depends_on": ["A"]}))}),
             &[Role::Worker],
             &["worker A", "worker B"],
         ),
-        (
-            "unknown ground",
-            json!({"A": unknown()}),
-            &[Role::Worker, Role::Probe],
-            &["probe A"],
-        ),
+        ("unknown ground", json!({"A": unknown()}), &[Role::Worker, Role::Probe], &["probe A"]),
         (
             "unknown ground beside known",
             json!({"A": unknown(), "B": task(json!({}))}),
             &[Role::Worker, Role::Probe],
             &["probe A", "worker B"],
         ),
-        (
-            "unknown ground and no probe",
-            json!({"A": unknown()}),
-            &[Role::Worker],
-            &["worker A"],
-        ),
-        (
-            "an action",
-            json!({"A": task(action)}),
-            &[Role::Worker, Role::Probe],
-            &["worker A"],
-        ),
+        ("unknown ground and no probe", json!({"A": unknown()}), &[Role::Worker], &["worker A"]),
+        ("an action", json!({"A": task(action)}), &[Role::Worker, Role::Probe], &["worker A"]),
         (
             "choices of which nobody knows",
             group(json!({"unknown": true})),
             &[Role::Worker, Role::Probe],
             &["probe A", "probe B"],
         ),
-        (
-            "choices",
-            group(json!({})),
-            &[Role::Worker, Role::Probe],
-            &["worker A"],
-        ),
+        ("choices", group(json!({})), &[Role::Worker, Role::Probe], &["worker A"]),
         (
             "choices of which nobody knows, and no probe",
             group(json!({"unknown": true})),
             &[Role::Worker],
             &["worker A"],
         ),
-        (
-            "a step that plans",
-            json!({"N": step}),
-            &[Role::Worker, Role::Planner],
-            &["planner N"],
-        ),
-        (
-            "a step that plans, and no planner",
-            json!({"N": step}),
-            &[Role::Worker],
-            &["planner N"],
-        ),
+        ("a step that plans", json!({"N": step}), &[Role::Worker, Role::Planner], &["planner N"]),
+        ("a step that plans, and no planner", json!({"N": step}), &[Role::Worker], &["planner N"]),
     ];
     for (name, atoms, roles, expected) in table {
         assert_eq!(started(atoms, roles), *expected, "{name}");

@@ -5,21 +5,12 @@ use descent_core::state::{Micros, Tokens, Usage};
 use super::*;
 
 fn used(calls: u64, input: u64, micros: Option<u64>) -> Usage {
-    Usage {
-        calls,
-        tokens: Tokens::new(input, 0, 0),
-        cost: micros.map(Micros),
-        is_estimated: false,
-    }
+    Usage { calls, tokens: Tokens::new(input, 0, 0), cost: micros.map(Micros), is_estimated: false }
 }
 
 impl Loop {
     fn report(&mut self, intent: &Intent, usage: Usage) {
-        self.observe(Input::Used {
-            attempt: intent.id.clone(),
-            epoch: intent.epoch,
-            usage,
-        });
+        self.observe(Input::Used { attempt: intent.id.clone(), epoch: intent.epoch, usage });
     }
 
     /// The only attempt in flight fails, after it told that usage.
@@ -74,27 +65,19 @@ fn usage_that_was_told_before_a_kill_of_the_loop_is_spent() {
     run.observe(Input::Started {
         run: RunId::new("next"),
         from: None,
-        left: Leftovers {
-            used: vec![(intent.id, used(4, 700, None))],
-            ..Leftovers::default()
-        },
+        left: Leftovers { used: vec![(intent.id, used(4, 700, None))], ..Leftovers::default() },
     });
     assert_eq!(run.spent(), used(4, 700, None));
 }
 
 #[test]
 fn one_attempt_that_told_a_cost_does_not_excuse_a_later_one_that_tells_none() {
-    let mut run = Loop::new(
-        &json!({"cost_usd": "1", "max_attempts": 9}),
-        &json!({"A": task(json!({}))}),
-    );
+    let mut run =
+        Loop::new(&json!({"cost_usd": "1", "max_attempts": 9}), &json!({"A": task(json!({}))}));
     run.fail_with(used(1, 10, Some(0)));
     assert_eq!(run.flying().len(), 1);
     run.fail_with(used(1, 1_000_000, None));
-    assert_eq!(
-        (run.flying().len(), run.reason()),
-        (0, Some(Reason::Unavailable))
-    );
+    assert_eq!((run.flying().len(), run.reason()), (0, Some(Reason::Unavailable)));
 }
 
 #[test]

@@ -48,23 +48,12 @@ fn the_parser_takes_what_serde_json_takes_and_reads_the_same() {
             }
             (_, true, other) => panic!("taken by this parser alone: {:?}", other.err()),
             (_, false, Ok(_)) => {
-                let strange = parsed
-                    .faults
-                    .iter()
-                    .find(|fault| !OURS.contains(&fault.rule));
-                assert!(
-                    strange.is_none(),
-                    "refused by this parser alone: {strange:?}"
-                );
+                let strange = parsed.faults.iter().find(|fault| !OURS.contains(&fault.rule));
+                assert!(strange.is_none(), "refused by this parser alone: {strange:?}");
             }
             (_, false, Err(_)) => {}
         }
-        assert!(
-            parsed
-                .faults
-                .iter()
-                .all(|fault| fault.span.end() <= bytes.len() * 3 + 3)
-        );
+        assert!(parsed.faults.iter().all(|fault| fault.span.end() <= bytes.len() * 3 + 3));
     });
 }
 
@@ -93,10 +82,7 @@ fn text(state: &State) -> String {
 
 #[test]
 fn a_state_that_is_taken_is_written_so_that_it_is_taken_again_and_stays() {
-    let corpus = corpus(
-        &fixtures(),
-        &["valid", "invalid", "fuzz/parser", "fuzz/merge"],
-    );
+    let corpus = corpus(&fixtures(), &["valid", "invalid", "fuzz/parser", "fuzz/merge"]);
     fuzz("decoder", &corpus, 10_000, |_, bytes| {
         let Some(state) = usable(bytes) else { return };
         let written = text(&state);
@@ -108,10 +94,7 @@ fn a_state_that_is_taken_is_written_so_that_it_is_taken_again_and_stays() {
 #[test]
 fn whatever_two_sides_make_of_a_state_their_merge_is_one() {
     let valid = corpus(&fixtures(), &["valid", "fuzz/merge"]);
-    let states: Vec<Vec<u8>> = valid
-        .into_iter()
-        .filter(|bytes| usable(bytes).is_some())
-        .collect();
+    let states: Vec<Vec<u8>> = valid.into_iter().filter(|bytes| usable(bytes).is_some()).collect();
     fuzz("merge", &states, 4_000, |rng, bytes| {
         let Some(theirs) = usable(bytes) else { return };
         let base = usable(rng.of::<Vec<u8>>(&states)).expect("of the corpus");

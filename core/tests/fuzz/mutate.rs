@@ -67,15 +67,10 @@ pub fn corpus(fixtures: &Path, folders: &[&str]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(fixtures.join(folder)).expect("a folder of fixtures");
-        let mut paths: Vec<_> = entries
-            .map(|entry| entry.expect("an entry").path())
-            .collect();
+        let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
         paths.sort();
         all.extend(
-            paths
-                .iter()
-                .filter(|path| path.is_file())
-                .map(|path| fs::read(path).expect("a file")),
+            paths.iter().filter(|path| path.is_file()).map(|path| fs::read(path).expect("a file")),
         );
     }
     assert!(!all.is_empty(), "an empty corpus");
@@ -115,11 +110,7 @@ pub fn mutated(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
 /// Tries inputs until the time or the count is over. A failing input is shown with all that reproduces it.
 #[allow(clippy::disallowed_methods)] // a soak lasts as long as it is told to
 pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng, &[u8])) {
-    let number = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .and_then(|text| text.parse::<u64>().ok())
-    };
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seed = number("DESCENT_SOAK_SEED").unwrap_or(1);
     let until = number("DESCENT_SOAK_FUZZ_SECONDS")
         .map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -133,10 +124,7 @@ pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng
         one(name, seed, done, &bytes, |_| look(&mut rng, &bytes));
         done += 1;
     }
-    println!(
-        "{name}: {} of the corpus, {done} mutations, seed {seed}",
-        corpus.len()
-    );
+    println!("{name}: {} of the corpus, {done} mutations, seed {seed}", corpus.len());
 }
 
 fn one(name: &str, seed: u64, n: usize, bytes: &[u8], look: impl FnOnce(&mut Rng)) {

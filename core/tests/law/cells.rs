@@ -68,12 +68,7 @@ fn next(land: &Land, round: u64, here: u64, stays: u64, free: &[Cell]) -> Option
     let does_stay = may_stay && (wants_to || !may_leave);
     let order = |cell: &&Cell| {
         let way = land.chance.roll("way", [round, cell.0]);
-        (
-            way,
-            cell.0,
-            land.chance.roll("path", [cell.0, cell.1]),
-            cell.1,
-        )
+        (way, cell.0, land.chance.roll("path", [cell.0, cell.1]), cell.1)
     };
     let open = free.iter().filter(|cell| is_here(cell) == does_stay);
     open.min_by_key(order).copied()
@@ -174,11 +169,7 @@ fn measured(right: u64, open: u64, seeds: u64) -> Figures {
     };
     for seed in 0..seeds {
         let chance = Chance(seed);
-        let land = Land {
-            chance,
-            right,
-            open,
-        };
+        let land = Land { chance, right, open };
         if !land.can_be_done() {
             continue;
         }

@@ -172,11 +172,7 @@ impl Solved {
             for (share, leaves) in row.iter_mut().zip(LEAVES) {
                 let mut solved = 0;
                 for seed in 0..runs {
-                    let land = Land {
-                        chance: Chance(seed),
-                        right,
-                        leaves,
-                    };
+                    let land = Land { chance: Chance(seed), right, leaves };
                     let (taken, is_solved) = run(&land, policy);
                     rounds += taken;
                     solved += u64::from(is_solved);
@@ -198,11 +194,7 @@ impl Solved {
     fn mostly_right(&self, other: &Self) -> Vec<f64> {
         let [.., these] = &self.shares;
         let [.., those] = &other.shares;
-        these
-            .iter()
-            .zip(those)
-            .map(|(one, other)| one - other)
-            .collect()
+        these.iter().zip(those).map(|(one, other)| one - other).collect()
     }
 }
 
@@ -246,10 +238,8 @@ fn measured(runs: u64) -> Figures {
 impl Figures {
     fn rows(&self) -> String {
         let (refines, flat) = (&self.refines, &self.flat);
-        let mut rows = format!(
-            "| always refine | {0:.1} | {0:.1} | {0:.1} | | |\n",
-            refines.mean()
-        );
+        let mut rows =
+            format!("| always refine | {0:.1} | {0:.1} | {0:.1} | | |\n", refines.mean());
         rows += &row("the law", &self.law, refines);
         let _ = writeln!(
             rows,

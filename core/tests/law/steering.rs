@@ -29,9 +29,7 @@ pub(crate) fn proposal(action: &str) -> Proposal {
     let atom =
         format!(r#""a": {{"kind": "task", "description": "a", "action": {{"run": "{action}"}}}}"#);
     let atoms = state("", &atom).atoms;
-    let atoms = atoms
-        .iter()
-        .map(|(id, atom)| (id.clone(), (**atom).clone()));
+    let atoms = atoms.iter().map(|(id, atom)| (id.clone(), (**atom).clone()));
     atoms.collect()
 }
 
@@ -45,19 +43,14 @@ pub(crate) struct Steering {
 impl Steering {
     pub(crate) fn new(constraints: &str) -> Self {
         let atom = r#""a": {"kind": "task", "description": "a", "action": {"run": "true"}}"#;
-        Self {
-            state: state(constraints, atom),
-            pass: 0,
-        }
+        Self { state: state(constraints, atom), pass: 0 }
     }
 
     /// Takes a point after a plan failed.
     pub(crate) fn point(&mut self, inputs: &LawInputs, failed: &Proposal) -> Directive {
         self.pass += 1;
         let rules = self.state.objective.constraints.gradient();
-        let law = Arc::make_mut(&mut self.state.run)
-            .law
-            .get_or_insert_with(LawRecord::default);
+        let law = Arc::make_mut(&mut self.state.run).law.get_or_insert_with(LawRecord::default);
         let numbers = law::numbers(&rules, inputs, law.point.as_ref());
         let tried = failed.values().flat_map(approach::of_atom);
         law.failed = tried

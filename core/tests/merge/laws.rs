@@ -50,10 +50,7 @@ impl Change {
             }
             8 => remove(value, id),
             9 => bind(value, id, &text),
-            10 => push(
-                &mut value["objective"]["constraints"]["protected"],
-                json!(text),
-            ),
+            10 => push(&mut value["objective"]["constraints"]["protected"], json!(text)),
             _ => self.of_atom(value, id, text),
         }
     }
@@ -73,10 +70,7 @@ impl Change {
             11 => atom["description"] = json!(text),
             12 => atom["notes"] = json!(text),
             13 => atom["action"] = json!({"run": text}),
-            14 => push(
-                &mut atom["depends_on"],
-                json!(IDS[self.n as usize % IDS.len()]),
-            ),
+            14 => push(&mut atom["depends_on"], json!(IDS[self.n as usize % IDS.len()])),
             15 => atom["depends_on"] = json!([]),
             16 => atom["x-key"] = json!({"deep": [text]}),
             17 => push(&mut atom["touches"], json!(text)),
@@ -103,18 +97,11 @@ fn atom<'v>(value: &'v mut Value, id: &str) -> Option<&'v mut Value> {
 fn remove(value: &mut Value, id: &str) {
     let bindings = value["bindings"].as_object_mut();
     bindings.expect("a map").remove(id);
-    value["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove(id);
+    value["work_graph"]["atoms"].as_object_mut().expect("a map").remove(id);
 }
 
 fn bind(value: &mut Value, id: &str, text: &str) {
-    let Some(of) = value["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove(id)
-    else {
+    let Some(of) = value["work_graph"]["atoms"].as_object_mut().expect("a map").remove(id) else {
         return;
     };
     value["bindings"][id] = json!({"summary": text, "attempts": 1, "by": "action", "at": "2026-01-02T00:00:00Z", "of": of});
@@ -128,9 +115,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 /// The state with all changes that could be made, and those changes.
 fn side(name: &str, changes: &[Change]) -> (Value, Vec<Change>) {
     let mut value = beginning();
-    let made = changes
-        .iter()
-        .filter(|change| change.make(name, &mut value));
+    let made = changes.iter().filter(|change| change.make(name, &mut value));
     let made = made.cloned().collect();
     (value, made)
 }
@@ -247,10 +232,6 @@ fn a_result_that_a_person_typed_and_that_gives_way_with_its_graph_is_reported() 
     let change = |what, id, n| Change { what, id, n };
     let ours = of_program(&[change(8, 3, 0), change(14, 6, 186)]);
     let typed = change(9, 3, 0);
-    let merged = merge(
-        &beginning(),
-        &ours,
-        &side("theirs", std::slice::from_ref(&typed)).0,
-    );
+    let merged = merge(&beginning(), &ours, &side("theirs", std::slice::from_ref(&typed)).0);
     assert!(holds(&merged, &typed.text("theirs")), "{:?}", merged.lost);
 }

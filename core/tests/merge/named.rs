@@ -16,10 +16,7 @@ fn check(
     committed["serial"] = json!(9);
     theirs(&mut edited);
     let merged = merge(&base, &committed, &edited);
-    let lost = merged
-        .lost
-        .iter()
-        .map(|lost| (lost.at.clone(), lost.kept.word()));
+    let lost = merged.lost.iter().map(|lost| (lost.at.clone(), lost.kept.word()));
     let lost = lost.collect();
     let adopted = adopt(&committed, merged);
     let content = content(&adopted.state);
@@ -28,10 +25,7 @@ fn check(
 }
 
 fn solve(value: &mut Value, id: &str) {
-    let of = value["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove(id);
+    let of = value["work_graph"]["atoms"].as_object_mut().expect("a map").remove(id);
     value["bindings"][id] = json!({"summary": "solved", "attempts": 1, "by": "action", "at": "2026-01-02T00:00:00Z", "of": of});
 }
 
@@ -67,10 +61,7 @@ fn what_was_tried_and_the_commit_of_a_result_are_no_persons_to_change() {
     lost.sort_unstable();
     assert_eq!(lost, ["/bindings/A2/commit", "/work_graph/atoms/A1/tries"]);
     let is = content(&adopt(&base, merged).state);
-    assert_eq!(
-        is["bindings"]["A2"]["commit"],
-        base["bindings"]["A2"]["commit"]
-    );
+    assert_eq!(is["bindings"]["A2"]["commit"], base["bindings"]["A2"]["commit"]);
     assert_eq!(is["bindings"]["A2"]["summary"], "mine");
     assert_eq!(is["work_graph"]["atoms"]["A1"]["description"], "mine");
 }
@@ -154,10 +145,7 @@ fn both_change_a_status_and_the_programs_stands() {
         |edit| edit["work_graph"]["atoms"]["A1"]["status"] = json!("failed"),
     );
     assert_eq!(is["work_graph"]["atoms"]["A1"]["status"], "needs_guidance");
-    assert_eq!(
-        lost,
-        [("/work_graph/atoms/A1/status".to_owned(), "program")]
-    );
+    assert_eq!(lost, [("/work_graph/atoms/A1/status".to_owned(), "program")]);
 }
 
 #[test]
@@ -177,10 +165,7 @@ fn what_is_taken_out_while_it_was_solved_stays_out_and_its_result_is_kept_in_the
         |ours| solve(ours, "C2"),
         |edit| {
             at(edit, "C2");
-            edit["work_graph"]["atoms"]
-                .as_object_mut()
-                .expect("a map")
-                .remove("C2");
+            edit["work_graph"]["atoms"].as_object_mut().expect("a map").remove("C2");
             edit["work_graph"]["atoms"]["G"]["choices"] = json!(["C1"]);
         },
     );
@@ -189,10 +174,7 @@ fn what_is_taken_out_while_it_was_solved_stays_out_and_its_result_is_kept_in_the
         "{is:#}"
     );
     assert_eq!(lost, [("/bindings/C2".to_owned(), "edit")]);
-    assert_eq!(
-        is["corrections"][1]["lost"][0]["value"]["summary"],
-        "solved"
-    );
+    assert_eq!(is["corrections"][1]["lost"][0]["value"]["summary"], "solved");
 }
 
 #[test]
@@ -204,17 +186,13 @@ fn what_is_taken_out_and_was_needed_meanwhile_stays() {
         },
         |edit| {
             for id in ["G", "C1", "C2"] {
-                edit["work_graph"]["atoms"]
-                    .as_object_mut()
-                    .expect("a map")
-                    .remove(id);
+                edit["work_graph"]["atoms"].as_object_mut().expect("a map").remove(id);
             }
         },
     );
     assert!(is["work_graph"]["atoms"].get("G").is_some(), "{is:#}");
     assert!(
-        lost.iter()
-            .any(|(at, kept)| at == "/work_graph/atoms/G" && *kept == "program"),
+        lost.iter().any(|(at, kept)| at == "/work_graph/atoms/G" && *kept == "program"),
         "{lost:?}"
     );
 }
@@ -232,10 +210,7 @@ fn arrows_that_close_a_circle_together_are_the_programs() {
         |edit| edit["work_graph"]["atoms"]["G"]["depends_on"] = json!(["A1"]),
     );
     assert_eq!(is["work_graph"]["atoms"]["A1"]["depends_on"], json!(["G"]));
-    assert!(
-        lost.iter().any(|(at, _)| at == "/work_graph/atoms/G"),
-        "{lost:?}"
-    );
+    assert!(lost.iter().any(|(at, _)| at == "/work_graph/atoms/G"), "{lost:?}");
 }
 
 #[test]
@@ -255,17 +230,8 @@ fn a_result_by_a_person_stands_against_the_loops() {
 
 #[test]
 fn a_forgotten_result_is_open_again_and_an_atom_taken_out_is_not() {
-    let (is, _) = check(
-        |_| {},
-        |edit| {
-            drop(
-                edit["bindings"]
-                    .as_object_mut()
-                    .expect("a map")
-                    .remove("B1"),
-            )
-        },
-    );
+    let (is, _) =
+        check(|_| {}, |edit| drop(edit["bindings"].as_object_mut().expect("a map").remove("B1")));
     assert_eq!(is["work_graph"]["atoms"]["B1"]["description"], "b");
 }
 
@@ -286,10 +252,7 @@ fn another_order_is_no_change() {
         |ours| ours["work_graph"]["atoms"]["A3"]["depends_on"] = json!(["A1", "A2", "B1"]),
         |edit| edit["work_graph"]["atoms"]["A3"]["depends_on"] = json!(["A2", "A1"]),
     );
-    assert_eq!(
-        is["work_graph"]["atoms"]["A3"]["depends_on"],
-        json!(["A2", "B1", "A1"])
-    );
+    assert_eq!(is["work_graph"]["atoms"]["A3"]["depends_on"], json!(["A2", "B1", "A1"]));
     assert_eq!(lost, []);
 }
 
@@ -391,20 +354,10 @@ fn an_edited_serial_lineage_and_fact_are_the_programs() {
     assert_eq!(merged.state.lineage.as_str(), "one");
     assert_eq!(merged.state.serial.0, 7);
     assert_eq!(merged.state.objective.goal, "mine");
-    let lost: Vec<(&str, Winner)> = merged
-        .lost
-        .iter()
-        .map(|lost| (lost.at.as_str(), lost.kept))
-        .collect();
+    let lost: Vec<(&str, Winner)> =
+        merged.lost.iter().map(|lost| (lost.at.as_str(), lost.kept)).collect();
     let program = |at| (at, Winner::Program);
-    assert_eq!(
-        lost,
-        [
-            program("/lineage"),
-            program("/run/epoch"),
-            program("/serial")
-        ]
-    );
+    assert_eq!(lost, [program("/lineage"), program("/run/epoch"), program("/serial")]);
 }
 
 #[test]

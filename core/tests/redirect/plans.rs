@@ -54,10 +54,7 @@ fn worked(plan: &Value) -> State {
 }
 
 fn edited(plan: &Value) -> Redirect {
-    Redirect {
-        plan: Some(Arc::new(of_plan(plan))),
-        ..Redirect::default()
-    }
+    Redirect { plan: Some(Arc::new(of_plan(plan))), ..Redirect::default() }
 }
 
 #[test]
@@ -90,17 +87,10 @@ fn what_the_file_changed_is_taken_in_and_all_else_stays() {
     let end = state.atom(&id("end")).and_then(|atom| atom.task());
     let run = end.and_then(|task| task.spec.action.as_ref());
     assert_eq!(run.map(|action| action.run.as_str()), Some("finish well"));
-    assert_eq!(
-        state.plan,
-        of_plan(&plan).plan,
-        "the next one is compared with it"
-    );
+    assert_eq!(state.plan, of_plan(&plan).plan, "the next one is compared with it");
 
     let again = try_redirect(state, &edited(&plan));
-    assert!(
-        matches!(again, Err(ChangeRefusal::NoDifference)),
-        "{again:?}"
-    );
+    assert!(matches!(again, Err(ChangeRefusal::NoDifference)), "{again:?}");
 }
 
 #[test]
@@ -110,10 +100,7 @@ fn without_an_earlier_plan_nothing_is_taken_out() {
     let mut plan = file();
     let all = plan["work_graph"]["atoms"].as_object_mut().expect("a map");
     all.remove("extra");
-    all["way"]["choices"]
-        .as_object_mut()
-        .expect("a map")
-        .remove("left");
+    all["way"]["choices"].as_object_mut().expect("a map").remove("left");
     all["end"]["action"]["run"] = json!("finish well");
     let made = redirected(&before, &edited(&plan));
     for name in ["extra", "left", "right", "way", "end"] {
@@ -130,31 +117,20 @@ fn an_atom_that_somebody_added_and_that_waits_for_one_that_goes_is_told() {
     let before = worked(&file());
     let mut waits = action("afterwards");
     waits["depends_on"] = json!(["extra"]);
-    let before = redirected(
-        &before,
-        &atoms(&json!({"work_graph": {"atoms": {"mine": waits}}})),
-    )
-    .state;
+    let before =
+        redirected(&before, &atoms(&json!({"work_graph": {"atoms": {"mine": waits}}}))).state;
     let mut plan = file();
-    plan["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove("extra");
+    plan["work_graph"]["atoms"].as_object_mut().expect("a map").remove("extra");
     let told = faults(&before, &edited(&plan));
-    let told: Vec<(&str, &str)> = told
-        .iter()
-        .map(|fault| (fault.pointer.as_str(), fault.message.as_str()))
-        .collect();
+    let told: Vec<(&str, &str)> =
+        told.iter().map(|fault| (fault.pointer.as_str(), fault.message.as_str())).collect();
     let why = "mine waits for extra, which the plan does not name any more";
     assert_eq!(told, [("/work_graph/atoms/extra", why)]);
 }
 
 #[test]
 fn what_a_person_took_out_stays_out_until_the_file_says_something_else_of_it() {
-    let gone = Redirect {
-        removed: vec![id("extra")],
-        ..Redirect::default()
-    };
+    let gone = Redirect { removed: vec![id("extra")], ..Redirect::default() };
     let before = redirected(&worked(&file()), &gone).state;
     let mut plan = file();
     plan["work_graph"]["atoms"]["end"]["action"]["run"] = json!("finish well");
@@ -171,22 +147,14 @@ fn keys_that_no_other_correction_tells_of_are_changes_too_and_remarks_are_none()
     let mut plan = file();
     plan["work_graph"]["atoms"]["end"]["notes"] = json!("look at it");
     let refused = try_redirect(&before, &edited(&plan));
-    assert!(
-        matches!(refused, Err(ChangeRefusal::NoDifference)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(ChangeRefusal::NoDifference)), "{refused:?}");
     plan["work_graph"]["atoms"]["end"]["touches"] = json!(["src/**"]);
     let made = redirected(&before, &edited(&plan));
     let end = made.state.atom(&id("end")).and_then(|atom| atom.task());
     assert_eq!(end.map(|task| task.touches.len()), Some(1));
     let told = made.state.corrections.iter();
-    let told: Vec<_> = told
-        .filter_map(|one| one.data.description.as_deref())
-        .collect();
-    assert_eq!(
-        told,
-        ["changed end: touches: nothing → src/** (it was wrong)"]
-    );
+    let told: Vec<_> = told.filter_map(|one| one.data.description.as_deref()).collect();
+    assert_eq!(told, ["changed end: touches: nothing → src/** (it was wrong)"]);
 }
 
 #[test]
@@ -197,19 +165,11 @@ fn a_measured_baseline_stays_with_its_check_and_a_new_one_needs_its_number() {
     let mut before = worked(&plan);
     let objective = Arc::make_mut(&mut before.objective);
     let check = objective.base_case.as_mut().expect("a check");
-    check
-        .baselines_mut()
-        .into_iter()
-        .for_each(|rule| rule.set_baseline(211.0));
+    check.baselines_mut().into_iter().for_each(|rule| rule.set_baseline(211.0));
     let mut other = plan.clone();
     other["objective"]["base_case"]["all"] = json!([leaf, {"command": "make test"}]);
     let made = redirected(&before, &edited(&other));
-    let leaves = made
-        .state
-        .objective
-        .base_case
-        .as_ref()
-        .map(|check| check.leaves());
+    let leaves = made.state.objective.base_case.as_ref().map(|check| check.leaves());
     let leaves = leaves.expect("leaves");
     assert_eq!(leaves.len(), 2);
     let number = leaves[0].leaf().and_then(|leaf| leaf.number());
@@ -239,10 +199,7 @@ fn what_a_planner_made_goes_with_its_step() {
         before.atoms.insert(id, Arc::new(atom));
     }
     assert_eq!(before.atom(&id("step")).expect("a step").kids().len(), 1);
-    plan["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove("step");
+    plan["work_graph"]["atoms"].as_object_mut().expect("a map").remove("step");
     let made = redirected(&before, &edited(&plan));
     assert!(made.state.atom(&id("step")).is_none() && made.state.atom(&id("step-1")).is_none());
 }
@@ -250,22 +207,13 @@ fn what_a_planner_made_goes_with_its_step() {
 #[test]
 fn a_plan_that_says_what_stands_already_is_only_kept_and_ends_nothing() {
     let before = worked(&file());
-    let changed = Redirect {
-        retried: vec![id("left")],
-        removed: vec![id("extra")],
-        ..Redirect::default()
-    };
+    let changed =
+        Redirect { retried: vec![id("left")], removed: vec![id("extra")], ..Redirect::default() };
     let before = redirected(&before, &changed).state;
     let mut plan = file();
-    plan["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove("extra");
+    plan["work_graph"]["atoms"].as_object_mut().expect("a map").remove("extra");
     let order = edited(&plan);
-    assert!(matches!(
-        try_redirect(&before, &order),
-        Err(ChangeRefusal::NoDifference)
-    ));
+    assert!(matches!(try_redirect(&before, &order), Err(ChangeRefusal::NoDifference)));
     let plan = of_plan(&plan);
     let kept = change::keep_plan(&before, &plan, NOW).expect("another plan");
     assert_eq!(kept.state.plan, plan.plan);

@@ -22,11 +22,7 @@ fn requested(change: impl Fn(&mut Value)) -> State {
 }
 
 fn observed(state: &State, input: Input) -> Transition {
-    let seen = Observation {
-        now: NOW,
-        active_ms: 0,
-        event: input,
-    };
+    let seen = Observation { now: NOW, active_ms: 0, event: input };
     step::step(&World::new(state.clone()), &Session::new(8), seen).expect("a step")
 }
 
@@ -41,10 +37,7 @@ fn a_requested_redirect_ends_everything_and_starts_nothing_until_its_change_is_m
     assert!(again.is_quiet && again.world.state.run.in_flight.is_empty());
     let idle = desired_work(&again.world, &again.session, 0);
     assert!(idle.effects.is_empty() && !idle.is_over);
-    let redirect = Redirect {
-        removed: vec![id("failed")],
-        ..Redirect::default()
-    };
+    let redirect = Redirect { removed: vec![id("failed")], ..Redirect::default() };
     let made = redirected(state, &redirect).state;
     assert_eq!(made.run.status, RunStatus::Running);
     assert!(!made.control.redirect_requested && !change::is_redirect_open(&made));
@@ -54,13 +47,8 @@ fn a_requested_redirect_ends_everything_and_starts_nothing_until_its_change_is_m
 fn a_redirect_whose_asker_is_gone_or_takes_it_back_is_retired_with_a_record() {
     let waiting = observed(&requested(|_| ()), Input::Tick).world.state;
     let gone = observed(&waiting, Input::AskerGone).world.state;
-    let back = change::abort_redirect(&waiting, NOW)
-        .expect("taken back")
-        .state;
-    for (state, why) in [
-        (gone, RetireReason::AskerGone),
-        (back, RetireReason::TakenBack),
-    ] {
+    let back = change::abort_redirect(&waiting, NOW).expect("taken back").state;
+    for (state, why) in [(gone, RetireReason::AskerGone), (back, RetireReason::TakenBack)] {
         assert_eq!(state.run.status, RunStatus::Running);
         assert!(!state.control.redirect_requested && state.control.request.is_none());
         let last = state.trail.last().map(|entry| &entry.kind);
@@ -85,14 +73,8 @@ fn a_stop_is_obeyed_while_a_redirect_waits_for_its_change() {
     asked.control = control.into();
     let ended = observed(&asked, Input::Tick).world.state;
     assert_eq!(ended.run.status, RunStatus::Stopped);
-    let redirect = Redirect {
-        goal: Some("another".to_owned()),
-        ..Redirect::default()
-    };
-    assert_eq!(
-        redirected(&ended, &redirect).state.run.status,
-        RunStatus::Aligned
-    );
+    let redirect = Redirect { goal: Some("another".to_owned()), ..Redirect::default() };
+    assert_eq!(redirected(&ended, &redirect).state.run.status, RunStatus::Aligned);
 }
 
 #[test]

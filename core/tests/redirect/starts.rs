@@ -55,10 +55,7 @@ fn begun() -> State {
 }
 
 fn moved(before: &State) -> State {
-    let redirect = Redirect {
-        start: Some(start("new")),
-        ..Redirect::default()
-    };
+    let redirect = Redirect { start: Some(start("new")), ..Redirect::default() };
     redirected(before, &redirect).state
 }
 
@@ -72,23 +69,12 @@ fn another_start_forgets_failures_and_refutations_and_gives_repairs_back() {
     let failed = failed.expect("a task");
     assert_eq!(failed.status, AtomStatus::Pending);
     assert_eq!(failed.tries[0].attempts, 0);
-    let repairs = |name: &str| {
-        after
-            .bindings
-            .get(name)?
-            .of
-            .task()?
-            .tries
-            .first()
-            .map(|one| one.repairs)
-    };
+    let repairs =
+        |name: &str| after.bindings.get(name)?.of.task()?.tries.first().map(|one| one.repairs);
     assert_eq!((repairs("made"), repairs("rung")), (Some(0), Some(0)));
     let kinds: Vec<_> = after.corrections.iter().map(|one| one.data.kind).collect();
     assert_eq!(kinds, [Some(CorrectionType::StartChange)]);
-    assert_eq!(
-        descriptions(&after),
-        ["the start moved from old to new (it was wrong)"]
-    );
+    assert_eq!(descriptions(&after), ["the start moved from old to new (it was wrong)"]);
 }
 
 #[test]
@@ -102,16 +88,8 @@ fn the_tree_begins_at_the_new_start_and_the_agreed_baseline_stays() {
     let agreed = |state: &State| state.run.agreed.as_ref().map(|one| one.tree.clone());
     assert_eq!(agreed(&after), agreed(&before));
     let commit = |name: &str| after.bindings.get(name).expect("a result").commit.clone();
-    assert_eq!(
-        commit("made"),
-        Some(CommitId::new("c1")),
-        "it is tried on the new start"
-    );
-    assert_eq!(
-        commit("there"),
-        None,
-        "its change was in the start, not in the result"
-    );
+    assert_eq!(commit("made"), Some(CommitId::new("c1")), "it is tried on the new start");
+    assert_eq!(commit("there"), None, "its change was in the start, not in the result");
 }
 
 #[test]
@@ -124,14 +102,8 @@ fn what_happened_outside_is_settled_whatever_its_inputs_become() {
 #[test]
 fn the_same_start_is_no_change() {
     let before = begun();
-    let redirect = Redirect {
-        start: Some(start("old")),
-        ..Redirect::default()
-    };
-    assert_eq!(
-        redirect.changes(&before, "").map(|changes| changes.len()),
-        Ok(0)
-    );
+    let redirect = Redirect { start: Some(start("old")), ..Redirect::default() };
+    assert_eq!(redirect.changes(&before, "").map(|changes| changes.len()), Ok(0));
 }
 
 #[test]
@@ -139,14 +111,9 @@ fn an_undo_goes_back_to_the_earlier_start_with_what_was_refuted_there() {
     let before = begun();
     let after = moved(&before);
     let back = |has_commit: &dyn Fn(&CommitId) -> bool| {
-        let earlier = EarlierState {
-            state: &before,
-            has_commit,
-        };
+        let earlier = EarlierState { state: &before, has_commit };
         let change = [Change::Undo(&earlier)];
-        change::apply(&after, &change, "ada", NOW)
-            .expect("an undo")
-            .state
+        change::apply(&after, &change, "ada", NOW).expect("an undo").state
     };
     let undone = back(&|_| true);
     assert_eq!(undone.run.started_from, before.run.started_from);
@@ -158,10 +125,7 @@ fn an_undo_goes_back_to_the_earlier_start_with_what_was_refuted_there() {
     assert!(undone.trail.iter().any(|entry| entry.refuted().is_some()));
 
     let lost = back(&|commit| commit.as_str() != "old");
-    assert_eq!(
-        lost.run.started_from, after.run.started_from,
-        "git holds it no more"
-    );
+    assert_eq!(lost.run.started_from, after.run.started_from, "git holds it no more");
     assert_eq!(lost.run.head, after.run.head);
     assert!(!lost.trail.iter().any(|entry| entry.refuted().is_some()));
 }

@@ -30,51 +30,35 @@ const ALL: [Adversary; 10] = [
     },
     Adversary {
         name: "is transient for ever",
-        faults: Faults {
-            transient: 100,
-            ..CALM
-        },
+        faults: Faults { transient: 100, ..CALM },
         limits: r#", "max_repairs": 0, "max_interruptions": 1"#,
         slots_max: 1,
         plans: 0,
     },
     Adversary {
         name: "is transient now and then",
-        faults: Faults {
-            transient: 60,
-            ..CALM
-        },
+        faults: Faults { transient: 60, ..CALM },
         limits: "",
         slots_max: 3,
         plans: 0,
     },
     Adversary {
         name: "makes what never merges",
-        faults: Faults {
-            conflict: 100,
-            ..CALM
-        },
+        faults: Faults { conflict: 100, ..CALM },
         limits: r#", "max_transient": 0, "max_interruptions": 1"#,
         slots_max: 1,
         plans: 0,
     },
     Adversary {
         name: "breaks what others made",
-        faults: Faults {
-            dropped: 60,
-            conflict: 40,
-            ..CALM
-        },
+        faults: Faults { dropped: 60, conflict: 40, ..CALM },
         limits: "",
         slots_max: 3,
         plans: 0,
     },
     Adversary {
         name: "leaves what cannot be checked out",
-        faults: Faults {
-            broken: 100,
-            ..CALM
-        },
+        faults: Faults { broken: 100, ..CALM },
         limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
         slots_max: 3,
         plans: 0,
@@ -88,14 +72,7 @@ const ALL: [Adversary; 10] = [
     },
     Adversary {
         name: "does all of that",
-        faults: Faults {
-            transient: 30,
-            dropped: 30,
-            conflict: 20,
-            crash: 5,
-            unknown: 30,
-            ..CALM
-        },
+        faults: Faults { transient: 30, dropped: 30, conflict: 20, crash: 5, unknown: 30, ..CALM },
         limits: "",
         slots_max: 3,
         plans: 0,
@@ -109,13 +86,7 @@ const ALL: [Adversary; 10] = [
     },
     Adversary {
         name: "plans, breaks what others made and dies",
-        faults: Faults {
-            transient: 10,
-            dropped: 30,
-            conflict: 20,
-            crash: 5,
-            ..CALM
-        },
+        faults: Faults { transient: 10, dropped: 30, conflict: 20, crash: 5, ..CALM },
         limits: ROOMY,
         slots_max: 3,
         plans: 50,
@@ -191,10 +162,7 @@ fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
                 started += starts;
                 nearest = nearest.max(percent);
             }
-            Err(what) => panic!(
-                "seed {seed}, one that {}: {what}\n{}",
-                adversary.name, sim.story
-            ),
+            Err(what) => panic!("seed {seed}, one that {}: {what}\n{}", adversary.name, sim.story),
         }
     }
     assert!(started > 100, "{started} attempts: too few to tell");

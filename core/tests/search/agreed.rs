@@ -13,10 +13,7 @@ use super::{
 
 /// One root that is enough for the base case, and two more.
 fn three() -> Model {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let enough = model.task("enough", &[]);
     model.task("other", &[]);
     model.task("third", &[]);
@@ -28,11 +25,7 @@ fn three() -> Model {
 fn check(model: &Model, expected: &str) -> Vec<(BTreeSet<String>, BTreeSet<String>)> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
-        let faults = Faults {
-            left_over: 20,
-            reads_back: true,
-            ..Faults::default()
-        };
+        let faults = Faults { left_over: 20, reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(model, seed, slots, faults);
         assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
         sim.check_counts();
@@ -64,10 +57,7 @@ fn a_run_that_may_finish_early_ends_at_the_first_verdict_that_holds() {
     let mut model = three();
     model.constraints = ", \"finish_early\": true".to_owned();
     let ends = check(&model, "completed");
-    assert!(
-        ends.iter().any(|(_, open)| !open.is_empty()),
-        "some end with open atoms: {ends:?}"
-    );
+    assert!(ends.iter().any(|(_, open)| !open.is_empty()), "some end with open atoms: {ends:?}");
     for (solved, open) in ends {
         assert!(solved.contains("enough"));
         assert!(solved.is_disjoint(&open), "{solved:?} {open:?}");
@@ -129,16 +119,8 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
         if model.enough.is_empty() {
             continue;
         }
-        let faults = Faults {
-            left_over: 10,
-            ..Faults::default()
-        };
-        let mut sim = Sim::new(
-            &model,
-            seed,
-            1 + u32::try_from(seed % 3).expect("small"),
-            faults,
-        );
+        let faults = Faults { left_over: 10, ..Faults::default() };
+        let mut sim = Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults);
         let word = sim.run();
         let state = &sim.world.state;
         let result = state.run.last_result.as_ref().expect("a result");
@@ -149,22 +131,14 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
             ("exhausted", false) => exhausted += 1,
             other => panic!("seed {seed}: {other:?}\n{}", sim.story),
         }
-        assert!(
-            !(is_open && model.is_solvable()),
-            "seed {seed}\n{}",
-            sim.story
-        );
+        assert!(!(is_open && model.is_solvable()), "seed {seed}\n{}", sim.story);
         if word == "completed" {
             let tree = &sim.commits[state.run.result().expect("a commit").as_str()];
             let is_there = |x: &usize| {
                 let mut pieces = tree.iter();
                 pieces.any(|piece| piece.atom == model.nodes[*x].id && piece.is_good)
             };
-            assert!(
-                model.enough.iter().all(is_there),
-                "seed {seed}\n{}",
-                sim.story
-            );
+            assert!(model.enough.iter().all(is_there), "seed {seed}\n{}", sim.story);
         }
     }
     assert!(

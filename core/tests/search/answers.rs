@@ -23,42 +23,16 @@ impl Sim<'_> {
         match effect {
             Work::Attempt(intent) => self.attempt(&intent),
             Work::Merge { intent, onto, .. } => self.merge(&intent, onto),
-            Work::Rebuild {
-                start,
-                from,
-                stays,
-                keep,
-            } => self.rebuild(start, &from, stays, keep),
-            Work::Stage {
-                speculation,
-                start,
-                wanted,
-                from,
-                keep,
-            } => {
+            Work::Rebuild { start, from, stays, keep } => self.rebuild(start, &from, stays, keep),
+            Work::Stage { speculation, start, wanted, from, keep } => {
                 let stays = wanted[..wanted.len() - keep.len()].to_vec();
                 let (head, _, dropped) = self.build(&from, stays, keep);
-                Input::Staged {
-                    speculation,
-                    start,
-                    wanted,
-                    head,
-                    dropped,
-                }
+                Input::Staged { speculation, start, wanted, head, dropped }
             }
             Work::Consult(consult) if consult.role != Role::Validate => self.refinement(&consult),
             Work::Consult(consult) => self.opinion(&consult),
-            Work::Learn(commit) => Input::Learned {
-                tree: self.tree_of(commit.as_str()),
-                commit,
-            },
-            Work::Judge {
-                scope,
-                basis,
-                commit,
-                onto,
-                check,
-            } => {
+            Work::Learn(commit) => Input::Learned { tree: self.tree_of(commit.as_str()), commit },
+            Work::Judge { scope, basis, commit, onto, check } => {
                 if let Scope::Atom(attempt) = &scope
                     && self.rng.percent(self.faults.broken)
                 {
@@ -93,13 +67,8 @@ impl Sim<'_> {
 
     /// A judging agent that says anything about a plan.
     fn opinion(&mut self, consult: &Consult) -> Input {
-        let atoms: Vec<String> = self
-            .world
-            .state
-            .all_atoms()
-            .keys()
-            .map(ToString::to_string)
-            .collect();
+        let atoms: Vec<String> =
+            self.world.state.all_atoms().keys().map(ToString::to_string).collect();
         let at = &atoms[self.rng.below(atoms.len())];
         let severity = ["high", "medium", "low"][self.rng.below(3)];
         let issue = format!(
@@ -142,11 +111,7 @@ impl Sim<'_> {
             let node = &self.model.nodes[known];
             let x = self.world.graph.ix(id).expect("an atom of the graph");
             if self.world.solved()[x] && node.kind == Kind::Task && !node.is_silent {
-                pieces.push(Piece {
-                    atom: id.to_string(),
-                    content: String::new(),
-                    is_good: true,
-                });
+                pieces.push(Piece { atom: id.to_string(), content: String::new(), is_good: true });
             }
         }
         if let Scope::Atom(id) = scope {
@@ -159,11 +124,7 @@ impl Sim<'_> {
                 .find(|intent| intent.id == *id)
                 .expect("in flight");
             let is_good = self.succeeds(intent);
-            pieces.push(Piece {
-                atom: intent.atom.to_string(),
-                content: String::new(),
-                is_good,
-            });
+            pieces.push(Piece { atom: intent.atom.to_string(), content: String::new(), is_good });
         }
         pieces
     }
@@ -190,26 +151,18 @@ impl Sim<'_> {
                     let mut done = pieces.iter().map(|piece| self.proposed_of(piece));
                     return self.command(i32::from(!done.any(|name| name.starts_with(INSTEAD))));
                 }
-                pieces
-                    .iter()
-                    .any(|piece| piece.atom == atom && piece.is_good)
+                pieces.iter().any(|piece| piece.atom == atom && piece.is_good)
             }
         };
         let is_new = self.asked.insert((leaf.to_string(), format!("{pieces:?}")));
-        let code = if is_new && self.rng.percent(self.faults.unknown) {
-            127
-        } else {
-            i32::from(!holds)
-        };
+        let code =
+            if is_new && self.rng.percent(self.faults.unknown) { 127 } else { i32::from(!holds) };
         self.command(code)
     }
 
     fn command(&self, code: i32) -> Measurement {
-        let what = MeasurementKind::Command {
-            how: CommandEnd::Exit(code),
-            matched: None,
-            number: None,
-        };
+        let what =
+            MeasurementKind::Command { how: CommandEnd::Exit(code), matched: None, number: None };
         Measurement {
             what,
             duration_ms: 0,
@@ -256,10 +209,7 @@ impl Sim<'_> {
             (false, true) => r#"{"atoms": {"a": {"depends_on": ["nowhere"]}}}"#.to_owned(),
             (false, false) => return outcome(1),
         };
-        Outcome {
-            stdout: Some(stdout),
-            ..outcome(0)
-        }
+        Outcome { stdout: Some(stdout), ..outcome(0) }
     }
 
     /// The node for an atom; none where a change of the plan brought it.
@@ -285,8 +235,7 @@ impl Sim<'_> {
             }
         };
         let choices: BTreeMap<usize, usize> = intent.choices.iter().filter_map(pair).collect();
-        self.model
-            .succeeds(x, intent.n, |group| choices.get(&group).copied())
+        self.model.succeeds(x, intent.n, |group| choices.get(&group).copied())
     }
 
     fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Input {
@@ -303,19 +252,13 @@ impl Sim<'_> {
             };
         };
         let merge = if is_silent {
-            Merge::Unchanged {
-                tree: Some(self.tree_of(base.as_str())),
-            }
+            Merge::Unchanged { tree: Some(self.tree_of(base.as_str())) }
         } else if self.rng.percent(self.faults.conflict) {
             Merge::Conflict(vec!["file".to_owned()])
         } else {
             let is_good = self.succeeds(intent);
             let content = format!("{} {}", intent.context, if is_good { 0 } else { intent.n });
-            let piece = Piece {
-                atom: intent.atom.to_string(),
-                content,
-                is_good,
-            };
+            let piece = Piece { atom: intent.atom.to_string(), content, is_good };
             let commit = self.put(base.as_str(), piece.clone());
             Merge::Clean {
                 tree: self.tree_of(commit.as_str()),
@@ -325,11 +268,7 @@ impl Sim<'_> {
                 protected: Vec::new(),
             }
         };
-        Input::Tried {
-            attempt: intent.id.clone(),
-            onto,
-            merge,
-        }
+        Input::Tried { attempt: intent.id.clone(), onto, merge }
     }
 
     fn put(&mut self, onto: &str, piece: Piece) -> CommitId {
@@ -355,12 +294,7 @@ impl Sim<'_> {
         keep: Vec<ResultCommit>,
     ) -> Input {
         let (head, line, dropped) = self.build(from, stays, keep);
-        Input::Built {
-            start,
-            head,
-            line,
-            dropped,
-        }
+        Input::Built { start, head, line, dropped }
     }
 
     fn build(
@@ -380,10 +314,7 @@ impl Sim<'_> {
                 dropped.push(placed.atom);
                 continue;
             }
-            let piece = self.commits[placed.commit.as_str()]
-                .last()
-                .cloned()
-                .expect("a change");
+            let piece = self.commits[placed.commit.as_str()].last().cloned().expect("a change");
             assert_eq!(piece.atom, placed.atom.as_str());
             head = self.put(head.as_str(), piece);
             line.push(ResultCommit::new(placed.atom, head.clone()));
@@ -399,20 +330,11 @@ impl Sim<'_> {
 }
 
 fn ended(intent: &Intent, outcome: Outcome) -> Input {
-    Input::Ended {
-        attempt: intent.id.clone(),
-        epoch: intent.epoch,
-        outcome: Box::new(outcome),
-    }
+    Input::Ended { attempt: intent.id.clone(), epoch: intent.epoch, outcome: Box::new(outcome) }
 }
 
 fn atom_of(world: &World, attempt: &AttemptId) -> String {
-    let intent = world
-        .state
-        .run
-        .in_flight
-        .iter()
-        .find(|intent| intent.id == *attempt);
+    let intent = world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
     intent.expect("it is in flight").atom.to_string()
 }
 

@@ -8,10 +8,7 @@ use super::{
 };
 
 fn side_by_side() -> Model {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let a = model.task("a", &[]);
     let b = model.task("b", &[]);
     let c = model.task("c", &[b]);
@@ -24,10 +21,7 @@ fn side_by_side() -> Model {
 /// Runs it in many orders, with everything read back at every commit; gives the stories.
 fn check(model: &Model, slots: u32, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
-        let faults = Faults {
-            reads_back: true,
-            ..Faults::default()
-        };
+        let faults = Faults { reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(model, seed, slots, faults);
         assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
         sim.check_counts();
@@ -91,10 +85,7 @@ fn the_first_choice_to_be_solved_is_adopted_and_the_others_end_at_no_cost() {
         assert_eq!(sim.run(), "completed", "{}", sim.story);
         let story = sim.story.clone();
         let solved = |atom| place(&story, r#""solved""#, atom);
-        assert!(
-            solved("a").is_none() || solved("c").is_none(),
-            "one of them is enough: {story}"
-        );
+        assert!(solved("a").is_none() || solved("c").is_none(), "one of them is enough: {story}");
         if solved("a").is_none() {
             adopted += 1;
             assert!(story.contains("P was solved first"), "{story}");
@@ -139,11 +130,7 @@ fn a_crash_in_the_middle_of_speculation_costs_nothing() {
     model.never(a);
     model.constraints = r#", "max_interruptions": 1000"#.to_owned();
     for seed in 0..60 {
-        let faults = Faults {
-            crash: 20,
-            reads_back: true,
-            ..Faults::default()
-        };
+        let faults = Faults { crash: 20, reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(&model, seed, 3, faults);
         assert_eq!(sim.run(), "completed", "seed {seed}\n{}", sim.story);
         sim.check_counts();
@@ -152,10 +139,7 @@ fn a_crash_in_the_middle_of_speculation_costs_nothing() {
 
 #[test]
 fn two_groups_that_conflicts_tie_together_do_not_undo_each_other() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let (a, b) = (model.task("a", &[]), model.task("b", &[]));
     let g = model.add("G", Kind::Any, &[a, b], &[]);
     let (x, y) = (model.task("x", &[]), model.task("y", &[]));
@@ -186,10 +170,7 @@ fn the_tree_of_what_is_tried_beside_holds_what_the_rest_has_made() {
     });
     for (atom, commit) in solved.filter(|(atom, _)| ["b", "c"].contains(atom)) {
         let tree = &sim.commits[commit.as_str()];
-        assert!(
-            tree.iter().any(|piece| piece.atom == "x"),
-            "{atom} stands on x"
-        );
+        assert!(tree.iter().any(|piece| piece.atom == "x"), "{atom} stands on x");
     }
 }
 
@@ -201,10 +182,7 @@ fn what_is_tried_beside_and_cannot_be_checked_out_fails_at_once() {
     model.nodes[g].kids.reverse();
     model.nodes[a].has_check = true;
     for seed in 0..40 {
-        let faults = Faults {
-            broken: 100,
-            ..Faults::default()
-        };
+        let faults = Faults { broken: 100, ..Faults::default() };
         let mut sim = Sim::new(&model, seed, 3, faults);
         assert_eq!(sim.run(), "completed", "seed {seed}\n{}", sim.story);
     }

@@ -22,10 +22,7 @@ pub(crate) struct Chance {
 
 impl Chance {
     fn nature(&self, name: &str) -> Nature {
-        let always = Nature {
-            succeeds: 1_000,
-            repeats: 0,
-        };
+        let always = Nature { succeeds: 1_000, repeats: 0 };
         self.atoms.get(name).copied().unwrap_or(always)
     }
 
@@ -44,11 +41,7 @@ impl Chance {
     pub(crate) fn attempt(&self, name: &str, intent: &Intent) -> Outcome {
         let has_failed = !self.succeeds(name, intent);
         Outcome {
-            excerpt: if has_failed {
-                self.words(name, intent)
-            } else {
-                String::new()
-            },
+            excerpt: if has_failed { self.words(name, intent) } else { String::new() },
             ..outcome(i32::from(has_failed))
         }
     }

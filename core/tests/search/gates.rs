@@ -69,23 +69,17 @@ fn follow(sim: &Sim<'_>, seen: &mut Seen) -> Result<(), String> {
     let mut steps: BTreeMap<&str, SeenStep> = BTreeMap::new();
     for (at, event) in sim.events.iter().enumerate() {
         match event {
-            Event::Planned {
-                atom, parts, atoms, ..
-            } => {
+            Event::Planned { atom, parts, atoms, .. } => {
                 let step = steps.entry(atom.as_str()).or_default();
                 let known = step.plans.last().map_or(0, |plan| *plan.atoms.end());
                 let atoms = known + 1..=known + atoms.unwrap_or(parts.len());
                 let has_begun = false;
-                step.plans.push(SeenPlan {
-                    atoms,
-                    at,
-                    has_begun,
-                });
+                step.plans.push(SeenPlan { atoms, at, has_begun });
                 seen.planned += 1;
             }
-            Event::Judged {
-                atom, by, because, ..
-            } if *by == JudgedBy::Model || !because.is_empty() => {
+            Event::Judged { atom, by, because, .. }
+                if *by == JudgedBy::Model || !because.is_empty() =>
+            {
                 let step = steps.entry(atom.as_str()).or_default();
                 step.reports.push(at);
                 step.reports_total += 1;
@@ -129,17 +123,9 @@ fn a_plan_is_judged_between_its_planning_and_its_first_attempt_whatever_its_judg
             panic!("seed {seed}: {what}\n{}", sim.story);
         }
     }
-    let Seen {
-        planned,
-        by_agent,
-        by_nobody,
-        started,
-    } = seen;
+    let Seen { planned, by_agent, by_nobody, started } = seen;
     println!(
         "{planned} plans, {by_agent} judged by an agent, {by_nobody} by nobody, {started} attempts of them"
     );
-    assert!(
-        by_agent > 100 && by_nobody > 30 && started > 200,
-        "too few to tell"
-    );
+    assert!(by_agent > 100 && by_nobody > 30 && started > 200, "too few to tell");
 }

@@ -35,9 +35,7 @@ impl Model {
             if self.nodes[x].kind != Kind::Plan {
                 continue;
             }
-            let attempts = rng
-                .percent(60)
-                .then(|| 1 + u32::try_from(rng.below(4)).expect("small"));
+            let attempts = rng.percent(60).then(|| 1 + u32::try_from(rng.below(4)).expect("small"));
             // Simulated time passes by a millisecond per event.
             let ms = rng.percent(30).then(|| 1 + rng.below(40) as u64);
             self.nodes[x].budget = (attempts, ms);
@@ -59,14 +57,7 @@ struct Grow<'r> {
 impl Grow<'_> {
     fn model(rng: &mut Rng, plans: usize) -> Model {
         let max_attempts = 1 + u32::from(rng.percent(50));
-        let mut grow = Grow {
-            rng,
-            plans,
-            model: Model {
-                max_attempts,
-                ..Model::default()
-            },
-        };
+        let mut grow = Grow { rng, plans, model: Model { max_attempts, ..Model::default() } };
         let mut roots: Vec<usize> = Vec::new();
         for _ in 0..1 + grow.rng.below(4) {
             let root = grow.node(0, &[roots.clone()], true);
@@ -139,10 +130,8 @@ impl Grow<'_> {
             let is_group = |y: usize| matches!(self.model.nodes[y].kind, Kind::Any | Kind::Plan);
             let is_in_group = self.model.above(x).any(is_group);
             let upstream: Vec<usize> = self.model.upstream(x).into_iter().collect();
-            let alternatives: Vec<usize> = upstream
-                .into_iter()
-                .filter(|y| self.model.is_choice(*y))
-                .collect();
+            let alternatives: Vec<usize> =
+                upstream.into_iter().filter(|y| self.model.is_choice(*y)).collect();
             if !is_in_group && self.rng.percent(15) {
                 self.model.nodes[x].is_silent = true;
                 continue;
@@ -158,9 +147,8 @@ impl Grow<'_> {
                 self.model.nodes[x].needs.push(z);
             }
         }
-        let choices: Vec<usize> = (0..self.model.nodes.len())
-            .filter(|x| self.model.is_choice(*x))
-            .collect();
+        let choices: Vec<usize> =
+            (0..self.model.nodes.len()).filter(|x| self.model.is_choice(*x)).collect();
         for x in choices {
             if self.rng.percent(12) {
                 self.model.wanted.push(x);

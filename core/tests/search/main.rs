@@ -1,10 +1,6 @@
 //! The search of the loop against brute force: `step` and `desired` with outcomes instead of processes.
 
-#![allow(
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a failure tells its seed and its story"
-)]
+#![allow(clippy::panic, clippy::print_stdout, reason = "a failure tells its seed and its story")]
 
 mod account;
 mod adversary;

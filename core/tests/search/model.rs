@@ -95,10 +95,7 @@ impl Model {
     }
 
     pub(crate) fn ix(&self, id: &str) -> usize {
-        self.nodes
-            .iter()
-            .position(|node| node.id == id)
-            .expect("an atom of the model")
+        self.nodes.iter().position(|node| node.id == id).expect("an atom of the model")
     }
 
     pub(crate) fn roots(&self) -> impl Iterator<Item = usize> {
@@ -111,8 +108,7 @@ impl Model {
         let depth = above.filter(|x| self.nodes[*x].kind == Kind::Plan).count();
         let rounds = [4, 2, 1].get(depth).copied().unwrap_or(1);
         let kids = self.nodes[plan].kids.iter().copied().take(rounds);
-        kids.take_while(|kid| self.nodes[*kid].fails_before < self.max_attempts)
-            .collect()
+        kids.take_while(|kid| self.nodes[*kid].fails_before < self.max_attempts).collect()
     }
 
     /// The choices there.
@@ -146,10 +142,8 @@ impl Model {
     /// All that the result of `x` may depend on, insides included.
     pub(crate) fn upstream(&self, x: usize) -> BTreeSet<usize> {
         let direct = |x: usize| self.nodes[x].deps.clone();
-        let mut todo: Vec<usize> = std::iter::once(x)
-            .chain(self.above(x))
-            .flat_map(direct)
-            .collect();
+        let mut todo: Vec<usize> =
+            std::iter::once(x).chain(self.above(x)).flat_map(direct).collect();
         let mut seen = BTreeSet::new();
         while let Some(d) = todo.pop() {
             for y in self.subtree(d) {
@@ -180,9 +174,7 @@ impl Model {
         while let Some(selection) = todo.pop() {
             let live = self.live(&selection);
             let is_group = |x: usize| matches!(self.nodes[x].kind, Kind::Any | Kind::Plan);
-            let open = live
-                .iter()
-                .find(|x| is_group(**x) && !selection.contains_key(x));
+            let open = live.iter().find(|x| is_group(**x) && !selection.contains_key(x));
             match open {
                 None => whole.push(selection),
                 Some(group) => todo.extend(self.options(*group).into_iter().map(|kid| {
@@ -206,9 +198,7 @@ impl Model {
             let live = self.live(selection);
             let can = |x: &usize| {
                 self.nodes[*x].kind != Kind::Task
-                    || self.succeeds(*x, self.max_attempts, |group| {
-                        selection.get(&group).copied()
-                    })
+                    || self.succeeds(*x, self.max_attempts, |group| selection.get(&group).copied())
             };
             live.iter().all(can) && self.holds_under(selection)
         })
@@ -216,16 +206,10 @@ impl Model {
 
     /// The trees on which the base case holds, as sets of the tasks that changed them.
     pub(crate) fn good_trees(&self) -> BTreeSet<BTreeSet<String>> {
-        let good = self
-            .selections()
-            .into_iter()
-            .filter(|selection| self.holds_under(selection));
+        let good = self.selections().into_iter().filter(|selection| self.holds_under(selection));
         let visible = |x: &usize| self.nodes[*x].kind == Kind::Task && !self.nodes[*x].is_silent;
         let names = |live: BTreeSet<usize>| {
-            live.into_iter()
-                .filter(visible)
-                .map(|x| self.nodes[x].id.clone())
-                .collect()
+            live.into_iter().filter(visible).map(|x| self.nodes[x].id.clone()).collect()
         };
         good.map(|selection| names(self.live(&selection))).collect()
     }
@@ -238,9 +222,7 @@ impl Model {
         choice: impl Fn(usize) -> Option<usize>,
     ) -> bool {
         let waits = |x: usize| {
-            std::iter::once(x)
-                .chain(self.above(x))
-                .flat_map(|y| self.nodes[y].deps.clone())
+            std::iter::once(x).chain(self.above(x)).flat_map(|y| self.nodes[y].deps.clone())
         };
         let mut seen = BTreeSet::new();
         let mut todo: Vec<usize> = waits(x).collect();
@@ -270,10 +252,8 @@ impl Model {
             true => "",
             false => r#", "gradient": {"act": false}"#,
         };
-        let constraints = format!(
-            "\"max_attempts\": {}{}{law}",
-            self.max_attempts, self.constraints
-        );
+        let constraints =
+            format!("\"max_attempts\": {}{}{law}", self.max_attempts, self.constraints);
         format!(
             r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
             "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{}}}}}}}"#,
@@ -298,10 +278,8 @@ impl Model {
 
     fn atom(&self, node: &Node) -> String {
         let ids = |list: &[usize]| {
-            let ids: Vec<String> = list
-                .iter()
-                .map(|x| format!("\"{}\"", self.nodes[*x].id))
-                .collect();
+            let ids: Vec<String> =
+                list.iter().map(|x| format!("\"{}\"", self.nodes[*x].id)).collect();
             format!("[{}]", ids.join(", "))
         };
         let (mut deps, kids) = (ids(&node.deps), ids(&node.kids));

@@ -42,21 +42,14 @@ impl Sim<'_> {
         let name = format!("start{}", self.moves);
         self.commits.insert(name.clone(), Vec::new());
         self.roots.insert(name.clone(), name.clone());
-        let redirect = Redirect {
-            start: Some(self.start(&name)),
-            ..Redirect::default()
-        };
+        let redirect = Redirect { start: Some(self.start(&name)), ..Redirect::default() };
         let changes = redirect.changes(&self.world.state, "").expect("no fault");
         let now = self.wall();
         let made = change::redirect(&self.world.state, &changes, None, "person", now);
         let made = made.expect("another start");
         let _ = writeln!(self.story, "  moved to {name}");
         assert_eq!(made.state.run.head, Some(CommitId::new(name)));
-        let refuted = made
-            .state
-            .trail
-            .iter()
-            .filter(|one| one.refuted().is_some());
+        let refuted = made.state.trail.iter().filter(|one| one.refuted().is_some());
         assert_eq!(refuted.count(), 0, "no refutation is of this start");
         self.is_anew(StateText::of(&made.state));
         self.world = World::new(made.state);
@@ -99,10 +92,7 @@ fn solved(sim: &Sim<'_>) -> BTreeMap<String, usize> {
 
 #[test]
 fn an_effect_outside_is_made_once_though_the_start_moves_and_its_change_no_longer_applies() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let a = model.task("a", &[]);
     let b = model.task("b", &[a]);
     let c = model.task("c", &[b]);
@@ -111,18 +101,11 @@ fn an_effect_outside_is_made_once_though_the_start_moves_and_its_change_no_longe
     model.constraints = ", \"max_repairs\": 1000".to_owned();
     let (mut moved, mut again) = (0, 0);
     for seed in 0..200 {
-        let faults = Faults {
-            moved: 10,
-            dropped: 40,
-            reads_back: true,
-            ..Faults::default()
-        };
+        let faults = Faults { moved: 10, dropped: 40, reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(&model, seed, 2, faults);
         // The change of b may be lost, for it is not made again.
-        sim.good_trees = ["abcd", "acd"]
-            .iter()
-            .map(|tree| tree.chars().map(String::from).collect())
-            .collect();
+        sim.good_trees =
+            ["abcd", "acd"].iter().map(|tree| tree.chars().map(String::from).collect()).collect();
         let word = sim.run();
         assert_eq!(word, "completed", "seed {seed}\n{}", sim.story);
         let solved = solved(&sim);
@@ -130,18 +113,12 @@ fn an_effect_outside_is_made_once_though_the_start_moves_and_its_change_no_longe
         moved += usize::from(sim.moves > 0);
         again += usize::from(solved["a"] > 1);
     }
-    assert!(
-        moved > 100 && again > 20,
-        "{moved}, {again}: too few to tell"
-    );
+    assert!(moved > 100 && again > 20, "{moved}, {again}: too few to tell");
 }
 
 #[test]
 fn a_choice_that_was_refuted_is_judged_again_from_the_new_start() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let (a, b) = (model.task("a", &[]), model.task("b", &[]));
     model.add("G", Kind::Any, &[a, b], &[]);
     let mut sim = Sim::new(&model, 1, 1, Faults::default());
@@ -152,10 +129,5 @@ fn a_choice_that_was_refuted_is_judged_again_from_the_new_start() {
     // On the new start the first choice is right.
     sim.good_trees = [std::iter::once("a".to_owned()).collect()].into();
     assert_eq!(sim.run(), "completed", "{}", sim.story);
-    assert_eq!(
-        solved(&sim)["a"],
-        1,
-        "its result was carried over\n{}",
-        sim.story
-    );
+    assert_eq!(solved(&sim)["a"], 1, "its result was carried over\n{}", sim.story);
 }

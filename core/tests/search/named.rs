@@ -9,10 +9,7 @@ use super::{
 
 /// G and H, with the dependencies of their choices.
 fn groups(x_deps: &[&str]) -> Model {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let (a, b) = (model.task("a", &[]), model.task("b", &[]));
     model.add("G", Kind::Any, &[a, b], &[]);
     let deps: Vec<usize> = x_deps.iter().map(|id| model.ix(id)).collect();
@@ -31,15 +28,8 @@ fn last_needs(model: &mut Model, id: &str, deps: &[&str], needs: &[&str]) {
 fn check(model: &Model, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
-        let mut sim = Sim::new(
-            model,
-            seed,
-            slots,
-            Faults {
-                reads_back: true,
-                ..Faults::default()
-            },
-        );
+        let mut sim =
+            Sim::new(model, seed, slots, Faults { reads_back: true, ..Faults::default() });
         assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
         sim.check_counts();
         sim.story
@@ -61,15 +51,8 @@ fn choices_given_up_under_one_alternative_come_back_under_another() {
     let mut model = groups(&[]);
     last_needs(&mut model, "F", &["G", "H"], &["b", "x"]);
     let stories = check(&model, "completed");
-    assert!(
-        stories
-            .iter()
-            .all(|story| !story.contains("revived") || story.contains("parked"))
-    );
-    assert!(
-        stories.iter().any(|story| story.contains("revived")),
-        "what was parked comes back"
-    );
+    assert!(stories.iter().all(|story| !story.contains("revived") || story.contains("parked")));
+    assert!(stories.iter().any(|story| story.contains("revived")), "what was parked comes back");
 }
 
 #[test]
@@ -134,10 +117,7 @@ fn a_group_in_an_alternative_not_selected_is_no_part_of_a_context() {
 
 #[test]
 fn a_commit_that_no_longer_applies_is_made_again() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let (a, b) = (model.task("a", &[]), model.task("b", &[]));
     model.add("G", Kind::Any, &[a, b], &[]);
     model.task("r", &[a + 2]);
@@ -148,18 +128,11 @@ fn a_commit_that_no_longer_applies_is_made_again() {
             &model,
             *seed,
             1,
-            Faults {
-                dropped: 100,
-                reads_back: true,
-                ..Faults::default()
-            },
+            Faults { dropped: 100, reads_back: true, ..Faults::default() },
         );
         assert_eq!(sim.run(), "completed", "{}", sim.story);
-        let repairs = sim
-            .events
-            .iter()
-            .filter(|event| matches!(event, Event::Repair { .. }))
-            .count();
+        let repairs =
+            sim.events.iter().filter(|event| matches!(event, Event::Repair { .. })).count();
         assert!(repairs <= 3);
         repairs > 0
     });
@@ -174,23 +147,10 @@ fn what_never_merges_is_made_again_so_often_and_no_more() {
         ..Model::default()
     };
     model.task("a", &[]);
-    let mut sim = Sim::new(
-        &model,
-        1,
-        1,
-        Faults {
-            conflict: 100,
-            reads_back: true,
-            ..Faults::default()
-        },
-    );
+    let mut sim =
+        Sim::new(&model, 1, 1, Faults { conflict: 100, reads_back: true, ..Faults::default() });
     assert_eq!(sim.run(), "exhausted");
-    assert_eq!(
-        sim.story.matches("\"attempt_started\"").count(),
-        4,
-        "{}",
-        sim.story
-    );
+    assert_eq!(sim.story.matches("\"attempt_started\"").count(), 4, "{}", sim.story);
 }
 
 #[test]
@@ -201,23 +161,10 @@ fn what_stays_transient_fails_after_its_retries() {
         ..Model::default()
     };
     model.task("a", &[]);
-    let mut sim = Sim::new(
-        &model,
-        1,
-        1,
-        Faults {
-            transient: 100,
-            reads_back: true,
-            ..Faults::default()
-        },
-    );
+    let mut sim =
+        Sim::new(&model, 1, 1, Faults { transient: 100, reads_back: true, ..Faults::default() });
     assert_eq!(sim.run(), "exhausted");
-    assert_eq!(
-        sim.story.matches("\"attempt_started\"").count(),
-        6,
-        "{}",
-        sim.story
-    );
+    assert_eq!(sim.story.matches("\"attempt_started\"").count(), 6, "{}", sim.story);
 }
 
 #[test]
@@ -228,15 +175,7 @@ fn an_atom_that_is_there_at_every_crash_fails_in_the_end() {
         ..Model::default()
     };
     model.task("a", &[]);
-    let mut sim = Sim::new(
-        &model,
-        1,
-        1,
-        Faults {
-            reads_back: true,
-            ..Faults::default()
-        },
-    );
+    let mut sim = Sim::new(&model, 1, 1, Faults { reads_back: true, ..Faults::default() });
     sim.begin();
     for _ in 0..3 {
         while sim.world.state.run.in_flight.is_empty() {
@@ -245,10 +184,5 @@ fn an_atom_that_is_there_at_every_crash_fails_in_the_end() {
         sim.crash();
     }
     while sim.turn() {}
-    assert_eq!(
-        sim.world.state.run.status.word(),
-        "exhausted",
-        "{}",
-        sim.story
-    );
+    assert_eq!(sim.world.state.run.status.word(), "exhausted", "{}", sim.story);
 }

@@ -21,29 +21,14 @@ struct Case {
 }
 
 fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     if case.has_budget {
         model.constraints = ", \"max_iterations\": 2".to_owned();
     }
     let (_, b) = (model.task("a", &[]), model.task("b", &[]));
     model.never(b);
-    let mut sim = Sim::new(
-        &model,
-        1,
-        2,
-        Faults {
-            reads_back: true,
-            ..Faults::default()
-        },
-    );
-    let made = if case.holds {
-        BTreeSet::from(["a".to_owned()])
-    } else {
-        BTreeSet::new()
-    };
+    let mut sim = Sim::new(&model, 1, 2, Faults { reads_back: true, ..Faults::default() });
+    let made = if case.holds { BTreeSet::from(["a".to_owned()]) } else { BTreeSet::new() };
     sim.good_trees = BTreeSet::from([made]);
     if !case.holds {
         sim.good_trees.clear();
@@ -54,9 +39,7 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
         sim.ask(*kind);
     }
     let before = sim.events.len();
-    let (key, effect) = desired::desired_work(&sim.world, &sim.session, 0)
-        .effects
-        .remove(0);
+    let (key, effect) = desired::desired_work(&sim.world, &sim.session, 0).effects.remove(0);
     assert!(matches!(key, WorkKey::Judge(Scope::BaseCase, _)), "{key:?}");
     let event = sim.answer(&key, effect);
     sim.observe(event);
@@ -76,10 +59,7 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
         let is_base = |key: &WorkKey| matches!(key, WorkKey::Judge(Scope::BaseCase, _));
         // The first verdict comes first, since nothing starts without it; then everything but the last one.
         let skips_base = sim.world.state.run.attempts_started > 0;
-        let next = desired
-            .effects
-            .into_iter()
-            .find(|(key, _)| !(skips_base && is_base(key)));
+        let next = desired.effects.into_iter().find(|(key, _)| !(skips_base && is_base(key)));
         let Some((key, effect)) = next else {
             assert!(has_worked);
             return;
@@ -98,76 +78,37 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
 
 #[test]
 fn a_stop_comes_before_all_that_the_loop_finds() {
-    let case = Case {
-        asked: &[RequestKind::Stop],
-        holds: true,
-        has_budget: true,
-    };
+    let case = Case { asked: &[RequestKind::Stop], holds: true, has_budget: true };
     check(&case, ("stopped", "stopped"));
 }
 
 #[test]
 fn a_redirect_is_obeyed_first_and_the_stop_behind_it_then() {
-    let case = Case {
-        asked: &[RequestKind::Stop, RequestKind::Redirect],
-        holds: true,
-        has_budget: true,
-    };
+    let case =
+        Case { asked: &[RequestKind::Stop, RequestKind::Redirect], holds: true, has_budget: true };
     check(&case, ("stopped", "stopped"));
 }
 
 #[test]
 fn a_base_case_that_holds_comes_before_a_budget_that_is_over() {
-    check(
-        &Case {
-            asked: &[],
-            holds: true,
-            has_budget: true,
-        },
-        ("completed", "base_case"),
-    );
+    check(&Case { asked: &[], holds: true, has_budget: true }, ("completed", "base_case"));
 }
 
 #[test]
 fn a_budget_that_is_over_comes_before_a_dead_end() {
-    check(
-        &Case {
-            asked: &[],
-            holds: false,
-            has_budget: true,
-        },
-        ("exhausted", "iterations"),
-    );
+    check(&Case { asked: &[], holds: false, has_budget: true }, ("exhausted", "iterations"));
 }
 
 #[test]
 fn a_dead_end_is_the_last_of_the_reasons() {
-    check(
-        &Case {
-            asked: &[],
-            holds: false,
-            has_budget: false,
-        },
-        ("exhausted", "no_choice"),
-    );
+    check(&Case { asked: &[], holds: false, has_budget: false }, ("exhausted", "no_choice"));
 }
 
 #[test]
 fn a_result_of_an_older_epoch_is_thrown_away() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     model.task("a", &[]);
-    let mut sim = Sim::new(
-        &model,
-        1,
-        1,
-        Faults {
-            reads_back: true,
-            ..Faults::default()
-        },
-    );
+    let mut sim = Sim::new(&model, 1, 1, Faults { reads_back: true, ..Faults::default() });
     sim.begin();
     while sim.world.state.run.in_flight.is_empty() {
         assert!(sim.turn());
@@ -181,11 +122,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         epoch: intent.epoch,
         outcome: Box::new(outcome(0)),
     });
-    assert!(
-        matches!(sim.events.last(), Some(Event::Discarded { .. })),
-        "{}",
-        sim.story
-    );
+    assert!(matches!(sim.events.last(), Some(Event::Discarded { .. })), "{}", sim.story);
     assert_eq!(sim.world.state.serial, serial, "nothing was committed");
     // The loop waits for the change, until who asked is gone.
     assert_eq!(sim.world.state.run.status.word(), "redirecting");
@@ -209,16 +146,10 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
 
 #[test]
 fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     let a = model.task("a", &[]);
     model.nodes[a].is_external = true;
-    let faults = Faults {
-        reads_back: true,
-        ..Faults::default()
-    };
+    let faults = Faults { reads_back: true, ..Faults::default() };
     let mut sim = Sim::new(&model, 1, 1, faults);
     sim.begin();
     while sim.world.state.run.in_flight.is_empty() {
@@ -226,26 +157,17 @@ fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
     }
     sim.ask(RequestKind::Redirect);
     sim.observe(Input::Tick);
-    let doubts = sim
-        .events
-        .iter()
-        .filter(|event| matches!(event, Event::InDoubt { .. }));
+    let doubts = sim.events.iter().filter(|event| matches!(event, Event::InDoubt { .. }));
     assert_eq!(doubts.count(), 1, "{}", sim.story);
     assert!(sim.world.state.run.in_flight.is_empty(), "{}", sim.story);
 }
 
 #[test]
 fn what_has_no_room_ends_the_run_in_order_and_the_next_run_takes_it_in() {
-    let mut model = Model {
-        max_attempts: 1,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     model.task("a", &[]);
     model.task("b", &[]);
-    let faults = Faults {
-        reads_back: true,
-        ..Faults::default()
-    };
+    let faults = Faults { reads_back: true, ..Faults::default() };
     let mut sim = Sim::new(&model, 1, 2, faults);
     sim.begin();
     while sim.world.state.run.in_flight.len() < 2 {
@@ -254,15 +176,10 @@ fn what_has_no_room_ends_the_run_in_order_and_the_next_run_takes_it_in() {
     let mut desired = desired::desired_work(&sim.world, &sim.session, 0).effects;
     desired.retain(|(_, work)| matches!(work, Work::Attempt(_)));
     let (key, work) = desired.remove(0);
-    let Input::Ended {
-        attempt, outcome, ..
-    } = sim.answer(&key, work)
-    else {
+    let Input::Ended { attempt, outcome, .. } = sim.answer(&key, work) else {
         panic!("the end of an attempt");
     };
-    sim.observe(Input::NoRoom {
-        why: "it is full".to_owned(),
-    });
+    sim.observe(Input::NoRoom { why: "it is full".to_owned() });
     let run = &sim.world.state.run;
     assert_eq!(run.in_flight.len(), 2, "{}", sim.story);
     let result = &run.last_result.as_ref().expect("a result").data;
@@ -272,23 +189,15 @@ fn what_has_no_room_ends_the_run_in_order_and_the_next_run_takes_it_in() {
     assert!(result.summary.starts_with("it is full; "));
     // It is told once: nothing more can be done until somebody made room.
     let serial = sim.world.state.serial;
-    sim.observe(Input::NoRoom {
-        why: "it is full".to_owned(),
-    });
+    sim.observe(Input::NoRoom { why: "it is full".to_owned() });
     assert_eq!(sim.world.state.serial, serial);
     sim.session = sim.new_session();
-    sim.begin_with(Leftovers {
-        finished: vec![(attempt, *outcome)],
-        ..Leftovers::default()
-    });
+    sim.begin_with(Leftovers { finished: vec![(attempt, *outcome)], ..Leftovers::default() });
     while sim.turn() {}
     let state = &sim.world.state;
     assert_eq!(state.run.status.word(), "completed", "{}", sim.story);
     // The other one cost nothing, and was made again.
-    assert_eq!(
-        (state.run.spent.attempts, state.run.attempts_started),
-        (2, 3)
-    );
+    assert_eq!((state.run.spent.attempts, state.run.attempts_started), (2, 3));
     let adopted = |event: &&Event| matches!(event, Event::Adopted { .. });
     assert_eq!(sim.events.iter().filter(adopted).count(), 1);
 }

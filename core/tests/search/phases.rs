@@ -31,11 +31,7 @@ fn what_a_budget_leaves_open_is_dropped_and_the_target_begins_without_it() {
     for story in check(&phase((Some(2), None), &[THREE], true), "completed") {
         assert_eq!(count(&story, "phase_over"), 1, "{story}");
         assert!(story.contains(r#""missing":["N-3"]"#), "{story}");
-        assert_eq!(
-            place(&story, "attempt_started", "N-3"),
-            usize::MAX,
-            "{story}"
-        );
+        assert_eq!(place(&story, "attempt_started", "N-3"), usize::MAX, "{story}");
         assert_eq!(count(&story, "planned"), 1, "{story}");
     }
 }
@@ -98,9 +94,7 @@ fn when_its_time_is_over_what_is_under_way_ends_at_no_cost() {
             .events
             .iter()
             .filter_map(|event| match event {
-                Event::PhaseOver {
-                    limit, is_partial, ..
-                } => {
+                Event::PhaseOver { limit, is_partial, .. } => {
                     assert_eq!(limit.word(), "time");
                     Some(*is_partial)
                 }
@@ -113,10 +107,7 @@ fn when_its_time_is_over_what_is_under_way_ends_at_no_cost() {
         cut_off += usize::from(over == [true] && count(&sim.story, "interrupted") > 0);
         sim.check_counts();
     }
-    assert!(
-        partial > 5 && cut_off > 2,
-        "{partial} in part, {cut_off} with attempts cut off"
-    );
+    assert!(partial > 5 && cut_off > 2, "{partial} in part, {cut_off} with attempts cut off");
 }
 
 #[test]
@@ -148,10 +139,7 @@ fn a_step_inside_a_plan_is_given_no_more_than_is_left() {
     model.nodes[n].budget = (Some(3), None);
     model.nodes[inner].budget = (Some(4), None);
     for story in check(&model, "exhausted") {
-        assert!(
-            story.contains("its budget is 4 attempts, 3 are left"),
-            "{story}"
-        );
+        assert!(story.contains("its budget is 4 attempts, 3 are left"), "{story}");
     }
 }
 

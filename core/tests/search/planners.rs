@@ -104,11 +104,7 @@ impl Sim<'_> {
 
     /// An attempt of an atom that a change of the plan brought.
     pub(crate) fn unknown(&mut self, intent: &Intent) -> Input {
-        let plan = self
-            .world
-            .state
-            .atom(&intent.atom)
-            .and_then(|atom| atom.plan());
+        let plan = self.world.state.atom(&intent.atom).and_then(|atom| atom.plan());
         let granted = plan.and_then(|plan| plan.grant.as_ref()?.atoms);
         let is_plan = plan.is_some();
         let made = if self.rng.percent(self.faults.transient) {
@@ -116,29 +112,16 @@ impl Sim<'_> {
         } else if is_plan {
             let printed = self.plan_anew(intent, granted.unwrap_or(1));
             match printed {
-                Some(printed) => Outcome {
-                    stdout: Some(printed),
-                    ..outcome(0)
-                },
+                Some(printed) => Outcome { stdout: Some(printed), ..outcome(0) },
                 None => outcome(1),
             }
         } else if self.proposed(&intent.atom).starts_with(STUCK) {
-            let report = AgentReport {
-                clarity: Clarity::Blocked,
-                ..AgentReport::default()
-            };
-            Outcome {
-                report: Some(report),
-                ..outcome(0)
-            }
+            let report = AgentReport { clarity: Clarity::Blocked, ..AgentReport::default() };
+            Outcome { report: Some(report), ..outcome(0) }
         } else {
             outcome(i32::from(!self.is_good(&intent.atom)))
         };
-        Input::Ended {
-            attempt: intent.id.clone(),
-            epoch: intent.epoch,
-            outcome: Box::new(made),
-        }
+        Input::Ended { attempt: intent.id.clone(), epoch: intent.epoch, outcome: Box::new(made) }
     }
 
     fn plan_anew(&mut self, intent: &Intent, granted: u32) -> Option<String> {

@@ -26,20 +26,14 @@ pub(crate) fn step(
 }
 
 pub(crate) fn once() -> Model {
-    Model {
-        max_attempts: 1,
-        ..Model::default()
-    }
+    Model { max_attempts: 1, ..Model::default() }
 }
 
 /// Runs it in many orders, with everything read back at every commit; gives the stories.
 pub(crate) fn check(model: &Model, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
-        let faults = Faults {
-            reads_back: true,
-            ..Faults::default()
-        };
+        let faults = Faults { reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(model, seed, slots, faults);
         assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
         sim.check_counts();
@@ -72,10 +66,7 @@ fn whoever_waits_for_a_step_waits_for_its_whole_fragment() {
 
 #[test]
 fn what_is_wrong_with_a_fragment_costs_an_attempt_and_the_next_may_be_right() {
-    let mut model = Model {
-        max_attempts: 2,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 2, ..Model::default() };
     let n = step(&mut model, "N", &[], &[&[("a", true)]]);
     let fragment = model.nodes[n].kids[0];
     model.nodes[fragment].fails_before = 1;
@@ -103,9 +94,8 @@ fn a_fragment_that_failed_whole_is_planned_again_and_no_more_than_it_may() {
 #[test]
 fn the_rounds_of_a_step_have_an_end() {
     let mut model = once();
-    let never: Vec<[(&str, bool); 1]> = ["a", "b", "c", "d", "e", "f"]
-        .map(|name| [(name, false)])
-        .to_vec();
+    let never: Vec<[(&str, bool); 1]> =
+        ["a", "b", "c", "d", "e", "f"].map(|name| [(name, false)]).to_vec();
     let rounds: Vec<&[(&str, bool)]> = never.iter().map(|round| &round[..]).collect();
     step(&mut model, "N", &[], &rounds);
     for story in check(&model, "exhausted") {
@@ -119,10 +109,7 @@ fn the_same_plan_again_is_refused() {
     step(&mut model, "N", &[], &[&[("a", false)]]);
     for story in check(&model, "exhausted") {
         assert_eq!(count(&story, "planned"), 1, "{story}");
-        assert!(
-            story.contains("it is the plan of N.1, which failed"),
-            "{story}"
-        );
+        assert!(story.contains("it is the plan of N.1, which failed"), "{story}");
     }
 }
 
@@ -205,10 +192,7 @@ fn a_plan_belongs_to_the_choices_that_it_was_made_under_and_comes_back_with_them
     let f = model.task("f", &[n, h]);
     model.nodes[f].needs = vec![a, y];
     for story in check(&model, "completed") {
-        assert!(
-            count(&story, "planned") <= 2,
-            "once under each choice: {story}"
-        );
+        assert!(count(&story, "planned") <= 2, "once under each choice: {story}");
     }
 }
 
@@ -234,9 +218,6 @@ fn what_is_planned_again_leaves_what_has_nothing_to_do_with_it_alone() {
     model.add("H", Kind::Any, &[x, y], &[]);
     for story in check(&model, "completed") {
         assert_eq!(count(&story, "backtracked"), 0, "{story}");
-        assert!(
-            place(&story, "attempt_started", "y") == usize::MAX,
-            "{story}"
-        );
+        assert!(place(&story, "attempt_started", "y") == usize::MAX, "{story}");
     }
 }

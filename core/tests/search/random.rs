@@ -46,10 +46,7 @@ fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faul
         let mut model = Model::random_with(&mut rng, plans);
         model.constraints = ROOMY.to_owned() + constraints;
         if constraints.contains("shared") {
-            model
-                .nodes
-                .iter_mut()
-                .for_each(|node| node.is_speculative = false);
+            model.nodes.iter_mut().for_each(|node| node.is_speculative = false);
         }
         let slots = 1 + u32::try_from(rng.below(3)).expect("small");
         let mut sim = Sim::new(&model, seed, slots, faults);
@@ -58,27 +55,14 @@ fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faul
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
             let word = sim.run();
-            let expected = if model.is_solvable() {
-                "completed"
-            } else {
-                "exhausted"
-            };
+            let expected = if model.is_solvable() { "completed" } else { "exhausted" };
             assert_eq!(word, expected);
             sim.check_counts();
         }));
         if let Err(panic) = result {
-            let nodes: Vec<String> = model
-                .nodes
-                .iter()
-                .enumerate()
-                .map(|(x, node)| format!("{x}: {node:?}"))
-                .collect();
-            println!(
-                "seed {seed}, wanted {:?}\n{}\n{}",
-                model.wanted,
-                nodes.join("\n"),
-                sim.story
-            );
+            let nodes: Vec<String> =
+                model.nodes.iter().enumerate().map(|(x, node)| format!("{x}: {node:?}")).collect();
+            println!("seed {seed}, wanted {:?}\n{}\n{}", model.wanted, nodes.join("\n"), sim.story);
             std::panic::resume_unwind(panic);
         }
         replanned += usize::from(sim.story.contains("planned_again"));
@@ -120,12 +104,7 @@ fn planning_comes_through_errors_crashes_stops_and_merges_that_conflict() {
 
 #[test]
 fn all_that_a_run_knows_of_what_was_planned_is_in_the_file_at_every_commit() {
-    let faults = Faults {
-        crash: 3,
-        stop: 2,
-        reads_back: true,
-        ..Faults::default()
-    };
+    let faults = Faults { crash: 3, stop: 2, reads_back: true, ..Faults::default() };
     agree_with(seeds(80_000, 60), 40, UNLIMITED, faults);
 }
 
@@ -139,10 +118,7 @@ fn plans_that_are_judged_come_to_the_same_and_nothing_of_them_starts_before() {
 
 #[test]
 fn what_is_left_over_in_warm_trees_changes_no_outcome() {
-    let faults = Faults {
-        left_over: 50,
-        ..Faults::default()
-    };
+    let faults = Faults { left_over: 50, ..Faults::default() };
     agree(seeds(90_000, 500), "", faults);
 }
 
@@ -151,27 +127,13 @@ fn transient_errors_crashes_and_stops_change_no_outcome() {
     agree(
         seeds(10_000, 400),
         "",
-        Faults {
-            transient: 10,
-            crash: 3,
-            stop: 3,
-            unknown: 10,
-            ..Faults::default()
-        },
+        Faults { transient: 10, crash: 3, stop: 3, unknown: 10, ..Faults::default() },
     );
 }
 
 #[test]
 fn commits_that_no_longer_apply_and_merges_that_conflict_change_no_outcome() {
-    agree(
-        seeds(20_000, 150),
-        "",
-        Faults {
-            dropped: 20,
-            conflict: 10,
-            ..Faults::default()
-        },
-    );
+    agree(seeds(20_000, 150), "", Faults { dropped: 20, conflict: 10, ..Faults::default() });
 }
 
 #[test]
@@ -182,43 +144,26 @@ fn a_start_that_moves_changes_no_outcome() {
 
 #[test]
 fn a_start_that_moves_leaves_plans_as_they_are() {
-    let faults = Faults {
-        moved: 4,
-        reads_back: true,
-        ..Faults::default()
-    };
+    let faults = Faults { moved: 4, reads_back: true, ..Faults::default() };
     agree_with(seeds(75_000, 60), 40, UNLIMITED, faults);
 }
 
 #[test]
 fn all_that_a_run_knows_is_in_the_file_at_every_commit() {
-    let faults = Faults {
-        reads_back: true,
-        ..STORMY
-    };
+    let faults = Faults { reads_back: true, ..STORMY };
     agree(seeds(30_000, 60), "", faults);
 }
 
 #[test]
 fn without_isolation_the_search_is_the_same() {
-    let faults = Faults {
-        transient: 5,
-        crash: 2,
-        stop: 2,
-        ..Faults::default()
-    };
+    let faults = Faults { transient: 5, crash: 2, stop: 2, ..Faults::default() };
     agree(seeds(40_000, 120), r#", "workspace": "shared""#, faults);
 }
 
 /// Includes backoffs: a wait ends neither at once nor never.
 #[test]
 fn a_clock_that_is_set_by_ten_years_between_any_two_events_changes_nothing_of_what_happens() {
-    let faults = Faults {
-        transient: 20,
-        unknown: 20,
-        stop: 2,
-        ..Faults::default()
-    };
+    let faults = Faults { transient: 20, unknown: 20, stop: 2, ..Faults::default() };
     let mut waited = 0;
     let seeds = seeds(50_000, 80);
     let all = usize::try_from(seeds.end - seeds.start).expect("small");
@@ -235,8 +180,5 @@ fn a_clock_that_is_set_by_ten_years_between_any_two_events_changes_nothing_of_wh
         assert_eq!(steady, story(true), "seed {seed}");
         waited += usize::from(steady.contains("transient"));
     }
-    assert!(
-        waited > all / 4,
-        "{waited} of {all} waited: too few to tell"
-    );
+    assert!(waited > all / 4, "{waited} of {all} waited: too few to tell");
 }

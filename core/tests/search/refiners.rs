@@ -126,12 +126,7 @@ impl Sim<'_> {
             let is_blocked = task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)));
             let mut around = std::iter::once(x).chain(graph.above(x));
             let waits = around.any(|y| graph.vertex(y).deps.iter().any(is_open));
-            assert!(
-                is_blocked || waits,
-                "{} is ready\n{}",
-                graph.id(x),
-                self.story
-            );
+            assert!(is_blocked || waits, "{} is ready\n{}", graph.id(x), self.story);
         }
     }
 
@@ -147,12 +142,8 @@ impl Sim<'_> {
 
     fn delta(&mut self, refiner: Refiner) -> Option<String> {
         let n = self.world.state.run.spent.consults;
-        let roots: Vec<String> = ids(self
-            .world
-            .graph
-            .roots()
-            .iter()
-            .map(|x| self.world.graph.id(*x)));
+        let roots: Vec<String> =
+            ids(self.world.graph.roots().iter().map(|x| self.world.graph.id(*x)));
         let add = |id: &str, deps: &[String], target: Option<&str>| {
             let deps: Vec<String> = deps.iter().map(|id| format!("\"{id}\"")).collect();
             let target = target.map(|id| format!(r#", "target": "{id}""#));
@@ -170,20 +161,10 @@ impl Sim<'_> {
             }
             Refiner::Endless => vec![add(if n % 3 == 1 { STUCK } else { "ok" }, &roots, None)],
             Refiner::Most => {
-                let most = self
-                    .world
-                    .state
-                    .objective
-                    .constraints
-                    .max_fragment_atoms()
-                    .min(20);
+                let most = self.world.state.objective.constraints.max_fragment_atoms().min(20);
                 let all = 0..most;
                 all.map(|k| {
-                    add(
-                        &format!("{}_{k}", if k + 1 < most { "ok" } else { "no" }),
-                        &roots,
-                        None,
-                    )
+                    add(&format!("{}_{k}", if k + 1 < most { "ok" } else { "no" }), &roots, None)
                 })
                 .collect()
             }
@@ -192,8 +173,7 @@ impl Sim<'_> {
                 let groups = graph.groups().filter(|x| delta::may_grow(graph, *x));
                 let groups: Vec<String> = groups.map(|x| graph.id(x).to_string()).collect();
                 let all = groups.iter().enumerate().take(20);
-                all.map(|(k, id)| add(&format!("no_{k}"), &[], Some(id)))
-                    .collect()
+                all.map(|(k, id)| add(&format!("no_{k}"), &[], Some(id))).collect()
             }
             Refiner::Words => {
                 let all = self.world.state.all_atoms();
@@ -205,17 +185,13 @@ impl Sim<'_> {
             }
             Refiner::Replace => {
                 let all = self.world.state.all_atoms();
-                let open = all
-                    .iter()
-                    .filter(|(_, atom)| atom.origin.is_some() && is_open(atom));
+                let open = all.iter().filter(|(_, atom)| atom.origin.is_some() && is_open(atom));
                 let open: Vec<String> = open.map(|(id, _)| id.to_string()).collect();
                 let name = if self.rng.percent(50) { STUCK } else { "ok" };
                 let mut actions = vec![add(name, &roots, None)];
                 if !open.is_empty() {
                     let target = &open[self.rng.below(open.len())];
-                    actions.push(format!(
-                        r#"{{"type": "step_remove", "target": "{target}"}}"#
-                    ));
+                    actions.push(format!(r#"{{"type": "step_remove", "target": "{target}"}}"#));
                 }
                 actions
             }
@@ -238,11 +214,8 @@ impl Sim<'_> {
     pub(crate) fn try_delta(&mut self) -> bool {
         let text = self.random_delta();
         let consult = ConsultId::new("consult-1");
-        let request = DeltaRequest {
-            state: &self.world.state,
-            graph: &self.world.graph,
-            consult: &consult,
-        };
+        let request =
+            DeltaRequest { state: &self.world.state, graph: &self.world.graph, consult: &consult };
         let Ok(accepted) = delta::judge(request, &node(&text), &Default::default()) else {
             return false;
         };
@@ -265,37 +238,22 @@ impl Sim<'_> {
                 );
                 continue;
             };
-            let gone: Vec<&AtomId> = was
-                .kids()
-                .iter()
-                .filter(|kid| !atom.kids().contains(kid))
-                .collect();
-            assert!(
-                gone.iter().all(|kid| accepted.removed.contains(kid)),
-                "{text}"
-            );
+            let gone: Vec<&AtomId> =
+                was.kids().iter().filter(|kid| !atom.kids().contains(kid)).collect();
+            assert!(gone.iter().all(|kid| accepted.removed.contains(kid)), "{text}");
             if matches!(was.body, Body::All { .. } | Body::Plan(_)) {
                 assert!(!gone.is_empty() && !atom.kids().is_empty(), "{text}");
                 continue;
             }
             if let (
-                Body::Any {
-                    choices, selected, ..
-                },
-                Body::Any {
-                    choices: known,
-                    selected: chosen,
-                    ..
-                },
+                Body::Any { choices, selected, .. },
+                Body::Any { choices: known, selected: chosen, .. },
             ) = (&atom.body, &was.body)
             {
                 let stays = |id: &&AtomId| !accepted.removed.contains(id);
                 let kept: Vec<AtomId> = known.iter().filter(stays).cloned().collect();
                 assert!(choices.starts_with(&kept) && !choices.is_empty(), "{text}");
-                assert!(
-                    *selected == chosen.clone().filter(|id| stays(&id)),
-                    "{text}"
-                );
+                assert!(*selected == chosen.clone().filter(|id| stays(&id)), "{text}");
                 continue;
             }
             self.look_at_changed(id, text);
@@ -307,10 +265,7 @@ impl Sim<'_> {
         let was = state.atom(id).expect("an atom");
         assert!(!state.bindings.contains_key(id), "{id} is solved: {text}");
         let mut in_flight = state.run.in_flight.iter();
-        assert!(
-            !in_flight.any(|intent| intent.atom == *id),
-            "{id} is in flight: {text}"
-        );
+        assert!(!in_flight.any(|intent| intent.atom == *id), "{id} is in flight: {text}");
         assert!(was.origin.is_some(), "{id} is a person's: {text}");
         assert!(is_open(was), "{id} is over: {text}");
     }
@@ -434,13 +389,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
             "seed {seed}, {refiner:?}: {ending}, {reason:?}"
         );
         for event in &sim.events {
-            if let Event::Replanned {
-                by: Some(_),
-                atoms,
-                removed,
-                ..
-            } = event
-            {
+            if let Event::Replanned { by: Some(_), atoms, removed, .. } = event {
                 gone += removed.len();
                 taken += usize::from(!atoms.is_empty());
                 refused += usize::from(atoms.is_empty());
@@ -448,10 +397,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
         }
     }
     println!("{taken} taken with {gone} taken out, {refused} refused");
-    assert!(
-        taken > 40 && refused > 50,
-        "{taken} taken, {refused} refused: too few to tell"
-    );
+    assert!(taken > 40 && refused > 50, "{taken} taken, {refused} refused: too few to tell");
 }
 
 #[test]

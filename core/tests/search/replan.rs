@@ -39,9 +39,7 @@ pub(crate) fn told(events: &[Event]) -> (u64, u64, u64, u64) {
         let failed = matches!(event, Event::AttemptFailed { .. });
         failed || matches!(event, Event::Solved { .. } | Event::Planned { .. })
     });
-    let begun = events
-        .iter()
-        .filter(|event| matches!(event, Event::AttemptStarted { .. }));
+    let begun = events.iter().filter(|event| matches!(event, Event::AttemptStarted { .. }));
     (ended.count() as u64, attempts, begun.count() as u64, starts)
 }
 
@@ -49,17 +47,8 @@ pub(crate) fn told(events: &[Event]) -> (u64, u64, u64, u64) {
 pub(crate) fn faults(rng: &mut Rng) -> Faults {
     match rng.below(3) {
         0 => Faults::default(),
-        1 => Faults {
-            reads_back: true,
-            ..Faults::default()
-        },
-        _ => Faults {
-            transient: 10,
-            crash: 3,
-            dropped: 10,
-            conflict: 10,
-            ..Faults::default()
-        },
+        1 => Faults { reads_back: true, ..Faults::default() },
+        _ => Faults { transient: 10, crash: 3, dropped: 10, conflict: 10, ..Faults::default() },
     }
 }
 
@@ -93,11 +82,7 @@ fn plan_adversely(seeds: std::ops::Range<u64>) {
         if rng.percent(30) {
             model.wanted = (0..model.nodes.len()).filter(|_| rng.percent(20)).collect();
         }
-        let small = if rng.percent(30) {
-            r#", "max_fragment_atoms": 2"#
-        } else {
-            ""
-        };
+        let small = if rng.percent(30) { r#", "max_fragment_atoms": 2"# } else { "" };
         let changes = 1 + rng.below(10);
         model.constraints = format!(
             r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
@@ -109,13 +94,8 @@ fn plan_adversely(seeds: std::ops::Range<u64>) {
         model.constraints.push_str(&law);
         let faults = faults(&mut rng);
         let planner = ADVERSARIES[rng.below(ADVERSARIES.len())];
-        let mut sim = Sim::new(
-            &model,
-            seed,
-            1 + u32::try_from(seed % 3).expect("small"),
-            faults,
-        )
-        .with_planner(planner);
+        let mut sim = Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults)
+            .with_planner(planner);
         if seed % 16 == 0 {
             sim = sim.with_judge();
         }
@@ -161,17 +141,9 @@ fn without_a_planner_nothing_is_granted_and_brute_force_agrees() {
         let model = Model::random(&mut rng);
         let mut sim = Sim::new(&model, seed, 2, Faults::default());
         let ending = sim.run();
-        let expected = if model.is_solvable() {
-            "completed"
-        } else {
-            "exhausted"
-        };
+        let expected = if model.is_solvable() { "completed" } else { "exhausted" };
         // A dead end at which the base case holds completes too.
-        assert!(
-            ending == expected || ending == "completed",
-            "seed {seed}\n{}",
-            sim.story
-        );
+        assert!(ending == expected || ending == "completed", "seed {seed}\n{}", sim.story);
         assert!(sim.world.state.run.grant.is_none());
         assert_eq!(count(&sim.story, "replanned"), 0);
     }
@@ -187,25 +159,11 @@ fn no_change_of_the_plan_takes_a_solution_away() {
             continue;
         }
         let planner = ADVERSARIES[rng.below(ADVERSARIES.len())];
-        let mut sim = Sim::new(
-            &model,
-            seed,
-            1 + u32::try_from(seed % 3).expect("small"),
-            Faults::default(),
-        )
-        .with_planner(planner);
-        assert_eq!(
-            sim.run(),
-            "completed",
-            "seed {seed}, {planner:?}\n{}",
-            sim.story
-        );
-        assert_eq!(
-            count(&sim.story, "replanned"),
-            0,
-            "seed {seed}\n{}",
-            sim.story
-        );
+        let mut sim =
+            Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), Faults::default())
+                .with_planner(planner);
+        assert_eq!(sim.run(), "completed", "seed {seed}, {planner:?}\n{}", sim.story);
+        assert_eq!(count(&sim.story, "replanned"), 0, "seed {seed}\n{}", sim.story);
     }
 }
 
@@ -231,10 +189,7 @@ fn a_task_that_failed_becomes_a_step_that_plans_under_its_id() {
     model.never(a);
     model.task("f", &[a]);
     for story in check(&model, Planner::Instead, "completed") {
-        assert!(
-            story.contains(r#""event":"replanned","atom":"a","place":"atom""#),
-            "{story}"
-        );
+        assert!(story.contains(r#""event":"replanned","atom":"a","place":"atom""#), "{story}");
         assert_eq!(count(&story, "replanned"), 1, "{story}");
     }
 }
@@ -246,17 +201,11 @@ fn the_checks_of_a_task_that_failed_are_kept_by_a_closing_atom() {
     model.never(a);
     model.nodes[a].has_check = true;
     for story in check(&model, Planner::Instead, "completed") {
-        assert!(
-            story.contains(r#""event":"solved","attempt":"a-2."#),
-            "{story}"
-        );
+        assert!(story.contains(r#""event":"solved","attempt":"a-2."#), "{story}");
     }
     // A plan that does something else fails at the closing atom.
     for story in check(&model, Planner::Deep, "exhausted") {
-        assert!(
-            !story.contains(r#""event":"solved","attempt":"a."#),
-            "{story}"
-        );
+        assert!(!story.contains(r#""event":"solved","attempt":"a."#), "{story}");
     }
 }
 
@@ -282,10 +231,7 @@ fn a_group_that_failed_gets_one_more_choice_that_plans() {
         assert_eq!(count(&story, "replanned"), 10, "{story}");
     }
     for story in check(&model, Planner::Instead, "completed") {
-        assert!(
-            story.contains(r#""event":"replanned","atom":"G-1","place":"choice""#),
-            "{story}"
-        );
+        assert!(story.contains(r#""event":"replanned","atom":"G-1","place":"choice""#), "{story}");
         assert_eq!(count(&story, "replanned"), 1, "{story}");
     }
 }
@@ -305,11 +251,7 @@ fn a_refuted_base_case_gets_a_root_that_waits_for_all_others() {
     // The same atoms again, under another root, are refused.
     model.constraints = r#", "max_replans": 3"#.to_owned();
     for story in check(&model, Planner::Nothing, "exhausted") {
-        assert_eq!(
-            count(&story, "planned"),
-            2,
-            "once under each choice: {story}"
-        );
+        assert_eq!(count(&story, "planned"), 2, "once under each choice: {story}");
         assert!(story.contains("which failed"), "{story}");
     }
 }
@@ -370,9 +312,8 @@ fn the_first_ordinary_change_is_always_admitted() {
         let mut rng = Rng::new(seed);
         let mut model = Model::random_with(&mut rng, 0);
         // Nothing fails but one task, so that nearly all is done under many choices.
-        let tasks: Vec<usize> = (0..model.nodes.len())
-            .filter(|x| model.nodes[*x].kind == Kind::Task)
-            .collect();
+        let tasks: Vec<usize> =
+            (0..model.nodes.len()).filter(|x| model.nodes[*x].kind == Kind::Task).collect();
         let never = tasks[rng.below(tasks.len())];
         model.nodes[never].outcome = u32::MAX;
         let mut sim = Sim::new(&model, seed, 1, Faults::default()).with_planner(Planner::Silent);
@@ -381,11 +322,7 @@ fn the_first_ordinary_change_is_always_admitted() {
             Event::Replanned { refused, .. } => Some(refused.clone()),
             _ => None,
         });
-        assert!(
-            first.is_none_or(|refused| refused.is_empty()),
-            "seed {seed}\n{}",
-            sim.story
-        );
+        assert!(first.is_none_or(|refused| refused.is_empty()), "seed {seed}\n{}", sim.story);
     }
 }
 
@@ -412,10 +349,7 @@ fn a_step_in_the_place_of_the_first_of_ten_in_a_row_is_admitted() {
         last = model.task(&format!("t{n}"), &[last]);
     }
     for story in check(&model, Planner::Instead, "completed") {
-        assert!(
-            story.contains(r#""event":"replanned","atom":"t0","place":"atom""#),
-            "{story}"
-        );
+        assert!(story.contains(r#""event":"replanned","atom":"t0","place":"atom""#), "{story}");
     }
 }
 

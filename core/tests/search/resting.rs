@@ -89,15 +89,9 @@ fn agree(seeds: std::ops::Range<u64>, plans: usize, faults: Faults) {
         }
         solved += usize::from(expected == "completed");
     }
-    assert!(
-        rested > all / 10,
-        "{rested} of {all} rested: too few to tell"
-    );
+    assert!(rested > all / 10, "{rested} of {all} rested: too few to tell");
     assert!(woken > all / 20, "{woken} of {all} woke: too few to tell");
-    assert!(
-        solved > all / 10 && solved < all,
-        "{solved} of {all} are solvable"
-    );
+    assert!(solved > all / 10 && solved < all, "{solved} of {all} are solvable");
 }
 
 #[test]
@@ -112,12 +106,7 @@ fn rests_come_through_errors_crashes_stops_and_merges_that_conflict() {
 
 #[test]
 fn all_that_a_run_knows_of_rests_is_in_the_file_at_every_commit() {
-    let faults = Faults {
-        crash: 3,
-        stop: 2,
-        reads_back: true,
-        ..Faults::default()
-    };
+    let faults = Faults { crash: 3, stop: 2, reads_back: true, ..Faults::default() };
     agree(seeds(140_000, 20), 0, faults);
 }
 
@@ -135,50 +124,19 @@ struct Family {
 
 const TELLING: [u64; 3] = [300, 400, 900];
 const FAMILIES: [Family; 7] = [
-    Family {
-        name: "mixed",
-        shares: [50, 25, 25],
-        repeats: TELLING,
-    },
-    Family {
-        name: "hostile",
-        shares: [25, 25, 50],
-        repeats: TELLING,
-    },
-    Family {
-        name: "friendly",
-        shares: [80, 20, 0],
-        repeats: TELLING,
-    },
-    Family {
-        name: "hard only",
-        shares: [0, 100, 0],
-        repeats: TELLING,
-    },
-    Family {
-        name: "fingerprints say nothing",
-        shares: [50, 25, 25],
-        repeats: [900; 3],
-    },
-    Family {
-        name: "fingerprints never repeat",
-        shares: [50, 25, 25],
-        repeats: [0; 3],
-    },
-    Family {
-        name: "mostly unsolvable",
-        shares: [10, 10, 80],
-        repeats: TELLING,
-    },
+    Family { name: "mixed", shares: [50, 25, 25], repeats: TELLING },
+    Family { name: "hostile", shares: [25, 25, 50], repeats: TELLING },
+    Family { name: "friendly", shares: [80, 20, 0], repeats: TELLING },
+    Family { name: "hard only", shares: [0, 100, 0], repeats: TELLING },
+    Family { name: "fingerprints say nothing", shares: [50, 25, 25], repeats: [900; 3] },
+    Family { name: "fingerprints never repeat", shares: [50, 25, 25], repeats: [0; 3] },
+    Family { name: "mostly unsolvable", shares: [10, 10, 80], repeats: TELLING },
 ];
 
 /// One to three groups of two or three choices. A group may wait for another.
 fn choices(family: &Family, seed: u64, max_attempts: u32) -> (Model, Chance) {
     let mut rng = Rng::new(seed);
-    let mut model = Model {
-        max_attempts,
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts, ..Model::default() };
     let (mut atoms, mut before) = (BTreeMap::new(), Vec::new());
     for group in 0..1 + rng.below(3) {
         let mut kids = Vec::new();
@@ -187,10 +145,7 @@ fn choices(family: &Family, seed: u64, max_attempts: u32) -> (Model, Chance) {
             let roll = rng.below(100) as u64;
             let [good, hard, _] = family.shares;
             let kind = usize::from(roll >= good) + usize::from(roll >= good + hard);
-            let nature = Nature {
-                succeeds: [800, 300, 0][kind],
-                repeats: family.repeats[kind],
-            };
+            let nature = Nature { succeeds: [800, 300, 0][kind], repeats: family.repeats[kind] };
             atoms.insert(id.clone(), nature);
             kids.push(model.task(&id, &[]));
         }

@@ -100,12 +100,7 @@ const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 impl<'m> Sim<'m> {
     pub(crate) fn new(model: &'m Model, seed: u64, slots: u32, faults: Faults) -> Self {
         let plan = plan::read(model.plan().as_bytes());
-        assert!(
-            plan.faults.is_empty(),
-            "{:?}\n{}",
-            plan.faults,
-            model.plan()
-        );
+        assert!(plan.faults.is_empty(), "{:?}\n{}", plan.faults, model.plan());
         let state = plan.into_state(Lineage::new("lineage"));
         let rendered = StateText::of(&state);
         Self {
@@ -177,13 +172,7 @@ impl<'m> Sim<'m> {
         self.last_measure = None;
         self.observe(Input::Started { run, from, left });
         if self.bound.is_none() {
-            self.bound = self
-                .world
-                .state
-                .run
-                .measure
-                .as_ref()
-                .map(|m| number(&m.attempts));
+            self.bound = self.world.state.run.measure.as_ref().map(|m| number(&m.attempts));
         }
     }
 
@@ -192,9 +181,7 @@ impl<'m> Sim<'m> {
         self.crashes += 1;
         let _ = writeln!(self.story, "  crash");
         self.read_back();
-        let state = decode::decode(self.text().as_bytes())
-            .state
-            .expect("a state");
+        let state = decode::decode(self.text().as_bytes()).state.expect("a state");
         self.world = World::new(state);
         self.session = self.new_session();
         self.begin();
@@ -208,36 +195,23 @@ impl<'m> Sim<'m> {
     pub(crate) fn read_back(&self) {
         let text = self.text();
         let whole = StateText::of(&self.world.state);
-        assert_eq!(
-            whole.text(&self.world.state),
-            text,
-            "only what was touched was written"
-        );
+        assert_eq!(whole.text(&self.world.state), text, "only what was touched was written");
         let decoded = decode::decode(text.as_bytes());
         let state = decoded.state.expect("a state");
         let root = decoded.root.as_ref().expect("a tree");
         assert_eq!(self.rendered.values(&state), root.count());
-        let faults = [
-            decoded.faults,
-            validate::check(&state, decoded.root.as_ref().expect("a tree")),
-        ]
-        .concat();
+        let faults =
+            [decoded.faults, validate::check(&state, decoded.root.as_ref().expect("a tree"))]
+                .concat();
         assert!(faults.is_empty(), "{faults:?}\n{text}");
-        assert_eq!(
-            StateText::of(&state).text(&state),
-            text,
-            "what is read is what was written"
-        );
+        assert_eq!(StateText::of(&state).text(&state), text, "what is read is what was written");
         let fresh = World::new(state);
         assert_eq!(
             fresh.valid_contexts, self.world.valid_contexts,
             "the counts of contexts come back"
         );
         let measure = fresh.measure().record();
-        assert!(
-            self.world.state.run.measure.is_none_or_eq(&measure),
-            "the measure comes back"
-        );
+        assert!(self.world.state.run.measure.is_none_or_eq(&measure), "the measure comes back");
     }
 
     /// Another process committed: the measure counts anew.
@@ -247,11 +221,7 @@ impl<'m> Sim<'m> {
     }
 
     pub(crate) fn wall(&self) -> UnixMillis {
-        let way = if self.is_clock_set {
-            self.inputs % 3
-        } else {
-            1
-        };
+        let way = if self.is_clock_set { self.inputs % 3 } else { 1 };
         UnixMillis(self.now - TEN_YEARS_MS + way * TEN_YEARS_MS)
     }
 
@@ -264,44 +234,24 @@ impl<'m> Sim<'m> {
         };
         let is_start = matches!(seen.event, Input::Started { .. });
         let broken = match &seen.event {
-            Input::Tried {
-                attempt,
-                merge: Merge::Broken(_),
-                ..
-            } => Some(attempt.clone()),
+            Input::Tried { attempt, merge: Merge::Broken(_), .. } => Some(attempt.clone()),
             _ => None,
         };
         let falls = matches!(&seen.event, Input::Ended { outcome, .. } if outcome.how == CommandEnd::Exit(1) || outcome.stdout.is_some());
         let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
         if self.faults.reads_back {
             let twin = step::step(&self.world, &self.session, seen).expect("it is taken");
-            assert_eq!(
-                whole_text(&next),
-                whole_text(&twin),
-                "the same comes of the same"
-            );
+            assert_eq!(whole_text(&next), whole_text(&twin), "the same comes of the same");
         }
         for event in &next.events {
-            let _ = writeln!(
-                self.story,
-                "  {}",
-                serde_json::to_string(event).expect("JSON")
-            );
+            let _ = writeln!(self.story, "  {}", serde_json::to_string(event).expect("JSON"));
             self.repairs += u32::from(matches!(event, Event::Repair { .. }));
-            if let Event::Solved {
-                attempt: Some(attempt),
-                ..
-            }
+            if let Event::Solved { attempt: Some(attempt), .. }
             | Event::Planned { attempt, .. }
             | Event::AttemptFailed { attempt, .. } = event
             {
-                let intent = self
-                    .world
-                    .state
-                    .run
-                    .in_flight
-                    .iter()
-                    .find(|intent| intent.id == *attempt);
+                let intent =
+                    self.world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
                 let intent = intent.expect("it was in flight");
                 *self
                     .ended
@@ -353,11 +303,7 @@ impl<'m> Sim<'m> {
             assert!(now <= before, "the measure rose from {before:?} to {now:?}");
             // A repair does not count in the measure: it has a cap of its own.
             if falls && self.repairs == 0 {
-                assert!(
-                    now < before,
-                    "the measure did not fall from {before:?}\n{}",
-                    self.story
-                );
+                assert!(now < before, "the measure did not fall from {before:?}\n{}", self.story);
             }
         }
         self.last_measure = Some(now);
@@ -399,11 +345,7 @@ impl<'m> Sim<'m> {
         }
         self.now += 1;
         let index = self.rng.below(desired.effects.len());
-        let (key, effect) = desired
-            .effects
-            .into_iter()
-            .nth(index)
-            .expect("below the length");
+        let (key, effect) = desired.effects.into_iter().nth(index).expect("below the length");
         let event = self.answer(&key, effect);
         self.observe(event);
         true
@@ -418,10 +360,7 @@ impl<'m> Sim<'m> {
             kind,
             extra: Extra::default(),
         };
-        self.observe(Input::Asked {
-            request,
-            reason: None,
-        });
+        self.observe(Input::Asked { request, reason: None });
     }
 
     /// No context saw more attempts than allowed, and the sum is within the bound of the start.

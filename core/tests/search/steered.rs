@@ -26,12 +26,7 @@ use super::{
 };
 
 /// Planners that plan nothing which could be carried out: brute force tells the verdict of their runs.
-const BARREN: [Planner; 4] = [
-    Planner::Silent,
-    Planner::Nonsense,
-    Planner::Stranger,
-    Planner::Same,
-];
+const BARREN: [Planner; 4] = [Planner::Silent, Planner::Nonsense, Planner::Stranger, Planner::Same];
 
 fn seeds(first: u64, small: u64) -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
@@ -41,17 +36,7 @@ fn seeds(first: u64, small: u64) -> std::ops::Range<u64> {
 
 /// Weights and limits from 0 to 1.
 fn weights(rng: &mut Rng) -> String {
-    let names = [
-        "alpha",
-        "beta",
-        "lambda",
-        "w1",
-        "w2",
-        "epsilon",
-        "delta",
-        "rho",
-        "abandon_omega",
-    ];
+    let names = ["alpha", "beta", "lambda", "w1", "w2", "epsilon", "delta", "rho", "abandon_omega"];
     let mut members = vec![r#""act": true"#.to_owned()];
     for name in names {
         if rng.percent(60) {
@@ -126,10 +111,7 @@ fn blocked(rng: &mut Rng, model: &Model, world: &World) -> LawRecord {
             blocked.push(one("worker".to_owned(), Some(target)));
         }
     }
-    LawRecord {
-        blocked,
-        ..LawRecord::default()
-    }
+    LawRecord { blocked, ..LawRecord::default() }
 }
 
 impl Sim<'_> {
@@ -253,11 +235,7 @@ fn beside_a_barren_planner_no_directive_changes_a_verdict() {
     for seed in seeds(220_000, 200) {
         let planner = BARREN[Rng::new(seed).below(BARREN.len())];
         let faults = match seed % 3 {
-            0 => Faults {
-                crash: 3,
-                reads_back: seed % 4 == 0,
-                ..Faults::default()
-            },
+            0 => Faults { crash: 3, reads_back: seed % 4 == 0, ..Faults::default() },
             _ => Faults::default(),
         };
         each_way(seed, 0, faults, Some(planner), &mut seen, is_as_expected);

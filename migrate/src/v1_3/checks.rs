@@ -30,11 +30,7 @@ const CLEAN_IS_ZERO: [&str; 12] = [
 pub(super) fn base_case(mut old: Reader<'_, '_>) -> Vec<Node> {
     if !old.has("checklist") {
         let hint = "a `checklist`, or `type` and `value`";
-        old.fault_here(
-            "bad-check",
-            "there is no check in the base case",
-            Some(hint),
-        );
+        old.fault_here("bad-check", "there is no check in the base case", Some(hint));
     }
     let parts = items(&mut old, "checklist");
     old.finish();
@@ -71,8 +67,7 @@ fn item(mut old: Reader<'_, '_>) -> Option<Node> {
 fn list(old: &mut Reader<'_, '_>, key: &'static str, here: &str, name: Option<Node>) -> Node {
     let parts = Node::array(items(old, key));
     let mut to = Writer::default();
-    to.some("name", name)
-        .put(here, placed(old.span_of(key), parts));
+    to.some("name", name).put(here, placed(old.span_of(key), parts));
     written(old.span(), &mut to)
 }
 

@@ -106,9 +106,7 @@ pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
         old.report.keep(at, &member.node, "there is no such atom");
     }
     let groups = all.groups.iter();
-    graph
-        .atoms
-        .extend(groups.map(|(id, group)| (id.clone(), any(group))));
+    graph.atoms.extend(groups.map(|(id, group)| (id.clone(), any(group))));
     graph.atoms.sort_by(|a, b| a.0.cmp(&b.0));
     graph
 }
@@ -122,8 +120,7 @@ impl Sections {
         if let Some(first) = self.atoms.get(&id.text) {
             let message = format!("`{}` stands there already, at {}", id.text, first.at);
             let hint = Some("keep one of them");
-            old.report
-                .fault("named-twice", &old.at, id.span, message, hint);
+            old.report.fault("named-twice", &old.at, id.span, message, hint);
             return;
         }
         let atom = Atom {
@@ -150,8 +147,7 @@ impl Sections {
         let reason = old.text("reason");
         if !self.atoms.contains_key(&parent.text) {
             let message = format!("there is no atom `{}`", parent.text);
-            old.report
-                .fault("unknown-atom", &old.at, parent.span, message, None);
+            old.report.fault("unknown-atom", &old.at, parent.span, message, None);
         } else if children.is_empty() {
             old.keep_here("it names no children");
             return;
@@ -159,11 +155,8 @@ impl Sections {
             let what = format!("`{}` is the group `all` of its children", parent.text);
             old.note_here(Fate::Changed, what);
             let first = self.decompositions.entry(parent.text);
-            let known = first.or_insert_with(|| Decomposition {
-                span,
-                children: Vec::new(),
-                reason: None,
-            });
+            let known =
+                first.or_insert_with(|| Decomposition { span, children: Vec::new(), reason: None });
             known.children.extend(children);
             known.reason = known.reason.take().or(reason);
         }
@@ -197,11 +190,7 @@ impl Sections {
         let span = old.span();
         old.finish();
         graph.groups.insert(key.clone(), id.clone());
-        let group = Group {
-            span,
-            choices,
-            selected,
-        };
+        let group = Group { span, choices, selected };
         self.groups.insert(id, group);
     }
 
@@ -227,10 +216,7 @@ impl Sections {
         let (there, missing): (Vec<Name>, Vec<Name>) =
             names.partition(|name| self.atoms.contains_key(&name.text));
         for name in missing {
-            let why = format!(
-                "there is no atom `{}`, so this choice cannot be made",
-                name.text
-            );
+            let why = format!("there is no atom `{}`, so this choice cannot be made", name.text);
             keep_name(old, "choices", &name, &why);
         }
         there
@@ -337,18 +323,13 @@ impl Sections {
         for dep in &atom.depends_on {
             let lifted = self.reachable(id, &dep.text);
             if lifted != dep.text {
-                let what = format!(
-                    "`{id}` waits for `{lifted}`, the group that `{}` is in",
-                    dep.text
-                );
+                let what =
+                    format!("`{id}` waits for `{lifted}`, the group that `{}` is in", dep.text);
                 let at = format!("{}/depends_on", atom.at);
                 report.add(Fate::Changed, &at, dep.span, what);
             }
             if !deps.iter().any(|known| known.text == lifted) {
-                deps.push(Name {
-                    text: String::from(lifted),
-                    span: dep.span,
-                });
+                deps.push(Name { text: String::from(lifted), span: dep.span });
             }
         }
         deps
@@ -392,8 +373,7 @@ fn selected(old: &mut Reader<'_, '_>, choices: &[Name], failed: &[Name]) -> Opti
 /// Keeps one name of a list, as a list.
 fn keep_name(old: &mut Reader<'_, '_>, key: &str, name: &Name, why: &str) {
     let node = placed(name.span, Node::string(name.text.as_str()));
-    old.report
-        .keep(&doc::pointer_push(&old.at, key), &node, why);
+    old.report.keep(&doc::pointer_push(&old.at, key), &node, why);
 }
 
 fn any(group: &Group) -> Node {

@@ -7,25 +7,15 @@ use descent_core::{doc::Node, id::AtomId, state::fields::Writer};
 use super::graph::WorkGraph;
 use crate::{reader::Reader, report::Fate};
 
-const CORRECTIONS: [&str; 4] = [
-    "objective_change",
-    "dag_adjustment",
-    "constraint_change",
-    "bindings_override",
-];
+const CORRECTIONS: [&str; 4] =
+    ["objective_change", "dag_adjustment", "constraint_change", "bindings_override"];
 
 /// The counters of the loop that are kept, and why they do not go on.
 const COUNTERS: [(&str, &str); 5] = [
-    (
-        "status",
-        "descent finds out for itself how things stand: the state begins as aligned",
-    ),
+    ("status", "descent finds out for itself how things stand: the state begins as aligned"),
     ("iteration", "iterations are counted anew"),
     ("stall_count", "there is no count of stalls"),
-    (
-        "prev_pending_count",
-        "whether the work shrinks is told by the measure",
-    ),
+    ("prev_pending_count", "whether the work shrinks is told by the measure"),
     ("stop_reason", "it was said to the old loop"),
 ];
 

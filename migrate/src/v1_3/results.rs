@@ -15,9 +15,7 @@ use crate::{
 /// The results by the id of the atom.
 pub(super) fn all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Entry<'a>> {
     let entries = old.entries("bindings").into_iter();
-    entries
-        .map(|result| (result.member.key.clone(), result))
-        .collect()
+    entries.map(|result| (result.member.key.clone(), result)).collect()
 }
 
 pub(super) fn binding(result: &Entry<'_>, id: &str, of: Node, report: &mut Report) -> Node {
@@ -37,10 +35,7 @@ pub(super) fn binding(result: &Entry<'_>, id: &str, of: Node, report: &mut Repor
     to.put("summary", placed(old.span(), Node::string(short)));
     let artifacts = old.take("artifacts");
     let is_empty = |node: &Node| node.as_array().is_some_and(<[Node]>::is_empty);
-    to.some(
-        "artifacts",
-        artifacts.filter(|node| !is_empty(node)).cloned(),
-    );
+    to.some("artifacts", artifacts.filter(|node| !is_empty(node)).cloned());
     to.put("attempts", Node::uint(0)).text("by", "aot");
     to.put("of", of);
     old.note_here(Fate::Carried, format!("the result of `{id}`"));

@@ -93,11 +93,7 @@ fn tokens_tools_and_the_answer_are_those_that_were_told() {
             let wanted = Tokens::new(input, output, cached);
             assert_eq!(usage.tokens, wanted, "{name}");
             assert!(usage.calls > 0, "{name}");
-            assert!(
-                heard.message.contains("made proof.txt"),
-                "{name}: {}",
-                heard.message
-            );
+            assert!(heard.message.contains("made proof.txt"), "{name}: {}", heard.message);
             assert_eq!(heard.tried.len(), 1, "{name}");
             assert!(heard.tried[0].target.contains("proof.txt"), "{name}");
         });

@@ -68,10 +68,7 @@ impl EventDialect for ClaudeStreamJson {
 /// It would retry a wrong key for minutes.
 fn is_hopeless(event: &Value) -> bool {
     text(event, "/subtype") == "api_retry"
-        && matches!(
-            text(event, "/error"),
-            "authentication_failed" | "billing_error"
-        )
+        && matches!(text(event, "/error"), "authentication_failed" | "billing_error")
 }
 
 fn message(message: &Value) -> Vec<u8> {
@@ -102,15 +99,8 @@ fn assistant(event: &Value, heard: &mut HeardSoFar) {
 
 /// The one argument of a tool call that says what it is about.
 fn target(input: &Value) -> String {
-    const TELLING: [&str; 7] = [
-        "command",
-        "file_path",
-        "path",
-        "pattern",
-        "url",
-        "query",
-        "prompt",
-    ];
+    const TELLING: [&str; 7] =
+        ["command", "file_path", "path", "pattern", "url", "query", "prompt"];
     let told = TELLING.iter().find_map(|key| input.get(key)?.as_str());
     told.map_or_else(|| input.to_string(), str::to_owned)
 }
@@ -137,10 +127,7 @@ fn result(event: &Value, resets_at: Option<u64>, heard: &mut HeardSoFar) {
     if let Some(cost) = event.get("total_cost_usd").and_then(Value::as_f64) {
         heard.cost(cost);
     }
-    if let Some(answer) = event
-        .get("structured_output")
-        .filter(|answer| answer.is_object())
-    {
+    if let Some(answer) = event.get("structured_output").filter(|answer| answer.is_object()) {
         heard.structured = Some(answer.to_string());
     }
     let words = text(event, "/result");

@@ -112,11 +112,8 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
 
 #[test]
 fn tokens_are_known_while_a_turn_goes_on_and_a_message_of_two_events_is_one_call() {
-    let heard = Heard::new(
-        &tempfile::tempdir().unwrap().path().join("log"),
-        EarlierUsage::none(),
-    )
-    .unwrap();
+    let heard =
+        Heard::new(&tempfile::tempdir().unwrap().path().join("log"), EarlierUsage::none()).unwrap();
     let mut dialect = ClaudeStreamJson::default();
     let mut event = |id: &str, output: u64| {
         let usage = json!({"input_tokens": 10, "output_tokens": output,
@@ -133,40 +130,25 @@ fn tokens_are_known_while_a_turn_goes_on_and_a_message_of_two_events_is_one_call
     assert_eq!(usage.tokens, Tokens::new(30, 23, 80));
     let sum = json!({"type": "result", "subtype": "success", "usage": {"input_tokens": 7}});
     dialect.line(&sum.to_string(), &heard);
-    assert_eq!(
-        heard.with(|heard| heard.usage()).tokens,
-        Tokens::new(7, 0, 0)
-    );
+    assert_eq!(heard.with(|heard| heard.usage()).tokens, Tokens::new(7, 0, 0));
 }
 
 #[test]
 fn a_plans_limit_is_known_with_its_end() {
     assert_eq!(
         end("claude-limit"),
-        Some(AgentEnd::Limited {
-            until: Some(UnixMillis(1_795_579_907_000))
-        })
+        Some(AgentEnd::Limited { until: Some(UnixMillis(1_795_579_907_000)) })
     );
 }
 
 #[test]
 fn what_an_agent_tells_of_its_whole_session_is_not_added_to_what_it_had_told_before() {
-    let before = Usage {
-        calls: 2,
-        tokens: Tokens::new(100, 10, 0),
-        ..Usage::default()
-    };
+    let before = Usage { calls: 2, tokens: Tokens::new(100, 10, 0), ..Usage::default() };
     let done =
         json!({"type": "turn.completed", "usage": {"input_tokens": 200, "output_tokens": 20}});
     for (earlier, tokens) in [
-        (
-            EarlierUsage::OfThisSession(before.clone()),
-            Tokens::new(200, 20, 0),
-        ),
-        (
-            EarlierUsage::OfOtherSessions(before.clone()),
-            Tokens::new(300, 30, 0),
-        ),
+        (EarlierUsage::OfThisSession(before.clone()), Tokens::new(200, 20, 0)),
+        (EarlierUsage::OfOtherSessions(before.clone()), Tokens::new(300, 30, 0)),
     ] {
         let log = tempfile::NamedTempFile::new().unwrap();
         let heard = Heard::new(log.path(), earlier).unwrap();
@@ -212,25 +194,13 @@ fn a_status_comes_before_words_and_what_is_no_trouble_of_a_provider_is_none() {
         (None, "TypeError: fetch failed", "down"),
         (None, "Proxy error: tunnel failed", "down"),
         (None, "the TLS handshake was cut off", "down"),
-        (
-            None,
-            "unable to get local issuer certificate",
-            "of a provider",
-        ),
+        (None, "unable to get local issuer certificate", "of a provider"),
         (None, "API Error: Prompt is too long", "too long"),
         (Some(413), "", "too long"),
         (Some(400), "input is too long for this model", "too long"),
         (None, "unexpected status 401 Unauthorized", "login"),
-        (
-            Some(429),
-            "This request would exceed your rate limit",
-            "limited",
-        ),
-        (
-            Some(400),
-            "messages: at least one message is required",
-            "protocol",
-        ),
+        (Some(429), "This request would exceed your rate limit", "limited"),
+        (Some(400), "messages: at least one message is required", "protocol"),
         (None, "it printed a line that is no JSON", "protocol"),
         (None, "Internal error", "protocol"),
     ] {

@@ -168,11 +168,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let answer = ModelAnswer {
             text: "{}".to_owned(),
-            tokens: TokenCounts {
-                input: 3,
-                is_estimated: true,
-                ..TokenCounts::default()
-            },
+            tokens: TokenCounts { input: 3, is_estimated: true, ..TokenCounts::default() },
             stop: AnswerStop::Refused("no".to_owned()),
         };
         let mut kept = KeptAnswers::open(dir.path(), "A1.1/c", &provider("m"), "today");

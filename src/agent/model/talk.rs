@@ -54,10 +54,7 @@ impl ModelTalk<'_> {
         mut kept: KeptAnswers,
         take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
     ) -> Result<(), ModelTalkError> {
-        let mut turns = vec![ModelTurn {
-            by: Speaker::User,
-            text: kept.prompt().to_owned(),
-        }];
+        let mut turns = vec![ModelTurn { by: Speaker::User, text: kept.prompt().to_owned() }];
         for nth in 0..TURNS_MAX {
             let answer = match kept.answer(nth) {
                 Some(answer) => answer,
@@ -75,14 +72,8 @@ impl ModelTalk<'_> {
                 "" => "(nothing)".to_owned(),
                 _ => answer.text,
             };
-            turns.push(ModelTurn {
-                by: Speaker::Model,
-                text,
-            });
-            turns.push(ModelTurn {
-                by: Speaker::User,
-                text: words,
-            });
+            turns.push(ModelTurn { by: Speaker::Model, text });
+            turns.push(ModelTurn { by: Speaker::User, text: words });
         }
         Ok(())
     }

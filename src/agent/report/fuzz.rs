@@ -30,14 +30,8 @@ fn whatever_an_agent_writes_the_reader_ends_and_what_it_takes_is_within_the_caps
                         .components()
                         .any(|part| part == std::path::Component::ParentDir)
             }));
-            assert!(
-                report
-                    .handoff
-                    .is_none_or(|text| text.chars().count() <= HANDOFF_CHARS_MAX)
-            );
-            let value = report
-                .value
-                .map_or(0, |value| doc::write_compact(&value).len());
+            assert!(report.handoff.is_none_or(|text| text.chars().count() <= HANDOFF_CHARS_MAX));
+            let value = report.value.map_or(0, |value| doc::write_compact(&value).len());
             assert!(value <= VALUE_BYTES_MAX);
         }
         Err(fault) => assert!(!fault.is_empty() && fault.len() < 2_000, "{fault}"),

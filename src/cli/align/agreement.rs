@@ -102,19 +102,10 @@ fn agree(
     }
     .ready(&state, AgentUse::Agreement)?;
     choose_workspace(context, top, asks, &mut state)?;
-    let place = context
-        .place()?
-        .unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
+    let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
     let workspaces = Workspaces::open(&place, &state.lineage, &state.objective.constraints)?;
     let agreed = interruptible(|cancel| {
-        let agreeing = consent::Consent {
-            context,
-            flags,
-            config,
-            top,
-            place: &place,
-            asks,
-        };
+        let agreeing = consent::Consent { context, flags, config, top, place: &place, asks };
         agreeing.agree(state, workspaces.clone(), cancel)
     });
     let open = agreed.and_then(|agreed| match agreed {
@@ -123,8 +114,7 @@ fn agree(
                 let run = Arc::make_mut(&mut state.run);
                 run.settle_outside(aligner, Role::Aligner, used.clone());
             }
-            kind.into_iter()
-                .for_each(|given| kind::settle(&mut state, given));
+            kind.into_iter().for_each(|given| kind::settle(&mut state, given));
             let client = context.client(Some(config));
             ops::trust::made_here(&client, &state.lineage, config);
             write(context, top, *state, replaces).map(|()| None)
@@ -158,10 +148,7 @@ fn agree(
 }
 
 fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {
-    match (
-        asks(context, flags) || flags.yes,
-        std::io::stdin().is_terminal(),
-    ) {
+    match (asks(context, flags) || flags.yes, std::io::stdin().is_terminal()) {
         (true, _) => "agreed",
         (false, false) => "agreed without asking: no terminal",
         (false, true) if context.out.json => "agreed without asking: --json",

@@ -56,9 +56,7 @@ pub(super) fn edit(
                 (Some(code), _) => format!("ended with {code}"),
                 (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
             };
-            context.out.say(&format!(
-                "the editor `{command}` {how}; the proposal is as it was"
-            ));
+            context.out.say(&format!("the editor `{command}` {how}; the proposal is as it was"));
             remove_unless_typed(context, &path, typed == text);
             return Ok(state);
         }
@@ -66,11 +64,7 @@ pub(super) fn edit(
             remove_unless_typed(context, &path, true);
             return Ok(state);
         }
-        let file = PlanFile {
-            name: path.clone(),
-            bytes: typed,
-            notation: Notation::Json,
-        };
+        let file = PlanFile { name: path.clone(), bytes: typed, notation: Notation::Json };
         let before = flags.draft.replace(DraftText::Edited(file));
         match read(&PlanFile::none(), flags, |line| context.out.say(line)) {
             Ok((state, _)) => {

@@ -49,18 +49,11 @@ pub(super) fn take_in(
     }
     let plan = Arc::new(state);
     let order = RedirectOrder {
-        redirect: Redirect {
-            plan: Some(Arc::clone(&plan)),
-            ..Redirect::default()
-        },
+        redirect: Redirect { plan: Some(Arc::clone(&plan)), ..Redirect::default() },
         reason: None,
         moved: Vec::new(),
     };
-    let manner = Manner {
-        command: "align",
-        dry_run: flags.dry_run,
-        yes: flags.yes,
-    };
+    let manner = Manner { command: "align", dry_run: flags.dry_run, yes: flags.yes };
     let mut store = context.store()?;
     if let Some(end) = redirect::carry_out(context, &mut store, &order, &manner)? {
         return Ok(Some(end));

@@ -30,20 +30,13 @@ pub(super) async fn offer(
     offers.extend(proposals::survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.
     let setup = constraints.setup.clone();
-    offers.retain(|offer| {
-        setup
-            .as_deref()
-            .is_none_or(|setup| !setup.contains(&offer.text))
-    });
+    offers.retain(|offer| setup.as_deref().is_none_or(|setup| !setup.contains(&offer.text)));
     if offers.is_empty() {
         out.say("What a fresh one needs can be made by a command.  (--setup COMMAND)");
         out.say("Enter: go on as it is; or a setup command.");
     } else {
         out.say("It has only what git keeps. What does it need of the rest?");
-        out.say(&questions::numbered(&questions::named(
-            &offers,
-            links.len(),
-        )));
+        out.say(&questions::numbered(&questions::named(&offers, links.len())));
         out.say("Enter: go on as it is; or numbers, such as 1; or a setup command.");
     }
     loop {

@@ -67,10 +67,7 @@ impl<'a> AlignOutput<'a> {
             here: &comparison.here,
             warnings: &comparison.advice,
             issues,
-            lacking: LackingPaths {
-                checkout: &comparison.not_fresh,
-                here: &comparison.not_here,
-            },
+            lacking: LackingPaths { checkout: &comparison.not_fresh, here: &comparison.not_here },
             suggested: match comparison.differ() {
                 true => comparison.link_flags(),
                 false => Vec::new(),

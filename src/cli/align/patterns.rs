@@ -50,10 +50,7 @@ pub(super) fn take(flags: &mut AlignArgs, name: &str) -> Result<(), Failure> {
         let near = did_you_mean(name, names.iter().copied());
         let near = near.map_or_else(String::new, |near| format!("; {near}"));
         let message = format!("there is no pattern `{}`{near}", name.escape_debug());
-        let hint = format!(
-            "one of {}; descent align --pattern shows them",
-            names.join(", ")
-        );
+        let hint = format!("one of {}; descent align --pattern shows them", names.join(", "));
         return Err(Failure::usage(message, hint));
     };
     flags.draft = Some(DraftText::Proposed(PlanFile {

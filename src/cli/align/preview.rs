@@ -128,9 +128,7 @@ fn checks(page: &mut Page, world: &World, comparison: &CheckoutComparison) {
     if evaluate::whole(&world.state, &comparison.fresh) == Verdict::Pass {
         let words = "  it holds already: a run would end at once, without an agent";
         page.push(Line::new().put(Meaning::Unknown, words));
-        page.push(Line::of(
-            "  add what fails until the goal is reached: --check COMMAND",
-        ));
+        page.push(Line::of("  add what fails until the goal is reached: --check COMMAND"));
     }
     if comparison.differ() {
         add(page, &difference(comparison));
@@ -161,10 +159,7 @@ fn tree<'l>(
     // The outermost `all` is implied by "this holds".
     let is_plain = depth == 1 && word == "all of" && check.name.is_none();
     if !is_plain {
-        let name = check
-            .name
-            .as_ref()
-            .map(|name| format!(" ({})", render::line(name)));
+        let name = check.name.as_ref().map(|name| format!(" ({})", render::line(name)));
         let word = format!("{word}{}", name.unwrap_or_default());
         page.push(Line::indent(depth * 2).dim(word));
     }
@@ -206,27 +201,20 @@ fn counts(world: &World, nodes: &[NodeView]) -> String {
     let with_command = nodes.iter().filter(runs).count();
     let parts = [
         (with_command, "with a command"),
-        (
-            of_kind("task").saturating_sub(with_command),
-            "for the worker",
-        ),
+        (of_kind("task").saturating_sub(with_command), "for the worker"),
         (of_kind("plan"), "that plan"),
         (of_kind("any"), "that choose one of several"),
         (of_kind("all"), "that take several together"),
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     format!("{} atoms: {}", nodes.len(), parts.join(", "))
 }
 
 /// One verdict; its end goes on a line of its own if it would not fit.
 fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
-    let head = Line::indent(indent)
-        .then(verdict)
-        .plain(render::line(&judged.check));
+    let head = Line::indent(indent).then(verdict).plain(render::line(&judged.check));
     let ended = match ended(judged).as_str() {
         "" => Line::new(),
         ended => Line::new().dim(format!("({ended})")),
@@ -284,10 +272,7 @@ fn limits(world: &World, bound: &BoundView) -> String {
         "at most {}, then it ends; {} an attempt; {}{}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom){questions}",
         render::most_of(bound),
         attempt.map_or("30m", |length| length.as_str()),
-        budget.map_or("no time budget".to_owned(), |length| format!(
-            "{} in all",
-            length.as_str()
-        )),
+        budget.map_or("no time budget".to_owned(), |length| format!("{} in all", length.as_str())),
         render::kept_of(bound),
         constraints.max_transient(),
         constraints.max_repairs(),
@@ -418,9 +403,7 @@ fn issues(page: &mut Page, shown: &Preview<'_>) {
     render::issues(page, &all[..most]);
     if most < all.len() {
         let left = all.len() - most;
-        page.push(Line::of(format!(
-            "  and {left} more; -v shows each of them"
-        )));
+        page.push(Line::of(format!("  and {left} more; -v shows each of them")));
     }
 }
 
@@ -433,10 +416,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
     let mut to_copy = Vec::new();
     for advice in &shown.comparison.advice {
         let check = render::line(&advice.check);
-        warn(
-            &format!("`{check}`: {}", render::line(&advice.what)),
-            &advice.hint,
-        );
+        warn(&format!("`{check}`: {}", render::line(&advice.what)), &advice.hint);
     }
     let is_shared = world.state.objective.constraints.workspace() == Workspace::Shared;
     if is_shared && world.graph.groups().next().is_some() {

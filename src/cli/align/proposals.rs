@@ -34,9 +34,7 @@ pub(in crate::cli) fn survey_of(top: &Path) -> Survey {
 
 /// Whether a person is asked for checks: there are none, or no machine decides any.
 pub(super) fn wants_checks(missing: &[MissingPart]) -> bool {
-    missing
-        .iter()
-        .any(|part| matches!(part, MissingPart::BaseCase | MissingPart::MachineLeaf))
+    missing.iter().any(|part| matches!(part, MissingPart::BaseCase | MissingPart::MachineLeaf))
 }
 
 /// The gate's refusal with possible values, and a command line to paste.
@@ -51,15 +49,10 @@ pub(super) fn complete(
     let is_rendered =
         |part: &MissingPart| matches!(part, MissingPart::Deliverables | MissingPart::Done);
     let named = missing.iter().copied();
-    let named: Vec<MissingPart> = named
-        .filter(|part| !(wants_checks && is_rendered(part)))
-        .collect();
+    let named: Vec<MissingPart> =
+        named.filter(|part| !(wants_checks && is_rendered(part))).collect();
     let mut refusal = not_aligned(&named);
-    let survey = if wants_checks {
-        survey_of(top)
-    } else {
-        Survey::default()
-    };
+    let survey = if wants_checks { survey_of(top) } else { Survey::default() };
     let line = command_line(missing, flags, &survey, worker);
     let mut put = |flag: &str, proposals: &[Proposal]| {
         let lines = proposals.iter().map(|proposal| {
@@ -122,28 +115,15 @@ fn command_line(
         put("--pattern", name);
     }
     if lacks(MissingPart::Work) {
-        put(
-            "--step",
-            if worker {
-                "WHAT TO DO"
-            } else {
-                "WHAT TO DO=COMMAND"
-            },
-        );
+        put("--step", if worker { "WHAT TO DO" } else { "WHAT TO DO=COMMAND" });
     }
-    for (flag, texts) in [
-        ("--set", &flags.set),
-        ("--protect", &flags.protect),
-        ("--link", &flags.link),
-    ] {
+    for (flag, texts) in
+        [("--set", &flags.set), ("--protect", &flags.protect), ("--link", &flags.link)]
+    {
         texts.iter().for_each(|text| put(flag, text));
     }
     flags.setup.iter().for_each(|setup| put("--setup", setup));
-    for (flag, is_given) in [
-        ("--force", flags.force),
-        ("-y", flags.yes),
-        ("-n", flags.dry_run),
-    ] {
+    for (flag, is_given) in [("--force", flags.force), ("-y", flags.yes), ("-n", flags.dry_run)] {
         if is_given {
             words.push(flag.to_owned());
         }

@@ -25,10 +25,7 @@ use crate::{
 };
 
 /// Everything: the answer of an aligner is bounded.
-const WHOLE: Bounds = Bounds {
-    items_max: usize::MAX,
-    chars_max: usize::MAX,
-};
+const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
 /// How often a question is repeated if the answer was not understood.
 const ASKED_MAX: usize = 5;
 
@@ -133,6 +130,5 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
 fn clarified(all: Option<&FreeValue>) -> Vec<(String, String)> {
     let all = all.and_then(FreeValue::as_array).unwrap_or_default().iter();
     let text = |one: &FreeValue, key| Some(one.get(key)?.as_str()?.to_owned());
-    all.filter_map(|one| Some((text(one, "question")?, text(one, "resolution")?)))
-        .collect()
+    all.filter_map(|one| Some((text(one, "question")?, text(one, "resolution")?))).collect()
 }

@@ -83,9 +83,7 @@ pub(super) fn words(
 
 /// Asks for the workspace in a large directory; `Err` if the person left.
 pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspace, Failure> {
-    out.say(&format!(
-        "\n{holds}. Where shall attempts work?  (--set workspace=…)"
-    ));
+    out.say(&format!("\n{holds}. Where shall attempts work?  (--set workspace=…)"));
     out.say("  1. shadow: each on a copy of all of them, kept in the cache");
     out.say("  2. shared: here, in place; what a choice that is given up did is not undone");
     out.say(&format!(
@@ -141,8 +139,7 @@ pub(super) fn left_with(flags: &AlignArgs) -> Failure {
     let mut left = proposals::again(left(), flags);
     if let Some(DraftText::Edited(file)) = &flags.draft {
         let path = &file.name;
-        left.details
-            .push(format!("what you typed is kept in {}", path.display()));
+        left.details.push(format!("what you typed is kept in {}", path.display()));
         left.hint = format!("go on from there: descent align -f {}", quoted(path));
     }
     left

@@ -120,10 +120,7 @@ fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
         ("--setup", flags.setup.iter().cloned().collect()),
     ];
     usage::refuse_blank("align", &given)?;
-    flags
-        .step
-        .iter()
-        .try_for_each(|step| refuse_half_a_step(step))
+    flags.step.iter().try_for_each(|step| refuse_half_a_step(step))
 }
 
 /// A step with `=` must have a name and a command: without a command it would be the worker's.

@@ -18,12 +18,7 @@ const LINES_MAX: usize = 2;
 pub(super) fn lines(page: &mut Page, world: &World, lessons: &[Lesson]) {
     for one in lessons.iter().take(SHOWN_MAX) {
         let head = Line::new().dim("remembered: ");
-        page.wrapped(
-            head,
-            Meaning::Plain,
-            &render::visible(&words(world, one)),
-            LINES_MAX,
-        );
+        page.wrapped(head, Meaning::Plain, &render::visible(&words(world, one)), LINES_MAX);
     }
     let left = lessons.len().saturating_sub(SHOWN_MAX);
     if left > 0 {

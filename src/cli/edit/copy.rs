@@ -21,11 +21,7 @@ impl Copy {
     /// Creates it for its owner alone, like the state.
     pub(super) fn create(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<Self> {
         for n in 1..=SAME_NAME_MAX {
-            let more = if n == 1 {
-                String::new()
-            } else {
-                format!("-{n}")
-            };
+            let more = if n == 1 { String::new() } else { format!("-{n}") };
             let path = dir.join(format!("edit-{serial}{more}.json"));
             match files::make_new(&path) {
                 Ok(mut file) => {

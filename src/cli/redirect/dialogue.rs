@@ -94,17 +94,12 @@ fn try_line(
     answers: &[Clarification],
 ) -> Result<Option<End>, Failure> {
     if matches!(line, "help" | "?" | "--help" | "-h") {
-        context
-            .out
-            .say(&TypedLine::command().render_help().to_string());
+        context.out.say(&TypedLine::command().render_help().to_string());
         return Ok(None);
     }
     let Some(words) = shlex::split(line) else {
         let hint = "close the quote";
-        return Err(Failure::usage(
-            "a quote is open at the end of the line",
-            hint,
-        ));
+        return Err(Failure::usage("a quote is open at the end of the line", hint));
     };
     let typed = TypedLine::try_parse_from(words);
     let mut flags = typed.map_err(not_understood)?.flags;
@@ -123,9 +118,7 @@ fn try_line(
             return Ok(None);
         }
     };
-    context
-        .out
-        .say(&render::clean(&lines(context, store, &planned).join("\n")));
+    context.out.say(&render::clean(&lines(context, store, &planned).join("\n")));
     if !runtime()?.block_on(context.consents("redirect?")) {
         return Ok(None);
     }

@@ -33,17 +33,11 @@ pub(super) fn order(
     let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
     let selected = flags.select.iter().map(|pair| {
         let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
-        Ok(GroupChoice {
-            group: AtomId::new(group),
-            choice: AtomId::new(choice),
-        })
+        Ok(GroupChoice { group: AtomId::new(group), choice: AtomId::new(choice) })
     });
     let results = flags.bind.iter().map(|pair| {
         let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
-        Ok(PersonsResult {
-            atom: AtomId::new(atom),
-            text: result_text(context, text)?,
-        })
+        Ok(PersonsResult { atom: AtomId::new(atom), text: result_text(context, text)? })
     });
     let constraints = constraints::changes(&flags.set)?;
     let results = results.collect::<Result<_, Failure>>()?;
@@ -75,11 +69,7 @@ pub(super) fn order(
         plan: None,
         start,
     };
-    Ok(RedirectOrder {
-        redirect,
-        reason: flags.text.clone(),
-        moved: moved.unwrap_or_default(),
-    })
+    Ok(RedirectOrder { redirect, reason: flags.text.clone(), moved: moved.unwrap_or_default() })
 }
 
 /// The start that is named. A state of another hand is asked about before its repository is opened.
@@ -119,12 +109,10 @@ fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
 fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str), Failure> {
     let split = pair.split_once('=');
     let split = split.map(|(name, value)| (name.trim(), value.trim()));
-    split
-        .filter(|(name, value)| !(name.is_empty() || value.is_empty()))
-        .ok_or_else(|| {
-            let message = format!("`{flag} {pair}` is not of the form {form}");
-            Failure::usage(message, format!("write {flag} {form}"))
-        })
+    split.filter(|(name, value)| !(name.is_empty() || value.is_empty())).ok_or_else(|| {
+        let message = format!("`{flag} {pair}` is not of the form {form}");
+        Failure::usage(message, format!("write {flag} {form}"))
+    })
 }
 
 /// The text, or that of the file that it names.
@@ -135,10 +123,7 @@ fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
     let path = context.dir.join(path);
     let bytes = files::read_some(&path, RESULT_BYTES_MAX).map_err(|error| {
         let message = format!("{} cannot be read: {error}", path.display());
-        Failure::usage(
-            message,
-            "name a file after the @, such as --bind ID=@notes.txt",
-        )
+        Failure::usage(message, "name a file after the @, such as --bind ID=@notes.txt")
     })?;
     String::from_utf8(bytes).map_err(|_| {
         let message = format!("{} is no text in UTF-8", path.display());

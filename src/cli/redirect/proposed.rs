@@ -35,10 +35,7 @@ use crate::{
 };
 
 /// Everything: the answer of an aligner is bounded.
-const WHOLE: Bounds = Bounds {
-    items_max: usize::MAX,
-    chars_max: usize::MAX,
-};
+const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
 
 /// The end of a dialogue.
 pub(super) enum DialogueEnd {
@@ -76,12 +73,7 @@ pub(super) fn hold(
     ops::trust::gate_plan(&with_agents, &top, &context.dir, None, &config)?;
     let client = context.client(None);
     let world = World::new(ops::current(&client, store)?.state.clone());
-    let dialogue = Dialogue {
-        context,
-        aligner: &aligner,
-        world: &world,
-        words,
-    };
+    let dialogue = Dialogue { context, aligner: &aligner, world: &world, words };
     let (first, answer) = match dialogue.turn(&[], None)? {
         ChangeTurn::Proposed(proposed, answer) => (*proposed, answer),
         ChangeTurn::Nothing => return Ok(none()),
@@ -101,17 +93,11 @@ pub(super) fn hold(
         }
     };
     if redirect.is_empty() {
-        context
-            .out
-            .say(&format!("the aligner `{name}` proposes no change"));
+        context.out.say(&format!("the aligner `{name}` proposes no change"));
         return Ok(DialogueEnd::Typing(answers));
     }
     redirect.clarifications.clone_from(&answers);
-    let order = RedirectOrder {
-        redirect,
-        reason: Some(words.to_owned()),
-        moved: Vec::new(),
-    };
+    let order = RedirectOrder { redirect, reason: Some(words.to_owned()), moved: Vec::new() };
     Ok(match decide(context, store, open, &order, name)? {
         Some(end) => DialogueEnd::End(end),
         None => DialogueEnd::Typing(answers),
@@ -139,12 +125,8 @@ fn decide(
             return Ok(None);
         }
     };
-    context.out.say(&format!(
-        "\nproposed by `{name}`; nothing of it counts yet:"
-    ));
-    context
-        .out
-        .say(&render::clean(&lines(context, store, &planned).join("\n")));
+    context.out.say(&format!("\nproposed by `{name}`; nothing of it counts yet:"));
+    context.out.say(&render::clean(&lines(context, store, &planned).join("\n")));
     let carried = carried(&order.redirect);
     if !carried.is_empty() {
         context.out.say("all that it sets, whole:");
@@ -186,10 +168,7 @@ fn moves(redirect: &Redirect) -> Vec<TrustItem> {
     };
     let moves: [(&str, Vec<String>); 6] = [
         ("base case", checks),
-        (
-            "new atoms into",
-            redirect.into.iter().map(ToString::to_string).collect(),
-        ),
+        ("new atoms into", redirect.into.iter().map(ToString::to_string).collect()),
         ("takes out", ids(&redirect.removed)),
         ("chooses", choices.collect()),
         ("makes again", ids(&redirect.forgotten)),
@@ -245,16 +224,14 @@ impl Dialogue<'_> {
             true => "a change",
             false => "the change with your answers",
         };
-        Ok(
-            match asking::put(self.context, self.aligner, &question, what)? {
-                AskEnd::Answer(node) => {
-                    let state = &self.world.state;
-                    let proposed = self.aligner.change(&node, may_ask, state);
-                    ChangeTurn::Proposed(Box::new(proposed.map_err(Failure::bug)?), node)
-                }
-                AskEnd::Nothing => ChangeTurn::Nothing,
-                AskEnd::Signal(signal) => ChangeTurn::Ended(End::Signal(signal)),
-            },
-        )
+        Ok(match asking::put(self.context, self.aligner, &question, what)? {
+            AskEnd::Answer(node) => {
+                let state = &self.world.state;
+                let proposed = self.aligner.change(&node, may_ask, state);
+                ChangeTurn::Proposed(Box::new(proposed.map_err(Failure::bug)?), node)
+            }
+            AskEnd::Nothing => ChangeTurn::Nothing,
+            AskEnd::Signal(signal) => ChangeTurn::Ended(End::Signal(signal)),
+        })
     }
 }

@@ -38,19 +38,12 @@ pub(super) struct WatchClient<'a> {
 impl<'a> WatchClient<'a> {
     /// Acts in the name of `watch`.
     pub(super) fn new(context: &'a Context) -> Self {
-        Self {
-            context,
-            by: WATCH.to_owned(),
-            said: RefCell::default(),
-        }
+        Self { context, by: WATCH.to_owned(), said: RefCell::default() }
     }
 
     /// Acts for the person at the keys.
     pub(super) fn for_person(context: &'a Context) -> Self {
-        Self {
-            by: Context::by(),
-            ..Self::new(context)
-        }
+        Self { by: Context::by(), ..Self::new(context) }
     }
 }
 
@@ -83,11 +76,7 @@ impl Client for WatchClient<'_> {
 
 /// Asks the loop to end, and waits for nothing: the screen shows the end.
 pub(super) fn stop(context: &Context, store: &mut Store) -> Result<String, Failure> {
-    let request = StopRequest {
-        kind: RequestKind::Stop,
-        reason: None,
-        waits: false,
-    };
+    let request = StopRequest { kind: RequestKind::Stop, reason: None, waits: false };
     let client = WatchClient::for_person(context);
     Ok(match ops::stop::stop(&client, store, &request)? {
         StopOutcome::NothingRuns => "nothing runs".to_owned(),
@@ -102,11 +91,8 @@ pub(super) fn guide(
     atom: &AtomId,
     words: &str,
 ) -> Result<String, Failure> {
-    let order = SteeringOrder {
-        steering: Steering::Guide(words),
-        atoms: vec![atom.clone()],
-        reason: None,
-    };
+    let order =
+        SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
     let client = WatchClient::for_person(context);
     Ok(match ops::steer::steer(&client, store, &order)? {
         SteeringOutcome::Made(_) => format!("{atom} is told in every further attempt"),
@@ -127,11 +113,7 @@ pub(super) fn confirm(
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
         return Ok(format!("no assertion is called {name} any more"));
     };
-    let request = AnswerRequest {
-        assertion,
-        holds,
-        reason: None,
-    };
+    let request = AnswerRequest { assertion, holds, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
     match ops::confirm::confirm(&client, store, loaded, &request)? {
         Ok(_) => Ok(format!("{word}: {name}")),

@@ -80,11 +80,7 @@ impl<'a> Conditions<'a> {
         let mut rules = Vec::new();
         for text in &flags.stop_when {
             let (when, after) = condition("--stop-when", text)?;
-            rules.push(Rule {
-                when,
-                after,
-                then: Then::Stop,
-            });
+            rules.push(Rule { when, after, then: Then::Stop });
         }
         let order = redirect::order_of(context, &flags.redirect, store)?;
         let client = WatchClient::new(context);
@@ -186,10 +182,7 @@ impl<'a> Conditions<'a> {
             }
             Then::Redirect => {
                 let mut order = redirect::order_of(self.context, self.redirect, store)?;
-                let said = order
-                    .reason
-                    .take()
-                    .map(|words| format!("{words} ({})", fired.reason));
+                let said = order.reason.take().map(|words| format!("{words} ({})", fired.reason));
                 order.reason = said.or(Some(fired.reason));
                 let loaded = ops::current(&self.client, store)?;
                 match ops::redirect::redirect(&self.client, store, loaded, &order, None)? {
@@ -202,12 +195,7 @@ impl<'a> Conditions<'a> {
 
 impl ProgressMark {
     fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            run: None,
-            solved: 0,
-            held: 0,
-            since: Stopwatch::start(clock),
-        }
+        Self { run: None, solved: 0, held: 0, since: Stopwatch::start(clock) }
     }
 
     /// Another run, a redirect, or something new that holds is progress.

@@ -37,10 +37,7 @@ pub(super) const HELP: [(&str, &str); 14] = [
     ("PgUp PgDn", "ten rows"),
     ("Home End", "the first, the last"),
     ("Enter, o", "follow what its newest attempt prints"),
-    (
-        "d",
-        "the difference that its newest attempt has made so far",
-    ),
+    ("d", "the difference that its newest attempt has made so far"),
     ("w", "why it stands as it does"),
     ("s", "ask the loop to end"),
     ("g", "say something to those who work on it"),

@@ -42,13 +42,7 @@ impl OpenPage {
     }
 
     pub(super) fn fixed(title: Line, lines: Vec<Line>) -> Self {
-        Self {
-            kind: PageKind::Fixed,
-            title,
-            lines,
-            first: 0,
-            follows: false,
-        }
+        Self { kind: PageKind::Fixed, title, lines, first: 0, follows: false }
     }
 
     /// The output of the newest attempt of that atom.
@@ -68,19 +62,13 @@ impl OpenPage {
     pub(super) fn difference(store: &mut Store, atom: &AtomId) -> Result<Self, Failure> {
         let report = diff::diff(store, Some(atom.as_str()), ResultTree::Delivered)?;
         let text = report.readable_patch()?;
-        let note = report
-            .note
-            .iter()
-            .map(|note| Line::new().dim(render::line(note)));
+        let note = report.note.iter().map(|note| Line::new().dim(render::line(note)));
         let patch = render::patch(&String::from_utf8_lossy(&text)).into_lines();
         let mut lines: Vec<Line> = note.chain(patch).collect();
         if lines.is_empty() {
             lines.push(Line::new().dim("nothing is changed"));
         }
-        Ok(Self::fixed(
-            Line::new().strong(format!("difference of {atom}")),
-            lines,
-        ))
+        Ok(Self::fixed(Line::new().strong(format!("difference of {atom}")), lines))
     }
 
     /// Why that atom stands as it does, as `descent why` says it.
@@ -91,16 +79,10 @@ impl OpenPage {
         columns: usize,
     ) -> Option<Self> {
         let world = World::new(look.state().clone());
-        let around = Surroundings {
-            live: look.is_live(),
-            applied: None,
-        };
+        let around = Surroundings { live: look.is_live(), applied: None };
         let why = view::why::why(&world, atom, &around)?;
         let page = render::why(&why, &[], None, &|_| None, now, columns);
-        Some(Self::fixed(
-            Line::new().strong(format!("why {atom}")),
-            page.into_lines(),
-        ))
+        Some(Self::fixed(Line::new().strong(format!("why {atom}")), page.into_lines()))
     }
 
     /// Reads what was printed since.

@@ -58,9 +58,7 @@ impl WatchHistory {
             Arc::make_mut(&mut state.run).count_told(&look.used);
             self.see_state(World::new(state));
         }
-        look.events
-            .iter()
-            .for_each(|happened| self.happened(happened));
+        look.events.iter().for_each(|happened| self.happened(happened));
         self.work.clone_from(&look.work);
         self.status = status(look);
     }
@@ -101,8 +99,7 @@ impl WatchHistory {
     /// A line of `watch` itself among what happened.
     pub(super) fn add(&mut self, at: &str, line: Line) {
         let at = at.get(11..19).unwrap_or_default();
-        self.events
-            .push_back(Line::new().dim(at).plain(" ").then(line));
+        self.events.push_back(Line::new().dim(at).plain(" ").then(line));
     }
 
     fn happened(&mut self, happened: &HappenedEvent) {
@@ -122,12 +119,7 @@ impl WatchHistory {
         if let Some(left) = &happened.left {
             push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
         }
-        if let Event::BaseCase {
-            held: Some(held),
-            of: Some(of),
-            ..
-        } = &happened.event
-        {
+        if let Event::BaseCase { held: Some(held), of: Some(of), .. } = &happened.event {
             push_value(&mut self.failing, of.saturating_sub(*held));
         }
     }
@@ -194,15 +186,9 @@ fn status(look: &WatchReport) -> Line {
     let word = look.state().run.status.word();
     let line = Line::new().word(word);
     if let Some(trouble) = &look.trouble {
-        return line.put(
-            Meaning::Unknown,
-            format!("  the file cannot be read: {trouble}"),
-        );
+        return line.put(Meaning::Unknown, format!("  the file cannot be read: {trouble}"));
     }
-    match (
-        look.observed.liveness.activity,
-        look.observed.liveness.waits_for,
-    ) {
+    match (look.observed.liveness.activity, look.observed.liveness.waits_for) {
         (_, Some(what)) => line.put(Meaning::Unknown, format!("  it waits {}", waits_for(what))),
         (Activity::Hung | Activity::Dead | Activity::Asleep, None) => {
             let note = liveness::note(&look.observed);
@@ -217,12 +203,7 @@ fn status(look: &WatchReport) -> Line {
 pub(super) fn output_rows(text: &str) -> Vec<Line> {
     let rows: Vec<Line> = text
         .lines()
-        .map(|row| {
-            row.trim_end_matches('\r')
-                .rsplit('\r')
-                .next()
-                .unwrap_or(row)
-        })
+        .map(|row| row.trim_end_matches('\r').rsplit('\r').next().unwrap_or(row))
         .map(|row| Line::of(render::line(row)))
         .collect();
     let over = rows.len().saturating_sub(OUTPUT_ROWS_MAX);

@@ -86,11 +86,8 @@ pub(super) fn show(
     let theme = Theme::chosen();
     let (mut looked_ms, mut drawn_ms, mut drawn_at) = (0, 0, screen.size());
     loop {
-        let signal = runtime.block_on(async {
-            tokio::time::timeout(Duration::ZERO, signals.next())
-                .await
-                .ok()
-        });
+        let signal = runtime
+            .block_on(async { tokio::time::timeout(Duration::ZERO, signals.next()).await.ok() });
         if let Some(signal) = signal {
             return Ok(match signal {
                 Signal::Interrupt => End::Code(0),
@@ -119,9 +116,7 @@ pub(super) fn show(
         if session.is_changed || now_ms.saturating_sub(drawn_ms) >= DRAW_EVERY_MS {
             drawn_ms = now_ms;
             session.is_changed = false;
-            screen
-                .draw(|frame| session.draw(frame, theme))
-                .map_err(|error| lost(&error))?;
+            screen.draw(|frame| session.draw(frame, theme)).map_err(|error| lost(&error))?;
         }
         let keys = match screen.typed(WAIT) {
             Ok(keys) => keys,
@@ -157,9 +152,7 @@ fn open(context: &Context, command: &str) {
     }
     args.push(command.into());
     if let Err(error) = own_program::talk(&args) {
-        context
-            .out
-            .say(&format!("descent {command} cannot be started: {error}"));
+        context.out.say(&format!("descent {command} cannot be started: {error}"));
     }
     ask::forget_typed();
     let _ = ask::now(context.out, "Enter goes back to the screen ");
@@ -248,10 +241,9 @@ impl<'a> Session<'a> {
             (Some(Question::Redirect), _) => {
                 Line::new().strong("end what is in flight, and say what shall be another? y/n")
             }
-            (Some(Question::Guide { atom, typed }), _) => Line::new()
-                .strong(format!("say to {atom}: "))
-                .plain(typed)
-                .strong("▏"),
+            (Some(Question::Guide { atom, typed }), _) => {
+                Line::new().strong(format!("say to {atom}: ")).plain(typed).strong("▏")
+            }
             (Some(Question::Confirm(name)), _) => {
                 Line::new().strong(format!("does it hold? y/n  {}", render::line(name)))
             }
@@ -299,10 +291,7 @@ impl<'a> Session<'a> {
             KeyCommand::Stop => self.question = Some(Question::Stop),
             KeyCommand::Guide => {
                 let atom = self.seen.atom(self.row());
-                self.question = atom.map(|atom| Question::Guide {
-                    atom,
-                    typed: String::new(),
-                });
+                self.question = atom.map(|atom| Question::Guide { atom, typed: String::new() });
             }
             KeyCommand::Confirm => match assertions::open(self.look.state()).into_iter().next() {
                 Some(name) => self.question = Some(Question::Confirm(name)),

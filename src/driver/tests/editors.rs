@@ -88,14 +88,9 @@ fn vim(path: &Path, substitute: &str, backupcopy: &str) {
 /// Types into nano: goes to the line, cuts it, types the new one and saves, whatever nano asks.
 fn nano(path: &Path, mark: &str, line: &str) {
     let text = fs::read_to_string(path).unwrap();
-    let number = text
-        .lines()
-        .position(|line| line.starts_with(mark))
-        .unwrap();
+    let number = text.lines().position(|line| line.starts_with(mark)).unwrap();
     let mut nano = Seat::at(
-        Command::new("nano")
-            .args(["--ignorercfiles", &format!("+{},1", number + 1)])
-            .arg(path),
+        Command::new("nano").args(["--ignorercfiles", &format!("+{},1", number + 1)]).arg(path),
         "xterm",
     );
     // Before it has drawn its keys, it does not control the terminal yet.
@@ -126,12 +121,7 @@ impl Seat {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&person).unwrap();
         unlockpt(&person).unwrap();
-        let size = rustix::termios::Winsize {
-            ws_row: 24,
-            ws_col: 120,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = rustix::termios::Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&person, size).unwrap();
         let name = ptsname(&person, Vec::new()).unwrap().into_string().unwrap();
         let mut both = OpenOptions::new();
@@ -157,13 +147,7 @@ impl Seat {
                 to.lock().unwrap().push_str(&text);
             }
         });
-        Self {
-            child,
-            keys,
-            screen,
-            seen: 0,
-            until: Instant::now() + Duration::from_secs(60),
-        }
+        Self { child, keys, screen, seen: 0, until: Instant::now() + Duration::from_secs(60) }
     }
 
     fn has_ended(&mut self) -> bool {
@@ -192,11 +176,7 @@ pub(super) fn save_two(
     late: impl Fn(&str) -> String,
     over: impl Fn(&str) -> String,
 ) -> bool {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let own = file.metadata().unwrap().ino();
     let mut text = String::new();
     (&file).read_to_string(&mut text).unwrap();

@@ -34,11 +34,7 @@ pub(super) struct FailingPrograms {
 impl FailingPrograms {
     /// Fails the program that comes after `at` others.
     pub(super) fn new(at: usize, fate: Fate) -> Self {
-        Self {
-            begun: AtomicUsize::new(0),
-            at,
-            fate,
-        }
+        Self { begun: AtomicUsize::new(0), at, fate }
     }
 
     pub(super) fn begun(&self) -> usize {
@@ -82,10 +78,7 @@ impl Programs for FailingPrograms {
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        spoilt(
-            self.fate(),
-            REAL_PROGRAMS.talk(job, channel, cancel, on_started),
-        )
+        spoilt(self.fate(), REAL_PROGRAMS.talk(job, channel, cancel, on_started))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

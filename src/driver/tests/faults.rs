@@ -50,10 +50,7 @@ async fn attempts_and_backoffs_take_their_time_on_a_set_clock_alone() {
     let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
     let store = Store::open(project.place());
     let executor = executor(&project, &clock, &trees, &[75, 75]);
-    let ending = project
-        .run(store, clock.clone(), executor, no_signals(), 1)
-        .await
-        .unwrap();
+    let ending = project.run(store, clock.clone(), executor, no_signals(), 1).await.unwrap();
     let run = &ending.world.state.run;
     assert_eq!(run.status, RunStatus::Completed);
     assert_eq!(*trees.begun.lock().unwrap(), ["a", "a", "a", "b", "c"]);
@@ -126,10 +123,7 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
             };
             let store = Store::open(project.place());
             let next = project.run(store, clock, executor, no_signals(), 2).await;
-            let state = next
-                .unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}"))
-                .world
-                .state;
+            let state = next.unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}")).world.state;
             assert_eq!(state.run.status, RunStatus::Completed, "call {n}: {case}");
             assert_eq!(solved(&state), ["a", "b", "c"], "call {n}: {case}");
             if calls.lock().unwrap().len() <= n {
@@ -177,11 +171,7 @@ async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing
 fn git(project: &Project, args: &[&str]) {
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     let mut git = Command::new("git");
-    let ran = git
-        .current_dir(project.path())
-        .args(who)
-        .args(args)
-        .output();
+    let ran = git.current_dir(project.path()).args(who).args(args).output();
     let ran = ran.unwrap();
     assert!(ran.status.success(), "git {args:?}: {ran:?}");
 }
@@ -228,17 +218,7 @@ async fn real_run(
 async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
     let project = Project::new("");
     git(&project, &["init", "-q", "-b", "main"]);
-    git(
-        &project,
-        &[
-            "commit",
-            "-q",
-            "--allow-empty",
-            "--no-gpg-sign",
-            "-m",
-            "start",
-        ],
-    );
+    git(&project, &["commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "start"]);
     let programs = Arc::new(FailingPrograms::new(at, fate));
     let first = real_run(&project, programs.clone(), 1).await;
     if let Err(failure) = &first {
@@ -248,20 +228,13 @@ async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
     let next = real_run(&project, programs::real(), 2).await;
     let (ending, workspaces) = next.unwrap_or_else(|e| panic!("{fate:?} {at}: {first:?}: {e:?}"));
     let state = &ending.world.state;
-    assert_eq!(
-        state.run.status,
-        RunStatus::Completed,
-        "{fate:?} {at}: {first:?}"
-    );
+    assert_eq!(state.run.status, RunStatus::Completed, "{fate:?} {at}: {first:?}");
     assert_eq!(solved(state), ["a", "b", "c"], "{fate:?} {at}");
     if fate == Fate::Refused {
         assert_eq!(state.run.spent.attempts, 3, "what did not start has cost");
     }
     let result = workspaces.path_of_result();
-    assert!(
-        is_there(&result, &["a", "b", "c"]),
-        "{fate:?} {at}: {first:?}"
-    );
+    assert!(is_there(&result, &["a", "b", "c"]), "{fate:?} {at}: {first:?}");
     programs.begun()
 }
 

@@ -59,10 +59,7 @@ pub(super) struct PlayedHands {
 impl Trees {
     fn at(&self, commit: Option<&CommitId>) -> BTreeSet<String> {
         let commits = self.commits.lock().unwrap();
-        commit
-            .and_then(|commit| commits.get(commit))
-            .cloned()
-            .unwrap_or_default()
+        commit.and_then(|commit| commits.get(commit)).cloned().unwrap_or_default()
     }
 
     fn put(&self, onto: &CommitId, atom: &str) -> Merge {
@@ -130,23 +127,14 @@ impl Executor for PlayedHands {
             Work::Merge { intent, onto, .. } => {
                 let onto = onto.expect("a head");
                 let merge = self.trees.put(&onto, intent.atom.as_str());
-                soon(Input::Tried {
-                    attempt: intent.id,
-                    onto: Some(onto),
-                    merge,
-                })
+                soon(Input::Tried { attempt: intent.id, onto: Some(onto), merge })
             }
-            Work::Learn(commit) => soon(Input::Learned {
-                tree: tree_id(&self.trees.at(Some(&commit))),
-                commit,
-            }),
-            Work::Judge {
-                scope,
-                basis,
-                commit,
-                check,
-                ..
-            } => soon(self.judge(world, session, (scope, basis), commit, &check)),
+            Work::Learn(commit) => {
+                soon(Input::Learned { tree: tree_id(&self.trees.at(Some(&commit))), commit })
+            }
+            Work::Judge { scope, basis, commit, check, .. } => {
+                soon(self.judge(world, session, (scope, basis), commit, &check))
+            }
             Work::Rebuild { .. } | Work::Stage { .. } => {
                 panic!("nothing is taken back, or tried beside, here")
             }
@@ -185,11 +173,8 @@ impl PlayedHands {
         let code = self.codes.get(begun.len() - 1).copied().unwrap_or(0);
         let sleep = self.clock.sleep(self.attempt);
         let (at_end, place) = (self.at_end, self.place.clone());
-        let (trees, clock, recording) = (
-            Arc::clone(&self.trees),
-            Arc::clone(&self.clock),
-            self.recording,
-        );
+        let (trees, clock, recording) =
+            (Arc::clone(&self.trees), Arc::clone(&self.clock), self.recording);
         Box::pin(async move {
             tokio::select! {
                 () = sleep => {}

@@ -39,9 +39,8 @@ const SCALARS: u64 = 4;
 
 fn beginning() -> State {
     let atom = |words: &str| json!({"kind": "task", "description": words, "depends_on": [], "status": "pending"});
-    let mut atoms: BTreeMap<String, Value> = (0..SCALARS)
-        .map(|n| (format!("E{n}"), atom(&format!("words-{n}"))))
-        .collect();
+    let mut atoms: BTreeMap<String, Value> =
+        (0..SCALARS).map(|n| (format!("E{n}"), atom(&format!("words-{n}")))).collect();
     atoms.insert("P".into(), atom("of the program"));
     let state = json!({
         "version": "2.0", "lineage": "race", "serial": 1, "seal": "",
@@ -168,25 +167,14 @@ fn turn(
         let mut state = fresh.state.clone();
         state.serial.0 += 1;
         Arc::make_mut(&mut state.run).iteration += 1;
-        let mut touched = ChangeSet {
-            run: true,
-            ..ChangeSet::default()
-        };
+        let mut touched = ChangeSet { run: true, ..ChangeSet::default() };
         let id = descent_core::id::AtomId::new("P");
-        if let Some(task) = state
-            .atoms
-            .get_mut(&id)
-            .and_then(|atom| Arc::make_mut(atom).task_mut())
+        if let Some(task) = state.atoms.get_mut(&id).and_then(|atom| Arc::make_mut(atom).task_mut())
         {
             task.interruptions = u32::try_from(state.serial.0).unwrap_or(0);
             touched.atoms.insert(id);
         }
-        Ok(Some(CommitContent {
-            state,
-            touched,
-            at: String::new(),
-            events: Vec::new(),
-        }))
+        Ok(Some(CommitContent { state, touched, at: String::new(), events: Vec::new() }))
     });
     match done {
         Ok(loaded) => Ok((loaded, false)),
@@ -269,19 +257,14 @@ impl Person<'_> {
     fn change_twice(&mut self, token: &str) -> String {
         let (late, over) = (format!("{token}l"), format!("{token}o"));
         self.typed.insert(late.clone());
-        let has_met = save_two(
-            &self.path,
-            |text| typed(text, 0, &late),
-            |text| typed(text, 1, &over),
-        );
+        let has_met =
+            save_two(&self.path, |text| typed(text, 0, &late), |text| typed(text, 1, &over));
         self.says(1, &over);
         self.wait_for(&over, Editor::Rename);
         let rescued = self.path.with_file_name("state.json.rescued-1");
         let is_adopted = || self.made.seen.lock().unwrap().contains(&late);
         let is_rescued = || fs::read_to_string(&rescued).is_ok_and(|text| text.contains(&late));
-        self.wait(&format!("{late} in a file of its own"), || {
-            is_adopted() || is_rescued()
-        });
+        self.wait(&format!("{late} in a file of its own"), || is_adopted() || is_rescued());
         if is_adopted() {
             self.says(0, &late);
         } else {
@@ -298,16 +281,8 @@ impl Person<'_> {
             json!({"kind": "task", "description": token, "depends_on": []});
         self.words.insert(id.clone(), token.to_owned());
         self.added.insert(id);
-        let editor = if self.draw(8) == 0 {
-            Editor::Late
-        } else {
-            Editor::SlowInPlace
-        };
-        save(
-            editor,
-            &self.path,
-            &serde_json::to_string_pretty(&value).unwrap(),
-        );
+        let editor = if self.draw(8) == 0 { Editor::Late } else { Editor::SlowInPlace };
+        save(editor, &self.path, &serde_json::to_string_pretty(&value).unwrap());
         self.wait_for(token, editor);
         "addition".to_owned()
     }
@@ -317,23 +292,15 @@ impl Person<'_> {
         self.words.remove(&id);
         let loaded = self.made.newest();
         let mut value: Value = serde_json::from_slice(loaded.bytes()).unwrap();
-        value["work_graph"]["atoms"]
-            .as_object_mut()
-            .unwrap()
-            .remove(&id);
-        save(
-            Editor::Rename,
-            &self.path,
-            &serde_json::to_string_pretty(&value).unwrap(),
-        );
+        value["work_graph"]["atoms"].as_object_mut().unwrap().remove(&id);
+        save(Editor::Rename, &self.path, &serde_json::to_string_pretty(&value).unwrap());
         let gone = || !self.made.newest().state.atoms.contains_key(id.as_str());
         self.wait(&format!("{id} to be gone"), gone);
         "removal".to_owned()
     }
 
     fn says(&mut self, k: u64, token: &str) {
-        self.words
-            .insert(format!("E{k}"), format!("words-{k} {token}"));
+        self.words.insert(format!("E{k}"), format!("words-{k} {token}"));
     }
 
     fn wait_for(&mut self, token: &str, editor: Editor) {
@@ -363,17 +330,11 @@ fn show(path: &Path) -> String {
     let names = fs::read_dir(dir).unwrap().flatten();
     let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
     let text = fs::read_to_string(path).unwrap_or_default();
-    format!(
-        "{names:?}\n{}",
-        text.chars().take(3_000).collect::<String>()
-    )
+    format!("{names:?}\n{}", text.chars().take(3_000).collect::<String>())
 }
 
 fn setting(name: &str, absent: u64) -> u64 {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(absent)
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(absent)
 }
 
 /// The outcome for one file, or for all.
@@ -389,12 +350,8 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
     let begun = Instant::now();
     // In memory the commits are as fast as possible.
     let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() {
-        tempfile::tempdir_in(memory)
-    } else {
-        tempfile::tempdir()
-    }
-    .unwrap();
+    let dir =
+        if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let place = StatePlace::create(dir.path(), None).unwrap();
     let path = place.state.clone();
     let mut store = Store::open(place);
@@ -420,12 +377,10 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
     });
     let last = made.newest();
     let there = last.state.atoms.iter();
-    let there: BTreeMap<String, String> = there
-        .map(|(id, atom)| (id.to_string(), atom.description.clone()))
-        .collect();
-    let mut wanted: BTreeMap<String, String> = (0..SCALARS)
-        .map(|n| (format!("E{n}"), format!("words-{n}")))
-        .collect();
+    let there: BTreeMap<String, String> =
+        there.map(|(id, atom)| (id.to_string(), atom.description.clone())).collect();
+    let mut wanted: BTreeMap<String, String> =
+        (0..SCALARS).map(|n| (format!("E{n}"), format!("words-{n}"))).collect();
     wanted.insert("P".into(), "of the program".into());
     wanted.extend(person.words);
     assert_eq!(there, wanted, "an atom or its text was invented or lost");
@@ -476,11 +431,7 @@ fn no_edit_is_lost_or_invented_whatever_the_editor_while_hundreds_of_commits_a_s
     }
     let begun = Instant::now();
     let raced = race_all(seed, edits, &editors);
-    let Raced {
-        counts,
-        commits,
-        took,
-    } = raced;
+    let Raced { counts, commits, took } = raced;
     eprintln!(
         "{edits} edits ({counts:?}), seed {seed}: 0 lost, 0 invented; {commits} commits, {:.0}/s to each file; {:.0} s",
         commits as f64 / took.as_secs_f64(),

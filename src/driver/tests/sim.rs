@@ -7,10 +7,7 @@
 
 mod executor;
 #[path = "../../../core/tests/search/grow.rs"]
-#[allow(
-    dead_code,
-    reason = "the search has graphs by chance that nothing here plans"
-)]
+#[allow(dead_code, reason = "the search has graphs by chance that nothing here plans")]
 mod grow;
 #[path = "../../../core/tests/search/model.rs"]
 #[allow(dead_code, reason = "the search has tests that build graphs by hand")]
@@ -86,11 +83,7 @@ fn number(name: &str) -> Option<u64> {
 /// In memory if possible: a power cut is only simulated.
 fn dir() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() {
-        memory
-    } else {
-        env::temp_dir()
-    }
+    if memory.is_dir() { memory } else { env::temp_dir() }
 }
 
 fn tell_all(seeds: Range<u64>) -> watchman::Counts {
@@ -132,8 +125,7 @@ fn whatever_happens_nothing_is_lost_nothing_is_done_twice_and_it_ends_as_it_must
     let seeds = first..first.saturating_add(count.unwrap_or(STORIES));
     println!("stories of the seeds {seeds:?}");
     let seen = tell_all(seeds.clone());
-    seen.iter()
-        .for_each(|(what, stories)| println!("{stories:>8} {what}"));
+    seen.iter().for_each(|(what, stories)| println!("{stories:>8} {what}"));
     if seeds.end - seeds.start >= STORIES {
         let rare = (seeds.end - seeds.start >= MANY).then_some(RARE);
         let never: Vec<_> = SEEN
@@ -150,15 +142,9 @@ fn a_story_is_the_same_every_time_it_is_told() {
     // The id of a request comes from the clock.
     let id = regex::Regex::new("\"request\":\"[^\"]*\"").unwrap();
     for seed in 0..8 {
-        let told = || {
-            id.replace_all(&story::story_of(seed, &dir()).2, "")
-                .into_owned()
-        };
+        let told = || id.replace_all(&story::story_of(seed, &dir()).2, "").into_owned();
         let (one, other) = (told(), told());
-        let differing = one
-            .lines()
-            .zip(other.lines())
-            .find(|(one, other)| one != other);
+        let differing = one.lines().zip(other.lines()).find(|(one, other)| one != other);
         assert_eq!(differing, None, "seed {seed}");
         assert_eq!(one.len(), other.len(), "seed {seed}");
     }

@@ -22,10 +22,7 @@ pub(super) struct SetClock {
 
 impl SetClock {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            since: Instant::now(),
-            ahead_ms: Mutex::default(),
-        })
+        Arc::new(Self { since: Instant::now(), ahead_ms: Mutex::default() })
     }
 
     pub(super) fn put_forward(&self, by_ms: i64) {

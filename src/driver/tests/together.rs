@@ -63,9 +63,7 @@ async fn run_recording(
         at_end,
         recording,
     };
-    project
-        .run(store, clock, Arc::new(executor), no_signals(), n)
-        .await
+    project.run(store, clock, Arc::new(executor), no_signals(), n).await
 }
 
 /// The commits that tell a result, each with its number of results.
@@ -128,10 +126,7 @@ async fn a_loop_that_dies_at_any_call_loses_no_outcome_that_was_committed() {
         assert!([0, 3].contains(&kept.len()), "call {n}: {kept:?}");
         let store = Store::open(project.place());
         let next = run(&project, store, |_, _| (), 2).await;
-        let state = next
-            .unwrap_or_else(|e| panic!("call {n}: {e:?}"))
-            .world
-            .state;
+        let state = next.unwrap_or_else(|e| panic!("call {n}: {e:?}")).world.state;
         assert_eq!(solved(&state), ["a", "b", "c"], "call {n}");
         assert_ne!(state.run.status, RunStatus::Running, "call {n}");
         if calls.lock().unwrap().len() <= n {
@@ -157,10 +152,7 @@ fn stop(place: &StatePlace) {
         let seen = Observation {
             now: UnixMillis(1_700_000_000_000),
             active_ms: 0,
-            event: Input::Asked {
-                request,
-                reason: None,
-            },
+            event: Input::Asked { request, reason: None },
         };
         let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen);
         Ok::<_, Infallible>(next.ok().map(|next| CommitContent {

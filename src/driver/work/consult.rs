@@ -114,10 +114,7 @@ pub(super) async fn consult(
             None => return Ok(None),
         },
     };
-    Ok(Some(Input::Consulted {
-        consult: c.consult.id,
-        end: Box::new(end_of(outcome)),
-    }))
+    Ok(Some(Input::Consulted { consult: c.consult.id, end: Box::new(end_of(outcome)) }))
 }
 
 /// A question with its prompt, and the form of its answer.
@@ -133,9 +130,7 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
     let Some(PutQuestion { prompt, form }) = question(c, &made.path).await? else {
         return Ok(None);
     };
-    let maker = c
-        .agents
-        .maker(&c.intent, false, &c.environment, QUESTION_SLOT)?;
+    let maker = c.agents.maker(&c.intent, false, &c.environment, QUESTION_SLOT)?;
     let tree = made.path.clone();
     let job = QuestionJob {
         intent: &c.intent,
@@ -150,9 +145,7 @@ async fn ask(c: &Consulting, cancel: &CancellationToken) -> Result<Option<Outcom
         form,
         timeout: timeout(c),
     };
-    [&job.cwd, &job.dir]
-        .into_iter()
-        .try_for_each(|at| has_room(at))?;
+    [&job.cwd, &job.dir].into_iter().try_for_each(|at| has_room(at))?;
     let Some(mut outcome) = agent::make(job.into(), cancel).await? else {
         return Ok(None);
     };
@@ -285,10 +278,7 @@ fn of_pass(c: &Consulting) -> PutQuestion {
 
 /// The kind of the task.
 fn of_kind(c: &Consulting) -> PutQuestion {
-    PutQuestion {
-        prompt: prompt::profiling(&c.world, c.clock.now()),
-        form: agent::kind_of_task(),
-    }
+    PutQuestion { prompt: prompt::profiling(&c.world, c.clock.now()), form: agent::kind_of_task() }
 }
 
 /// The words of the final answer, where it is asked for with the difference that the work made.
@@ -328,10 +318,7 @@ async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
         return Ok(None);
     };
     let prompt = told(c, &check).await?;
-    Ok(prompt.map(|prompt| PutQuestion {
-        prompt,
-        form: form(c, check),
-    }))
+    Ok(prompt.map(|prompt| PutQuestion { prompt, form: form(c, check) }))
 }
 
 fn form(c: &Consulting, check: Check) -> QuestionForm {

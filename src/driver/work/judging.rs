@@ -55,9 +55,7 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
     let (workspaces, head) = (j.workspaces.clone(), onto.clone());
     let theirs = workspaces.clone();
     let mut judged = judge_in_checkout(&j, &cancel).await;
-    let is_unexplained = judged
-        .as_ref()
-        .is_err_and(|failure| failure.cause.is_none());
+    let is_unexplained = judged.as_ref().is_err_and(|failure| failure.cause.is_none());
     if is_unexplained && matches!(scope, Scope::Atom(_)) && theirs.missing().is_none() {
         // The repository may have been away for a moment.
         judged = judge_in_checkout(&j, &cancel).await;
@@ -75,11 +73,7 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
                 return Err(failure);
             }
             let merge = Merge::Broken(failure.message);
-            Ok(Some(Input::Tried {
-                attempt,
-                onto,
-                merge,
-            }))
+            Ok(Some(Input::Tried { attempt, onto, merge }))
         }
         (judged, _) => judged,
     }
@@ -197,10 +191,7 @@ impl Judging {
             }
             MeasurementKind::Files { .. } => CommandEnd::NotRun(String::new()),
         };
-        let failed = Measurement {
-            what: MeasurementKind::SetupFailed { how },
-            ..setup.clone()
-        };
+        let failed = Measurement { what: MeasurementKind::SetupFailed { how }, ..setup.clone() };
         let leaves = self.check.leaves().into_iter();
         let leaves = leaves.filter(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
         Input::Judged {
@@ -261,10 +252,7 @@ async fn measure_in(
         timeout_default: Duration::from_millis(j.timeout_ms),
         mark: &j.mark,
         cancel,
-        keep: Some(EvidenceKeeper {
-            store: &j.evidence,
-            state: &j.world.state,
-        }),
+        keep: Some(EvidenceKeeper { store: &j.evidence, state: &j.world.state }),
     };
     let mut session = j.session.clone();
     let mut seen: Vec<(Digest, Measurement)> = Vec::new();
@@ -342,11 +330,7 @@ pub struct ReadyCheckout {
 
 impl ReadyCheckout {
     fn without_setup(made: WorkDir) -> Self {
-        Self {
-            at: made.path,
-            is_reused: made.is_reused,
-            setup_ms: None,
-        }
+        Self { at: made.path, is_reused: made.is_reused, setup_ms: None }
     }
 }
 

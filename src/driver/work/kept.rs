@@ -72,10 +72,7 @@ pub(super) fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
         Some(place) => Outcome {
             how: CommandEnd::Exit(TRANSIENT),
             agent_end: None,
-            last_line: Some(format!(
-                "no room is left on the disk of {}",
-                place.display()
-            )),
+            last_line: Some(format!("no room is left on the disk of {}", place.display())),
             ..outcome
         },
     }

@@ -10,10 +10,9 @@ use crate::{driver::blocking::with_trees, failure::Failure, workspace::Workspace
 /// Lays the change that the attempt begins with on its tree. Gives its paths where `setup` follows.
 pub(super) async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
     let clean = (TreeStart::Clean, Vec::new());
-    let (Some(earlier), Some(base)) = (
-        earlier::begins_with(&a.world.state, &a.intent),
-        a.intent.base.clone(),
-    ) else {
+    let (Some(earlier), Some(base)) =
+        (earlier::begins_with(&a.world.state, &a.intent), a.intent.base.clone())
+    else {
         return Ok(clean);
     };
     let (workspaces, slot) = (a.workspaces.clone(), a.slot);

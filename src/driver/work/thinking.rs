@@ -38,11 +38,7 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     } else {
         return None;
     };
-    Some(QuestionForm {
-        role: a.intent.role,
-        schema,
-        fault,
-    })
+    Some(QuestionForm { role: a.intent.role, schema, fault })
 }
 
 /// The place in which a plan would be carried out: the tree of its attempt.
@@ -66,11 +62,7 @@ impl PlanLook {
         let Some(project) = &self.project else {
             return PlanFacts::default();
         };
-        let place = PlanPlace {
-            project,
-            path: &self.path,
-            constraints: &self.constraints,
-        };
+        let place = PlanPlace { project, path: &self.path, constraints: &self.constraints };
         place.facts(questions)
     }
 }
@@ -108,11 +100,7 @@ pub(super) struct DeltaLook {
 
 impl DeltaLook {
     fn request(&self) -> DeltaRequest<'_> {
-        DeltaRequest {
-            state: &self.world.state,
-            graph: &self.world.graph,
-            consult: &self.consult,
-        }
+        DeltaRequest { state: &self.world.state, graph: &self.world.graph, consult: &self.consult }
     }
 
     pub(super) fn facts(&self, answer: &Node) -> PlanFacts {

@@ -100,10 +100,8 @@ impl ToldPrompt {
     pub fn files(&self) -> Vec<InputFile> {
         let whole = self.prompt.files.iter().map(InputFile::from);
         let patches = self.patches.iter().enumerate();
-        let patches = patches.map(|(place, patch)| InputFile {
-            name: name(place),
-            bytes: patch.bytes.clone(),
-        });
+        let patches = patches
+            .map(|(place, patch)| InputFile { name: name(place), bytes: patch.bytes.clone() });
         whole.chain(patches).collect()
     }
 }

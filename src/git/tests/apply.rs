@@ -18,30 +18,14 @@ fn result(world: &World) -> (CommitId, CommitId) {
 }
 
 fn apply(world: &World, (base, head): &(CommitId, CommitId)) -> ApplyOutcome {
-    world
-        .open()
-        .apply(base, head, &world.scratch(), false)
-        .unwrap()
+    world.open().apply(base, head, &world.scratch(), false).unwrap()
 }
 
 fn assert_has_result(world: &World) {
     assert!(world.read("a.txt").starts_with("ONE"));
     assert!(!world.top().join("dir").exists());
-    assert_eq!(
-        world
-            .top()
-            .join("run.sh")
-            .metadata()
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o111,
-        0o111
-    );
-    assert_eq!(
-        fs::read_link(world.top().join("link")).unwrap(),
-        Path::new("a.txt")
-    );
+    assert_eq!(world.top().join("run.sh").metadata().unwrap().permissions().mode() & 0o111, 0o111);
+    assert_eq!(fs::read_link(world.top().join("link")).unwrap(), Path::new("a.txt"));
     assert_eq!(world.read("new/deep/ü.txt"), "new\n");
     assert_eq!(fs::read_dir(world.scratch()).unwrap().count(), 0);
 }
@@ -52,10 +36,8 @@ fn on_a_clean_tree_it_is_a_fast_forward_of_the_branch() {
     let mark = world.plant_hooks();
     let range = result(&world);
     let applied = apply(&world, &range);
-    assert!(
-        matches!(&applied, ApplyOutcome::FastForward { branch: Some(name), files }
-        if name == "main" && files.len() == 5)
-    );
+    assert!(matches!(&applied, ApplyOutcome::FastForward { branch: Some(name), files }
+        if name == "main" && files.len() == 5));
     assert!(!mark.exists());
     assert_has_result(&world);
     assert_eq!(world.at("main"), range.1);
@@ -68,10 +50,7 @@ fn a_detached_head_goes_forward_and_no_branch_with_it() {
     let world = World::new();
     let range = result(&world);
     world.git(&["checkout", "-q", "--detach"]);
-    assert!(matches!(
-        apply(&world, &range),
-        ApplyOutcome::FastForward { branch: None, .. }
-    ));
+    assert!(matches!(apply(&world, &range), ApplyOutcome::FastForward { branch: None, .. }));
     assert_eq!((world.at("HEAD"), world.at("main")), (range.1, range.0));
 }
 
@@ -99,10 +78,7 @@ fn files_that_differ_from_the_base_are_named_and_nothing_changes() {
     world.write("new/deep", "a file where a directory must be\n");
     let before = world.picture();
     let refused = ["a.txt", "new/deep", "run.sh"].map(str::to_owned);
-    assert_eq!(
-        apply(&world, &range),
-        ApplyOutcome::Refused(refused.to_vec())
-    );
+    assert_eq!(apply(&world, &range), ApplyOutcome::Refused(refused.to_vec()));
     assert_eq!(world.picture(), before);
 }
 
@@ -120,10 +96,7 @@ fn an_ignored_file_and_a_linked_directory_are_never_overwritten() {
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, world.top().join("sub")).unwrap();
     let applied = apply(&world, &(base, head));
-    assert_eq!(
-        applied,
-        ApplyOutcome::Refused(vec!["keep.log".into(), "sub".into()])
-    );
+    assert_eq!(applied, ApplyOutcome::Refused(vec!["keep.log".into(), "sub".into()]));
     assert_eq!(world.read("keep.log"), "mine\n");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
@@ -140,19 +113,10 @@ fn files_become_directories_and_back_but_not_over_what_lies_in_them() {
     world.git(&["reset", "-q", "--hard", base.as_str()]);
     let range = (base, head);
     world.write("dir/x.log", "ignored, mine\n");
-    assert_eq!(
-        apply(&world, &range),
-        ApplyOutcome::Refused(vec!["dir/x.log".into()])
-    );
+    assert_eq!(apply(&world, &range), ApplyOutcome::Refused(vec!["dir/x.log".into()]));
     fs::remove_file(world.top().join("dir/x.log")).unwrap();
-    assert!(matches!(
-        apply(&world, &range),
-        ApplyOutcome::FastForward { .. }
-    ));
-    assert_eq!(
-        (world.read("a.txt/deep"), world.read("dir")),
-        ("x\n".into(), "file\n".into())
-    );
+    assert!(matches!(apply(&world, &range), ApplyOutcome::FastForward { .. }));
+    assert_eq!((world.read("a.txt/deep"), world.read("dir")), ("x\n".into(), "file\n".into()));
 }
 
 #[test]
@@ -165,13 +129,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     git.checkout(&at, &base, Leftovers::RemoveAll, &[]).unwrap();
     put(&at, "a.txt", "mine, and more\n");
     put(&at, "untracked.txt", "more\n");
-    let asked = Candidate {
-        workspace: &at,
-        base: &base,
-        message: "m",
-        at: AT,
-        exclude: &[],
-    };
+    let asked = Candidate { workspace: &at, base: &base, message: "m", at: AT, exclude: &[] };
     let commit = git.candidate(&asked).unwrap().made.unwrap().commit;
     let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
@@ -192,10 +150,7 @@ fn begun_and_killed_at_any_point_it_completes() {
     let stops: [&[&[&str]]; 5] = [
         &[&["checkout", head, "--", "a.txt", "link"], &["reset", "-q"]],
         &[&["rm", "-q", "-r", "--cached", "dir"], &["reset", "-q"]],
-        &[
-            &["read-tree", "--reset", "-u", head],
-            &["read-tree", "--reset", "HEAD"],
-        ],
+        &[&["read-tree", "--reset", "-u", head], &["read-tree", "--reset", "HEAD"]],
         &[&["read-tree", "--reset", "-u", head]],
         &[&["read-tree", "--reset", head]],
     ];
@@ -205,10 +160,7 @@ fn begun_and_killed_at_any_point_it_completes() {
         for step in *stop {
             world.git(step);
         }
-        assert!(
-            matches!(apply(&world, &range), ApplyOutcome::FastForward { .. }),
-            "{n}"
-        );
+        assert!(matches!(apply(&world, &range), ApplyOutcome::FastForward { .. }), "{n}");
         assert_has_result(&world);
         assert_eq!(
             (world.at("main"), world.git(&["status", "--porcelain"])),
@@ -234,12 +186,6 @@ fn line_endings_and_filters_are_the_persons_on_the_way_back() {
     assert_eq!(world.blob(&head, "x.up"), "TWO");
     world.write("other", "makes it dirty");
     world.git(&["add", "other"]);
-    assert!(matches!(
-        apply(&world, &(base, head)),
-        ApplyOutcome::Files { .. }
-    ));
-    assert_eq!(
-        (world.read("x.up"), world.read("c.txt")),
-        ("two\n".into(), "two\r\n".into())
-    );
+    assert!(matches!(apply(&world, &(base, head)), ApplyOutcome::Files { .. }));
+    assert_eq!((world.read("x.up"), world.read("c.txt")), ("two\n".into(), "two\r\n".into()));
 }

@@ -14,12 +14,7 @@ fn attempt() -> Attempt {
     let world = World::new();
     let (git, at, base) = (world.open(), world.tree("w"), world.at("HEAD"));
     git.checkout(&at, &base, Leftovers::RemoveAll, &[]).unwrap();
-    Attempt {
-        world,
-        git,
-        at,
-        base,
-    }
+    Attempt { world, git, at, base }
 }
 
 impl Attempt {
@@ -35,12 +30,7 @@ impl Attempt {
         };
         let made = self.git.candidate(&asked).unwrap();
         assert_eq!(self.git.candidate(&asked).unwrap(), made);
-        let landing = LandingSpec {
-            base: &self.base,
-            onto,
-            message: asked.message,
-            at: AT,
-        };
+        let landing = LandingSpec { base: &self.base, onto, message: asked.message, at: AT };
         let made = made.made?;
         let merge = self.git.land(&made.commit, &landing).unwrap();
         assert_eq!(self.git.land(&made.commit, &landing).unwrap(), merge);
@@ -49,12 +39,7 @@ impl Attempt {
 
     fn clean(&self, onto: &CommitId) -> (CommitId, descent_core::id::Digest, Vec<String>) {
         match self.candidate(onto) {
-            Some(Merge::Clean {
-                commit,
-                change,
-                files,
-                ..
-            }) => (commit, change, files),
+            Some(Merge::Clean { commit, change, files, .. }) => (commit, change, files),
             other => unreachable!("{other:?}"),
         }
     }
@@ -82,23 +67,14 @@ fn only_the_files_count_whatever_happened_to_index_head_and_git_file() {
     assert_eq!(files, ["a.txt", "dir/b.txt", "new ä.txt"]);
     assert_eq!(a.world.files(&commit), [".gitignore", "a.txt", "new ä.txt"]);
     assert_eq!(a.world.parent(&commit), a.base);
-    let said = a
-        .world
-        .git_of_ours(&["log", "-1", "--format=%an %ct %B", commit.as_str()]);
+    let said = a.world.git_of_ours(&["log", "-1", "--format=%an %ct %B", commit.as_str()]);
     assert_eq!(said, "Ada Person 1700000000 made\n\nDescent-Atom: a");
     a.world.git_in(&a.at, &["add", "a.txt"]);
     a.world.git_in(&a.at, &["commit", "-q", "-m", "own"]);
-    a.world
-        .git_in(&a.at, &["update-index", "--assume-unchanged", "a.txt"]);
-    assert_eq!(
-        a.clean(&a.base),
-        (commit.clone(), change.clone(), files.clone())
-    );
+    a.world.git_in(&a.at, &["update-index", "--assume-unchanged", "a.txt"]);
+    assert_eq!(a.clean(&a.base), (commit.clone(), change.clone(), files.clone()));
     fs::remove_dir_all(a.at.join(".git")).unwrap();
-    assert_eq!(
-        a.clean(&a.base),
-        (commit.clone(), change.clone(), files.clone())
-    );
+    assert_eq!(a.clean(&a.base), (commit.clone(), change.clone(), files.clone()));
     fs::remove_dir_all(a.git.tree(&a.at).admin()).unwrap();
     assert_eq!(a.clean(&a.base), (commit, change, files));
 }
@@ -111,21 +87,11 @@ fn it_merges_onto_another_head_and_moves_no_reference() {
     let (_, change, _) = a.clean(&a.base);
     a.world.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
     a.world.git(&["add", "-A"]);
-    a.world.git(&[
-        "-c",
-        "core.hooksPath=/dev/null",
-        "commit",
-        "-q",
-        "-m",
-        "onto",
-    ]);
+    a.world.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "onto"]);
     let onto = a.world.at("HEAD");
     let before = a.world.picture();
     let (commit, merged_change, files) = a.clean(&onto);
-    assert_eq!(
-        a.world.blob(&commit, "a.txt"),
-        "ONE\ntwo\nthree\nfour\nFIVE"
-    );
+    assert_eq!(a.world.blob(&commit, "a.txt"), "ONE\ntwo\nthree\nfour\nFIVE");
     assert_eq!(a.world.parent(&commit), onto);
     assert_eq!((merged_change, files), (change, vec!["a.txt".to_owned()]));
     assert_eq!(a.world.picture(), before);
@@ -139,10 +105,7 @@ fn what_does_not_merge_is_a_conflict_with_its_paths() {
     put(&a.at, "ok.txt", "ok\n");
     a.world.write("a.txt", "theirs\n");
     let onto = a.world.commit("onto");
-    assert_eq!(
-        a.candidate(&onto),
-        Some(Merge::Conflict(vec!["a.txt".into()]))
-    );
+    assert_eq!(a.candidate(&onto), Some(Merge::Conflict(vec!["a.txt".into()])));
 }
 
 #[test]
@@ -156,10 +119,7 @@ fn the_change_differs_with_content_mode_and_path() {
     let three = a.clean(&a.base).1;
     fs::rename(a.at.join("n"), a.at.join("m")).unwrap();
     let four = a.clean(&a.base).1;
-    assert_eq!(
-        std::collections::BTreeSet::from([one, two, three, four]).len(),
-        4
-    );
+    assert_eq!(std::collections::BTreeSet::from([one, two, three, four]).len(), 4);
 }
 
 #[test]
@@ -170,8 +130,7 @@ fn a_nested_repository_of_the_attempt_is_left_out() {
     a.world.git_in(&a.at, &["init", "-q", "other"]);
     for nested in ["a.txt", "other"] {
         let nested = a.at.join(nested);
-        a.world
-            .git_in(&nested, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        a.world.git_in(&nested, &["commit", "-q", "--allow-empty", "-m", "x"]);
     }
     put(&a.at, "n", "x");
     let (commit, _, files) = a.clean(&a.base);
@@ -186,14 +145,9 @@ fn names_that_are_not_utf_8_survive_the_way_to_the_commit_and_back() {
     fs::write(a.at.join(name), "x").unwrap();
     let (commit, _, _) = a.clean(&a.base);
     let at = a.world.tree("v");
-    a.git
-        .checkout(&at, &commit, Leftovers::RemoveAll, &[])
-        .unwrap();
+    a.git.checkout(&at, &commit, Leftovers::RemoveAll, &[]).unwrap();
     assert!(at.join(name).exists());
-    let applied = a
-        .git
-        .apply(&a.base, &commit, &a.world.scratch(), false)
-        .unwrap();
+    let applied = a.git.apply(&a.base, &commit, &a.world.scratch(), false).unwrap();
     assert!(matches!(applied, ApplyOutcome::FastForward { .. }));
     assert!(a.world.top().join(name).exists());
 }

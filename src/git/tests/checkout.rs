@@ -25,13 +25,7 @@ fn a_tree_is_detached_runs_no_hook_and_leaves_the_project_alone() {
     git.remove_worktree(&at).unwrap();
     git.remove_worktree(&at).unwrap();
     assert!(!at.exists());
-    assert_eq!(
-        world
-            .git(&["worktree", "list", "--porcelain"])
-            .matches("worktree ")
-            .count(),
-        1
-    );
+    assert_eq!(world.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
     assert!(!mark.exists());
 }
 
@@ -46,12 +40,7 @@ fn whatever_somebody_did_to_it_the_files_are_the_commits_again() {
     let times = at.join("a.txt").metadata().unwrap().modified().unwrap();
     let same_size = text(&at, "a.txt").replace("two", "TWO");
     put(&at, "a.txt", same_size);
-    fs::File::options()
-        .write(true)
-        .open(at.join("a.txt"))
-        .unwrap()
-        .set_modified(times)
-        .unwrap();
+    fs::File::options().write(true).open(at.join("a.txt")).unwrap().set_modified(times).unwrap();
     world.git_in(&at, &["update-index", "--assume-unchanged", "a.txt"]);
     world.git_in(&at, &["update-index", "--skip-worktree", "dir/b.txt"]);
     put(&at, "dir/b.txt", "hidden");
@@ -69,15 +58,9 @@ fn whatever_somebody_did_to_it_the_files_are_the_commits_again() {
     git.checkout(&at, &head, Leftovers::RemoveAll, &[]).unwrap();
     assert!(text(&at, "a.txt").contains("two"));
     assert_eq!(text(&at, "dir/b.txt"), "b\n");
-    assert_eq!(
-        at.join("run.sh").metadata().unwrap().permissions().mode() & 0o111,
-        0o111
-    );
+    assert_eq!(at.join("run.sh").metadata().unwrap().permissions().mode() & 0o111, 0o111);
     assert!(!at.join("d").is_symlink());
-    assert_eq!(
-        (text(&at, "d/x"), text(&elsewhere, "x")),
-        ("x\n".into(), "theirs\n".into())
-    );
+    assert_eq!((text(&at, "d/x"), text(&elsewhere, "x")), ("x\n".into(), "theirs\n".into()));
     assert!(!at.join("new").exists());
     assert_eq!(world.git_in(&at, &["rev-parse", "HEAD"]), head.as_str());
     assert_eq!(world.git_in(&at, &["status", "--porcelain"]), "");
@@ -93,8 +76,7 @@ fn directories_in_the_place_of_files_make_room() {
     fs::remove_file(at.join("a.txt")).unwrap();
     put(&at, "a.txt/inside", "x");
     world.git_in(&at, &["init", "-q", "nested"]);
-    git.checkout(&at, &head, Leftovers::KeepIgnored, &[])
-        .unwrap();
+    git.checkout(&at, &head, Leftovers::KeepIgnored, &[]).unwrap();
     assert!(at.join("a.txt").is_file());
     assert!(!at.join("nested").exists());
 }
@@ -111,11 +93,9 @@ fn ignored_files_and_kept_paths_stay_as_asked() {
     };
     let keep = [PathBuf::from("node [1]*"), at.join("deps.log")];
     fill();
-    git.checkout(&at, &head, Leftovers::KeepIgnored, &keep)
-        .unwrap();
+    git.checkout(&at, &head, Leftovers::KeepIgnored, &keep).unwrap();
     assert!(at.join("build/cache").exists() && !at.join("junk").exists());
-    git.checkout(&at, &head, Leftovers::RemoveAll, &keep)
-        .unwrap();
+    git.checkout(&at, &head, Leftovers::RemoveAll, &keep).unwrap();
     assert!(!at.join("build").exists());
     assert!(at.join("node [1]*").is_symlink() && at.join("deps.log").is_symlink());
     git.checkout(&at, &head, Leftovers::RemoveAll, &[]).unwrap();
@@ -147,14 +127,9 @@ fn broken_trees_are_made_anew() {
     for (n, damage) in breaks.iter().enumerate() {
         damage();
         put(&at, "a.txt", "tampered");
-        git.checkout(&at, &head, Leftovers::KeepIgnored, &[])
-            .unwrap();
+        git.checkout(&at, &head, Leftovers::KeepIgnored, &[]).unwrap();
         assert!(text(&at, "a.txt").starts_with("one"), "{n}");
-        assert_eq!(
-            world.git_in(&at, &["rev-parse", "HEAD"]),
-            head.as_str(),
-            "{n}"
-        );
+        assert_eq!(world.git_in(&at, &["rev-parse", "HEAD"]), head.as_str(), "{n}");
     }
     let records = fs::read_dir(admin.parent().unwrap());
     assert_eq!(records.unwrap().count(), 1);
@@ -167,8 +142,7 @@ fn a_project_that_was_moved_gets_its_tree_back() {
     let moved = world.tree("moved");
     fs::rename(world.top(), &moved).unwrap();
     let git = world.open_in(&moved).unwrap().unwrap();
-    git.checkout(&at, &head, Leftovers::KeepIgnored, &[])
-        .unwrap();
+    git.checkout(&at, &head, Leftovers::KeepIgnored, &[]).unwrap();
     assert_eq!(world.git_in(&at, &["status", "--porcelain"]), "");
 }
 
@@ -179,11 +153,9 @@ fn it_moves_from_commit_to_commit_and_back() {
     fs::remove_file(world.top().join("a.txt")).unwrap();
     world.write("a.txt/deep", "x");
     let second = world.commit("second");
-    git.checkout(&at, &second, Leftovers::KeepIgnored, &[])
-        .unwrap();
+    git.checkout(&at, &second, Leftovers::KeepIgnored, &[]).unwrap();
     assert!(at.join("a.txt/deep").exists());
-    git.checkout(&at, &first, Leftovers::KeepIgnored, &[])
-        .unwrap();
+    git.checkout(&at, &first, Leftovers::KeepIgnored, &[]).unwrap();
     assert!(at.join("a.txt").is_file());
 }
 
@@ -191,18 +163,10 @@ fn it_moves_from_commit_to_commit_and_back() {
 fn places_that_hold_the_project_and_commits_that_are_gone_wipe_nothing() {
     let world = World::new();
     let (git, at, head) = made(&world, "w");
-    for bad in [
-        world.top(),
-        world.home(),
-        world.top().join(".git/x"),
-        PathBuf::from("w"),
-    ] {
+    for bad in [world.top(), world.home(), world.top().join(".git/x"), PathBuf::from("w")] {
         let made = git.checkout(&bad, &head, Leftovers::RemoveAll, &[]);
         assert!(matches!(made, Err(GitError::BadPlace { .. })));
-        assert!(matches!(
-            git.remove_worktree(&bad),
-            Err(GitError::BadPlace { .. })
-        ));
+        assert!(matches!(git.remove_worktree(&bad), Err(GitError::BadPlace { .. })));
     }
     put(&at, "build/cache", "x");
     let gone = CommitId::new("1".repeat(40));

@@ -6,13 +6,9 @@ use std::collections::BTreeSet;
 /// Nested files with a directory that was moved, and one that became a file.
 fn changed() -> (World, CommitId, CommitId) {
     let world = World::new();
-    for (path, text) in [
-        ("kept/a", "a"),
-        ("moved/deep/b", "b"),
-        ("turned/c", "c"),
-        ("plain", "d"),
-        ("gone", "e"),
-    ] {
+    for (path, text) in
+        [("kept/a", "a"), ("moved/deep/b", "b"), ("turned/c", "c"), ("plain", "d"), ("gone", "e")]
+    {
         world.write(path, text);
     }
     let base = world.commit("base");
@@ -22,11 +18,8 @@ fn changed() -> (World, CommitId, CommitId) {
     fs::remove_dir_all(top.join("turned")).unwrap();
     fs::remove_file(top.join("plain")).unwrap();
     fs::remove_file(top.join("gone")).unwrap();
-    for (path, text) in [
-        ("turned", "a file"),
-        ("plain/deep/f", "a directory"),
-        ("kept/new", "new"),
-    ] {
+    for (path, text) in [("turned", "a file"), ("plain/deep/f", "a directory"), ("kept/new", "new")]
+    {
         world.write(path, text);
     }
     let made = world.commit("made");
@@ -38,21 +31,12 @@ fn all_that_a_commit_has_and_its_base_lacks_is_synced() {
     let (world, base, made) = changed();
     let git = world.open();
     let known = format!("^{base}");
-    let expected = world.git(&[
-        "rev-list",
-        "--objects",
-        "--no-object-names",
-        made.as_str(),
-        &known,
-    ]);
+    let expected =
+        world.git(&["rev-list", "--objects", "--no-object-names", made.as_str(), &known]);
     let expected: BTreeSet<String> = expected.lines().map(str::to_owned).collect();
     assert_eq!(expected.len(), 9, "{expected:?}");
-    let mut found: BTreeSet<String> = git
-        .change(&base, &made)
-        .unwrap()
-        .objects()
-        .into_iter()
-        .collect();
+    let mut found: BTreeSet<String> =
+        git.change(&base, &made).unwrap().objects().into_iter().collect();
     found.extend([made.to_string(), git.tree_of(&made).unwrap().to_string()]);
     assert_eq!(found, expected);
 }
@@ -65,13 +49,8 @@ fn a_change_names_files_alone_and_is_the_same_when_it_is_known() {
         let change = git.change(&base, &made).unwrap();
         super::diff::names(&change.files)
     };
-    let expected = world.git(&[
-        "diff",
-        "--name-only",
-        "--no-renames",
-        base.as_str(),
-        made.as_str(),
-    ]);
+    let expected =
+        world.git(&["diff", "--name-only", "--no-renames", base.as_str(), made.as_str()]);
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
     assert_eq!(files(), expected);
@@ -82,8 +61,7 @@ fn a_change_names_files_alone_and_is_the_same_when_it_is_known() {
 fn a_reference_and_its_objects_are_set_together() {
     let (world, base, made) = changed();
     let git = world.open();
-    git.set_ref_durably("refs/descent/x/made", &made, &base)
-        .unwrap();
+    git.set_ref_durably("refs/descent/x/made", &made, &base).unwrap();
     let set = world.git_of_ours(&["rev-parse", "refs/descent/x/made"]);
     assert_eq!(set, made.as_str());
     let elsewhere = git.set_ref_durably("refs/heads/x", &made, &base);

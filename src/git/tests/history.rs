@@ -70,10 +70,7 @@ impl World {
 fn only_a_change_of_the_content_makes_a_file_changed() {
     let world = World::new();
     let top = world.top();
-    let touched = fs::File::options()
-        .append(true)
-        .open(top.join("a.txt"))
-        .unwrap();
+    let touched = fs::File::options().append(true).open(top.join("a.txt")).unwrap();
     touched.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert!(look(&world, "a.txt").unwrap().as_committed);
     // A checkout that writes other line endings than the commit holds.
@@ -97,10 +94,6 @@ fn where_a_shallow_clone_ends_nobody_is_known_to_have_made_the_files() {
     world.write("a.txt", "mine\n");
     world.commit("mine");
     let head = world.git(&["rev-parse", "HEAD"]);
-    fs::write(
-        world.top().join(".git/shallow"),
-        format!("{}\n", head.trim()),
-    )
-    .unwrap();
+    fs::write(world.top().join(".git/shallow"), format!("{}\n", head.trim())).unwrap();
     assert_eq!(look(&world, "dir/b.txt").unwrap().last_committer, None);
 }

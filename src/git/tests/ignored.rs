@@ -22,11 +22,7 @@ fn ignored_paths_are_told_a_directory_as_one_and_our_own_not() {
         ("../out.log", false),
         ("/x.log", false),
     ] {
-        assert_eq!(
-            git.is_ignored(Path::new(path)).unwrap(),
-            is_ignored,
-            "{path}"
-        );
+        assert_eq!(git.is_ignored(Path::new(path)).unwrap(), is_ignored, "{path}");
     }
 }
 

@@ -23,21 +23,14 @@ fn no_repository_opens_as_none_and_a_bare_one_is_refused() {
 #[test]
 fn without_git_on_the_path_it_is_missing() {
     let world = World::new().with_env("PATH", "");
-    assert!(matches!(
-        world.open_in(&world.top()),
-        Err(GitError::Missing)
-    ));
+    assert!(matches!(world.open_in(&world.top()), Err(GitError::Missing)));
 }
 
 #[test]
 fn an_old_git_is_refused_with_its_version() {
     let world = World::new();
     let bin = world.tree("bin");
-    put(
-        &bin,
-        "git",
-        "#!/bin/sh\necho git version 2.39.5 '(Apple Git-154)'\n",
-    );
+    put(&bin, "git", "#!/bin/sh\necho git version 2.39.5 '(Apple Git-154)'\n");
     make_executable(&bin.join("git"));
     let world = world.with_env("PATH", &bin);
     let opened = world.open_in(&world.top());
@@ -46,9 +39,7 @@ fn an_old_git_is_refused_with_its_version() {
 
 #[test]
 fn a_variable_of_a_hook_around_us_does_not_lead_to_another_repository() {
-    let world = World::new()
-        .with_env("GIT_DIR", "/nowhere")
-        .with_env("GIT_INDEX_FILE", "/x");
+    let world = World::new().with_env("GIT_DIR", "/nowhere").with_env("GIT_INDEX_FILE", "/x");
     assert_eq!(world.open().top(), world.top());
 }
 
@@ -78,10 +69,7 @@ fn the_name_of_the_repository_goes_before_the_name_of_the_person() {
 fn the_head_is_told_unborn_on_a_branch_and_detached() {
     let world = World::empty();
     let unborn = world.open().head().unwrap();
-    assert_eq!(
-        (unborn.commit, unborn.branch.as_deref()),
-        (None, Some("main"))
-    );
+    assert_eq!((unborn.commit, unborn.branch.as_deref()), (None, Some("main")));
     world.write("a", "a");
     let first = world.commit("first");
     assert_eq!(world.open().head().unwrap().commit, Some(first));
@@ -109,10 +97,7 @@ fn a_commit_that_is_gone_is_told_apart() {
     let gone = CommitId::new("1".repeat(40));
     assert!(!git.exists(&gone).unwrap());
     assert!(git.exists(&world.at("HEAD")).unwrap());
-    assert!(matches!(
-        git.tree_of(&gone),
-        Err(GitError::NoSuchCommit { .. })
-    ));
+    assert!(matches!(git.tree_of(&gone), Err(GitError::NoSuchCommit { .. })));
     assert_eq!(
         git.tree_of(&world.at("HEAD")).unwrap().as_str(),
         world.git(&["rev-parse", "HEAD^{tree}"])
@@ -128,12 +113,8 @@ fn references_of_ours_are_set_listed_and_deleted_and_others_refused() {
     git.set_ref("refs/descent/l/a.1", &head).unwrap();
     git.set_ref("refs/descent/l/head", &head).unwrap();
     git.set_ref("refs/descent/lx/head", &head).unwrap();
-    let names: Vec<String> = git
-        .refs("refs/descent/l/")
-        .unwrap()
-        .into_iter()
-        .map(|r| r.0)
-        .collect();
+    let names: Vec<String> =
+        git.refs("refs/descent/l/").unwrap().into_iter().map(|r| r.0).collect();
     assert_eq!(names, ["refs/descent/l/a.1", "refs/descent/l/head"]);
     git.delete_refs("refs/descent/l").unwrap();
     git.delete_refs("refs/descent/l").unwrap();
@@ -141,14 +122,8 @@ fn references_of_ours_are_set_listed_and_deleted_and_others_refused() {
         git.refs("refs/descent/").unwrap(),
         [("refs/descent/lx/head".to_owned(), head.clone())]
     );
-    assert!(matches!(
-        git.set_ref("refs/heads/main", &head),
-        Err(GitError::BadRef { .. })
-    ));
-    assert!(matches!(
-        git.delete_refs("refs/descent/../heads"),
-        Err(GitError::BadRef { .. })
-    ));
+    assert!(matches!(git.set_ref("refs/heads/main", &head), Err(GitError::BadRef { .. })));
+    assert!(matches!(git.delete_refs("refs/descent/../heads"), Err(GitError::BadRef { .. })));
     assert!(!mark.exists());
 }
 
@@ -159,16 +134,8 @@ fn a_young_lock_is_reported_and_one_that_a_crash_left_is_overcome() {
     let head = world.at("HEAD");
     let lock = world.repository().join("refs/descent/x.lock");
     put(&world.repository(), "refs/descent/x.lock", "");
-    assert!(matches!(
-        git.set_ref("refs/descent/x", &head),
-        Err(GitError::Locked { .. })
-    ));
+    assert!(matches!(git.set_ref("refs/descent/x", &head), Err(GitError::Locked { .. })));
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    fs::File::options()
-        .write(true)
-        .open(&lock)
-        .unwrap()
-        .set_modified(old)
-        .unwrap();
+    fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
     git.set_ref("refs/descent/x", &head).unwrap();
 }

@@ -40,27 +40,16 @@ impl Plain {
 
     fn without(&self, left_out: &[&str]) -> Snapshot {
         let left_out: Vec<PathBuf> = left_out.iter().map(PathBuf::from).collect();
-        self.open()
-            .snapshot_all(&self.0.scratch(), &left_out)
-            .unwrap()
+        self.open().snapshot_all(&self.0.scratch(), &left_out).unwrap()
     }
 
     fn git(&self, args: &[&str]) -> String {
         let repository = self.repository().display().to_string();
-        self.0.git_in(
-            &self.0.home(),
-            &[&["--git-dir", &repository], args].concat(),
-        )
+        self.0.git_in(&self.0.home(), &[&["--git-dir", &repository], args].concat())
     }
 
     fn files(&self, snapshot: &Snapshot) -> Vec<String> {
-        let said = self.git(&[
-            "ls-tree",
-            "-r",
-            "-z",
-            "--name-only",
-            snapshot.commit.as_str(),
-        ]);
+        let said = self.git(&["ls-tree", "-r", "-z", "--name-only", snapshot.commit.as_str()]);
         said.split_terminator('\0').map(str::to_owned).collect()
     }
 
@@ -80,24 +69,14 @@ fn bytes_modes_and_links_go_in_and_come_out_as_they_are() {
     symlink("nowhere", plain.0.top().join("link")).unwrap();
     let commit = plain.taken().commit;
     let at = plain.0.tree("out");
-    plain
-        .open()
-        .checkout(&at, &commit, Leftovers::RemoveAll, &[])
-        .unwrap();
+    plain.open().checkout(&at, &commit, Leftovers::RemoveAll, &[]).unwrap();
     for name in ["a.txt", "dir/b", ".gitattributes", "id", "run.sh"] {
         let (here, there) = (plain.0.top().join(name), at.join(name));
-        assert_eq!(
-            fs::read(&here).unwrap(),
-            fs::read(&there).unwrap(),
-            "{name}"
-        );
+        assert_eq!(fs::read(&here).unwrap(), fs::read(&there).unwrap(), "{name}");
     }
     let mode = at.join("run.sh").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
-    assert_eq!(
-        fs::read_link(at.join("link")).unwrap(),
-        Path::new("nowhere")
-    );
+    assert_eq!(fs::read_link(at.join("link")).unwrap(), Path::new("nowhere"));
 }
 
 #[test]
@@ -112,9 +91,7 @@ fn the_same_files_are_the_same_commit_whoever_takes_them_and_whatever_was_known(
     assert_eq!(plain.taken().commit, first.commit);
     fs::remove_dir_all(plain.repository()).unwrap();
     let home = plain.0.home();
-    plain
-        .0
-        .git_in(&home, &["config", "--global", "user.name", "Bob"]);
+    plain.0.git_in(&home, &["config", "--global", "user.name", "Bob"]);
     assert_eq!(plain.taken().commit, first.commit);
     assert_eq!((first.branch, first.dirty), (None, false));
 }
@@ -122,31 +99,15 @@ fn the_same_files_are_the_same_commit_whoever_takes_them_and_whatever_was_known(
 #[test]
 fn what_is_ignored_linked_nested_or_ours_is_no_part_of_it_even_if_it_was() {
     let plain = Plain::new();
-    for name in [
-        "x.log",
-        "data/x",
-        "sub/s",
-        ".descent/state.json",
-        "deep/.descent/x",
-    ] {
+    for name in ["x.log", "data/x", "sub/s", ".descent/state.json", "deep/.descent/x"] {
         plain.put(name, "x\n");
     }
-    let all = [
-        "a.txt",
-        "data/x",
-        "deep/.descent/x",
-        "dir/b",
-        "sub/s",
-        "x.log",
-    ];
+    let all = ["a.txt", "data/x", "deep/.descent/x", "dir/b", "sub/s", "x.log"];
     assert_eq!(plain.files(&plain.taken()), all);
     plain.put(".gitignore", "*.log\n");
     plain.0.git_in(&plain.0.top().join("sub"), &["init", "-q"]);
     let taken = plain.without(&["data"]);
-    assert_eq!(
-        plain.files(&taken),
-        [".gitignore", "a.txt", "deep/.descent/x", "dir/b"]
-    );
+    assert_eq!(plain.files(&taken), [".gitignore", "a.txt", "deep/.descent/x", "dir/b"]);
     assert_eq!(taken.notes, [SnapshotNote::Nested("sub".into())]);
 }
 
@@ -184,13 +145,7 @@ fn a_file_that_looks_as_it_did_is_not_read_again() {
     let commit = plain.taken().commit;
     // A file that git must take for unchanged shows that git answered from its index.
     let top = plain.0.top().display().to_string();
-    let marked = [
-        "--work-tree",
-        &top,
-        "update-index",
-        "--assume-unchanged",
-        "a.txt",
-    ];
+    let marked = ["--work-tree", &top, "update-index", "--assume-unchanged", "a.txt"];
     plain.git(&marked);
     plain.put("a.txt", "another\n");
     assert_eq!(plain.taken().commit, commit);
@@ -205,27 +160,15 @@ fn a_repository_that_lacks_a_part_gets_it_back_with_what_is_left() {
     for part in ["HEAD", "config", "refs", "info/attributes"] {
         let part = plain.repository().join(part);
         let is_dir = part.is_dir();
-        let removed = if is_dir {
-            fs::remove_dir_all(&part)
-        } else {
-            fs::remove_file(&part)
-        };
+        let removed = if is_dir { fs::remove_dir_all(&part) } else { fs::remove_file(&part) };
         removed.unwrap();
-        assert!(
-            plain.open().holds_all_of(&commit).unwrap(),
-            "{}",
-            part.display()
-        );
+        assert!(plain.open().holds_all_of(&commit).unwrap(), "{}", part.display());
         assert!(part.exists());
     }
     fs::write(plain.repository().join("info/attributes"), "* filter=up\n").unwrap();
     plain.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
     fs::remove_file(plain.repository().join("index")).unwrap();
-    assert_eq!(
-        plain.taken().commit,
-        commit,
-        "an attempt's own settings have no say"
-    );
+    assert_eq!(plain.taken().commit, commit, "an attempt's own settings have no say");
 }
 
 #[test]

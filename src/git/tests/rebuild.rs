@@ -21,43 +21,21 @@ fn a_line_that_stands_already_is_reused_as_it_is() {
 fn without_one_commit_the_rest_is_applied_with_its_people_dates_and_message() {
     let world = World::new();
     let from = world.at("HEAD");
-    let (x, y, z) = (
-        change(&world, "x", "x"),
-        change(&world, "y", "y"),
-        change(&world, "z", "z"),
-    );
-    world.git(&[
-        "commit",
-        "-q",
-        "--amend",
-        "--author=Bo <bo@example.org>",
-        "-m",
-        "ä z\n\nKey: v",
-    ]);
+    let (x, y, z) = (change(&world, "x", "x"), change(&world, "y", "y"), change(&world, "z", "z"));
+    world.git(&["commit", "-q", "--amend", "--author=Bo <bo@example.org>", "-m", "ä z\n\nKey: v"]);
     let amended = world.at("HEAD");
     assert_ne!(amended, z);
     let git = world.open();
     let made = git.rebuild(&from, &[y.clone(), amended.clone()]).unwrap();
     assert_eq!(git.rebuild(&from, &[y, amended.clone()]).unwrap(), made);
-    assert_eq!(
-        world.files(&made.head),
-        [".gitignore", "a.txt", "dir/b.txt", "y", "z"]
-    );
+    assert_eq!(world.files(&made.head), [".gitignore", "a.txt", "dir/b.txt", "y", "z"]);
     let said = |commit: &CommitId| {
-        world.git_of_ours(&[
-            "log",
-            "-1",
-            "--format=%an %ae %at %cn %ct %B",
-            commit.as_str(),
-        ])
+        world.git_of_ours(&["log", "-1", "--format=%an %ae %at %cn %ct %B", commit.as_str()])
     };
     assert_eq!(said(&made.head), said(&amended));
     let range = format!("{from}..{}", made.head);
     assert_eq!(world.git_of_ours(&["rev-list", "--count", &range]), "2");
-    assert_eq!(
-        git.rebuild(&from, std::slice::from_ref(&x)).unwrap().head,
-        x
-    );
+    assert_eq!(git.rebuild(&from, std::slice::from_ref(&x)).unwrap().head, x);
     world.git(&["fsck", "--strict"]);
 }
 

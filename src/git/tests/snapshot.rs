@@ -40,21 +40,10 @@ fn it_holds_the_tree_as_it_is_and_changes_no_byte_of_the_person() {
     assert!(seen.dirty);
     assert_eq!(
         world.files(&seen.commit),
-        [
-            ".gitignore",
-            "a.txt",
-            "dir/b.txt",
-            "link",
-            "run.sh",
-            "staged.txt",
-            "with space/ünï.txt"
-        ]
+        [".gitignore", "a.txt", "dir/b.txt", "link", "run.sh", "staged.txt", "with space/ünï.txt"]
     );
     assert_eq!(world.blob(&seen.commit, "a.txt"), "changed");
-    assert_eq!(
-        world.blob(&seen.commit, "staged.txt"),
-        "staged, then changed"
-    );
+    assert_eq!(world.blob(&seen.commit, "staged.txt"), "staged, then changed");
     let modes = world.git_of_ours(&["ls-tree", seen.commit.as_str(), "run.sh", "link"]);
     assert!(modes.contains("100755 blob") && modes.contains("120000 blob"));
     assert_eq!(world.parent(&seen.commit), world.at("HEAD"));
@@ -87,15 +76,9 @@ fn our_own_directory_never_goes_in_even_when_it_was_staged() {
     let world = World::new();
     world.write(".gitignore", "");
     world.write(".descent/state.json", "{}");
-    assert_eq!(
-        world.files(&world.snapshot().commit),
-        [".gitignore", "a.txt", "dir/b.txt"]
-    );
+    assert_eq!(world.files(&world.snapshot().commit), [".gitignore", "a.txt", "dir/b.txt"]);
     world.git(&["add", ".descent"]);
-    assert_eq!(
-        world.files(&world.snapshot().commit),
-        [".gitignore", "a.txt", "dir/b.txt"]
-    );
+    assert_eq!(world.files(&world.snapshot().commit), [".gitignore", "a.txt", "dir/b.txt"]);
 }
 
 #[test]
@@ -105,18 +88,12 @@ fn nested_repositories_are_left_out_and_named() {
     world.git(&["init", "-q", "deep/nested"]);
     world.write("deep/nested/x", "x");
     world.git_in(&world.top().join("deep/nested"), &["add", "x"]);
-    world.git_in(
-        &world.top().join("deep/nested"),
-        &["commit", "-q", "-m", "x"],
-    );
+    world.git_in(&world.top().join("deep/nested"), &["commit", "-q", "-m", "x"]);
     world.write("new.txt", "new");
     let seen = world.snapshot();
     let nested = ["deep/nested", "unborn"].map(|path| SnapshotNote::Nested(path.into()));
     assert_eq!(seen.notes, nested);
-    assert_eq!(
-        world.files(&seen.commit),
-        [".gitignore", "a.txt", "dir/b.txt", "new.txt"]
-    );
+    assert_eq!(world.files(&seen.commit), [".gitignore", "a.txt", "dir/b.txt", "new.txt"]);
 }
 
 #[test]
@@ -133,18 +110,7 @@ fn files_that_become_directories_and_links_are_taken_as_they_are() {
     fs::rename(world.top().join("l"), world.top().join("real")).unwrap();
     symlink("real", world.top().join("l")).unwrap();
     let files = world.files(&world.snapshot().commit);
-    assert_eq!(
-        files,
-        [
-            ".gitignore",
-            "a.txt",
-            "d",
-            "dir/b.txt",
-            "f/inside",
-            "l",
-            "real/x"
-        ]
-    );
+    assert_eq!(files, [".gitignore", "a.txt", "d", "dir/b.txt", "f/inside", "l", "real/x"]);
 }
 
 #[test]
@@ -162,22 +128,10 @@ fn names_that_are_not_utf_8_and_conflicts_are_taken() {
     world.write("a.txt", "main\n");
     world.commit("main");
     let mut git = Command::new("git");
-    git.env_clear()
-        .envs(world.env.iter().cloned())
-        .current_dir(world.top());
-    assert!(
-        !git.args(["merge", "-q", "other"])
-            .output()
-            .unwrap()
-            .status
-            .success()
-    );
+    git.env_clear().envs(world.env.iter().cloned()).current_dir(world.top());
+    assert!(!git.args(["merge", "-q", "other"]).output().unwrap().status.success());
     let before = world.picture();
-    assert!(
-        world
-            .blob(&world.snapshot().commit, "a.txt")
-            .contains("<<<<<<<")
-    );
+    assert!(world.blob(&world.snapshot().commit, "a.txt").contains("<<<<<<<"));
     assert_eq!(world.picture(), before);
 }
 
@@ -195,10 +149,7 @@ fn filters_of_the_home_and_line_endings_are_the_persons() {
     assert_eq!(world.blob(&seen.commit, "x.up"), "LOUD");
     assert_eq!(world.blob(&seen.commit, "crlf.txt"), "one\ntwo");
     let at = world.tree("w");
-    world
-        .open()
-        .checkout(&at, &seen.commit, Leftovers::RemoveAll, &[])
-        .unwrap();
+    world.open().checkout(&at, &seen.commit, Leftovers::RemoveAll, &[]).unwrap();
     assert_eq!(fs::read_to_string(at.join("x.up")).unwrap(), "loud\n");
 }
 
@@ -234,12 +185,9 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
     assert_eq!(seen.branch.as_deref(), Some("side"));
     assert_eq!(world.blob(&seen.commit, "side.txt"), "side");
     let at = world.tree("ours");
-    git.checkout(&at, &seen.commit, Leftovers::RemoveAll, &[])
-        .unwrap();
+    git.checkout(&at, &seen.commit, Leftovers::RemoveAll, &[]).unwrap();
     assert!(at.join("side.txt").exists());
-    let applied = git
-        .apply(&world.at("main"), &seen.commit, &world.scratch(), false)
-        .unwrap();
+    let applied = git.apply(&world.at("main"), &seen.commit, &world.scratch(), false).unwrap();
     assert!(matches!(applied, ApplyOutcome::FastForward { .. }));
     assert_eq!(world.at("side"), seen.commit);
 }

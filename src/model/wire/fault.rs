@@ -41,18 +41,13 @@ impl ServerFault {
     pub(in crate::model) fn of_body(body: &str, texts: ServerTexts<'_>) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of_value(&value, texts),
-            Err(_) => Self {
-                kind: String::new(),
-                words: texts.words(body),
-            },
+            Err(_) => Self { kind: String::new(), words: texts.words(body) },
         }
     }
 
     fn of_value(value: &Value, texts: ServerTexts<'_>) -> Self {
         let places = ["/error", "/response/error", ""];
-        let found = places
-            .into_iter()
-            .find_map(|at| value.pointer(at).filter(|at| !at.is_null()));
+        let found = places.into_iter().find_map(|at| value.pointer(at).filter(|at| !at.is_null()));
         let error = found.unwrap_or(value);
         let words = match (error.as_str(), text_at(error, "/message")) {
             (Some(words), _) => words.to_owned(),
@@ -61,10 +56,7 @@ impl ServerFault {
         };
         let kinds = ["/details/error_code", "/code", "/type"].map(|at| text_at(error, at));
         let kinds: Vec<&str> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
-        Self {
-            kind: kinds.join(" ").to_lowercase(),
-            words: texts.words(&words),
-        }
+        Self { kind: kinds.join(" ").to_lowercase(), words: texts.words(&words) }
     }
 
     /// The status that it stands for, where it came after a good one.
@@ -77,7 +69,6 @@ impl ServerFault {
     /// Whether its kind or its words hold one of these.
     pub(in crate::model) fn says(&self, any: &[&str]) -> bool {
         let words = self.words.to_lowercase();
-        any.iter()
-            .any(|part| self.kind.contains(part) || words.contains(part))
+        any.iter().any(|part| self.kind.contains(part) || words.contains(part))
     }
 }

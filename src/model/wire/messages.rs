@@ -21,10 +21,7 @@ pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm
     }
     let mut output = Map::new();
     if let Some(schema) = question.schema.as_ref().filter(|_| form.is_held) {
-        output.insert(
-            "format".to_owned(),
-            json!({ "type": "json_schema", "schema": schema }),
-        );
+        output.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema }));
     }
     if let Some(effort) = &provider.effort {
         output.insert("effort".to_owned(), json!(effort));
@@ -70,9 +67,7 @@ fn usage(event: &Value, at: &str, so_far: &mut AnswerSoFar<'_>) {
     let written = count_at(usage, "/cache_creation_input_tokens");
     let tokens = so_far.tokens();
     tokens.input = tokens.input.max(count_at(usage, "/input_tokens"));
-    tokens.cached = tokens
-        .cached
-        .max(count_at(usage, "/cache_read_input_tokens"));
+    tokens.cached = tokens.cached.max(count_at(usage, "/cache_read_input_tokens"));
     tokens.cache_written = tokens.cache_written.max(written);
     tokens.output = tokens.output.max(count_at(usage, "/output_tokens"));
 }

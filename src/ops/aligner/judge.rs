@@ -125,19 +125,13 @@ fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
 }
 
 fn whole(node: Node) -> Parsed {
-    Parsed {
-        node: Some(node),
-        faults: Vec::new(),
-    }
+    Parsed { node: Some(node), faults: Vec::new() }
 }
 
 /// Atoms may name agents of the configuration alone.
 fn of_agents(plan: &PlanReading, config: &Config) -> Vec<String> {
     let named = |atom: &Atom| atom.task().and_then(|task| task.spec.agent.clone());
-    let named = plan
-        .atoms
-        .iter()
-        .filter_map(|(id, atom)| Some((id, named(atom)?)));
+    let named = plan.atoms.iter().filter_map(|(id, atom)| Some((id, named(atom)?)));
     let unknown = named.filter_map(|(id, name)| {
         let error = config.by_name(&name, "an atom").err()?;
         Some(format!("/atoms/{id}/agent: {error}"))
@@ -149,11 +143,7 @@ fn lines<'f>(faults: impl Iterator<Item = &'f Fault>) -> Vec<String> {
     let line = |fault: &Fault| {
         let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
         let message = fault.message.replace(", kept as it is", "");
-        format!(
-            "{}: {message}{}",
-            own(&fault.pointer),
-            hint.unwrap_or_default()
-        )
+        format!("{}: {message}{}", own(&fault.pointer), hint.unwrap_or_default())
     };
     faults.map(line).collect()
 }
@@ -162,9 +152,7 @@ fn lines<'f>(faults: impl Iterator<Item = &'f Fault>) -> Vec<String> {
 fn own(pointer: &str) -> &str {
     let inner = pointer.strip_prefix("/objective/constraints");
     let inner = inner.or_else(|| pointer.strip_prefix("/objective"));
-    inner
-        .or_else(|| pointer.strip_prefix("/work_graph"))
-        .unwrap_or(pointer)
+    inner.or_else(|| pointer.strip_prefix("/work_graph")).unwrap_or(pointer)
 }
 
 fn told(faults: &[String]) -> String {

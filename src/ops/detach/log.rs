@@ -50,10 +50,7 @@ impl DetachedLog {
 
     /// Begins a new file if this one is full.
     pub(super) fn tend(&mut self) {
-        let is_full = self
-            .file
-            .metadata()
-            .is_ok_and(|meta| meta.len() >= self.bytes_max);
+        let is_full = self.file.metadata().is_ok_and(|meta| meta.len() >= self.bytes_max);
         if is_full && let Err(error) = self.turn_over() {
             tracing::warn!(%error, "the log cannot be begun anew");
         }
@@ -121,11 +118,9 @@ mod tests {
             bytes_max: 6,
             print_to: |_| Ok(()),
         };
-        for (text, older, present) in [
-            ("", None, "first"),
-            ("!", Some("first!"), ""),
-            ("second", Some("second"), ""),
-        ] {
+        for (text, older, present) in
+            [("", None, "first"), ("!", Some("first!"), ""), ("second", Some("second"), "")]
+        {
             std::io::Write::write_all(&mut log.file, text.as_bytes()).unwrap();
             log.tend();
             let read = |path: &Path| std::fs::read_to_string(path).ok();

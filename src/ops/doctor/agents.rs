@@ -37,12 +37,8 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         }
     };
     let environment = environment::for_attempts(std::env::vars_os(), &[]);
-    let look = AgentLook {
-        config: &config,
-        environment: &environment,
-        programs,
-        dir: &place.project,
-    };
+    let look =
+        AgentLook { config: &config, environment: &environment, programs, dir: &place.project };
     let refused = trust::refused_configuration(place, &config);
     let of_name = |name: &AgentName| match &refused {
         Some(why) if config.is_of_project(name) => vec![not_tried(&look, name, why)],
@@ -140,11 +136,7 @@ struct AgentFinding<'a> {
 
 impl<'a> AgentFinding<'a> {
     fn of(look: &'a AgentLook<'a>, agent: ResolvedAgent, is_needed: bool) -> Self {
-        Self {
-            look,
-            agent,
-            is_needed,
-        }
+        Self { look, agent, is_needed }
     }
 
     fn finding(&self) -> Finding {
@@ -195,10 +187,7 @@ impl<'a> AgentFinding<'a> {
         };
         let abilities = self.abilities(Some(preset));
         let provider = self.provider(preset).unwrap_or_default();
-        self.ok(format!(
-            "{} {version}, {login}; {abilities}{provider}",
-            preset.title
-        ))
+        self.ok(format!("{} {version}, {login}; {abilities}{provider}", preset.title))
     }
 
     /// That a variable for another provider does nothing here, and what does.
@@ -272,9 +261,7 @@ impl<'a> AgentFinding<'a> {
     fn instructions(&self) -> String {
         let reads = self.agent.reads();
         let told = survey::INSTRUCTIONS.into_iter();
-        let told: Vec<&str> = told
-            .filter(|file| !reads.iter().any(|one| one == file))
-            .collect();
+        let told: Vec<&str> = told.filter(|file| !reads.iter().any(|one| one == file)).collect();
         let (reads, told) = (reads.join(" and "), told.join(" or "));
         match (reads.is_empty(), told.is_empty()) {
             (true, _) => format!("is told {told}"),

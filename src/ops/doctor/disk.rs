@@ -106,12 +106,10 @@ fn tried(probe: &store::Probe) -> [Finding; 3] {
     };
     let lock = match &probe.lock {
         Ok(()) => Finding::ok("locks", "who holds a lock keeps others out"),
-        Err(error) => Finding::missing(
-            "locks",
-            error.to_string(),
-            "two loops could work on one state",
-        )
-        .mend("keep the state on a local disk: --state FILE"),
+        Err(error) => {
+            Finding::missing("locks", error.to_string(), "two loops could work on one state")
+                .mend("keep the state on a local disk: --state FILE")
+        }
     };
     [durable, edits, lock]
 }
@@ -138,11 +136,7 @@ fn kind(name: &'static str, dir: &Path) -> Finding {
         );
     }
     if found == "tmpfs" {
-        return Finding::degraded(
-            name,
-            text,
-            "what is there is gone when the machine restarts",
-        );
+        return Finding::degraded(name, text, "what is there is gone when the machine restarts");
     }
     Finding::ok(name, text)
 }
@@ -156,10 +150,7 @@ fn kind_of(dir: &Path) -> String {
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
     let number = stat.f_type as u64 & 0xffff_ffff;
     let known = KINDS.iter().find(|(known, _)| *known == number);
-    known.map_or_else(
-        || format!("file system {number:#x}"),
-        |(_, name)| (*name).to_owned(),
-    )
+    known.map_or_else(|| format!("file system {number:#x}"), |(_, name)| (*name).to_owned())
 }
 
 #[cfg(not(target_os = "linux"))]

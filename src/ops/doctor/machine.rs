@@ -19,15 +19,7 @@ const PROCESSES_MIN: u64 = 128;
 const COLUMNS_MIN: usize = 60;
 
 pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
-    vec![
-        clocks(),
-        ending(),
-        fence(place),
-        events(),
-        open_files(),
-        processes(),
-        terminal(),
-    ]
+    vec![clocks(), ending(), fence(place), events(), open_files(), processes(), terminal()]
 }
 
 fn clocks() -> Finding {
@@ -51,10 +43,7 @@ fn clocks() -> Finding {
 fn fence(place: &StatePlace) -> Finding {
     let cwd = cache_dir().unwrap_or_else(std::env::temp_dir);
     match programs(place).gap(&cwd) {
-        None => Finding::ok(
-            "fence",
-            "attempts and checks cannot write .descent and .git",
-        ),
+        None => Finding::ok("fence", "attempts and checks cannot write .descent and .git"),
         Some(why) => Finding::degraded(
             "fence",
             format!("attempts can write the state file: {why}"),
@@ -70,10 +59,7 @@ fn ending() -> Finding {
         return Finding::missing("ending", refused.message, means).mend(refused.hint);
     }
     let tried = process::ending::methods();
-    let found: Vec<String> = tried
-        .iter()
-        .map(process::ending::MethodProbe::text)
-        .collect();
+    let found: Vec<String> = tried.iter().map(process::ending::MethodProbe::text).collect();
     let found = found.join("; ");
     if tried.iter().any(|one| one.why_not.is_none()) {
         return Finding::ok("ending", found);
@@ -138,11 +124,7 @@ fn terminal() -> Finding {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     });
-    let colour = if render::is_coloured() {
-        "colour"
-    } else {
-        "no colour"
-    };
+    let colour = if render::is_coloured() { "colour" } else { "no colour" };
     let found = format!("{columns} columns, {rows} rows, {colour}");
     if columns < COLUMNS_MIN {
         return Finding::degraded("terminal", found, "lines are cut short");

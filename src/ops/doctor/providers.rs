@@ -55,9 +55,7 @@ pub(super) fn tried(
         let what = format!("{}: {error} ({})", provider.line(), error.code());
         (what, error.hint(name))
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
     let model = AskedModel {
         provider: provider.clone(),
@@ -126,10 +124,7 @@ fn schema() -> Value {
 fn question() -> ModelQuestion {
     ModelQuestion {
         system: String::new(),
-        turns: vec![ModelTurn {
-            by: Speaker::User,
-            text: QUESTION.to_owned(),
-        }],
+        turns: vec![ModelTurn { by: Speaker::User, text: QUESTION.to_owned() }],
         schema: Some(schema()),
         is_object: true,
         max_answer: ANSWER_TOKENS,
@@ -140,9 +135,7 @@ fn question() -> ModelQuestion {
 fn missing(provider: &Provider, server: &ServerLook) -> Option<ModelError> {
     let models = server.models.as_ref().filter(|models| !models.is_empty())?;
     let latest = format!("{}:latest", provider.model);
-    let is_there = models
-        .iter()
-        .any(|model| *model == provider.model || *model == latest);
+    let is_there = models.iter().any(|model| *model == provider.model || *model == latest);
     let some: Vec<&str> = models.iter().take(8).map(String::as_str).collect();
     (!is_there && !provider.is_vendor()).then(|| ModelError::NoModel {
         model: provider.model.clone(),

@@ -21,10 +21,9 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
 
 fn version(place: &StatePlace) -> Finding {
     match git::version(&place.project) {
-        Ok((major, minor)) => Finding::ok(
-            "git",
-            format!("{major}.{minor}, syncs what it writes when descent asks"),
-        ),
+        Ok((major, minor)) => {
+            Finding::ok("git", format!("{major}.{minor}, syncs what it writes when descent asks"))
+        }
         Err(error) => missing("git", error),
     }
 }
@@ -38,10 +37,7 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
     let chosen = chosen(place);
     match chosen {
         Some(Workspace::Shared) => {
-            return vec![Finding::ok(
-                "repository",
-                "none is used: agents work in place",
-            )];
+            return vec![Finding::ok("repository", "none is used: agents work in place")];
         }
         Some(Workspace::Shadow) => {
             return vec![Finding::ok("repository", "a private one, in the cache")];
@@ -84,12 +80,8 @@ fn commits(git: &Git) -> Finding {
         Err(error) => error.into(),
     };
     let failure = Failure::from(failed);
-    Finding::missing(
-        "repository",
-        failure.message,
-        "there is nothing to begin from",
-    )
-    .mend(failure.hint)
+    Finding::missing("repository", failure.message, "there is nothing to begin from")
+        .mend(failure.hint)
 }
 
 fn identity(git: &Git) -> Finding {

@@ -136,9 +136,7 @@ impl WaitNotices {
         while self.commands.try_join_next().is_some() {}
         if self.commands.len() >= COMMANDS_MAX {
             // The receiver is ours.
-            let _ = self
-                .failed
-                .send("earlier ones are still at work".to_owned());
+            let _ = self.failed.send("earlier ones are still at work".to_owned());
             return;
         }
         let input = self.input(world, what);

@@ -38,11 +38,7 @@ impl QuestionRoom {
         let dir = rooms.join(format!("{}-{}", std::process::id(), uuid::Uuid::now_v7()));
         let unwritable = |error| Failure::io("the place of the question cannot be made", &error);
         files::make_dirs(&dir).map_err(unwritable)?;
-        let mut room = Self {
-            tree: dir.join("empty"),
-            dir,
-            workspaces: None,
-        };
+        let mut room = Self { tree: dir.join("empty"), dir, workspaces: None };
         match room.copy(top)? {
             Some(tree) => room.tree = tree,
             None => files::make_dirs(&room.tree).map_err(unwritable)?,
@@ -107,11 +103,7 @@ impl Drop for QuestionRoom {
 /// Removes what processes that are gone left behind.
 fn remove_left(rooms: &Path) {
     for room in files::entries(rooms) {
-        let name = room
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = room.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
         if pid.is_some_and(|pid: u32| process::entry(pid).is_none()) {
             // The next question tries again what cannot be removed now.

@@ -45,12 +45,7 @@ fn set_aside(
     let at = client.now().rfc3339().replace([':', '-'], "");
     if let Some(aside) = store.set_aside(sidecars, &at)? {
         let home = store.place().dir.clone();
-        client.tell(&Progress::MovedAside {
-            reason,
-            names: aside.names,
-            dir: aside.dir,
-            home,
-        });
+        client.tell(&Progress::MovedAside { reason, names: aside.names, dir: aside.dir, home });
     }
     Ok(())
 }

@@ -43,9 +43,7 @@ impl Attempted<'_> {
             let name = path.file_name().unwrap_or_default();
             name.eq_ignore_ascii_case(FILE_NAME) || linked.as_deref() == Some(path)
         };
-        let files = self
-            .git
-            .written(self.start, self.head, FILE_BYTES_MAX, is_meant)?;
+        let files = self.git.written(self.start, self.head, FILE_BYTES_MAX, is_meant)?;
         if files.len() > FILES_MAX {
             return Err(too_many());
         }

@@ -42,11 +42,7 @@ pub(super) fn of_layer(layer: &ConfigLayer) -> TrustList {
             add(TrustGroup::Agent, format!("{name}{what}"), text);
         }
         for variable in &agent.env {
-            add(
-                TrustGroup::Setting,
-                format!("env of {name}"),
-                variable.clone(),
-            );
+            add(TrustGroup::Setting, format!("env of {name}"), variable.clone());
         }
         for (what, text) in settings(agent) {
             add(TrustGroup::Setting, format!("{what} of {name}"), text);
@@ -138,9 +134,7 @@ fn settings(agent: &AgentConfig) -> Vec<(&'static str, String)> {
         ("price", agent.price.as_ref().map(price)),
     ];
     let found = found.into_iter();
-    found
-        .filter_map(|(what, text)| Some((what, text?)))
-        .collect()
+    found.filter_map(|(what, text)| Some((what, text?))).collect()
 }
 
 fn price(price: &Price) -> String {

@@ -27,11 +27,7 @@ pub(super) fn origin_of(project: &Path, path: &Path) -> Origin {
     }
     let (uid, mode) = (meta.uid(), meta.mode());
     let history = history(project, &path);
-    rule::origin(&OriginFacts {
-        hand: Hand { uid, mode },
-        me: trust::me(),
-        history,
-    })
+    rule::origin(&OriginFacts { hand: Hand { uid, mode }, me: trust::me(), history })
 }
 
 /// `None` also if git is missing or does not work: a project without git has no committers.
@@ -66,10 +62,8 @@ pub(super) fn committed(store: &Store) -> ForeignCommits {
     };
     let mut asked = store.sidecars();
     asked.push(place.state.clone());
-    let (states, sidecars): (Vec<_>, Vec<_>) = git
-        .committed(&asked)
-        .into_iter()
-        .partition(|path| *path == place.state);
+    let (states, sidecars): (Vec<_>, Vec<_>) =
+        git.committed(&asked).into_iter().partition(|path| *path == place.state);
     let state = states.first().map(|path| origin_of(&place.project, path));
     let is_anothers = |path: &PathBuf| {
         let history = git.history_of(path);

@@ -16,11 +16,7 @@ use crate::{
 /// # Errors
 /// `E-PLACE-LINK`.
 pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
-    let links: Vec<PathBuf> = place
-        .usual_path()
-        .into_iter()
-        .filter(|path| is_link(path))
-        .collect();
+    let links: Vec<PathBuf> = place.usual_path().into_iter().filter(|path| is_link(path)).collect();
     let Some(link) = links.first() else {
         return Ok(());
     };
@@ -30,11 +26,7 @@ pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
         return Err(refused(place, link, "the repository tracks it"));
     }
     match leads_into_another(place, git.as_ref()) {
-        true => Err(refused(
-            place,
-            link,
-            "it is the state of another repository",
-        )),
+        true => Err(refused(place, link, "it is the state of another repository")),
         false => Ok(()),
     }
 }
@@ -53,10 +45,8 @@ fn leads_into_another(place: &StatePlace, git: Option<&Git>) -> bool {
 
 fn refused(place: &StatePlace, link: &Path, why: &str) -> Failure {
     let (state, shown) = (quoted(&place.state), link.display());
-    let message = format!(
-        "{shown} is a link to {}, and is not followed: {why}",
-        place.state.display()
-    );
+    let message =
+        format!("{shown} is a link to {}, and is not followed: {why}", place.state.display());
     let hint = format!(
         "rm {} takes the link away; descent --state {state} status, where you mean that very state",
         quoted(link)

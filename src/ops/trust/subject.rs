@@ -110,9 +110,7 @@ impl TrustQuestion {
             kind: "state",
             name: "this state".to_owned(),
             title: format!("the state {path}, with the goal `{goal}`"),
-            carried: carried
-                .and(worker.unwrap_or_default())
-                .and(configured::of_person(config)),
+            carried: carried.and(worker.unwrap_or_default()).and(configured::of_person(config)),
             facts,
             needs,
             command: "descent trust".to_owned(),
@@ -191,8 +189,7 @@ impl TrustQuestion {
 }
 
 fn another(hand: Option<Hand>) -> Option<u32> {
-    hand.filter(|hand| is_another_hand(*hand, trust::me()))
-        .map(|hand| hand.uid)
+    hand.filter(|hand| is_another_hand(*hand, trust::me())).map(|hand| hand.uid)
 }
 
 pub(super) fn plan_name(path: &Path) -> String {

@@ -156,12 +156,7 @@ impl<'t> Builder<'t> {
         self.documents += 1;
         if self.documents > 1 {
             let hint = "a plan is one document: take out the `---`, and what is behind it";
-            return self.fail(
-                "extra-text",
-                span,
-                "a second document begins here",
-                Some(hint),
-            );
+            return self.fail("extra-text", span, "a second document begins here", Some(hint));
         }
         Some(())
     }
@@ -183,21 +178,15 @@ impl<'t> Builder<'t> {
             return self.fail("bad-key", span, message, Some(TEXT_KEYS));
         }
         if self.stack.len() + 1 >= self.limits.depth {
-            let message = format!(
-                "the nesting is {} deep, more than is allowed",
-                self.limits.depth
-            );
+            let message =
+                format!("the nesting is {} deep, more than is allowed", self.limits.depth);
             return self.fail("too-deep", span, &message, None);
         }
         if has_tag {
             self.fault("yaml-tag", span, "a tag cannot stand here", Some(NO_TAGS))?;
         }
         let start = span.start();
-        self.stack.push(Frame {
-            open,
-            start,
-            anchor,
-        });
+        self.stack.push(Frame { open, start, anchor });
         Some(())
     }
 
@@ -240,11 +229,7 @@ impl<'t> Builder<'t> {
             let value = Value::String(text);
             return self.put(Node { value, span }, anchor);
         }
-        let span = if text.is_empty() {
-            self.missing(span)
-        } else {
-            span
-        };
+        let span = if text.is_empty() { self.missing(span) } else { span };
         let read = scalar::plain(&text);
         if let Some((message, hint)) = read.wrong {
             self.fault("bad-number", span, message, Some(&hint))?;
@@ -261,10 +246,7 @@ impl<'t> Builder<'t> {
 
     /// The place of a missing value: behind its key.
     fn missing(&self, span: Span) -> Span {
-        let Some(Frame {
-            open: OpenContainer::Object(_, Some((_, key))),
-            ..
-        }) = self.stack.last()
+        let Some(Frame { open: OpenContainer::Object(_, Some((_, key))), .. }) = self.stack.last()
         else {
             return span;
         };
@@ -274,11 +256,7 @@ impl<'t> Builder<'t> {
 
     fn key(&mut self, text: String, is_plain: bool, anchor: usize, span: Span) -> Option<()> {
         let wrong = if anchor > 0 {
-            Some((
-                "bad-key",
-                "a key cannot have an anchor".to_owned(),
-                TEXT_KEYS,
-            ))
+            Some(("bad-key", "a key cannot have an anchor".to_owned(), TEXT_KEYS))
         } else if is_plain && text == "<<" {
             let hint = "a plan takes no merge keys: write the keys out, or name a whole value with `&` and `*`";
             Some(("merge-key", "`<<` merges nothing here".to_owned(), hint))
@@ -292,11 +270,7 @@ impl<'t> Builder<'t> {
         if let Some((rule, message, hint)) = wrong {
             kept = self.fault(rule, span, &message, Some(hint)).ok_or(());
         }
-        if let Some(Frame {
-            open: OpenContainer::Object(_, waiting),
-            ..
-        }) = self.stack.last_mut()
-        {
+        if let Some(Frame { open: OpenContainer::Object(_, waiting), .. }) = self.stack.last_mut() {
             *waiting = Some((text, span));
         }
         kept.ok()
@@ -335,12 +309,7 @@ impl<'t> Builder<'t> {
             return Some(());
         }
         let message = "the aliases name more than a plan may hold";
-        self.fail(
-            "too-many-values",
-            span,
-            message,
-            Some("write less of it twice"),
-        )
+        self.fail("too-many-values", span, message, Some("write less of it twice"))
     }
 
     fn put(&mut self, node: Node, anchor: usize) -> Option<()> {
@@ -359,11 +328,7 @@ impl<'t> Builder<'t> {
             Some(OpenContainer::List(items)) => items.push(node),
             Some(OpenContainer::Object(members, waiting)) => {
                 if let Some((key, key_span)) = waiting.take() {
-                    members.push(Member {
-                        key,
-                        key_span,
-                        node,
-                    });
+                    members.push(Member { key, key_span, node });
                 }
             }
         }
@@ -378,12 +343,8 @@ impl<'t> Builder<'t> {
                 let (line, column) = self.lines.line_col(same[0].key_span.start());
                 let key = shown(&second.key);
                 let message = format!("the key `{key}` already stands at {line}:{column}");
-                let mut fault = fault(
-                    "duplicate-key",
-                    second.key_span,
-                    &message,
-                    Some("keep one of them"),
-                );
+                let mut fault =
+                    fault("duplicate-key", second.key_span, &message, Some("keep one of them"));
                 fault.pointer = pointer_push(&self.pointer(), key);
                 self.faults.push(fault);
                 if self.faults.len() >= FAULTS_MAX {

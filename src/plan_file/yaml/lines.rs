@@ -84,9 +84,6 @@ impl<'t> YamlLines<'t> {
     pub(super) fn line_col(&self, byte: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let start = self.starts[line - 1].min(byte);
-        (
-            self.above + line,
-            self.text[start..byte].chars().count() + 1,
-        )
+        (self.above + line, self.text[start..byte].chars().count() + 1)
     }
 }

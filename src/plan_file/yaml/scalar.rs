@@ -26,10 +26,7 @@ fn fine(value: Value) -> Scalar {
 }
 
 fn wrong(text: &str, message: &'static str, hint: String) -> Scalar {
-    Scalar {
-        value: Value::String(text.to_owned()),
-        wrong: Some((message, hint)),
-    }
+    Scalar { value: Value::String(text.to_owned()), wrong: Some((message, hint)) }
 }
 
 /// `None` if the word is no number of the core schema.

@@ -26,10 +26,7 @@ pub(super) fn explain(info: &str, text: &str, at: usize) -> (&'static str, Strin
         let message = format!("no text begins with {shown} unless it stands in quotes");
         return (RULE, message, QUOTE.to_owned());
     }
-    let plain = info
-        .rsplit_once(", ")
-        .map_or(info, |(_, what)| what)
-        .replace(['<', '>'], "");
+    let plain = info.rsplit_once(", ").map_or(info, |(_, what)| what).replace(['<', '>'], "");
     let hint = "look at the indentation and the quotes of this line and of the one above";
     (RULE, format!("this is no YAML: {plain}"), hint.to_owned())
 }
@@ -96,11 +93,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "a key without its colon, or a text that goes on at the wrong indentation",
         "write `key: value`; what goes on in the next line is indented further",
     ),
-    (
-        "trailing content after double-quoted",
-        "more text after the closing quote",
-        QUOTE,
-    ),
+    ("trailing content after double-quoted", "more text after the closing quote", QUOTE),
     (
         "unexpected end of stream",
         "a quoted text is not closed",
@@ -111,11 +104,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "a list cannot begin here",
         "begin it in a line of its own, each entry with `- `",
     ),
-    (
-        "byte order mark",
-        "a byte order mark inside of the text",
-        "take it out",
-    ),
+    ("byte order mark", "a byte order mark inside of the text", "take it out"),
     (
         "while parsing a block mapping",
         "a key is expected here",
@@ -126,16 +115,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "an entry `- ` is expected here",
         "entries of one list stand one below the other, at the same indentation",
     ),
-    (
-        "flow mapping",
-        "`,` or `}` is expected here",
-        "close the object that opens with `{`",
-    ),
-    (
-        "flow sequence",
-        "`,` or `]` is expected here",
-        "close the list that opens with `[`",
-    ),
+    ("flow mapping", "`,` or `}` is expected here", "close the object that opens with `{`"),
+    ("flow sequence", "`,` or `]` is expected here", "close the list that opens with `[`"),
     (
         "invalid indentation",
         "what stands here is not indented as what it belongs to",
@@ -146,16 +127,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "what stands here is not indented as what it belongs to",
         "indent it as the first line of the text",
     ),
-    (
-        "misplaced bracket",
-        "a bracket closes what was not opened",
-        QUOTE,
-    ),
-    (
-        "comment intercepting",
-        "a comment cuts this text in two",
-        QUOTE,
-    ),
+    ("misplaced bracket", "a bracket closes what was not opened", QUOTE),
+    ("comment intercepting", "a comment cuts this text in two", QUOTE),
 ];
 
 /// Adds a hint if YAML read a text as something else.
@@ -174,10 +147,8 @@ pub(in super::super) fn hint(faults: &mut [Fault], text: &str) {
 
 fn of_wrong_type(fault: &Fault, text: &str) -> Option<String> {
     let found = fault.message.strip_prefix("expected a string, found ")?;
-    let begins_with = |open: char| {
-        text.get(fault.span.start()..)
-            .is_some_and(|at| at.starts_with(open))
-    };
+    let begins_with =
+        |open: char| text.get(fault.span.start()..).is_some_and(|at| at.starts_with(open));
     Some(match found {
         "a number" | "true or false" => "put it in quotes".to_owned(),
         "a list" if begins_with('[') => {

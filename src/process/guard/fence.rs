@@ -73,9 +73,7 @@ fn restrict(task: &FenceTask) -> io::Result<()> {
         // It may be gone meanwhile.
         if let (Ok(at), Ok(meta)) = (PathFd::new(path), path.symlink_metadata()) {
             let rights = rights(writes, meta.is_dir());
-            ruleset = ruleset
-                .add_rule(PathBeneath::new(at, rights))
-                .map_err(failed)?;
+            ruleset = ruleset.add_rule(PathBeneath::new(at, rights)).map_err(failed)?;
         }
     }
     match ruleset.restrict_self().map_err(failed)?.ruleset {

@@ -73,12 +73,7 @@ pub(crate) fn open() {
 /// Returns when the server is gone.
 pub(crate) fn close() {
     let open = server().take();
-    let Some(ForkServer {
-        socket,
-        mut child,
-        _registered,
-    }) = open
-    else {
+    let Some(ForkServer { socket, mut child, _registered }) = open else {
         return;
     };
     drop(socket);
@@ -129,11 +124,7 @@ impl ForkServer {
         // Without pidfds its guards could not be waited for.
         ForkedGuard::handle(rustix::process::getpid())?;
         let (child, registered) = registry::spawn(start)?;
-        Ok(ForkServer {
-            socket,
-            child,
-            _registered: registered,
-        })
+        Ok(ForkServer { socket, child, _registered: registered })
     }
 
     /// On a thread of its own, because the caller holds the list of our children.
@@ -145,9 +136,7 @@ impl ForkServer {
             let _ = broken.child.wait();
         };
         // Without a thread the server ends when its socket is closed.
-        let _ = std::thread::Builder::new()
-            .name("server".to_owned())
-            .spawn(end);
+        let _ = std::thread::Builder::new().name("server".to_owned()).spawn(end);
     }
 
     fn request(
@@ -160,9 +149,7 @@ impl ForkServer {
             Ok(spare) => spare,
             Err(error) => return Ok(Err(error)),
         };
-        let length = u32::try_from(encoded.len())
-            .unwrap_or(u32::MAX)
-            .to_le_bytes();
+        let length = u32::try_from(encoded.len()).unwrap_or(u32::MAX).to_le_bytes();
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut room);
         ancillary.push(SendAncillaryMessage::ScmRights(streams));
@@ -171,12 +158,9 @@ impl ForkServer {
         let sent = sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL)
             .map_err(|_| NoAnswer)?;
         let mut answer = [0; 4];
-        let rest = sent
-            .checked_sub(length.len())
-            .and_then(|at| encoded.get(at..));
+        let rest = sent.checked_sub(length.len()).and_then(|at| encoded.get(at..));
         let sent = self.socket.write_all(rest.ok_or(NoAnswer)?);
-        sent.and_then(|()| self.socket.read_exact(&mut answer))
-            .map_err(|_| NoAnswer)?;
+        sent.and_then(|()| self.socket.read_exact(&mut answer)).map_err(|_| NoAnswer)?;
         Ok(match i32::from_le_bytes(answer) {
             error @ ..=0 => Err(io::Error::from_raw_os_error(-error)),
             pid => {
@@ -197,11 +181,8 @@ impl ForkRequest<'_> {
             return None;
         }
         let task = serde_json::to_string(self.task).ok()?;
-        let mut parts = vec![
-            task.as_bytes(),
-            self.cwd.as_os_str().as_bytes(),
-            self.command.as_bytes(),
-        ];
+        let mut parts =
+            vec![task.as_bytes(), self.cwd.as_os_str().as_bytes(), self.command.as_bytes()];
         for (name, value) in &self.env {
             parts.extend([name.as_bytes(), value.as_bytes()]);
         }
@@ -322,9 +303,7 @@ mod tests {
             has_input: false,
             fence: None,
         };
-        let env = env
-            .iter()
-            .map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
+        let env = env.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
         let null = std::fs::File::open("/dev/null").unwrap();
         let request = ForkRequest {
             task: &task,
@@ -340,14 +319,8 @@ mod tests {
     fn what_is_told_is_heard_with_what_is_empty_in_it() {
         let env = [("A", ""), ("B", "x\ny"), ("C", "=")];
         let (task, cwd, job) = decode(&encoded("", "/tmp", &env).unwrap()).unwrap();
-        assert_eq!(
-            (task.walls, task.cgroup, task.has_input),
-            (Isolation::Pids, None, false)
-        );
-        assert_eq!(
-            (cwd.to_str(), job.command.to_str()),
-            (Some("/tmp"), Some(""))
-        );
+        assert_eq!((task.walls, task.cgroup, task.has_input), (Isolation::Pids, None, false));
+        assert_eq!((cwd.to_str(), job.command.to_str()), (Some("/tmp"), Some("")));
         let heard = job.env.iter().flatten();
         let heard = heard.map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap()));
         assert_eq!(heard.collect::<Vec<_>>(), env);
@@ -361,11 +334,8 @@ mod tests {
         rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
         let wait = Some(Duration::from_millis(50));
         server.socket.set_read_timeout(wait).unwrap();
-        let job = encoded(
-            "touch began",
-            dir.path().to_str().unwrap(),
-            &[("PATH", "/usr/bin:/bin")],
-        );
+        let job =
+            encoded("touch began", dir.path().to_str().unwrap(), &[("PATH", "/usr/bin:/bin")]);
         let (ours, its) = UnixStream::pair().unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
         let streams = [its.as_fd(), null.as_fd(), null.as_fd()];

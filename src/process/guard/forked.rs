@@ -27,10 +27,7 @@ impl ForkedGuard {
     pub(crate) fn from_pid(pid: u32) -> io::Result<ForkedGuard> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(ForkedGuard {
-            handle: Some(Self::handle(pid)?),
-            status: None,
-        })
+        Ok(ForkedGuard { handle: Some(Self::handle(pid)?), status: None })
     }
 
     pub(super) fn handle(pid: Pid) -> io::Result<OwnedFd> {
@@ -74,25 +71,18 @@ impl Drop for ForkedGuard {
         if self.handle.is_none() || matches!(self.try_wait(), Ok(Some(_)) | Err(_)) {
             return;
         }
-        let mut rest = ForkedGuard {
-            handle: self.handle.take(),
-            status: None,
-        };
+        let mut rest = ForkedGuard { handle: self.handle.take(), status: None };
         let reap = move || {
             let Some(handle) = rest.handle.take() else {
                 return;
             };
-            let most = Timespec {
-                tv_sec: i64::try_from(REAP_MAX.as_secs()).unwrap_or(1),
-                tv_nsec: 0,
-            };
+            let most =
+                Timespec { tv_sec: i64::try_from(REAP_MAX.as_secs()).unwrap_or(1), tv_nsec: 0 };
             let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&most));
             let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
             let _ = waitid(WaitId::PidFd(handle.as_fd()), how);
         };
         // Without a thread it stays a zombie until this process ends.
-        let _ = std::thread::Builder::new()
-            .name("reaper".to_owned())
-            .spawn(reap);
+        let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
     }
 }

@@ -22,12 +22,7 @@ pub(crate) fn begin(control: impl AsFd, input: Option<BorrowedFd<'_>>) -> io::Re
     if input.is_some() {
         ancillary.push(SendAncillaryMessage::ScmRights(input.as_slice()));
     }
-    sendmsg(
-        control,
-        &[IoSlice::new(&WORD)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
+    sendmsg(control, &[IoSlice::new(&WORD)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 

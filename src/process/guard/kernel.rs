@@ -204,14 +204,7 @@ pub(super) fn make_read_only(at: &CStr) -> io::Result<()> {
     let size = size_of::<libc::mount_attr>();
     // SAFETY: the text ends with a zero byte, and the structure lives until the call returns.
     match unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            at.as_ptr(),
-            0,
-            attr,
-            size,
-        )
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, at.as_ptr(), 0, attr, size)
     } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

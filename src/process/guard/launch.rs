@@ -75,10 +75,7 @@ pub(super) fn start_command(
     let leader = kernel::start(group, &|| launch.carry_out(fails.as_fd()))?;
     drop(fails);
     match start_error(&mut failed) {
-        None => Ok(RunningCommand {
-            leader,
-            has_no_shell: launch.direct.is_some(),
-        }),
+        None => Ok(RunningCommand { leader, has_no_shell: launch.direct.is_some() }),
         Some(error) => Err(error),
     }
 }
@@ -107,26 +104,19 @@ impl Launch {
     fn of(job: GuardedJob, input: Option<OwnedFd>, may_mount: bool) -> io::Result<Launch> {
         let mut env: BTreeMap<OsString, OsString> = match job.env {
             Some(env) => env.into_iter().collect(),
-            None => std::env::vars_os()
-                .filter(|(name, _)| name != COMMAND)
-                .collect(),
+            None => std::env::vars_os().filter(|(name, _)| name != COMMAND).collect(),
         };
         let input = match input {
             Some(input) => input,
             None => nothing()?,
         };
-        let direct = job
-            .command
-            .to_str()
-            .and_then(|command| Direct::of(command, &mut env));
+        let direct = job.command.to_str().and_then(|command| Direct::of(command, &mut env));
         Ok(Launch {
             direct,
             shell: text(SHELL)?,
             shell_args: Texts::new(vec![text(SHELL)?, text("-c")?, text(job.command)?]),
             env: Texts::new(
-                env.iter()
-                    .map(|(name, value)| variable(name, value))
-                    .collect::<io::Result<_>>()?,
+                env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?,
             ),
             input,
             may_mount,
@@ -197,7 +187,5 @@ fn text(of: impl AsRef<OsStr>) -> io::Result<CString> {
 }
 
 fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
-    Ok(CString::new(
-        [name.as_bytes(), b"=", value.as_bytes()].concat(),
-    )?)
+    Ok(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)
 }

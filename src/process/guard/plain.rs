@@ -22,10 +22,7 @@ pub(super) fn words(command: &str) -> Option<Vec<&str>> {
     if !command.bytes().all(is_plain) {
         return None;
     }
-    let words: Vec<&str> = command
-        .split([' ', '\t'])
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = command.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
     let program = words.first()?;
     let is_program = !is_shell_word(program)
         && !program.contains(['=', '%'])
@@ -47,14 +44,9 @@ fn is_plain(byte: u8) -> bool {
 /// Whether a program gets this variable from every shell as the shell got it.
 pub(super) fn is_passed_on(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
-    let is_name = bytes
-        .iter()
-        .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    let is_name = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         && bytes.first().is_some_and(|first| !first.is_ascii_digit());
-    is_name
-        && !name
-            .to_str()
-            .is_some_and(|name| has(CHANGED_BY_SHELLS, name))
+    is_name && !name.to_str().is_some_and(|name| has(CHANGED_BY_SHELLS, name))
 }
 
 /// The files that may be the program, in the order of PATH. An empty part of PATH is the working

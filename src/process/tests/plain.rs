@@ -13,10 +13,7 @@ impl World {
 
     fn with(&self, command: &str, env: &[(&str, &str)]) -> Job {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));
-        Job {
-            env: env.collect(),
-            ..self.job(command)
-        }
+        Job { env: env.collect(), ..self.job(command) }
     }
 }
 
@@ -36,15 +33,9 @@ async fn a_plain_command_has_no_shell_above_it_and_what_a_shell_gives() {
     let by_shell = run_it(&world.with("./seen 'a=b'", &[("PATH", "/usr/bin:/bin")])).await;
     let (plain, by_shell) = (plain.output.head(), by_shell.output.head());
     let cwd = world.directory.path().canonicalize().unwrap();
-    assert!(
-        plain.contains(&format!("\nPWD={}\n", cwd.display())),
-        "{plain}"
-    );
+    assert!(plain.contains(&format!("\nPWD={}\n", cwd.display())), "{plain}");
     assert!(plain.ends_with("/bin/sh ./seen a=b "), "{plain}");
-    assert!(
-        !plain.contains("parent sh\n") && !plain.contains("parent dash\n"),
-        "{plain}"
-    );
+    assert!(!plain.contains("parent sh\n") && !plain.contains("parent dash\n"), "{plain}");
     // Some shells add more, and some are gone by then.
     let signals = |text: &str| text[..text.find("parent").unwrap()].to_owned();
     assert_eq!(signals(&plain), signals(&by_shell));
@@ -53,11 +44,7 @@ async fn a_plain_command_has_no_shell_above_it_and_what_a_shell_gives() {
 #[tokio::test]
 async fn a_stale_directory_does_not_reach_a_plain_command() {
     let world = World::new();
-    let env = [
-        ("PATH", "/usr/bin:/bin"),
-        ("PWD", "/stale"),
-        ("OLDPWD", "/x"),
-    ];
+    let env = [("PATH", "/usr/bin:/bin"), ("PWD", "/stale"), ("OLDPWD", "/x")];
     let ended = run_it(&world.with("env", &env)).await;
     let said = ended.output.head();
     assert!(!said.contains("PWD=/stale"), "{said}");
@@ -82,11 +69,7 @@ async fn a_program_is_found_on_the_path_of_the_job_and_in_its_directory() {
     ] {
         let ended = run_it(&world.with(command, &[("PATH", path)])).await;
         let got = (ended.how, ended.output.head());
-        assert_eq!(
-            got,
-            (JobEnd::Exit(0), expected.to_owned()),
-            "{command} on {path}"
-        );
+        assert_eq!(got, (JobEnd::Exit(0), expected.to_owned()), "{command} on {path}");
     }
 }
 
@@ -97,10 +80,7 @@ async fn what_cannot_be_started_plainly_is_told_by_the_shell() {
     world.program("odd", "#!/no/such/interpreter\n");
     std::fs::write(world.directory.path().join("text"), "echo x\n").unwrap();
     let ended = run_it(&world.job("./bare one")).await;
-    assert_eq!(
-        (ended.how, ended.output.head().as_str()),
-        (JobEnd::Exit(0), "bare one\n")
-    );
+    assert_eq!((ended.how, ended.output.head().as_str()), (JobEnd::Exit(0), "bare one\n"));
     for (command, code) in [
         ("no-such-program x", 127),
         ("./no-such-program", 127),
@@ -121,20 +101,10 @@ async fn a_plain_command_that_a_signal_ends_is_told_as_by_a_shell() {
     let world = World::new();
     world.program("dies", "#!/bin/sh\nkill -$1 $$\n");
     for (command, code) in [("./dies 9", 137), ("./dies 15", 143), ("sh ./dies 6", 134)] {
-        assert_eq!(
-            run_it(&world.job(command)).await.how,
-            JobEnd::Exit(code),
-            "{command}"
-        );
+        assert_eq!(run_it(&world.job(command)).await.how, JobEnd::Exit(code), "{command}");
     }
-    let input = Job {
-        input: Some(b"in".to_vec()),
-        ..world.job("cat")
-    };
+    let input = Job { input: Some(b"in".to_vec()), ..world.job("cat") };
     assert_eq!(run_it(&input).await.output.head(), "in");
-    let short = Job {
-        timeout: Duration::from_millis(50),
-        ..world.job("sleep 600")
-    };
+    let short = Job { timeout: Duration::from_millis(50), ..world.job("sleep 600") };
     assert_eq!(run_it(&short).await.how, JobEnd::TimedOut);
 }

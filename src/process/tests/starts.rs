@@ -64,10 +64,7 @@ async fn what_no_shell_can_start_ends_with_its_words() {
         let ended = run_it(&world.job(command)).await;
         assert_eq!(ended.how, JobEnd::Exit(code), "{command}");
         let told = ended.output.head();
-        assert!(
-            told.contains(words) && !told.is_empty(),
-            "{command}: {told}"
-        );
+        assert!(told.contains(words) && !told.is_empty(), "{command}: {told}");
     }
 }
 
@@ -75,33 +72,19 @@ async fn what_no_shell_can_start_ends_with_its_words() {
 async fn what_cannot_be_started_is_said_with_its_cause() {
     let world = World::new();
     let refused = async |job: Job| {
-        run(&job, None, &CancellationToken::new(), |_| panic!("started"))
-            .await
-            .unwrap_err()
+        run(&job, None, &CancellationToken::new(), |_| panic!("started")).await.unwrap_err()
     };
-    let nowhere = Job {
-        cwd: world.directory.path().join("gone"),
-        ..world.job("true")
-    };
+    let nowhere = Job { cwd: world.directory.path().join("gone"), ..world.job("true") };
     assert!(matches!(refused(nowhere).await, SpawnError::NoDirectory(_)));
     let endless = world.job(&"x".repeat(4 * 1024 * 1024));
     let too_long = refused(endless).await;
     assert!(matches!(too_long, SpawnError::TooLong(_)));
-    assert!(
-        too_long.to_string().contains("Argument list too long"),
-        "{too_long}"
-    );
-    assert!(matches!(
-        refused(world.job("echo \0")).await,
-        SpawnError::Nul(_)
-    ));
+    assert!(too_long.to_string().contains("Argument list too long"), "{too_long}");
+    assert!(matches!(refused(world.job("echo \0")).await, SpawnError::Nul(_)));
     // A log that cannot be cleared away.
     let file = world.directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     let log = Some(file.join("log"));
-    let unlogged = Job {
-        log,
-        ..world.job("true")
-    };
+    let unlogged = Job { log, ..world.job("true") };
     assert!(matches!(refused(unlogged).await, SpawnError::Log { .. }));
 }

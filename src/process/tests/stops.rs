@@ -12,10 +12,7 @@ async fn a_job_that_nobody_continues_is_ended_long_before_its_time() {
         "sleep 60 & kill -STOP $$",
         "(setsid sleep 60 &); while ! kill -STOP $$; do :; done",
     ] {
-        let job = Job {
-            timeout: LONG * 100_000,
-            ..world.job(command)
-        };
+        let job = Job { timeout: LONG * 100_000, ..world.job(command) };
         assert_eq!(run_it(&job).await.how, JobEnd::Signal(19), "{command}");
     }
 }
@@ -23,9 +20,6 @@ async fn a_job_that_nobody_continues_is_ended_long_before_its_time() {
 #[tokio::test(start_paused = true)]
 async fn a_job_of_which_a_part_goes_on_keeps_its_time() {
     let world = World::new();
-    let job = Job {
-        timeout: LONG * 100,
-        ..world.job("sleep 60 & sh -c 'kill -STOP $$'")
-    };
+    let job = Job { timeout: LONG * 100, ..world.job("sleep 60 & sh -c 'kill -STOP $$'") };
     assert_eq!(run_it(&job).await.how, JobEnd::TimedOut);
 }

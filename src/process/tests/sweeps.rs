@@ -46,11 +46,7 @@ fn a_sweep_ends_what_bears_the_brand_and_nothing_else() {
         child.kill().unwrap();
     }
     for child in [&mut first, &mut second, &mut other, &mut plain] {
-        assert_eq!(
-            child.wait().unwrap().signal(),
-            Some(9),
-            "its status was not stolen"
-        );
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "its status was not stolen");
     }
     assert_eq!(sweep(&format!("{owner}/"), &[]), Vec::<u32>::new());
 }
@@ -97,19 +93,13 @@ fn a_recorded_group_is_ended_although_it_bears_no_brand() {
     let world = World::new();
     let script = "env -i sh -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done";
     let mut command = StdCommand::new("sh");
-    command
-        .args(["-c", script])
-        .current_dir(&world.directory)
-        .process_group(0);
+    command.args(["-c", script]).current_dir(&world.directory).process_group(0);
     let start = || command.spawn().map(|child| (child.id(), child));
     let (mut leader, registered) = registry::spawn(start).unwrap();
     leader.wait().unwrap();
     let member = world.pid("pid");
     let started = record(leader.id(), registered.start_ticks);
-    let of_another_boot = JobRecord {
-        boot_id: "another".to_owned(),
-        ..started.clone()
-    };
+    let of_another_boot = JobRecord { boot_id: "another".to_owned(), ..started.clone() };
     assert!(end_recorded(&of_another_boot).is_empty());
     assert!(end_recorded(&record(leader.id(), u64::MAX)).is_empty());
     assert!(is_alive(member));
@@ -124,9 +114,6 @@ fn a_recorded_id_that_belongs_to_another_process_now_is_not_touched() {
         assert!(end_recorded(&record(child.id(), start_ticks)).is_empty());
         assert!(is_alive(child.id()));
     }
-    assert_eq!(
-        end_recorded(&record(child.id(), registered.start_ticks)),
-        [child.id()]
-    );
+    assert_eq!(end_recorded(&record(child.id(), registered.start_ticks)), [child.id()]);
     assert_eq!(child.wait().unwrap().signal(), Some(9));
 }

@@ -11,16 +11,7 @@ use crate::render::{count, line, listed};
 
 /// A planner's output in the graph, and the lessons that spoke against it.
 pub(super) fn planned(event: &Event) -> String {
-    let Event::Planned {
-        atom,
-        ms,
-        parts,
-        atoms,
-        differs,
-        in_spite_of,
-        ..
-    } = event
-    else {
+    let Event::Planned { atom, ms, parts, atoms, differs, in_spite_of, .. } = event else {
         return String::new();
     };
     let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
@@ -28,10 +19,9 @@ pub(super) fn planned(event: &Event) -> String {
     let lessons: Vec<&str> = in_spite_of.iter().map(LessonId::as_str).collect();
     let lessons = match lessons.is_empty() {
         true => String::new(),
-        false => format!(
-            "; its last attempt, so taken in spite of {}",
-            listed(&lessons, NAMES_MAX)
-        ),
+        false => {
+            format!("; its last attempt, so taken in spite of {}", listed(&lessons, NAMES_MAX))
+        }
     };
     let differs = match differs.is_empty() {
         true => String::new(),
@@ -42,16 +32,8 @@ pub(super) fn planned(event: &Event) -> String {
 
 /// A change of the plan, or one that was not admitted.
 pub(super) fn replanned(event: &Event) -> String {
-    let Event::Replanned {
-        atom,
-        place,
-        because,
-        refused,
-        by,
-        atoms,
-        removed,
-        changes_left,
-    } = event
+    let Event::Replanned { atom, place, because, refused, by, atoms, removed, changes_left } =
+        event
     else {
         return String::new();
     };
@@ -76,10 +58,7 @@ pub(super) fn replanned(event: &Event) -> String {
             );
         }
         ReplanPlace::Nowhere => {
-            return format!(
-                "no change is admitted: {}; {because}; {left}",
-                line(refused)
-            );
+            return format!("no change is admitted: {}; {because}; {left}", line(refused));
         }
     };
     let atom = atom.as_ref().map_or("", |atom| atom.as_str());
@@ -107,8 +86,5 @@ pub(super) fn rested(atom: &AtomId, n: u32, alike: u32) -> String {
 /// Atoms that go on after their rest.
 pub(super) fn woken(atoms: &[AtomId]) -> String {
     let names: Vec<String> = atoms.iter().map(ToString::to_string).collect();
-    format!(
-        "nothing else is left, so these go on: {}",
-        listed(&names, NAMES_MAX)
-    )
+    format!("nothing else is left, so these go on: {}", listed(&names, NAMES_MAX))
 }

@@ -11,17 +11,7 @@ use super::{NAMES_MAX, names, taken};
 use crate::render::{count, law::arrow, line, listed};
 
 pub(super) fn answered(event: &Event) -> String {
-    let Event::Consulted {
-        role,
-        agent,
-        about,
-        ms,
-        score,
-        holds,
-        because,
-        ..
-    } = event
-    else {
+    let Event::Consulted { role, agent, about, ms, score, holds, because, .. } = event else {
         return String::new();
     };
     let (about, because, ms) = (line(about), line(because), taken("in", Some(*ms)));
@@ -43,17 +33,7 @@ pub(super) fn answered(event: &Event) -> String {
 
 /// A plan that was looked at: advice, not proof.
 pub(super) fn plan_judged(event: &Event) -> String {
-    let Event::Judged {
-        atom,
-        by,
-        agent,
-        high,
-        medium,
-        low,
-        unplaced,
-        again,
-        because,
-    } = event
+    let Event::Judged { atom, by, agent, high, medium, low, unplaced, again, because } = event
     else {
         return String::new();
     };
@@ -71,10 +51,7 @@ pub(super) fn plan_judged(event: &Event) -> String {
             0 => String::new(),
             _ => format!("; by rules {issues}"),
         };
-        return format!(
-            "the plan of {atom}: not judged by a model: {}{found}",
-            line(because)
-        );
+        return format!("the plan of {atom}: not judged by a model: {}{found}", line(because));
     }
     let by = match (by, agent) {
         (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
@@ -92,17 +69,7 @@ pub(super) fn plan_judged(event: &Event) -> String {
 }
 
 pub(super) fn checked(event: &Event) -> String {
-    let Event::BaseCase {
-        verdict,
-        awaits,
-        again,
-        open,
-        held,
-        of,
-        unmeasured,
-        to_rate,
-        ..
-    } = event
+    let Event::BaseCase { verdict, awaits, again, open, held, of, unmeasured, to_rate, .. } = event
     else {
         return String::new();
     };
@@ -138,13 +105,7 @@ fn holds(verdict: Verdict) -> &'static str {
 
 /// A pass that was looked at: advice, not proof.
 pub(super) fn assessed(event: &Event) -> String {
-    let Event::Assessed {
-        agent,
-        converged,
-        codes,
-        because,
-    } = event
-    else {
+    let Event::Assessed { agent, converged, codes, because } = event else {
         return String::new();
     };
     let codes = codes.join(", ");
@@ -156,18 +117,7 @@ pub(super) fn assessed(event: &Event) -> String {
 }
 
 pub(super) fn law_point(event: &Event) -> String {
-    let Event::Law {
-        d,
-        p,
-        omega,
-        l,
-        gradient,
-        grad_d,
-        directive,
-        because,
-        ..
-    } = event
-    else {
+    let Event::Law { d, p, omega, l, gradient, grad_d, directive, because, .. } = event else {
         return String::new();
     };
     let change = grad_d.as_ref();

@@ -91,10 +91,7 @@ fn title(atom: &AtomReport) -> String {
 }
 
 fn text(class: &str, x: usize, y: usize, words: &str) -> String {
-    format!(
-        "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>",
-        escaped(words)
-    )
+    format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(words))
 }
 
 fn in_columns(words: &str, columns: usize) -> String {
@@ -124,10 +121,7 @@ fn head(atom: &AtomReport, area: &DrawnBox) -> String {
     let id = in_columns(atom.node.id.as_str(), columns);
     let under = in_columns(&format!("{kind} · {}", status(atom)), columns + columns / 5);
     let (x, y) = (area.x + 10, area.y);
-    let (id, under) = (
-        text("id head", x, y + 18, &id),
-        text("status head", x, y + 33, &under),
-    );
+    let (id, under) = (text("id head", x, y + 18, &id), text("status head", x, y + 33, &under));
     format!("{id}{under}\n")
 }
 
@@ -141,14 +135,7 @@ fn leaf(atom: &AtomReport, area: &DrawnBox) -> String {
     format!(
         "<g>{}{}{}{}{}{}</g>\n",
         title(atom),
-        rect(
-            &classes(atom),
-            &DrawnBox {
-                width: LEAF_WIDTH,
-                height: LEAF_HEIGHT,
-                ..*area
-            }
-        ),
+        rect(&classes(atom), &DrawnBox { width: LEAF_WIDTH, height: LEAF_HEIGHT, ..*area }),
         format_args!(
             "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"4\" height=\"{}\" rx=\"2\"/>",
             look_of(atom.node.tried.unwrap_or(&atom.node.state)),
@@ -156,24 +143,9 @@ fn leaf(atom: &AtomReport, area: &DrawnBox) -> String {
             y + 6,
             LEAF_HEIGHT - 12
         ),
-        text(
-            "id",
-            x,
-            y + 18,
-            &in_columns(atom.node.id.as_str(), ID_COLUMNS)
-        ),
-        text(
-            "about",
-            x,
-            y + 33,
-            &in_columns(&atom.node.description, ABOUT_COLUMNS)
-        ),
-        text(
-            "status",
-            x,
-            y + 48,
-            &in_columns(&format!("{}{tried}", status(atom)), STATUS_COLUMNS)
-        ),
+        text("id", x, y + 18, &in_columns(atom.node.id.as_str(), ID_COLUMNS)),
+        text("about", x, y + 33, &in_columns(&atom.node.description, ABOUT_COLUMNS)),
+        text("status", x, y + 48, &in_columns(&format!("{}{tried}", status(atom)), STATUS_COLUMNS)),
     )
 }
 
@@ -201,28 +173,16 @@ fn arrow(from: &DrawnBox, to: &DrawnBox) -> String {
     }
     let (from_x, to_x) = (middle(from).0, middle(to).0);
     // In a ring of groups something waits for what stands below.
-    let (from_y, to_y) = if to.y >= below {
-        (below, to.y)
-    } else {
-        (from.y, to.y + to.height)
-    };
+    let (from_y, to_y) = if to.y >= below { (below, to.y) } else { (from.y, to.y + to.height) };
     let bend = (from_y.abs_diff(to_y) / 2).clamp(12, 60);
     let (out, back) = match to.y >= below {
         true => (from_y + bend, to_y.saturating_sub(bend)),
         false => (from_y.saturating_sub(bend), to_y + bend),
     };
-    let tail = if to.y >= below {
-        to_y.saturating_sub(2 * POINT)
-    } else {
-        to_y + 2 * POINT
-    };
+    let tail = if to.y >= below { to_y.saturating_sub(2 * POINT) } else { to_y + 2 * POINT };
     path(
         &format!("M{from_x} {from_y}C{from_x} {out} {to_x} {back} {to_x} {to_y}"),
-        &format!(
-            "{to_x},{to_y} {},{tail} {},{tail}",
-            to_x.saturating_sub(POINT),
-            to_x + POINT
-        ),
+        &format!("{to_x},{to_y} {},{tail} {},{tail}", to_x.saturating_sub(POINT), to_x + POINT),
     )
 }
 

@@ -98,11 +98,7 @@ fn items(items: &[Item]) -> String {
         }
         while open < item.depth + 1 {
             // A list in a list stands in an item.
-            let missing = if open < item.depth {
-                "<ul><li>"
-            } else {
-                "<ul>"
-            };
+            let missing = if open < item.depth { "<ul><li>" } else { "<ul>" };
             html.push_str(missing);
             open += 1;
         }
@@ -122,12 +118,7 @@ fn content(item: &Item) -> String {
             Piece::Text(text) => write!(html, "{}", escaped(text)),
             Piece::Code(text) => write!(html, "<code>{}</code>", escaped(text)),
             Piece::Word(word) => {
-                write!(
-                    html,
-                    "<span class=\"word {}\">{}</span>",
-                    look_of(word),
-                    escaped(word)
-                )
+                write!(html, "<span class=\"word {}\">{}</span>", look_of(word), escaped(word))
             }
         };
     }

@@ -38,11 +38,7 @@ struct TestCase {
 
 impl CaseNote {
     fn of(kind: &str, message: &str) -> Self {
-        Self {
-            message: message.to_owned(),
-            kind: kind.to_owned(),
-            output: String::new(),
-        }
+        Self { message: message.to_owned(), kind: kind.to_owned(), output: String::new() }
     }
 }
 
@@ -54,10 +50,7 @@ pub fn junit(report: &Report) -> String {
     let all = Counts::of(leaves.iter().chain(&atoms));
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let goal = attribute(&flat(&report.agreement.goal, TEXT_MAX));
-    xml.push_str(&format!(
-        "<testsuites name=\"{goal}\" {}>\n",
-        all.attributes()
-    ));
+    xml.push_str(&format!("<testsuites name=\"{goal}\" {}>\n", all.attributes()));
     suite(&mut xml, report, "base case", &leaves);
     suite(&mut xml, report, "work", &atoms);
     xml.push_str("</testsuites>");
@@ -98,22 +91,13 @@ impl Counts {
 fn suite(xml: &mut String, report: &Report, name: &str, cases: &[TestCase]) {
     let counts = Counts::of(cases.iter()).attributes();
     let outcome = &report.outcome;
-    let time = outcome
-        .at
-        .as_deref()
-        .map(|at| format!(" timestamp=\"{}\"", attribute(at)));
-    xml.push_str(&format!(
-        "  <testsuite name=\"{name}\" {counts}{}>\n",
-        time.unwrap_or_default()
-    ));
+    let time = outcome.at.as_deref().map(|at| format!(" timestamp=\"{}\"", attribute(at)));
+    xml.push_str(&format!("  <testsuite name=\"{name}\" {counts}{}>\n", time.unwrap_or_default()));
     let properties = [
         ("status", outcome.status),
         ("summary", &outcome.summary),
         ("lineage", report.lineage.as_str()),
-        (
-            "commit",
-            outcome.commit.as_ref().map_or("", |commit| commit.as_str()),
-        ),
+        ("commit", outcome.commit.as_ref().map_or("", |commit| commit.as_str())),
     ];
     let agents = report.spent.by_agent.iter();
     let agents: Vec<String> = agents.map(usage_of_agent).collect();
@@ -122,9 +106,7 @@ fn suite(xml: &mut String, report: &Report, name: &str, cases: &[TestCase]) {
     xml.push_str("    <properties>\n");
     for (key, value) in properties.filter(|(_, value)| !value.is_empty()) {
         let value = attribute(&flat(value, TEXT_MAX));
-        xml.push_str(&format!(
-            "      <property name=\"{key}\" value=\"{value}\"/>\n"
-        ));
+        xml.push_str(&format!("      <property name=\"{key}\" value=\"{value}\"/>\n"));
     }
     xml.push_str("    </properties>\n");
     for case in cases {
@@ -135,10 +117,7 @@ fn suite(xml: &mut String, report: &Report, name: &str, cases: &[TestCase]) {
 
 fn write_case(xml: &mut String, suite: &str, case: &TestCase) {
     let name = attribute(&flat(&case.name, TEXT_MAX));
-    let seconds = case
-        .seconds
-        .as_ref()
-        .map(|time| format!(" time=\"{time}\""));
+    let seconds = case.seconds.as_ref().map(|time| format!(" time=\"{time}\""));
     let head = format!(
         "    <testcase classname=\"{suite}\" name=\"{name}\"{}",
         seconds.unwrap_or_default()
@@ -172,10 +151,9 @@ fn leaf(report: &Report, leaf: &LeafReport) -> TestCase {
     let is_over = report.outcome.ended && report.outcome.status != "stopped";
     let result = match leaf.verdict.as_deref() {
         Some("pass") => CaseResult::Passed,
-        Some("fail") if leaf.spared => CaseResult::Skipped(note(
-            "fail",
-            "it failed, and another choice of its `any` holds",
-        )),
+        Some("fail") if leaf.spared => {
+            CaseResult::Skipped(note("fail", "it failed, and another choice of its `any` holds"))
+        }
         Some("fail") if is_completed => {
             CaseResult::Skipped(note("fail", "it failed before the base case held"))
         }
@@ -183,10 +161,9 @@ fn leaf(report: &Report, leaf: &LeafReport) -> TestCase {
         Some(_) if leaf.by_person => {
             CaseResult::Skipped(note("unknown", "a person must confirm it"))
         }
-        Some(_) => CaseResult::Unclear(note(
-            "unknown",
-            &format!("it could not be decided: {ended}"),
-        )),
+        Some(_) => {
+            CaseResult::Unclear(note("unknown", &format!("it could not be decided: {ended}")))
+        }
         None if is_over && !leaf.spared && !is_completed => {
             CaseResult::Unclear(note("unknown", "it was not evaluated before the run ended"))
         }
@@ -198,9 +175,7 @@ fn leaf(report: &Report, leaf: &LeafReport) -> TestCase {
     };
     TestCase {
         name,
-        seconds: leaf
-            .duration_ms
-            .map(|ms| format!("{}.{:03}", ms / 1_000, ms % 1_000)),
+        seconds: leaf.duration_ms.map(|ms| format!("{}.{:03}", ms / 1_000, ms % 1_000)),
         result,
     }
 }
@@ -210,11 +185,7 @@ fn atom(report: &Report, atom: &AtomReport) -> TestCase {
         "" => atom.node.id.to_string(),
         text => format!("{}: {text}", atom.node.id),
     };
-    TestCase {
-        name,
-        seconds: None,
-        result: result_of(report, atom),
-    }
+    TestCase { name, seconds: None, result: result_of(report, atom) }
 }
 
 fn result_of(report: &Report, atom: &AtomReport) -> CaseResult {
@@ -279,9 +250,6 @@ mod tests {
     fn what_xml_forbids_is_gone_and_no_text_ends_its_element() {
         let text = "a \u{1b}[31m<b>\u{0}]]>\u{ffff} & \"c\"\n";
         assert_eq!(content(text), "a &lt;b&gt;]]&gt; &amp; &quot;c&quot;\n");
-        assert_eq!(
-            attribute(text),
-            "a &lt;b&gt;]]&gt; &amp; &quot;c&quot;&#10;"
-        );
+        assert_eq!(attribute(text), "a &lt;b&gt;]]&gt; &amp; &quot;c&quot;&#10;");
     }
 }

@@ -29,11 +29,7 @@ enum OutputShare {
 pub fn markdown(report: &Report) -> String {
     let outline = outline(report);
     let end = end(report);
-    for share in [
-        OutputShare::Whole,
-        OutputShare::LastLines,
-        OutputShare::Nothing,
-    ] {
+    for share in [OutputShare::Whole, OutputShare::LastLines, OutputShare::Nothing] {
         let written = Written::of(&outline, share);
         if written.chars(&end) <= CHARS_MAX {
             return written.joined(&end);
@@ -83,10 +79,8 @@ impl<'o> Written<'o> {
 
     /// Everything but the items of the sections.
     fn fixed_chars(&self, end: &str) -> usize {
-        let headings = self
-            .sections
-            .iter()
-            .map(|section| heading(section.of.title).chars().count());
+        let headings =
+            self.sections.iter().map(|section| heading(section.of.title).chars().count());
         let whole = [&self.title, end, self.outputs_note()];
         let whole = whole.iter().map(|part| part.chars().count() + 2);
         whole.sum::<usize>() + headings.map(|chars| chars + 2 + NOTE_CHARS).sum::<usize>()
@@ -123,17 +117,8 @@ impl<'o> Written<'o> {
             parts.push(heading(section.of.title));
             let note = Some(&section.note).filter(|note| !note.is_empty());
             let lines: Vec<&str> = match section.of.keeps_the_end {
-                true => note
-                    .into_iter()
-                    .chain(&section.items)
-                    .map(String::as_str)
-                    .collect(),
-                false => section
-                    .items
-                    .iter()
-                    .chain(note)
-                    .map(String::as_str)
-                    .collect(),
+                true => note.into_iter().chain(&section.items).map(String::as_str).collect(),
+                false => section.items.iter().chain(note).map(String::as_str).collect(),
             };
             parts.push(lines.join("\n"));
         }

@@ -63,10 +63,7 @@ pub(super) enum Piece {
 
 impl Item {
     fn at(depth: usize) -> Self {
-        Self {
-            depth,
-            ..Self::default()
-        }
+        Self { depth, ..Self::default() }
     }
 
     fn text(self, text: impl AsRef<str>) -> Self {
@@ -76,11 +73,7 @@ impl Item {
     fn prose(mut self, text: &str, chars_max: usize) -> Self {
         // Blanks between pieces are not part of the words that are folded.
         let start = if text.starts_with(' ') { " " } else { "" };
-        let end = if text.len() > 1 && text.ends_with(' ') {
-            " "
-        } else {
-            ""
-        };
+        let end = if text.len() > 1 && text.ends_with(' ') { " " } else { "" };
         let text = format!("{start}{}{end}", flat(text, chars_max));
         self.pieces.push(Piece::Text(text));
         self
@@ -147,16 +140,8 @@ fn tail_of_words(words: &str) -> String {
 
 /// Sections without anything to say are left out.
 pub(super) fn outline(report: &Report) -> Outline {
-    let section = |title, items| Section {
-        title,
-        items,
-        keeps_the_end: false,
-    };
-    let history = |title, items| Section {
-        title,
-        items,
-        keeps_the_end: true,
-    };
+    let section = |title, items| Section { title, items, keeps_the_end: false };
+    let history = |title, items| Section { title, items, keeps_the_end: true };
     let mut sections = vec![
         section("Outcome", ended::outcome(report)),
         section("What was agreed", agreed::agreement(&report.agreement)),
@@ -174,12 +159,5 @@ pub(super) fn outline(report: &Report) -> Outline {
     ];
     sections.retain(|section| !section.items.is_empty());
     let goal = flat(&report.agreement.goal, TEXT_MAX);
-    Outline {
-        title: if goal.is_empty() {
-            "No goal is agreed".to_owned()
-        } else {
-            goal
-        },
-        sections,
-    }
+    Outline { title: if goal.is_empty() { "No goal is agreed".to_owned() } else { goal }, sections }
 }

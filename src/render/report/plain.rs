@@ -28,12 +28,7 @@ fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
             while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
             chars.next_if(|c| ('@'..='~').contains(c));
         }
-        Some(']') => {
-            while chars
-                .next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n'))
-                .is_some()
-            {}
-        }
+        Some(']') => while chars.next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n')).is_some() {},
         Some('(' | ')') => {
             chars.next();
             chars.next_if(char::is_ascii_alphanumeric);
@@ -53,24 +48,15 @@ pub(super) fn flat(text: &str, chars_max: usize) -> String {
 pub(super) fn tail(output: &str, lines_max: usize, chars_max: usize) -> String {
     let text = plain(output);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let end = lines
-        .iter()
-        .rposition(|line| !line.is_empty())
-        .map_or(0, |last| last + 1);
+    let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     let first = end.saturating_sub(lines_max);
     let before = match first {
         0 => None,
         1 => Some("… 1 line before".to_owned()),
         n => Some(format!("… {n} lines before")),
     };
-    let lines = lines[first..end]
-        .iter()
-        .map(|line| super::super::cut(line, chars_max));
-    before
-        .into_iter()
-        .chain(lines)
-        .collect::<Vec<String>>()
-        .join("\n")
+    let lines = lines[first..end].iter().map(|line| super::super::cut(line, chars_max));
+    before.into_iter().chain(lines).collect::<Vec<String>>().join("\n")
 }
 
 #[cfg(test)]

@@ -89,10 +89,7 @@ fn no_text_ends_its_element_in_xml_or_html() {
         assert!(!content.contains("]]>"), "{content}");
         let is_odd = |c: char| c.is_control() && c != '\n';
         assert!(!text.contains(|c| is_odd(c) || c == '\u{ffff}'), "{text}");
-        assert!(
-            !text.contains("<script") && text.contains("&lt;script&gt;"),
-            "{text}"
-        );
+        assert!(!text.contains("<script") && text.contains("&lt;script&gt;"), "{text}");
     }
 }
 
@@ -103,9 +100,7 @@ fn a_page_loads_nothing_and_runs_nothing() {
     let (_, inside) = page.split_once("<style>").expect("a style");
     let (style, _) = inside.split_once("</style>").expect("its end");
     assert!(!style.contains("url(") && !style.contains("@import"));
-    for word in [
-        " src=", " href=", "<script", "<link", "<img", "<iframe", " onload=",
-    ] {
+    for word in [" src=", " href=", "<script", "<link", "<img", "<iframe", " onload="] {
         assert!(!page.contains(word), "{word}");
     }
 }
@@ -125,10 +120,7 @@ fn no_text_of_markdown_becomes_a_block_html_a_link_or_a_mention() {
         }
     }
     assert_eq!(fence, None, "{text}");
-    assert!(
-        text.contains("\\<script\\>") && text.contains("@&#8203;octocat"),
-        "{text}"
-    );
+    assert!(text.contains("\\<script\\>") && text.contains("@&#8203;octocat"), "{text}");
 }
 
 /// A line outside of a block begins as the report's own lines do, and has no mark but in codes.
@@ -136,10 +128,7 @@ fn no_text_of_markdown_becomes_a_block_html_a_link_or_a_mention() {
 fn is_harmless(line: &str) {
     let bare = line.trim_start();
     let own = ["- ", "# ", "## ", "Of the state", "The outputs"];
-    assert!(
-        bare.is_empty() || own.iter().any(|start| bare.starts_with(start)),
-        "{line}"
-    );
+    assert!(bare.is_empty() || own.iter().any(|start| bare.starts_with(start)), "{line}");
     let mut words = String::new();
     let mut rest = bare;
     while let Some(at) = rest.find('`') {
@@ -150,9 +139,7 @@ fn is_harmless(line: &str) {
             continue;
         }
         let inside = &rest[at + ticks.len()..];
-        let end = inside
-            .find(&ticks)
-            .unwrap_or_else(|| panic!("no end: {line}"));
+        let end = inside.find(&ticks).unwrap_or_else(|| panic!("no end: {line}"));
         rest = &inside[end + ticks.len()..];
     }
     words.push_str(rest);
@@ -162,10 +149,7 @@ fn is_harmless(line: &str) {
     for (at, _) in words.match_indices('@') {
         assert!(words[at..].starts_with("@&#8203;"), "{words}");
     }
-    assert!(
-        !words.contains("://") && !words.contains("www.") && !words.contains("#12"),
-        "{words}"
-    );
+    assert!(!words.contains("://") && !words.contains("www.") && !words.contains("#12"), "{words}");
 }
 
 /// Very long in everything at once.
@@ -185,10 +169,8 @@ fn long() -> Report {
         let reason = format!("exit 1: {}", "z".repeat(n));
         trail.push(json!({"type": "failure", "at": format!("{n:05}"), "atom": id, "attempt": format!("{id}.1"),
             "n": 1, "class": "logical", "reason": reason, "output": output}));
-        corrections.push(
-            json!({"id": id, "timestamp": "1", "type": "guidance", "by": "ada",
-            "description": format!("{n} {long}"), "changes": [long]}),
-        );
+        corrections.push(json!({"id": id, "timestamp": "1", "type": "guidance", "by": "ada",
+            "description": format!("{n} {long}"), "changes": [long]}));
     }
     let mut state = state(atoms, &long);
     state["trail"] = json!(trail);
@@ -212,10 +194,7 @@ fn markdown_is_never_longer_than_a_pull_request_takes_and_says_what_is_missing()
     ] {
         assert!(text.contains(words), "{words}");
     }
-    assert!(
-        !text.contains("- guidance by ada, at 1: 0 many"),
-        "the oldest is there"
-    );
+    assert!(!text.contains("- guidance by ada, at 1: 0 many"), "the oldest is there");
     assert_eq!(text, markdown(&report));
 }
 
@@ -227,9 +206,6 @@ fn a_long_report_loses_its_outputs_first() {
     report.tried.failures.truncate(40);
     let text = markdown(&report);
     assert!(text.chars().count() <= 60_000);
-    assert!(
-        text.contains("## Failures") && !text.contains("lines are left out:"),
-        "{text}"
-    );
+    assert!(text.contains("## Failures") && !text.contains("lines are left out:"), "{text}");
     assert!(text.matches("text\n").count() > 30, "{text}");
 }

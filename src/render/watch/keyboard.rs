@@ -152,33 +152,19 @@ mod tests {
 
     #[test]
     fn after_any_part_of_a_sequence_the_next_key_counts() {
-        let parts = KNOWN
-            .iter()
-            .flat_map(|known| (1..=known.len()).map(|end| &known[..end]));
+        let parts = KNOWN.iter().flat_map(|known| (1..=known.len()).map(|end| &known[..end]));
         for part in parts {
             let mut keyboard = Keyboard::default();
             let keys = keyboard.take(&[part, &[CTRL_C]].concat());
             let last = keys.last().expect("Ctrl-C is a key");
-            assert_eq!(
-                *last,
-                KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
-                "{part:?}"
-            );
-            assert_eq!(
-                codes(&keyboard.take(b"q")),
-                [KeyCode::Char('q')],
-                "{part:?}"
-            );
+            assert_eq!(*last, KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), "{part:?}");
+            assert_eq!(codes(&keyboard.take(b"q")), [KeyCode::Char('q')], "{part:?}");
 
             keyboard.take(part);
             for _ in 0..PASTE_PAUSES {
                 keyboard.pause();
             }
-            assert_eq!(
-                codes(&keyboard.take(b"q")),
-                [KeyCode::Char('q')],
-                "{part:?}"
-            );
+            assert_eq!(codes(&keyboard.take(b"q")), [KeyCode::Char('q')], "{part:?}");
         }
     }
 
@@ -186,15 +172,9 @@ mod tests {
     fn each_key_is_told_from_the_others_and_a_paste_is_none() {
         use KeyCode::{Backspace, Char, Down, End, Enter, Home, PageDown, PageUp, Up};
         for (bytes, keys) in [
-            (
-                &b"qj\r\x7f"[..],
-                &[Char('q'), Char('j'), Enter, Backspace][..],
-            ),
+            (&b"qj\r\x7f"[..], &[Char('q'), Char('j'), Enter, Backspace][..]),
             (b"\x1b[A\x1bOB\x1b[1;5A", &[Up, Down, Up]),
-            (
-                b"\x1b[5~\x1b[6~\x1b[H\x1b[4~",
-                &[PageUp, PageDown, Home, End],
-            ),
+            (b"\x1b[5~\x1b[6~\x1b[H\x1b[4~", &[PageUp, PageDown, Home, End]),
             (b"\x1b[<0;1;1Mq\x1b[Iq", &[Char('q'); 2]),
             (
                 b"\x1b[200~s\xc3\xa9\x1b[A\r\x1b[201~q",

@@ -19,19 +19,13 @@ pub fn draw_page(
     foot: &Line,
     theme: Theme,
 ) -> usize {
-    let rows = [
-        Constraint::Length(1),
-        Constraint::Min(1),
-        Constraint::Length(1),
-    ];
+    let rows = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
     let [head, body, end] = Layout::vertical(rows).areas(frame.area());
     super::line(frame, head, title, theme);
     super::line(frame, end, foot, theme);
     let (room, width) = (usize::from(body.height), usize::from(body.width));
     let shown = lines.iter().skip(first).take(room);
-    let rows: Vec<Row<'_>> = shown
-        .map(|line| theme.row(&line.clone().cut(width)))
-        .collect();
+    let rows: Vec<Row<'_>> = shown.map(|line| theme.row(&line.clone().cut(width))).collect();
     frame.render_widget(Paragraph::new(rows), body);
     room
 }

@@ -71,9 +71,7 @@ fn fill<'l>(
 ) {
     let width = usize::from(inner.width);
     let rows = lines.take(usize::from(inner.height));
-    let rows: Vec<Row<'_>> = rows
-        .map(|line| theme.row(&line.clone().cut(width)))
-        .collect();
+    let rows: Vec<Row<'_>> = rows.map(|line| theme.row(&line.clone().cut(width))).collect();
     frame.render_widget(Paragraph::new(rows), inner);
 }
 
@@ -95,14 +93,7 @@ pub(super) fn curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, the
     let newest = |values: &[u64]| values.last().map_or("-".to_owned(), ToString::to_string);
     let (bound, failing) = (newest(&scene.bound), newest(&scene.failing));
     curve(frame, above, "attempts", &bound, &scene.bound, theme);
-    curve(
-        frame,
-        below,
-        "failing checks",
-        &failing,
-        &scene.failing,
-        theme,
-    );
+    curve(frame, below, "failing checks", &failing, &scene.failing, theme);
 }
 
 fn curve(
@@ -119,18 +110,14 @@ fn curve(
     super::line(frame, head, &text, theme);
     let first = values.len().saturating_sub(usize::from(body.width));
     let shown = values.get(first..).unwrap_or_default();
-    let curve = Sparkline::default()
-        .data(shown)
-        .style(theme.style(Meaning::Running));
+    let curve = Sparkline::default().data(shown).style(theme.style(Meaning::Running));
     frame.render_widget(curve, body);
 }
 
 fn framed(frame: &mut Frame<'_>, place: Rect, title: &str, theme: Theme) -> Rect {
     let title = Line::new().dim(format!(" {title} "));
     let title = title.cut(usize::from(place.width.saturating_sub(2)));
-    let block = Block::bordered()
-        .border_style(theme.style(Meaning::Dim))
-        .title(theme.row(&title));
+    let block = Block::bordered().border_style(theme.style(Meaning::Dim)).title(theme.row(&title));
     let inner = block.inner(place);
     frame.render_widget(block, place);
     inner

@@ -34,10 +34,7 @@ impl Screen {
     /// # Errors
     /// If it cannot be set up.
     pub fn open() -> io::Result<Self> {
-        Ok(Self {
-            terminal: take()?,
-            keyboard: Keyboard::default(),
-        })
+        Ok(Self { terminal: take()?, keyboard: Keyboard::default() })
     }
 
     /// Draws what changed since the last time.

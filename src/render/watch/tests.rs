@@ -7,10 +7,7 @@ use crate::render::{Line, Meaning};
 
 fn scene() -> WatchScene {
     let atom = |n: usize| {
-        Line::new()
-            .put(Meaning::Pass, "✓ ")
-            .strong(format!("A{n}"))
-            .plain("  one of many")
+        Line::new().put(Meaning::Pass, "✓ ").strong(format!("A{n}")).plain("  one of many")
     };
     WatchScene {
         title: Line::new().strong("descent").plain("  running  the goal"),
@@ -42,13 +39,7 @@ fn drawn_of(scene: &WatchScene, columns: u16, rows: u16) -> String {
 #[test]
 fn the_selected_atom_and_the_newest_lines_are_in_sight_at_80_by_24() {
     let screen = drawn(80, 24);
-    for words in [
-        "A150  one of many",
-        "line 49",
-        "solved  A49",
-        "failing checks 1",
-        "attempts 0",
-    ] {
+    for words in ["A150  one of many", "line 49", "solved  A49", "failing checks 1", "attempts 0"] {
         assert!(screen.contains(words), "no `{words}` in\n{screen}");
     }
     assert!(!screen.contains("solved  A1 "), "{screen}");
@@ -56,10 +47,7 @@ fn the_selected_atom_and_the_newest_lines_are_in_sight_at_80_by_24() {
 
 #[test]
 fn where_there_is_a_control_law_the_distance_so_far_is_in_sight() {
-    let with_law = WatchScene {
-        distance: vec![1_000, 500, 417],
-        ..scene()
-    };
+    let with_law = WatchScene { distance: vec![1_000, 500, 417], ..scene() };
     let screen = drawn_of(&with_law, 80, 24);
     for words in ["attempts 0", "failing checks 1", "distance 0.417"] {
         assert!(screen.contains(words), "no `{words}` in\n{screen}");
@@ -71,10 +59,7 @@ fn where_there_is_a_control_law_the_distance_so_far_is_in_sight() {
 #[test]
 fn a_small_terminal_shows_the_tree_alone_and_none_is_too_small() {
     let screen = drawn(40, 12);
-    assert!(
-        screen.contains("A150") && !screen.contains("what happened"),
-        "{screen}"
-    );
+    assert!(screen.contains("A150") && !screen.contains("what happened"), "{screen}");
     assert!(drawn(20, 5).contains("A150"));
     for (columns, rows) in [(1, 1), (3, 2), (200, 1), (1, 60)] {
         drawn(columns, rows);

@@ -21,11 +21,7 @@ pub(in super::super) fn archive(
 ) -> io::Result<PathBuf> {
     files::make_dir_durably(journal)?;
     for n in 0..SAME_NAME_MAX {
-        let suffix = if n == 0 {
-            String::new()
-        } else {
-            format!("-{n}")
-        };
+        let suffix = if n == 0 { String::new() } else { format!("-{n}") };
         let path = journal.join(format!("archive-{name}{suffix}.json"));
         match disk.create(&path, 0o600) {
             Ok(file) => {

@@ -44,10 +44,7 @@ pub(super) struct Segment {
 
 /// Every segment once, the oldest first.
 pub(super) fn segments(dir: &Path) -> Vec<Segment> {
-    let mut found: Vec<Segment> = files::entries(dir)
-        .into_iter()
-        .filter_map(segment)
-        .collect();
+    let mut found: Vec<Segment> = files::entries(dir).into_iter().filter_map(segment).collect();
     // The closed form comes last: it is renamed into place when it is complete.
     found.sort_by_key(|one| (one.number, one.is_closed));
     found.reverse();

@@ -75,10 +75,7 @@ impl History {
         let mut found: Vec<Commit> = Vec::new();
         for commit in self.all(|commit| (commit.lineage == *lineage).then_some(commit)) {
             // An older file was put back meanwhile: the commits after it are gone.
-            while found
-                .last()
-                .is_some_and(|last| !last.stands_before(&commit))
-            {
+            while found.last().is_some_and(|last| !last.stands_before(&commit)) {
                 found.pop();
             }
             found.push(commit);
@@ -191,18 +188,13 @@ impl History {
             }
             Body::Edit(_) | Body::Whole(_) | Body::Patch(_) => None,
         };
-        self.lines_of(lineage)
-            .find_map(|lines| lines.into_iter().rev().find_map(text))
+        self.lines_of(lineage).find_map(|lines| lines.into_iter().rev().find_map(text))
     }
 }
 
 /// Replays the lines, from whole states over patches; the newest state of that serial counts.
 fn replayed(lines: &[ReadLine], serial: Serial) -> Option<PastState> {
-    let mut way = Way {
-        serial,
-        now: None,
-        found: None,
-    };
+    let mut way = Way { serial, now: None, found: None };
     for line in lines {
         // If the line before is lost, its patch is here too.
         let mended = line.before.as_ref().and_then(|patch| way.over(patch));
@@ -239,10 +231,7 @@ impl Way {
     /// A whole state was held against its seal when it was read.
     fn begin(&mut self, state: State, text: &str) {
         if state.serial == self.serial {
-            self.found = Some(PastState {
-                state: state.clone(),
-                bytes: text.as_bytes().to_vec(),
-            });
+            self.found = Some(PastState { state: state.clone(), bytes: text.as_bytes().to_vec() });
         }
         self.now = Some(state);
     }
@@ -263,8 +252,6 @@ fn whole(text: &str) -> Option<State> {
 /// The state with its bytes, if they have its seal.
 fn proved(state: &State) -> Option<PastState> {
     let rendered = StateText::of(state);
-    (state.seal.as_ref() == Some(&rendered.seal(state))).then(|| PastState {
-        bytes: rendered.text(state).into_bytes(),
-        state: state.clone(),
-    })
+    (state.seal.as_ref() == Some(&rendered.seal(state)))
+        .then(|| PastState { bytes: rendered.text(state).into_bytes(), state: state.clone() })
 }

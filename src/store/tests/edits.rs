@@ -172,10 +172,7 @@ fn a_file_that_is_open_for_writing_is_waited_for_and_then_its_bytes_are_taken_up
     let world = World::new();
     let text = edited(&world.text());
     let mut store = world.store_on(Faulty::default());
-    let mut open = fs::OpenOptions::new()
-        .write(true)
-        .open(world.file())
-        .unwrap();
+    let mut open = fs::OpenOptions::new().write(true).open(world.file()).unwrap();
     bump(&mut store).unwrap();
     store.tend(later()).unwrap();
     assert_eq!(world.leftovers().len(), 1, "it is open, whatever its age");
@@ -229,10 +226,7 @@ fn of_two_saves_within_one_commit_the_newer_stands_and_the_older_is_kept() {
         _ => {}
     };
     bump(&mut world.store_on(Faulty::with(save))).unwrap();
-    assert_eq!(
-        world.store().read().unwrap().state.objective.goal,
-        "It works well"
-    );
+    assert_eq!(world.store().read().unwrap().state.objective.goal, "It works well");
     let rescued = world.store().rescued();
     assert_eq!(rescued.len(), 1);
     assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), kept);
@@ -269,9 +263,7 @@ fn a_half_written_save_is_left_alone_until_it_is_whole() {
         }
     };
     let mut store = world.store_on(Faulty::with(save).lacking(&["lease"]));
-    let Err(CommitError::Store(error)) = bump(&mut store) else {
-        panic!("committed")
-    };
+    let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
     assert_eq!(error.code(), "E-STATE-INVALID");
     assert_eq!(world.text(), half);
     world.write(text);
@@ -281,10 +273,7 @@ fn a_half_written_save_is_left_alone_until_it_is_whole() {
 
 /// An editor that has the file open from before a commit, and writes after it.
 fn late_save(world: &World, store: &mut Store, text: &str) {
-    let mut open = fs::OpenOptions::new()
-        .write(true)
-        .open(world.file())
-        .unwrap();
+    let mut open = fs::OpenOptions::new().write(true).open(world.file()).unwrap();
     bump(store).unwrap();
     open.set_len(0).unwrap();
     open.rewind().unwrap();
@@ -298,11 +287,7 @@ fn a_save_into_the_file_that_lost_its_name_is_taken_up_with_a_base_to_merge_it_o
     let mut store = world.store();
     late_save(&world, &mut store, &text);
     store.tend(UnixMillis(0)).unwrap();
-    assert_eq!(
-        store.read().unwrap().state.serial,
-        Serial(8),
-        "it may not be finished yet"
-    );
+    assert_eq!(store.read().unwrap().state.serial, Serial(8), "it may not be finished yet");
     store.tend(later()).unwrap();
     assert_eq!(world.text(), text);
     let edit = store.read().unwrap();
@@ -372,10 +357,7 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
     use std::os::unix::fs::OpenOptionsExt;
     let world = World::new();
     if world.store().mode().unwrap() != Mode::Full {
-        assert!(
-            !has_leases(world.path()),
-            "a file system with leases is not used"
-        );
+        assert!(!has_leases(world.path()), "a file system with leases is not used");
         let why = Lack::Machine("this file system has none");
         return passed_over("read leases", why);
     }
@@ -384,10 +366,7 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
     let begin = move |call: &str, n: usize| {
         if (call, n) == ("exchange", 0) {
             let mut options = fs::OpenOptions::new();
-            let opened = options
-                .write(true)
-                .custom_flags(libc::O_NONBLOCK)
-                .open(&file);
+            let opened = options.write(true).custom_flags(libc::O_NONBLOCK).open(&file);
             *outcome.lock().unwrap() = Some(opened.map_err(|error| error.kind()).err());
         }
     };
@@ -442,10 +421,7 @@ fn what_a_commit_took_up_is_kept_when_an_older_buffer_is_saved_over_that_commit(
     let world = World::new();
     let text = world.text();
     taken_up_and_not_made_sure(&world);
-    save_by_rename(
-        &world.file(),
-        &text.replace("\"serial\": 7", "\"serial\": 7 "),
-    );
+    save_by_rename(&world.file(), &text.replace("\"serial\": 7", "\"serial\": 7 "));
     bump(&mut world.store()).unwrap();
     world.store().tend(later()).unwrap();
     let rescued = world.store().rescued();
@@ -466,10 +442,7 @@ fn what_a_commit_took_up_is_let_go_when_another_program_goes_on_from_that_commit
 fn what_a_commit_took_up_is_let_go_when_an_edit_of_that_commit_is_taken_up() {
     let world = World::new();
     taken_up_and_not_made_sure(&world);
-    save_by_rename(
-        &world.file(),
-        &world.text().replace("works well", "works better"),
-    );
+    save_by_rename(&world.file(), &world.text().replace("works well", "works better"));
     rescues_nothing(&world);
 }
 

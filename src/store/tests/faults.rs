@@ -16,10 +16,7 @@ fn at_every_call(
     prepare: fn() -> World,
     write: fn(&mut Store) -> Result<Arc<LoadedState>, StoreError>,
 ) {
-    for (errno, for_good) in ERRORS
-        .into_iter()
-        .flat_map(|errno| [(errno, false), (errno, true)])
-    {
+    for (errno, for_good) in ERRORS.into_iter().flat_map(|errno| [(errno, false), (errno, true)]) {
         let mut n = 0;
         loop {
             let world = prepare();
@@ -62,11 +59,7 @@ fn old_or_new(
     if now.is_some() {
         bump(&mut world.store()).unwrap_or_else(|error| panic!("{case}: {error}"));
         world.store().tend(later()).unwrap();
-        assert!(
-            world.leftovers().is_empty(),
-            "{case}: {:?}",
-            world.leftovers()
-        );
+        assert!(world.leftovers().is_empty(), "{case}: {:?}", world.leftovers());
     }
 }
 
@@ -84,16 +77,12 @@ fn a_commit_is_old_or_new_whatever_call_fails() {
 
 #[test]
 fn a_second_commit_is_old_or_new_whatever_call_fails() {
-    at_every_call(World::new, |store| {
-        bump(store).and_then(|_| bump(store)).map_err(plain)
-    });
+    at_every_call(World::new, |store| bump(store).and_then(|_| bump(store)).map_err(plain));
 }
 
 #[test]
 fn a_commit_over_a_spare_is_old_or_new_whatever_call_fails() {
-    at_every_call(spares::with_spare, |store| {
-        spares::bump_over_spare(store).map_err(plain)
-    });
+    at_every_call(spares::with_spare, |store| spares::bump_over_spare(store).map_err(plain));
 }
 
 #[test]
@@ -134,22 +123,13 @@ fn a_commit_costs_one_fsync_of_the_file_and_one_of_the_directory() {
     let order: Vec<&str> = calls.iter().filter(writes).copied().take(5).collect();
     let expected = ["create", "write", "fsync", "rename", "exchange"];
     assert_eq!(order, expected);
-    assert_eq!(
-        calls
-            .iter()
-            .filter(|call| call.starts_with("fsync"))
-            .count(),
-        2
-    );
+    assert_eq!(calls.iter().filter(|call| call.starts_with("fsync")).count(), 2);
 }
 
 /// A late save beside the state, in a file that lost the name.
 fn with_late_save() -> World {
     let world = World::new();
-    let mut open = fs::OpenOptions::new()
-        .write(true)
-        .open(world.file())
-        .unwrap();
+    let mut open = fs::OpenOptions::new().write(true).open(world.file()).unwrap();
     let text = world.text().replace("It works", "It works well");
     bump(&mut world.store_on(Faulty::default().lacking(&["lease"]))).unwrap();
     open.set_len(0).unwrap();
@@ -159,10 +139,7 @@ fn with_late_save() -> World {
 
 #[test]
 fn a_late_save_is_taken_up_at_last_whatever_call_fails() {
-    for (errno, for_good) in ERRORS
-        .into_iter()
-        .flat_map(|errno| [(errno, false), (errno, true)])
-    {
+    for (errno, for_good) in ERRORS.into_iter().flat_map(|errno| [(errno, false), (errno, true)]) {
         for n in 0..CALLS_MAX {
             let world = with_late_save();
             let disk = Faulty::failing(n, for_good, errno);
@@ -195,11 +172,7 @@ fn commits_without(lacks: &'static [&'static str], name: &str) {
     bump(&mut store).unwrap();
     assert_eq!(world.store().read().unwrap().state.serial, Serial(9));
     store.tend(later()).unwrap();
-    assert!(
-        world.leftovers().is_empty(),
-        "{name}: {:?}",
-        world.leftovers()
-    );
+    assert!(world.leftovers().is_empty(), "{name}: {:?}", world.leftovers());
 }
 
 #[test]
@@ -216,10 +189,7 @@ fn without_an_exchange_a_late_save_in_place_is_kept_where_a_person_sees_it() {
     let world = World::new();
     let text = world.text().replace("It works", "It works well");
     let mut store = world.store_on(Faulty::default().lacking(&["exchange", "lease"]));
-    let mut open = fs::OpenOptions::new()
-        .write(true)
-        .open(world.file())
-        .unwrap();
+    let mut open = fs::OpenOptions::new().write(true).open(world.file()).unwrap();
     bump(&mut store).unwrap();
     open.set_len(0).unwrap();
     std::io::Write::write_all(&mut open, text.as_bytes()).unwrap();
@@ -272,12 +242,7 @@ fn a_full_disk_gets_its_room_from_what_earlier_commits_left() {
     let disk = Faulty::default();
     let calls = disk.calls();
     bump(&mut worn().store_on(disk)).unwrap();
-    let write = calls
-        .lock()
-        .unwrap()
-        .iter()
-        .position(|call| *call == "write")
-        .unwrap();
+    let write = calls.lock().unwrap().iter().position(|call| *call == "write").unwrap();
     let world = worn();
     if world.store().mode().unwrap() != Mode::Full {
         println!("not tried: this file system has no leases");

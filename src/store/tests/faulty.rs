@@ -26,9 +26,7 @@ pub struct Faulty {
 
 impl std::fmt::Debug for Faulty {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Faulty")
-            .field("plan", &self.plan)
-            .finish_non_exhaustive()
+        f.debug_struct("Faulty").field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
@@ -36,10 +34,7 @@ impl Faulty {
     /// Fails from call `at` on, or only at it.
     pub fn failing(at: usize, for_good: bool, errno: i32) -> Self {
         let plan = Some((at, for_good, errno));
-        Self {
-            plan,
-            ..Self::default()
-        }
+        Self { plan, ..Self::default() }
     }
 
     /// A store on this disk.
@@ -50,18 +45,12 @@ impl Faulty {
 
     pub(super) fn with(person: impl Fn(&'static str, usize) + Send + Sync + 'static) -> Self {
         let person: Option<Person> = Some(Box::new(person));
-        Self {
-            person,
-            ..Self::default()
-        }
+        Self { person, ..Self::default() }
     }
 
     pub(super) fn refusing(name: &'static str, errno: i32) -> Self {
         let refuses = Some((name, errno));
-        Self {
-            refuses,
-            ..Self::default()
-        }
+        Self { refuses, ..Self::default() }
     }
 
     pub(super) fn lacking(self, lacks: &'static [&'static str]) -> Self {
@@ -79,10 +68,7 @@ impl Faulty {
 
     fn call(&self, name: &'static str) -> io::Result<()> {
         let mut calls = self.calls.lock().unwrap();
-        let (n, same) = (
-            calls.len(),
-            calls.iter().filter(|call| **call == name).count(),
-        );
+        let (n, same) = (calls.len(), calls.iter().filter(|call| **call == name).count());
         calls.push(name);
         drop(calls);
         if let Some(person) = &self.person {

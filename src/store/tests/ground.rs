@@ -21,9 +21,7 @@ fn a_link_in_the_place_of_the_file_is_refused_and_nothing_is_written_until_the_f
     store.read().unwrap();
     let target = linked_away(&world);
     let before = fs::read(&target).unwrap();
-    let Err(CommitError::Store(error)) = bump(&mut store) else {
-        panic!("committed")
-    };
+    let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
     assert_eq!((error.code(), error.exit_code()), ("E-STATE-LINK", 65));
     assert!(error.is_about_content(), "the loop waits for it");
     assert!(fs::symlink_metadata(world.file()).unwrap().is_symlink());
@@ -60,9 +58,7 @@ fn another_directory_in_the_place_of_ours_is_not_written_to() {
     assert_eq!(code(store.read()), "E-STATE-VANISHED");
     fs::create_dir(&dir).unwrap();
     world.write(sealed());
-    let Err(CommitError::Store(error)) = bump(&mut store) else {
-        panic!("committed")
-    };
+    let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
     assert_eq!((error.code(), error.exit_code()), ("E-STATE-MOVED", 74));
     assert_eq!(world.bytes(), sealed());
     fs::remove_dir_all(&dir).unwrap();
@@ -84,10 +80,7 @@ fn a_directory_swapped_in_the_instant_of_the_exchange_gets_nothing_of_the_commit
     };
     let committed = bump(&mut world.store_on(Faulty::with(swap))).unwrap();
     assert_eq!(world.bytes(), sealed());
-    assert_eq!(
-        fs::read(moved.join("state.json")).unwrap(),
-        committed.bytes()
-    );
+    assert_eq!(fs::read(moved.join("state.json")).unwrap(), committed.bytes());
 }
 
 #[test]
@@ -139,10 +132,7 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
 #[test]
 fn a_commit_lock_cleared_away_in_mid_commit_does_not_let_one_commit_undo_another() {
     let world = World::new();
-    let (root, lock) = (
-        world.path().to_owned(),
-        world.path().join(".descent/commit.lock"),
-    );
+    let (root, lock) = (world.path().to_owned(), world.path().join(".descent/commit.lock"));
     let other = move |call: &str, n: usize| {
         if (call, n) == ("rename", 0) {
             fs::remove_file(&lock).unwrap();

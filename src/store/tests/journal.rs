@@ -18,10 +18,7 @@ struct Past {
 impl Past {
     fn of(commits: usize) -> Self {
         let world = World::new();
-        let mut past = Self {
-            world,
-            bytes: BTreeMap::new(),
-        };
+        let mut past = Self { world, bytes: BTreeMap::new() };
         let mut store = past.store();
         store.write_journal();
         past.go_on(&mut store, commits);
@@ -38,8 +35,7 @@ impl Past {
         for _ in 0..commits {
             bump(store).unwrap();
             let loaded = store.read().unwrap();
-            self.bytes
-                .insert(loaded.state.serial.0, loaded.bytes().to_vec());
+            self.bytes.insert(loaded.state.serial.0, loaded.bytes().to_vec());
         }
     }
 
@@ -58,9 +54,7 @@ impl Past {
             past.is_none()
         };
         let all = self.bytes.iter();
-        all.filter(|(serial, bytes)| is_lost(serial, bytes))
-            .map(|(serial, _)| *serial)
-            .collect()
+        all.filter(|(serial, bytes)| is_lost(serial, bytes)).map(|(serial, _)| *serial).collect()
     }
 
     fn dir(&self) -> PathBuf {
@@ -81,12 +75,7 @@ fn every_serial_comes_back_byte_for_byte_before_and_after_compression() {
     assert_eq!(past.lost(), Vec::<u64>::new());
     past.store().write_journal();
     let names = past.files();
-    assert!(
-        names
-            .iter()
-            .any(|name| name.to_string_lossy().ends_with(".log.gz")),
-        "{names:?}"
-    );
+    assert!(names.iter().any(|name| name.to_string_lossy().ends_with(".log.gz")), "{names:?}");
     assert_eq!(past.lost(), Vec::<u64>::new());
 }
 
@@ -113,11 +102,7 @@ fn check_damage(past: &Past, lost_max: usize) {
             damaged[at] ^= 0x10;
             fs::write(&file, &damaged).unwrap();
             let lost = past.lost();
-            assert!(
-                lost.len() <= lost_max,
-                "byte {at} of {}: {lost:?}",
-                file.display()
-            );
+            assert!(lost.len() <= lost_max, "byte {at} of {}: {lost:?}", file.display());
         }
         fs::write(&file, &whole).unwrap();
     }
@@ -159,11 +144,7 @@ fn a_torn_last_line_costs_the_last_commit_alone_and_the_next_one_stands() {
     let newest = *whole.bytes.keys().last().unwrap();
     let file = whole.files().pop().unwrap();
     let bytes = fs::read(&file).unwrap();
-    let line_at = bytes[..bytes.len() - 1]
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .unwrap()
-        + 1;
+    let line_at = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     for len in (line_at..bytes.len() - 1).step_by(97) {
         fs::write(&file, &bytes[..len]).unwrap();
         assert_eq!(whole.lost(), vec![newest], "torn at {len}");
@@ -285,10 +266,7 @@ fn what_a_person_saved_is_an_entry_of_its_own() {
     let edit = history.edit(&Past::lineage(), Serial(newest));
     assert_eq!(edit, Some(saved.into_bytes()));
     let commits = history.commits(&Past::lineage());
-    let last: Vec<(u64, bool)> = commits
-        .iter()
-        .map(|one| (one.serial.0, one.is_edit()))
-        .collect();
+    let last: Vec<(u64, bool)> = commits.iter().map(|one| (one.serial.0, one.is_edit())).collect();
     assert_eq!(last[last.len() - 2..], [(newest, true), (newest, false)]);
     assert_eq!(past.lost(), Vec::<u64>::new());
 }
@@ -318,13 +296,7 @@ fn an_edit_from_an_old_buffer_is_told_by_what_it_changed_and_not_by_what_came_si
     };
     store.commit(merge).unwrap();
     let commits = store.history().commits(&Past::lineage());
-    let told: Vec<String> = commits
-        .last()
-        .unwrap()
-        .changes
-        .iter()
-        .map(Difference::text)
-        .collect();
+    let told: Vec<String> = commits.last().unwrap().changes.iter().map(Difference::text).collect();
     assert_eq!(told, ["build: description: Build it → Make it"]);
 }
 
@@ -346,10 +318,7 @@ fn a_replaced_state_stays_reachable_by_its_lineage() {
 fn announced(past: &Past, events: Vec<Event>) -> Vec<Event> {
     let mut store = past.store();
     let bumped = |now: &LoadedState| {
-        let next = CommitContent {
-            events: events.clone(),
-            ..count_one(now)
-        };
+        let next = CommitContent { events: events.clone(), ..count_one(now) };
         Ok::<_, Infallible>(Some(next))
     };
     store.commit(bumped).unwrap();
@@ -375,9 +344,7 @@ fn a_line_keeps_so_many_events_and_so_much_of_each_and_first_those_of_the_histor
     let past = Past::of(2);
     let parked = event(r#"{"event":"parked","atom":"A"}"#);
     let mut events = vec![parked; 5_000];
-    events.push(event(
-        r#"{"event":"chosen","group":"G","choice":"a","untried":2}"#,
-    ));
+    events.push(event(r#"{"event":"chosen","group":"G","choice":"a","untried":2}"#));
     events.push(Event::Corrected {
         kind: None,
         what: "long ".repeat(100_000),

@@ -23,10 +23,7 @@ fn nobody_can_begin_to_write_into_what_a_sweep_is_about_to_remove() {
     let begin = move |call: &str, _: usize| {
         if call == "unlink" && old.exists() {
             let mut options = fs::OpenOptions::new();
-            let opened = options
-                .write(true)
-                .custom_flags(libc::O_NONBLOCK)
-                .open(&old);
+            let opened = options.write(true).custom_flags(libc::O_NONBLOCK).open(&old);
             *outcome.lock().unwrap() = Some(opened.map_err(|error| error.kind()).err());
         }
     };
@@ -132,9 +129,6 @@ fn a_late_save_of_an_earlier_agreement_is_kept_and_does_not_take_the_name() {
     store.replace(other, true).unwrap();
     save_into(late, &text);
     store.tend(later()).unwrap();
-    assert_eq!(
-        store.read().unwrap().state.lineage.as_str(),
-        "0298c0de-other"
-    );
+    assert_eq!(store.read().unwrap().state.lineage.as_str(), "0298c0de-other");
     assert_eq!(store.rescued().len(), 1);
 }

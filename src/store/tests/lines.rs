@@ -13,10 +13,7 @@ pub(super) fn notes(state: &State) -> BTreeSet<String> {
     let text = format!("{:?}", state.extra);
     let said = text.split("ask Ann").nth(1).unwrap_or_default();
     let said = said.split('"').next().unwrap_or_default();
-    said.split("; ")
-        .map(str::to_owned)
-        .filter(|line| line.starts_with('n'))
-        .collect()
+    said.split("; ").map(str::to_owned).filter(|line| line.starts_with('n')).collect()
 }
 
 /// Adds to the present notes those of a save that began from an older state: the least that any merge does.

@@ -100,10 +100,7 @@ impl Lossy {
 
     /// The same disk, on which every call succeeds.
     pub fn calm(&self) -> Self {
-        Self {
-            is_fated: false,
-            ..self.clone()
-        }
+        Self { is_fated: false, ..self.clone() }
     }
 
     /// A person's editor: writes beside it and renames, or writes into it. Its bytes are synced, its name is not.
@@ -177,11 +174,7 @@ impl Lossy {
                     let mut left = content.live[..reached].to_vec();
                     let before = synced.as_deref().and_then(|synced| synced.get(reached..));
                     // A file that was written over may be new in its first part alone.
-                    left.extend(
-                        before
-                            .filter(|_| self.fate.below(2) == 0)
-                            .unwrap_or_default(),
-                    );
+                    left.extend(before.filter(|_| self.fate.below(2) == 0).unwrap_or_default());
                     left
                 }
             },
@@ -193,11 +186,7 @@ impl Lossy {
     }
 
     fn call(&self, name: &'static str) -> io::Result<()> {
-        if self.is_fated {
-            self.fate.call(name)
-        } else {
-            Ok(())
-        }
+        if self.is_fated { self.fate.call(name) } else { Ok(()) }
     }
 
     /// Nobody here keeps a file open for writing. A process that another test starts does so until its `execve`, and a
@@ -239,11 +228,7 @@ impl Lossy {
 fn opened(path: &Path) -> io::Result<fs::File> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
     let mut options = fs::File::options();
-    options
-        .write(true)
-        .truncate(true)
-        .custom_flags(flags)
-        .open(path)
+    options.write(true).truncate(true).custom_flags(flags).open(path)
 }
 
 fn apply(names: &mut BTreeMap<PathBuf, u64>, change: Change) {
@@ -280,10 +265,7 @@ impl Drive {
     }
 
     fn id(&self, path: &Path) -> io::Result<u64> {
-        self.live
-            .get(path)
-            .copied()
-            .ok_or(io::ErrorKind::NotFound.into())
+        self.live.get(path).copied().ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn bytes_at(&self, path: &Path) -> Option<Vec<u8>> {
@@ -298,12 +280,8 @@ impl Drive {
         for change in here {
             apply(&mut self.synced, change);
         }
-        let named: BTreeSet<u64> = self
-            .live
-            .values()
-            .chain(self.synced.values())
-            .copied()
-            .collect();
+        let named: BTreeSet<u64> =
+            self.live.values().chain(self.synced.values()).copied().collect();
         let is_open = self.unsynced.is_empty();
         self.files.retain(|id, _| !is_open || named.contains(id));
     }
@@ -358,10 +336,7 @@ impl Disk for Lossy {
     fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
         self.call("cut")?;
         self.real.cut(file, len)?;
-        self.drive()
-            .of(file)
-            .live
-            .truncate(usize::try_from(len).unwrap());
+        self.drive().of(file).live.truncate(usize::try_from(len).unwrap());
         Ok(())
     }
 
@@ -389,11 +364,7 @@ impl Disk for Lossy {
     /// Half of it is written before the failure.
     fn write(&self, file: &fs::File, bytes: &[u8]) -> io::Result<()> {
         let called = self.call("write");
-        let part = if called.is_ok() {
-            bytes
-        } else {
-            &bytes[..bytes.len() / 2]
-        };
+        let part = if called.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
         self.real.write(file, part)?;
         self.drive().of(file).write(part);
         called
@@ -438,10 +409,7 @@ impl Disk for Lossy {
         let (first, second) = (drive.id(one)?, drive.id(other)?);
         drop(drive);
         self.real.exchange(one, other)?;
-        self.changed(vec![
-            (one.to_owned(), Some(second)),
-            (other.to_owned(), Some(first)),
-        ]);
+        self.changed(vec![(one.to_owned(), Some(second)), (other.to_owned(), Some(first))]);
         Ok(())
     }
 

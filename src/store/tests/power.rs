@@ -205,10 +205,7 @@ impl Power {
         );
         let serials = model.serial..=model.serial + 1;
         assert!(
-            model.serial == 0
-                || recovered
-                    .sealed
-                    .is_none_or(|serial| serials.contains(&serial)),
+            model.serial == 0 || recovered.sealed.is_none_or(|serial| serials.contains(&serial)),
             "{:?} {}",
             recovered.sealed,
             story()
@@ -235,9 +232,7 @@ fn contents(names: &Names, files: &BTreeMap<File, Bytes>) -> Vec<Image> {
             image.insert(name.clone(), way.clone());
             image
         };
-        let all = images
-            .iter()
-            .flat_map(|image| ways.iter().map(move |way| with(image, way)));
+        let all = images.iter().flat_map(|image| ways.iter().map(move |way| with(image, way)));
         images = all.collect();
     }
     images
@@ -274,9 +269,7 @@ fn recover(world: &World) -> Recovered {
     }
     for path in store.rescued() {
         let state = load(&path, fs::read(&path).unwrap());
-        recovered
-            .lines
-            .extend(state.map(|loaded| notes(&loaded.state)).unwrap_or_default());
+        recovered.lines.extend(state.map(|loaded| notes(&loaded.state)).unwrap_or_default());
     }
     recovered
 }
@@ -372,9 +365,7 @@ impl Disk for Seam {
         let (of_dir, others): (Vec<_>, Vec<_>) = std::mem::take(&mut model.pending)
             .into_iter()
             .partition(|(done, _)| directory_of(done) == dir);
-        of_dir
-            .iter()
-            .for_each(|(done, _)| change(&mut model.durable, done));
+        of_dir.iter().for_each(|(done, _)| change(&mut model.durable, done));
         model.pending = others;
         Ok(())
     }
@@ -383,8 +374,7 @@ impl Disk for Seam {
         self.0.begin("rename")?;
         self.0.real.rename(from, to)?;
         let file = self.0.at(from);
-        self.0
-            .note(Change::Move(from.to_owned(), to.to_owned(), file), false);
+        self.0.note(Change::Move(from.to_owned(), to.to_owned(), file), false);
         Ok(())
     }
 
@@ -392,8 +382,7 @@ impl Disk for Seam {
         self.0.begin("rename_new")?;
         self.0.real.rename_new(from, to)?;
         let file = self.0.at(from);
-        self.0
-            .note(Change::Move(from.to_owned(), to.to_owned(), file), false);
+        self.0.note(Change::Move(from.to_owned(), to.to_owned(), file), false);
         Ok(())
     }
 
@@ -409,8 +398,7 @@ impl Disk for Seam {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.begin("link")?;
         self.0.real.link(from, to)?;
-        self.0
-            .note(Change::Name(to.to_owned(), self.0.at(from)), false);
+        self.0.note(Change::Name(to.to_owned(), self.0.at(from)), false);
         Ok(())
     }
 

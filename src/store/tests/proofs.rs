@@ -19,9 +19,7 @@ fn edit_unseen(path: &Path) {
 /// Whether stamps are proofs in this directory; where the system has them not, nothing can be looked at.
 fn gives_proofs(world: &World) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release
-        .split(['.', '-'])
-        .map(|part| part.parse().unwrap_or(0));
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
     let version: (u32, u32) = (numbers.next().unwrap(), numbers.next().unwrap());
     let dir = world.path().join(".descent");
     let pin = fs::File::open(&dir).unwrap();
@@ -40,14 +38,7 @@ fn a_file_that_has_its_stamp_is_not_read_again() {
     let calls = disk.calls();
     let mut store = world.store_on(disk);
     store.waiting_max = 1;
-    let reads = || {
-        calls
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|call| **call == "read")
-            .count()
-    };
+    let reads = || calls.lock().unwrap().iter().filter(|call| **call == "read").count();
     (0..3).for_each(|_| drop(bump(&mut store).unwrap()));
     let before = reads();
     (0..20).for_each(|_| drop(bump(&mut store).unwrap()));
@@ -67,10 +58,7 @@ fn an_edit_that_puts_the_time_back_is_seen() {
     edit_unseen(&world.file());
     let bytes = world.bytes();
     let failed = bump(&mut store).unwrap_err();
-    assert!(
-        matches!(failed, CommitError::Store(StoreError::Invalid { .. })),
-        "{failed:?}"
-    );
+    assert!(matches!(failed, CommitError::Store(StoreError::Invalid { .. })), "{failed:?}");
     assert_eq!(world.bytes(), bytes, "the edit stays");
 }
 

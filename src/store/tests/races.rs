@@ -26,10 +26,7 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % bound
     }
 }
@@ -76,10 +73,7 @@ fn commit_until(store: &mut Store, is_over: &AtomicBool) -> (BTreeSet<String>, u
             }
             // Half a save has the name: it is waited for.
             Err(CommitError::Store(error)) => {
-                assert!(
-                    error.is_about_content() || error.exit_code() == 75,
-                    "{error}"
-                );
+                assert!(error.is_about_content() || error.exit_code() == 75, "{error}");
             }
             Err(CommitError::Decide(never)) => match never {},
         }
@@ -127,10 +121,7 @@ fn race(lacks: &'static [&'static str]) {
     );
     assert!(lost.is_empty(), "{lost:?}");
     assert!(known.is_subset(&saved), "invented: {known:?}");
-    assert!(
-        rescued == 0 || lacks.contains(&"lease"),
-        "{rescued} rescued"
-    );
+    assert!(rescued == 0 || lacks.contains(&"lease"), "{rescued} rescued");
 }
 
 #[test]

@@ -7,10 +7,7 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
     let world = World::new();
     let store = world.store();
     assert!(!store.is_live());
-    assert!(
-        !world.path().join(".descent/run.lock").exists(),
-        "asking makes nothing"
-    );
+    assert!(!world.path().join(".descent/run.lock").exists(), "asking makes nothing");
     let lease = store.lease("since noon, descent run").unwrap();
     assert!(store.is_live());
     let error = world.store().lease("me too").unwrap_err();
@@ -57,14 +54,7 @@ fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
 fn whatever_a_person_wrote_into_the_lock_a_lease_that_is_held_is_told() {
     let world = World::new();
     let _lease = world.store().lease("one").unwrap();
-    for line in [
-        "pid -1, x",
-        "pid 0, x",
-        "pid 99999999999999, x",
-        "pid , x",
-        "pid 1",
-        "\u{0}",
-    ] {
+    for line in ["pid -1, x", "pid 0, x", "pid 99999999999999, x", "pid , x", "pid 1", "\u{0}"] {
         fs::write(world.path().join(".descent/run.lock"), line).unwrap();
         assert_eq!(code(world.store().lease("two")), "E-LEASE-HELD", "{line:?}");
     }
@@ -128,10 +118,7 @@ fn a_stricter_mode_of_the_file_is_kept_and_a_wider_one_is_not() {
     for (mode, kept) in [(0o644, 0o600), (0o600, 0o600), (0o400, 0o400)] {
         fs::set_permissions(world.file(), fs::Permissions::from_mode(mode)).unwrap();
         bump(&mut world.store()).unwrap();
-        assert_eq!(
-            fs::metadata(world.file()).unwrap().permissions().mode() & 0o777,
-            kept
-        );
+        assert_eq!(fs::metadata(world.file()).unwrap().permissions().mode() & 0o777, kept);
     }
     let dir = fs::metadata(world.path().join(".descent")).unwrap();
     assert_eq!(dir.permissions().mode() & 0o777, 0o700);
@@ -146,10 +133,7 @@ fn the_nearest_place_upwards_is_found() {
     let project = world.path().canonicalize().unwrap();
     assert_eq!(place.project, project);
     assert_eq!(place.state, project.join(".descent/state.json"));
-    assert_eq!(
-        fs::read_to_string(place.dir.join(".gitignore")).unwrap(),
-        "*\n"
-    );
+    assert_eq!(fs::read_to_string(place.dir.join(".gitignore")).unwrap(), "*\n");
     assert!(StatePlace::find(World::bare().path(), None).is_none());
 }
 
@@ -171,12 +155,7 @@ fn two_named_files_in_one_directory_share_nothing() {
     two.tend(later()).unwrap();
     let swapped = fs::read_dir(world.path()).unwrap();
     let names = swapped.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(
-        names
-            .filter(|name| name.starts_with(".one.json.old-"))
-            .count(),
-        2
-    );
+    assert_eq!(names.filter(|name| name.starts_with(".one.json.old-")).count(), 2);
 }
 
 #[test]
@@ -185,10 +164,7 @@ fn a_linked_state_file_stays_a_link_and_has_the_sidecars_of_its_target() {
     let link = world.path().join("link.json");
     std::os::unix::fs::symlink(world.file(), &link).unwrap();
     let place = StatePlace::find(world.path(), Some(&link)).unwrap();
-    assert_eq!(
-        place.dir,
-        world.path().canonicalize().unwrap().join(".descent")
-    );
+    assert_eq!(place.dir, world.path().canonicalize().unwrap().join(".descent"));
     bump(&mut Store::open(place)).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(world.store().read().unwrap().state.serial, Serial(8));

@@ -31,10 +31,7 @@ impl Worktrees {
         setup_marks::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
         let path = brought?;
         let is_reused = setup_marks::is_same(&held, &root);
-        let ready = |path| WorkDir {
-            is_reused,
-            ..WorkDir::ready(path)
-        };
+        let ready = |path| WorkDir { is_reused, ..WorkDir::ready(path) };
         let Some(setup) = &self.setup else {
             return Ok(ready(path));
         };
@@ -46,12 +43,7 @@ impl Worktrees {
         setup_marks::forget(&mark).map_err(WorkspaceError::io(&mark))?;
         let is_new = true;
         let inputs = Some(inputs);
-        Ok(WorkDir {
-            path,
-            is_new,
-            is_reused,
-            inputs,
-        })
+        Ok(WorkDir { path, is_new, is_reused, inputs })
     }
 
     /// The digest of `setup`'s inputs in a commit: the whole tree, unless they are named.
@@ -78,12 +70,7 @@ impl Worktrees {
         self.remove_tree(&root)?;
         let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
         self.put_back(&root, &aside)?;
-        Ok(WorkDir {
-            path,
-            is_new: true,
-            is_reused: false,
-            inputs: None,
-        })
+        Ok(WorkDir { path, is_new: true, is_reused: false, inputs: None })
     }
 
     fn put_aside(&self, root: &Path, aside: &Path) -> Result<()> {

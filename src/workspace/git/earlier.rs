@@ -38,11 +38,7 @@ impl Worktrees {
                 None
             })
         };
-        attempts
-            .iter()
-            .take(PATCHES_MAX)
-            .filter_map(patch)
-            .collect()
+        attempts.iter().take(PATCHES_MAX).filter_map(patch).collect()
     }
 
     /// The difference between two commits for a judge, within a glob if there is one.
@@ -90,9 +86,8 @@ impl Worktrees {
         slot: usize,
         onto: &CommitId,
     ) -> Result<TreeStart> {
-        let start = self.start_with(attempt, onto, |tree, spec| {
-            self.git.lay(&self.slot(slot), tree, spec)
-        })?;
+        let start = self
+            .start_with(attempt, onto, |tree, spec| self.git.lay(&self.slot(slot), tree, spec))?;
         if let TreeStart::Unused { .. } = &start {
             // An obstacle may have been met half-way.
             self.for_attempt(slot, Some(onto))?;
@@ -114,10 +109,7 @@ impl Worktrees {
         match self.start_on(attempt, onto, lay) {
             // The repository is in order, and objects of the change are gone.
             Err(error) if error.cause().is_none() && self.is_there(onto).unwrap_or(false) => {
-                Ok(TreeStart::Unused {
-                    attempt: attempt.clone(),
-                    why: UnusedChange::Gone,
-                })
+                Ok(TreeStart::Unused { attempt: attempt.clone(), why: UnusedChange::Gone })
             }
             start => start,
         }
@@ -129,19 +121,11 @@ impl Worktrees {
         onto: &CommitId,
         lay: impl Fn(&TreeId, &LaySpec<'_>) -> std::result::Result<Vec<String>, GitError>,
     ) -> Result<TreeStart> {
-        let unused = |why| TreeStart::Unused {
-            attempt: attempt.clone(),
-            why,
-        };
+        let unused = |why| TreeStart::Unused { attempt: attempt.clone(), why };
         let Some((made, base)) = self.made_on(attempt)? else {
             return Ok(unused(UnusedChange::Gone));
         };
-        let spec = LaySpec {
-            made: &made,
-            base: &base,
-            onto,
-            scratch: self.scratch()?,
-        };
+        let spec = LaySpec { made: &made, base: &base, onto, scratch: self.scratch()? };
         let tree = self.git.tree_with(&spec, |path| self.is_protected(path))?;
         let in_the_way = match tree {
             Ok(tree) => lay(&tree, &spec)?,

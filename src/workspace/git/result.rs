@@ -66,11 +66,7 @@ impl Worktrees {
                 None => (Product::Commit(made.commit), made.files),
             },
         };
-        Ok(MadeChange {
-            product,
-            files,
-            not_taken: tree.not_taken,
-        })
+        Ok(MadeChange { product, files, not_taken: tree.not_taken })
     }
 
     /// The change of an attempt that failed, kept to be looked at: nothing depends on it, so it is not synced.
@@ -157,20 +153,11 @@ impl Worktrees {
         // Checks and attempts work in the project's directory, and a link in its place would lead them elsewhere.
         places::own_dir(workspace, &self.prefix)?;
         let exclude = &self.shared_in(workspace, base)?;
-        let mut tree = self.git.candidate(&Candidate {
-            workspace,
-            base,
-            message,
-            at,
-            exclude,
-        })?;
+        let mut tree = self.git.candidate(&Candidate { workspace, base, message, at, exclude })?;
         // An attempt made them, in the place of a link or where the project has nothing.
-        let made = exclude
-            .iter()
-            .filter(|path| !path.is_symlink() && path.exists());
+        let made = exclude.iter().filter(|path| !path.is_symlink() && path.exists());
         let names = made.filter_map(|path| path.strip_prefix(workspace).ok());
-        tree.not_taken
-            .add(names.map(|path| format!("{} (a linked path)", path.display())));
+        tree.not_taken.add(names.map(|path| format!("{} (a linked path)", path.display())));
         Ok(tree)
     }
 
@@ -189,23 +176,12 @@ impl Worktrees {
                 secrets::hide_in_each(&mut paths);
                 Merge::Conflict(paths)
             }
-            git::Merge::Clean {
-                commit,
-                tree,
-                change,
-                mut files,
-            } => {
+            git::Merge::Clean { commit, tree, change, mut files } => {
                 let protected = files.iter().filter(|file| self.is_protected(file));
                 let mut protected: Vec<String> = protected.cloned().collect();
                 secrets::hide_in_each(&mut protected);
                 secrets::hide_in_each(&mut files);
-                Merge::Clean {
-                    commit,
-                    tree,
-                    change,
-                    files,
-                    protected,
-                }
+                Merge::Clean { commit, tree, change, files, protected }
             }
         })
     }
@@ -258,16 +234,11 @@ impl Worktrees {
             person.hold_start(&self.refs, &start.head)?;
             self.git.renew_refs()?;
         }
-        let held: BTreeSet<CommitId> = self
-            .git
-            .refs(&self.refs)?
-            .into_iter()
-            .map(|(_, commit)| commit)
-            .collect();
+        let held: BTreeSet<CommitId> =
+            self.git.refs(&self.refs)?.into_iter().map(|(_, commit)| commit).collect();
         let needed = commits.iter().chain([&start.commit]);
-        let loose: Vec<&CommitId> = needed
-            .filter(|commit| !gone.contains(*commit) && !held.contains(*commit))
-            .collect();
+        let loose: Vec<&CommitId> =
+            needed.filter(|commit| !gone.contains(*commit) && !held.contains(*commit)).collect();
         for commit in loose {
             self.keep(commit.as_str(), commit, &start.commit)?;
         }
@@ -305,11 +276,7 @@ impl Worktrees {
     pub fn path_of_result(&self) -> PathBuf {
         // An empty prefix would leave a slash at the end.
         let root = self.cache.join("result");
-        if self.prefix.as_os_str().is_empty() {
-            root
-        } else {
-            root.join(&self.prefix)
-        }
+        if self.prefix.as_os_str().is_empty() { root } else { root.join(&self.prefix) }
     }
 
     /// The HEAD of the person; `None` in `shadow`, which has no commits of theirs.
@@ -329,9 +296,9 @@ impl Worktrees {
     pub fn release(&self, needed: &BTreeSet<CommitId>, shown: &BTreeSet<AttemptId>) -> Result<()> {
         let kept = format!("{}/keep", self.refs);
         let shown: BTreeSet<String> = shown.iter().map(|one| self.made_ref(one)).collect();
-        Ok(self.git.retain_refs(&kept, |name, commit| {
-            needed.contains(commit) || shown.contains(name)
-        })?)
+        Ok(self
+            .git
+            .retain_refs(&kept, |name, commit| needed.contains(commit) || shown.contains(name))?)
     }
 
     /// The linked paths below `root`, but for those that `base` has itself.
@@ -342,9 +309,7 @@ impl Worktrees {
         let mut shared: Vec<PathBuf> = links.into_iter().map(|(at, _)| at).collect();
         if others.iter().any(|(at, _)| at.exists()) {
             let tracked = self.tracked_links(base)?;
-            let untracked = others
-                .into_iter()
-                .filter(|(_, link)| !tracked.contains(link));
+            let untracked = others.into_iter().filter(|(_, link)| !tracked.contains(link));
             shared.extend(untracked.map(|(at, _)| at));
         }
         Ok(shared)
@@ -352,9 +317,7 @@ impl Worktrees {
 
     /// The links that a commit has something in the place of, so that nothing is shared there.
     pub(super) fn tracked_links(&self, commit: &CommitId) -> Result<Vec<PathBuf>> {
-        let places: Vec<PathBuf> = (self.links.iter())
-            .map(|link| self.prefix.join(link))
-            .collect();
+        let places: Vec<PathBuf> = (self.links.iter()).map(|link| self.prefix.join(link)).collect();
         let found = self.git.entries_at(commit, &places)?;
         let in_project = |path: PathBuf| Some(path.strip_prefix(&self.prefix).ok()?.to_owned());
         Ok(found.into_iter().filter_map(in_project).collect())

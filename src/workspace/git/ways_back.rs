@@ -57,9 +57,7 @@ impl Worktrees {
         let is_needed = |path: &Path, names: &BTreeSet<String>| {
             !names.is_empty() || PACKAGES.iter().any(|name| path == Path::new(name))
         };
-        Ok(with_names
-            .filter(|(path, names)| is_needed(path, names))
-            .collect())
+        Ok(with_names.filter(|(path, names)| is_needed(path, names)).collect())
     }
 
     /// Refuses what leads from a checkout of that commit back into the project.
@@ -97,9 +95,7 @@ impl Worktrees {
             )));
         }
         let from = |at: &Path| workspace.join(at.parent().unwrap_or(at));
-        let links = links
-            .into_iter()
-            .map(|(at, to)| (at.clone(), from(&at).join(to)));
+        let links = links.into_iter().map(|(at, to)| (at.clone(), from(&at).join(to)));
         match self.refuse(links.collect(), None) {
             Ok(()) => Ok(None),
             Err(error @ WorkspaceError::LeadsBack { .. }) => Ok(Some(error.to_string())),

@@ -3,10 +3,7 @@
 use super::*;
 
 fn setting_up(command: &str) -> Constraints {
-    Constraints {
-        setup: Some(command.into()),
-        ..Constraints::default()
-    }
+    Constraints { setup: Some(command.into()), ..Constraints::default() }
 }
 
 fn warm(w: &Worktrees, commit: &CommitId) -> WorkDir {
@@ -55,19 +52,12 @@ fn with(w: &Worktrees, base: &CommitId, path: &str, text: &str) -> CommitId {
 fn a_kept_tree_is_set_up_again_whenever_what_setup_reads_differs() {
     let world = World::new();
     let anything = setting_up("make deps");
-    let narrow = Constraints {
-        setup_inputs: vec!["sub/**".into()],
-        ..anything.clone()
-    };
+    let narrow = Constraints { setup_inputs: vec!["sub/**".into()], ..anything.clone() };
     for (constraints, is_new_after_a) in [(anything, true), (narrow, false)] {
         let w = world.open(&constraints);
         let base = start(&w);
-        let (a, s) = (
-            with(&w, &base, "a.txt", "2"),
-            with(&w, &base, "sub/s.txt", "2"),
-        );
-        w.checks_are_set_up(Checkout::Verify, &warm(&w, &base))
-            .unwrap();
+        let (a, s) = (with(&w, &base, "a.txt", "2"), with(&w, &base, "sub/s.txt", "2"));
+        w.checks_are_set_up(Checkout::Verify, &warm(&w, &base)).unwrap();
         assert_eq!(warm(&w, &a).is_new, is_new_after_a);
         assert!(warm(&w, &s).is_new, "it reads all of sub");
         // A `setup` that was cut off may have left files that belong to no tree.
@@ -99,21 +89,13 @@ fn of_a_pristine_tree_stays_what_keep_names_and_git_ignores() {
     put(world.top().join("sub/.gitignore"), "out/\n");
     world.commit();
     let w = world.open(&Constraints {
-        keep: ["build/deep", "sub/out", "a.txt", "left", "link"]
-            .map(Into::into)
-            .into(),
+        keep: ["build/deep", "sub/out", "a.txt", "left", "link"].map(Into::into).into(),
         ..Constraints::default()
     });
     let base = start(&w);
     let pristine = |commit| w.for_checks(Checkout::Pristine, Some(commit)).unwrap().path;
     let at = pristine(&base);
-    for path in [
-        "build/deep/1",
-        "build/other/2",
-        "sub/out/3",
-        "left/4",
-        "one.log",
-    ] {
+    for path in ["build/deep/1", "build/other/2", "sub/out/3", "left/4", "one.log"] {
         put(at.join(path), path);
     }
     put(at.join("a.txt"), "spoiled\n");

@@ -3,10 +3,7 @@
 use super::*;
 
 fn shadow(more: Constraints) -> Constraints {
-    Constraints {
-        workspace: Some(Workspace::Shadow),
-        ..more
-    }
+    Constraints { workspace: Some(Workspace::Shadow), ..more }
 }
 
 fn plain() -> World {
@@ -29,10 +26,7 @@ fn a_plain_directory_has_a_start_attempts_checks_and_a_result() {
     let world = plain();
     let w = open(&world);
     let from = w.start().unwrap();
-    assert_eq!(
-        (from.head.clone(), from.dirty),
-        (from.commit.clone(), false)
-    );
+    assert_eq!((from.head.clone(), from.dirty), (from.commit.clone(), false));
     let made = w.for_attempt(0, Some(&from.commit)).unwrap();
     assert_eq!(read(made.path.join("data/x")), "x\n", "linked");
     put(made.path.join("b.txt"), "b\n");

@@ -29,20 +29,11 @@ fn doctor_says_that_the_program_of_a_shell_command_is_not_found() {
     found.shows("`./nowhere.sh` is not found in");
     let one = finding(&world, "agent worker", 69);
     assert_eq!(one["health"], "missing", "{one}");
-    assert!(
-        one["found"].as_str().unwrap().contains("E-WORKER-MISSING"),
-        "{one}"
-    );
-    for (name, program) in [
-        ("agent hands", "`tools/hands`"),
-        ("agent bare", "`no-such-program`"),
-    ] {
+    assert!(one["found"].as_str().unwrap().contains("E-WORKER-MISSING"), "{one}");
+    for (name, program) in [("agent hands", "`tools/hands`"), ("agent bare", "`no-such-program`")] {
         let one = finding(&world, name, 69);
         let words = one["found"].as_str().unwrap();
-        assert!(
-            words.contains(program) && words.contains("E-AGENT-MISSING"),
-            "{one}"
-        );
+        assert!(words.contains(program) && words.contains("E-AGENT-MISSING"), "{one}");
         assert_eq!(one["health"], "degraded", "{one}");
     }
     let path = world.repo().join("nowhere.sh");
@@ -55,11 +46,7 @@ fn doctor_says_that_the_program_of_a_shell_command_is_not_found() {
 fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_attempt() {
     let world = World::new();
     world.write("descent.toml", "worker = {run = \"./nowhere.sh\"}\n");
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": by_worker()}),
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": by_worker()})));
     let ran = world.descent(&["run", "--json"]).expect(69);
     let result = ran.result();
     assert_eq!(result["result"], "stopped", "{result}");
@@ -73,11 +60,7 @@ fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_atte
     );
     let state = world.state();
     assert_eq!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
-    assert!(
-        !state["trail"].to_string().contains("\"failure\""),
-        "{}",
-        state["trail"]
-    );
+    assert!(!state["trail"].to_string().contains("\"failure\""), "{}", state["trail"]);
     // Named well, it goes on with the one attempt that it has.
     world.write("descent.toml", "worker = {run = \"touch done\"}\n");
     world.run().expect(0);
@@ -88,11 +71,7 @@ fn a_worker_that_cannot_be_executed_is_told_with_the_way_into_the_run() {
     let world = World::new();
     world.write("worker.sh", "#!/bin/sh\ntouch done\n");
     world.write("descent.toml", "worker = {run = \"./worker.sh\"}\n");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker()}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
     let ran = world.descent(&["run"]).expect(69);
     ran.shows("`./worker.sh` is not executable in its workspace")
         .shows("descent redirect --from .");

@@ -53,10 +53,7 @@ const MISDEEDS: &str = "
     rm -f x; ";
 
 fn misdeeds(then: &str) -> Value {
-    with(
-        task(&format!("{MISDEEDS} {then}")),
-        json!({"timeout": "5m"}),
-    )
+    with(task(&format!("{MISDEEDS} {then}")), json!({"timeout": "5m"}))
 }
 
 #[test]
@@ -101,11 +98,7 @@ fn a_run_that_is_killed_amid_misdeeds_leaves_the_persons_repository_as_it_was() 
         at.display(),
         go.display()
     );
-    world.align(&plan(
-        &["test -f one"],
-        json!({}),
-        json!({"A1": misdeeds(&wait)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({}), json!({"A1": misdeeds(&wait)})));
     let running = world.start(&["run"]);
     wait_for("the attempt", || at.exists());
     running.kill();
@@ -181,9 +174,8 @@ fn trees_for_checks_lie_apart_from_those_of_attempts() {
     world.align(&plan(&[&checked], json!({}), json!({"A1": task(&step)})));
     world.run().expect(0);
     let (check, attempt) = (world.left("check"), world.left("attempt"));
-    let shared = Path::new(check.trim())
-        .ancestors()
-        .find(|dir| Path::new(attempt.trim()).starts_with(dir));
+    let shared =
+        Path::new(check.trim()).ancestors().find(|dir| Path::new(attempt.trim()).starts_with(dir));
     assert_eq!(shared, Some(&*world.cache().join("descent")));
 }
 
@@ -205,10 +197,7 @@ fn no_merge_driver_of_the_settings_runs() {
     });
     world.align(&plan(&["grep -q five f"], json!({}), atoms));
     world.run().expect(0);
-    assert_eq!(
-        world.result_file("f"),
-        "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n"
-    );
+    assert_eq!(world.result_file("f"), "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n");
     assert!(!world.out("ran").exists());
 }
 
@@ -249,11 +238,7 @@ fn a_failed_attempt_that_leaves_a_pipe_for_its_git_keeps_no_later_one_from_start
     let step = format!(
         "[ -e {again} ] && {{ echo 1 > one; exit 0; }}; touch {again}; rm -rf .git; mkfifo .git; exit 1"
     );
-    world.align(&plan(
-        &["test -f one"],
-        json!({"max_attempts": 2}),
-        json!({"A1": task(&step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({"max_attempts": 2}), json!({"A1": task(&step)})));
     world.run().expect(0);
     assert_eq!(world.result_file("one"), "1\n");
 }
@@ -264,11 +249,7 @@ fn the_settings_of_the_start_count_and_none_that_an_attempt_writes_into_the_proj
     world.git(&["config", "filter.up.clean", "tr A-Z a-z"]);
     world.git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
     fs::create_dir_all(world.repo().join(".git/info")).unwrap();
-    fs::write(
-        world.repo().join(".git/info/attributes"),
-        "*.up filter=up\n",
-    )
-    .unwrap();
+    fs::write(world.repo().join(".git/info/attributes"), "*.up filter=up\n").unwrap();
     world.write("x.up", "HELLO\n");
     commit(&world);
     let project = world.repo().display().to_string();
@@ -308,11 +289,7 @@ fn a_repository_in_a_submodule_or_with_a_pipe_or_a_device_is_not_believed() {
     open_again(&world);
     let refused = |path: &Path, what: &str| {
         for command in [&["run"][..], &["apply", "-n"], &["verify", "--result"]] {
-            world
-                .descent(command)
-                .expect(69)
-                .says("E-REPOSITORY")
-                .says(what);
+            world.descent(command).expect(69).says("E-REPOSITORY").says(what);
         }
         fs::remove_file(path).unwrap();
     };
@@ -356,9 +333,7 @@ fn a_link_in_the_projects_own_place_leads_no_check_elsewhere() {
         json!({"A1": task(&format!("cd ..; rm -r sub; ln -s {} sub; touch {}/cheat", fake.display(), fake.display()))}),
     ));
     let at = world.repo().join("sub").display().to_string();
-    world
-        .descent(&["-C", &at, "align", "-y", "-f", &file])
-        .expect(0);
+    world.descent(&["-C", &at, "align", "-y", "-f", &file]).expect(0);
     world.descent(&["-C", &at, "run"]).expect(5);
 }
 
@@ -376,16 +351,8 @@ fn a_start_without_the_projects_directory_is_named() {
     world.git(&["-C", &at, "add", "-A"]);
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     world.git(&[&["-C", &at][..], &who, &["commit", "-qm", "a link"]].concat());
-    let file = world.plan(&plan(
-        &["test -f never"],
-        json!({}),
-        json!({"A1": task("true")}),
-    ));
-    world
-        .descent(&["-C", "sub", "align", "-y", "-f", &file])
-        .expect(0);
-    let refused = world
-        .descent(&["-C", "sub", "run", "--from", "linked"])
-        .expect(69);
+    let file = world.plan(&plan(&["test -f never"], json!({}), json!({"A1": task("true")})));
+    world.descent(&["-C", "sub", "align", "-y", "-f", &file]).expect(0);
+    let refused = world.descent(&["-C", "sub", "run", "--from", "linked"]).expect(69);
     refused.says("E-NO-PROJECT");
 }

@@ -71,11 +71,7 @@ fn a_limit_ends_the_run_with_what_was_reached() {
         (json!({"tokens": 246}), "tokens", 2),
         (json!({"cost_usd": "0.50"}), "cost", 2),
         (json!({"cost_usd": 0.25, "tokens": 1}), "tokens", 1),
-        (
-            json!({"model_calls": 1, "tokens": 1, "cost_usd": "0.01"}),
-            "calls",
-            1,
-        ),
+        (json!({"model_calls": 1, "tokens": 1, "cost_usd": "0.01"}), "calls", 1),
     ] {
         let world = world(ONE_CALL);
         world.align(&plan(&[CHECK], limits, chain()));
@@ -113,15 +109,10 @@ fn a_raised_limit_lets_the_run_go_on() {
     ends(&world, 5, "cost");
     ends(&world, 5, "cost");
     assert_eq!(world.left("made"), "A1\nA2\n", "nothing is tried anew");
-    let ran = world
-        .descent(&["run", "--json", "--set", "cost_usd=1"])
-        .expect(0);
+    let ran = world.descent(&["run", "--json", "--set", "cost_usd=1"]).expect(0);
     assert_eq!(ran.result()["reason"], "base_case");
     assert_eq!(world.left("made"), "A1\nA2\nA3\n");
-    assert_eq!(
-        world.state()["objective"]["constraints"]["cost_usd"],
-        "1.00"
-    );
+    assert_eq!(world.state()["objective"]["constraints"]["cost_usd"], "1.00");
 }
 
 #[test]
@@ -132,9 +123,7 @@ fn a_limit_that_is_set_while_the_run_goes_on_is_obeyed() {
     world.align(&plan(&[CHECK], json!({}), chain()));
     let mut run = world.start(&["run", "--json"]);
     world.wait_for_file("began.A1");
-    world
-        .descent(&["redirect", "--set", "model_calls=1", "-y"])
-        .expect(0);
+    world.descent(&["redirect", "--set", "model_calls=1", "-y"]).expect(0);
     world.touch("go");
     assert_eq!(run.wait().expect(5).result()["reason"], "calls");
     assert_eq!(world.left("made"), "A1\n");
@@ -145,11 +134,7 @@ fn an_attempt_whose_report_passes_what_is_left_is_ended() {
     let world = world(
         "uses '{\"calls\": 1, \"input_tokens\": 900}'; touch OUT/reported; sleep 600; echo late >> OUT/made",
     );
-    world.align(&plan(
-        &["test -f never"],
-        json!({"tokens": 500}),
-        json!({"A1": by_worker()}),
-    ));
+    world.align(&plan(&["test -f never"], json!({"tokens": 500}), json!({"A1": by_worker()})));
     let result = ends(&world, 5, "tokens");
     assert_eq!(world.left("made"), "");
     assert_eq!(result["spent"]["tokens"]["input"], 900, "{result}");
@@ -165,15 +150,8 @@ fn an_outcome_that_is_adopted_after_a_kill_is_settled_once() {
         hold.display(),
         at.display()
     );
-    let atom = with(
-        by_worker(),
-        json!({"checks": {"all": [{"command": check}]}}),
-    );
-    world.align(&plan(
-        &["test -f A1"],
-        json!({"model_calls": 5}),
-        json!({"A1": atom}),
-    ));
+    let atom = with(by_worker(), json!({"checks": {"all": [{"command": check}]}}));
+    world.align(&plan(&["test -f A1"], json!({"model_calls": 5}), json!({"A1": atom})));
     world.touch("hold");
     for _ in 0..2 {
         let run = world.start(&["run"]);
@@ -185,10 +163,7 @@ fn an_outcome_that_is_adopted_after_a_kill_is_settled_once() {
     let ran = world.run().expect(0);
     assert_eq!(ran.count("adopted"), 1);
     let spent = &world.state()["run"]["spent"];
-    assert_eq!(
-        (&spent["calls"], &spent["cost_usd"]),
-        (&json!(1), &json!("0.25"))
-    );
+    assert_eq!((&spent["calls"], &spent["cost_usd"]), (&json!(1), &json!("0.25")));
     assert!(spent["estimated"].is_null(), "{spent}");
 }
 
@@ -201,17 +176,11 @@ fn an_attempt_that_a_kill_cut_off_counts_as_was_reserved_and_is_marked() {
     let run = world.start(&["run"]);
     world.wait_for_file("again");
     let reserved = world.state()["run"]["in_flight"][0]["reserved"].clone();
-    assert_eq!(
-        (&reserved["calls"], &reserved["cost_usd"]),
-        (&json!(1), &json!("0.25"))
-    );
+    assert_eq!((&reserved["calls"], &reserved["cost_usd"]), (&json!(1), &json!("0.25")));
     run.kill();
     ends(&world, 0, "base_case");
     let spent = &world.state()["run"]["spent"];
-    assert_eq!(
-        (&spent["calls"], &spent["estimated"]),
-        (&json!(4), &json!(true))
-    );
+    assert_eq!((&spent["calls"], &spent["estimated"]), (&json!(4), &json!(true)));
 }
 
 #[test]
@@ -224,37 +193,20 @@ fn a_planning_step_has_a_budget_of_its_own() {
     let path = world.root().join("fragment.json");
     fs::write(&path, fragment.to_string()).unwrap();
     let told = world.out("told");
-    let planner = format!(
-        "echo \"$DESCENT_BUDGET\" > {}; cat {}",
-        told.display(),
-        path.display()
-    );
+    let planner = format!("echo \"$DESCENT_BUDGET\" > {}; cat {}", told.display(), path.display());
     let step = json!({
         "kind": "plan", "description": "plan it", "action": {"run": planner},
         "budget": {"model_calls": 2, "cost_usd": "9"}, "convergence_target": "F1",
     });
-    let last = with(
-        task("touch done"),
-        json!({"depends_on": ["N1"], "accepts_partial": true}),
-    );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"N1": step, "F1": last}),
-    ));
+    let last = with(task("touch done"), json!({"depends_on": ["N1"], "accepts_partial": true}));
+    world.align(&plan(&["test -f done"], json!({}), json!({"N1": step, "F1": last})));
     let ran = world.run().expect(0);
     let told: Value = serde_json::from_str(&world.left("told")).unwrap();
     assert_eq!(told["model_calls"], 2);
     assert_eq!(told["cost_micro_usd"], 9_000_000);
     let lines = ran.lines();
-    let over = lines
-        .iter()
-        .find(|line| line["event"] == "phase_over")
-        .expect("it is over");
-    assert_eq!(
-        (&over["limit"], &over["is_partial"]),
-        (&json!("calls"), &json!(true))
-    );
+    let over = lines.iter().find(|line| line["event"] == "phase_over").expect("it is over");
+    assert_eq!((&over["limit"], &over["is_partial"]), (&json!("calls"), &json!(true)));
     assert_eq!(world.left("made").lines().count(), 2);
     assert_eq!(ran.result()["missing"].as_array().unwrap().len(), 1);
 }
@@ -292,30 +244,19 @@ fn whoever_looks_is_shown_the_usage_of_each_agent() {
     let ran = world.descent(&["run"]).expect(0);
     let ran = ran.says("cost_usd counts what the worker reports");
     let of_worker = "worker: 3 calls, 369 tokens, $0.75";
-    assert!(
-        ran.stdout.contains(of_worker),
-        "{}{}",
-        ran.stdout,
-        ran.stderr
-    );
+    assert!(ran.stdout.contains(of_worker), "{}{}", ran.stdout, ran.stderr);
     let status = world.descent(&["status"]).expect(0);
     let status = status.shows("3 calls, 369 tokens, $0.75; at most 10 calls, $2.00");
     status.shows(of_worker);
     let spent = &world.status()["spent"];
-    assert_eq!(
-        (&spent["calls"], &spent["tokens"]["cached"]),
-        (&json!(3), &json!(9))
-    );
+    assert_eq!((&spent["calls"], &spent["tokens"]["cached"]), (&json!(3), &json!(9)));
     assert_eq!(spent["by_agent"][0]["agent"], "worker");
     assert_eq!(spent["by_agent"][0]["cost_usd"], "0.75");
     for format in ["md", "html", "junit"] {
         let report = world.descent(&["report", "--format", format]).expect(0);
         report.shows("worker: 3 calls, 369 tokens");
     }
-    let report = world
-        .descent(&["report", "--format", "json"])
-        .expect(0)
-        .json();
+    let report = world.descent(&["report", "--format", "json"]).expect(0).json();
     assert_eq!(report["spent"]["by_agent"][0]["calls"], 3);
 }
 
@@ -326,11 +267,7 @@ fn a_failed_attempt_keeps_its_usage_and_its_agent() {
     world.align(&plan(&["test -f done"], limits, json!({"A1": by_worker()})));
     world.run().expect(5);
     let trail = world.state()["trail"].clone();
-    let failure = trail
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["type"] == "failure");
+    let failure = trail.as_array().unwrap().iter().find(|one| one["type"] == "failure");
     let failure = failure.expect("a failure");
     assert_eq!(failure["agent"], "worker");
     assert_eq!(failure["usage"]["calls"], 2);
@@ -343,10 +280,7 @@ fn a_worker_that_calls_models_and_tells_no_cost_is_not_started_again_under_a_lim
     world.align(&plan(&[CHECK], json!({"cost_usd": "5"}), chain()));
     let result = ends(&world, 69, "unavailable");
     let moves = result["next_moves"].to_string();
-    assert!(
-        moves.contains("give it a price in descent.toml (agents.worker.price)"),
-        "{moves}"
-    );
+    assert!(moves.contains("give it a price in descent.toml (agents.worker.price)"), "{moves}");
     assert_eq!(world.left("made"), "A1\n");
 }
 
@@ -361,11 +295,7 @@ fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
     };
     let atoms: serde_json::Map<String, Value> =
         (1..=5).map(|n| (format!("A{n}"), atom(n))).collect();
-    world.align(&plan(
-        &["test -f A5"],
-        json!({"model_calls": 5}),
-        json!(atoms),
-    ));
+    world.align(&plan(&["test -f A5"], json!({"model_calls": 5}), json!(atoms)));
     ends(&world, 0, "base_case");
     assert!(!world.left("prompt.A4").contains("model calls are left"));
     let last = world.left("prompt.A5");
@@ -376,10 +306,7 @@ fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
 fn the_price_of_a_command_counts_its_tokens() {
     let world = world("touch $DESCENT_ATOM; uses '{\"calls\": 1, \"input_tokens\": 500000}'");
     let text = world.read("descent.toml");
-    let run = text
-        .trim()
-        .trim_start_matches("worker = {run = ")
-        .trim_end_matches('}');
+    let run = text.trim().trim_start_matches("worker = {run = ").trim_end_matches('}');
     world.write(
         "descent.toml",
         &format!(
@@ -389,8 +316,5 @@ fn the_price_of_a_command_counts_its_tokens() {
     world.align(&plan(&[CHECK], json!({"cost_usd": "2"}), chain()));
     ends(&world, 5, "cost");
     let spent = &world.state()["run"]["spent"];
-    assert_eq!(
-        (&spent["cost_usd"], &spent["estimated"]),
-        (&json!("1.50"), &json!(true))
-    );
+    assert_eq!((&spent["cost_usd"], &spent["estimated"]), (&json!("1.50"), &json!(true)));
 }

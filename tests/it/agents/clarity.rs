@@ -31,11 +31,7 @@ echo '{\"summary\": \"looked\", \"clarity\": \"CLARITY\"}' > \"$DESCENT_RESULT\"
         "A1": by_worker(json!({"checks": checks})),
         "A2": by_worker(json!({"depends_on": ["A1"]})),
     });
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": attempts}),
-        atoms,
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": attempts}), atoms));
     world
 }
 
@@ -82,13 +78,7 @@ fn a_clear_attempt_leaves_no_key_and_no_words() {
     for prompt in ["prompt.A1.2", "prompt.A2.1"] {
         assert!(!world.left(prompt).contains(WORDS));
     }
-    assert!(
-        !world
-            .descent(&["why", "A1"])
-            .expect(0)
-            .stdout
-            .contains(WORDS)
-    );
+    assert!(!world.descent(&["why", "A1"]).expect(0).stdout.contains(WORDS));
     assert!(!world.descent(&["report"]).expect(0).stdout.contains(WORDS));
 }
 

@@ -39,10 +39,7 @@ fn failed_with(world: &World, ran: Ran, class: &str, words: &str) {
 #[test]
 fn an_agent_that_floods_the_loop_does_its_task_and_its_noise_is_not_kept() {
     for protocol in ALL {
-        let settings = [
-            ("FIXTURE_DO", "echo made > done"),
-            ("FIXTURE_COUNT", "20000"),
-        ];
+        let settings = [("FIXTURE_DO", "echo made > done"), ("FIXTURE_COUNT", "20000")];
         let world = world(protocol, "flood", &settings);
         world.run().expect(0);
         let log = world.repo().join(".descent/attempts/A1.1/output.log");
@@ -164,11 +161,7 @@ fn three_agents_side_by_side_over_each_protocol_finish_one_run() {
     configured(&world, &named, "worker = \"acp\"");
     let atoms = json!({"A1": by("claude", &[]), "A2": by("codex", &[]), "A3": by("acp", &[])});
     let limits = json!({"max_parallel_agents": 3, "max_attempts": 1});
-    world.align(&plan(
-        &["test -f A1 && test -f A2 && test -f A3"],
-        limits,
-        atoms,
-    ));
+    world.align(&plan(&["test -f A1 && test -f A2 && test -f A3"], limits, atoms));
     let result = world.run().expect(0).result();
     assert_eq!(result["spent"]["attempts"], 3);
     let by = &world.state()["run"]["spent_by_agent"];
@@ -186,18 +179,12 @@ fn the_others_go_on_while_one_agent_waits_for_its_provider() {
         let world = World::new();
         let open = world.out("open").display().to_string();
         let soon = seconds_from_now(4);
-        let settings = [
-            ("FIXTURE_DO", "echo made > $DESCENT_ATOM"),
-            ("FIXTURE_RESETS", soon.as_str()),
-        ];
+        let settings =
+            [("FIXTURE_DO", "echo made > $DESCENT_ATOM"), ("FIXTURE_RESETS", soon.as_str())];
         let limited = protocol.agent(&world, "limited", &settings);
         let limited = switched(&limited, "limited", &open);
         let free = Acp.agent(&world, "works", &settings);
-        configured(
-            &world,
-            &[("limited", &limited), ("free", &free)],
-            "worker = \"free\"",
-        );
+        configured(&world, &[("limited", &limited), ("free", &free)], "worker = \"free\"");
         let atoms = json!({
             "A1": by("limited", &[]),
             "B1": by("free", &[]), "B2": by("free", &["B1"]), "B3": by("free", &["B2"]),
@@ -241,28 +228,16 @@ fn an_agent_that_is_talked_with_plans_and_the_parts_of_its_plan_are_done() {
         let planner = protocol.agent(&world, "works", &[("FIXTURE_ANSWER", answer.as_str())]);
         let worker = protocol.agent(&world, "works", &[("FIXTURE_DO", "cat one two > sum")]);
         let agents = [("planner", &*planner), ("worker", &worker)];
-        configured(
-            &world,
-            &agents,
-            "planner = \"planner\"\nworker = \"worker\"",
-        );
+        configured(&world, &agents, "planner = \"planner\"\nworker = \"worker\"");
         let atoms = json!({
             "N": {"kind": "plan", "description": "plan the work"},
             "F": by("worker", &["N"]),
         });
         world.align(&plan(&["test -e sum"], json!({"max_attempts": 1}), atoms));
         let ran = world.descent(&["run"]).expect(0).shows("planned   N");
-        assert_eq!(
-            world.result_file("sum"),
-            "1\n1\n",
-            "{protocol:?}\n{}",
-            ran.stdout
-        );
+        assert_eq!(world.result_file("sum"), "1\n1\n", "{protocol:?}\n{}", ran.stdout);
         let state = world.state();
-        assert_eq!(
-            state["work_graph"]["atoms"]["N"]["parts"],
-            json!(["N-1", "N-2"])
-        );
+        assert_eq!(state["work_graph"]["atoms"]["N"]["parts"], json!(["N-1", "N-2"]));
         nothing_is_left(&world);
     }
 }
@@ -270,10 +245,7 @@ fn an_agent_that_is_talked_with_plans_and_the_parts_of_its_plan_are_done() {
 #[test]
 fn an_answer_that_cannot_be_read_is_asked_for_twice_more_in_the_same_session() {
     for protocol in ALL {
-        let settings = [
-            ("FIXTURE_DO", "echo made > done"),
-            ("FIXTURE_ANSWER", "all done!"),
-        ];
+        let settings = [("FIXTURE_DO", "echo made > done"), ("FIXTURE_ANSWER", "all done!")];
         let world = world(protocol, "works", &settings);
         // It costs nothing: its check holds.
         world.run().expect(0);
@@ -296,10 +268,7 @@ fn an_agent_that_says_that_it_failed_is_believed_where_no_check_can_tell() {
         for more in [json!({"checks": null}), held_before] {
             let settings = [
                 ("FIXTURE_DO", "echo made > done"),
-                (
-                    "FIXTURE_ANSWER",
-                    r#"{"success": false, "summary": "the port is taken"}"#,
-                ),
+                ("FIXTURE_ANSWER", r#"{"success": false, "summary": "the port is taken"}"#),
             ];
             let world = World::new();
             let agent = protocol.agent(&world, "works", &settings);
@@ -338,12 +307,8 @@ fn an_agent_that_is_talked_with_gets_no_variable_that_is_not_named() {
 #[test]
 fn every_behaviour_of_the_fixture_agents_is_met_in_a_whole_run() {
     let readme = include_str!("../../../fixtures/agents/README.md");
-    let runs = [
-        include_str!("talked.rs"),
-        include_str!("conduct.rs"),
-        include_str!("shape.rs"),
-    ]
-    .concat();
+    let runs =
+        [include_str!("talked.rs"), include_str!("conduct.rs"), include_str!("shape.rs")].concat();
     let words = readme.lines().filter_map(|line| line.strip_prefix("| `"));
     let words = words.filter_map(|line| line.split_once('`'));
     let behaviours: Vec<&str> = words

@@ -9,14 +9,7 @@ use crate::{
     world::{Ran, Running, World, plan, task, with},
 };
 
-const KNOWN: [&str; 6] = [
-    "claude",
-    "codex",
-    "claude-agent-acp",
-    "codex-acp",
-    "gemini",
-    "opencode",
-];
+const KNOWN: [&str; 6] = ["claude", "codex", "claude-agent-acp", "codex-acp", "gemini", "opencode"];
 
 /// A task for the worker.
 fn by_worker() -> Value {
@@ -28,11 +21,7 @@ fn by_worker() -> Value {
 /// A world with one task for the worker, and this `descent.toml`.
 fn world(config: &str) -> World {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker()}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
     world.write("descent.toml", config);
     trust(&world);
     world
@@ -74,11 +63,7 @@ fn a_flag_comes_before_a_variable_the_project_and_the_persons_own_file() {
         own_file(&world, own);
         let agents = agent("here", &world);
         world.write("descent.toml", &format!("{agents}{project}"));
-        world.align(&plan(
-            &["test -f done"],
-            json!({}),
-            json!({"A1": by_worker()}),
-        ));
+        world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
         let mut command = world.command(&[&["run"][..], flag].concat());
         if let Some(name) = variable {
             command.env("DESCENT_AGENT_WORKER", name);
@@ -86,10 +71,7 @@ fn a_flag_comes_before_a_variable_the_project_and_the_persons_own_file() {
         Running::of(command).wait().expect(0);
         world.left("by").trim().to_owned()
     };
-    let (own, here) = (
-        "[roles]\nworker = \"one\"\n",
-        "[roles]\nworker = \"here\"\n",
-    );
+    let (own, here) = ("[roles]\nworker = \"one\"\n", "[roles]\nworker = \"here\"\n");
     assert_eq!(done_by("", own, None, &[]), "one");
     assert_eq!(done_by(here, own, None, &[]), "here");
     assert_eq!(done_by(here, own, Some("other"), &[]), "other");
@@ -114,10 +96,7 @@ fn an_agent_gets_the_variables_that_its_configuration_names_and_a_check_does_not
     Running::of(command).wait().expect(0);
     let seen = world.left("seen");
     assert!(seen.contains("worker sesame\n"), "{seen}");
-    assert!(
-        seen.contains("check\n") && !seen.contains("check sesame"),
-        "{seen}"
-    );
+    assert!(seen.contains("check\n") && !seen.contains("check sesame"), "{seen}");
 }
 
 #[test]
@@ -127,17 +106,9 @@ fn a_variable_that_is_named_and_not_set_is_told_by_run_and_doctor() {
     );
     let one = finding(&world, "agent a env", 0);
     let words = "`THE_KEY`, which its `env` names, is not set";
-    assert_eq!(
-        (&one["health"], &one["found"]),
-        (&json!("degraded"), &json!(words))
-    );
+    assert_eq!((&one["health"], &one["found"]), (&json!("degraded"), &json!(words)));
     let told = world.descent(&["run"]).expect(0);
-    assert_eq!(
-        told.stderr.matches("is not set").count(),
-        1,
-        "{}",
-        told.stderr
-    );
+    assert_eq!(told.stderr.matches("is not set").count(), 1, "{}", told.stderr);
     told.says(&format!("the agent `a`: {words}"));
 }
 
@@ -145,9 +116,7 @@ fn a_variable_that_is_named_and_not_set_is_told_by_run_and_doctor() {
 #[track_caller]
 fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
     let before = world.state_bytes();
-    let ran = ran(world, args)
-        .expect(exit)
-        .says(&format!("error[{code}]"));
+    let ran = ran(world, args).expect(exit).says(&format!("error[{code}]"));
     assert_eq!(world.state_bytes(), before);
     ran
 }
@@ -155,14 +124,9 @@ fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
 #[test]
 fn a_name_that_no_agent_has_is_refused_before_anything_starts() {
     let world = world("worker = {run = \"touch done\"}\n");
-    refused(
-        &world,
-        &["run", "--agent", "worker=claud"],
-        "E-NO-AGENT",
-        78,
-    )
-    .says("as --agent says")
-    .says("configured: worker");
+    refused(&world, &["run", "--agent", "worker=claud"], "E-NO-AGENT", 78)
+        .says("as --agent says")
+        .says("configured: worker");
     world.write(
         "descent.toml",
         "[agents.claude]\nrun = \"touch done\"\n[roles]\nworker = \"claude\"\njudge = \"claud\"\n",
@@ -174,10 +138,7 @@ fn a_name_that_no_agent_has_is_refused_before_anything_starts() {
     refused(&world, &["run", "--agent", "worker"], "E-CONFIG", 78).says("ROLE=NAME");
     let mut command = world.command(&["run"]);
     command.env("DESCENT_AGENT_WROKER", "claude");
-    Running::of(command)
-        .wait()
-        .expect(78)
-        .says("DESCENT_AGENT_WROKER");
+    Running::of(command).wait().expect(78).says("DESCENT_AGENT_WROKER");
 }
 
 #[test]
@@ -190,48 +151,29 @@ fn a_program_that_is_not_installed_or_too_old_is_refused_before_anything_starts(
     refused(&world, &["run"], "E-AGENT-OLD", 69).says("is 2.0.9");
     world.program("claude", "#!/bin/sh\necho hello; exit 3\n");
     refused(&world, &["run"], "E-AGENT-OLD", 69).says("tells no version");
-    world.write(
-        "descent.toml",
-        "agents.me.acp = [\"no-such-agent\"]\nroles.worker = \"me\"\n",
-    );
+    world.write("descent.toml", "agents.me.acp = [\"no-such-agent\"]\nroles.worker = \"me\"\n");
     refused(&world, &["run"], "E-AGENT-MISSING", 69).says("no-such-agent");
 }
 
 #[test]
 fn an_agreement_is_refused_too_where_its_agent_is_not_there() {
     let world = World::new();
-    world.write(
-        "descent.toml",
-        "agents.me.preset = \"codex\"\nroles.worker = \"me\"\n",
-    );
-    let plan = world.plan(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker()}),
-    ));
-    ran(&world, &["align", "-y", "-f", &plan])
-        .expect(69)
-        .says("E-AGENT-MISSING");
+    world.write("descent.toml", "agents.me.preset = \"codex\"\nroles.worker = \"me\"\n");
+    let plan = world.plan(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
+    ran(&world, &["align", "-y", "-f", &plan]).expect(69).says("E-AGENT-MISSING");
     assert!(!world.state_path().exists());
 }
 
 #[test]
 fn one_known_program_is_proposed_by_name_with_the_two_lines_to_write() {
     let world = World::new();
-    let plan = world.plan(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker()}),
-    ));
+    let plan = world.plan(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
     world.program("claude", "#!/bin/sh\necho '2.9.0 (Claude Code)'\n");
     ran(&world, &["align", "-y", "-f", &plan]).expect(0);
     ran(&world, &["align", "-n", "--force", "-f", &plan])
         .expect(0)
         .shows("agents.claude.preset = \"claude\"");
-    let lines = [
-        "agents.claude.preset = \"claude\"",
-        "roles.worker = \"claude\"",
-    ];
+    let lines = ["agents.claude.preset = \"claude\"", "roles.worker = \"claude\""];
     let told = refused(&world, &["run"], "E-NO-WORKER", 78);
     told.says("installed here: claude; this makes `claude` the worker:")
         .says(lines[0])
@@ -278,20 +220,13 @@ fn an_unknown_agent_of_an_atom_is_refused_by_align_and_run_and_one_beside_an_act
     assert!(!world.state_path().exists());
     world.align(&named("claude"));
     world.replace_in_state("\"agent\": \"claude\"", "\"agent\": \"gone\"");
-    world
-        .descent(&["run"])
-        .expect(78)
-        .says("E-NO-AGENT")
-        .says("`A1`");
+    world.descent(&["run"]).expect(78).says("E-NO-AGENT").says("`A1`");
     assert_eq!(world.state()["run"]["attempts_started"], 0);
     world.replace_in_state("\"agent\": \"gone\"", "\"agent\": \"claude\"");
     world.run().expect(0);
     let both = with(task("true"), json!({"agent": "claude"}));
     let both = plan(&["test -f done"], json!({}), json!({"A1": both}));
-    world
-        .try_align(&both)
-        .expect(65)
-        .says("has an action, and an agent too");
+    world.try_align(&both).expect(65).says("has an action, and an agent too");
     let odd = plan(&["test -f done"], json!({}), json!({"A1": by("A B")}));
     world.try_align(&odd).expect(65).says("/agent");
 }
@@ -300,10 +235,7 @@ fn an_unknown_agent_of_an_atom_is_refused_by_align_and_run_and_one_beside_an_act
 #[test]
 fn another_agent_by_hand_opens_a_new_context() {
     let world = World::new();
-    world.write(
-        "descent.toml",
-        "agents.one.run = \"exit 1\"\nagents.other.run = \"touch done\"\n",
-    );
+    world.write("descent.toml", "agents.one.run = \"exit 1\"\nagents.other.run = \"touch done\"\n");
     let atom = with(by_worker(), json!({"agent": "one"}));
     let objective = json!({"max_attempts": 1});
     world.align(&plan(&["test -f done"], objective, json!({"A1": atom})));
@@ -325,8 +257,7 @@ fn finding(world: &World, name: &str, exit: i32) -> Value {
     let found = ran(world, &["doctor", "--json"]).expect(exit).json();
     let findings = found["findings"].as_array().unwrap();
     let one = findings.iter().find(|finding| finding["name"] == name);
-    one.unwrap_or_else(|| panic!("no {name} in {found:#}"))
-        .clone()
+    one.unwrap_or_else(|| panic!("no {name} in {found:#}")).clone()
 }
 
 #[test]
@@ -342,17 +273,11 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
     assert!(worker["mend"].as_str().unwrap().contains("roles.worker"));
     let files = "none for agents: they have your files and your network";
     assert_eq!(finding(&world, "walls", 0)["found"], files);
-    world.write(
-        "descent.toml",
-        "agents.me.preset = \"claude\"\nroles.worker = \"me\"\n",
-    );
+    world.write("descent.toml", "agents.me.preset = \"claude\"\nroles.worker = \"me\"\n");
     assert_eq!(finding(&world, "agent me", 0)["health"], "ok");
     claude(&world, false);
     let one = finding(&world, "agent me", 69);
-    assert_eq!(
-        (&one["health"], &one["mend"]),
-        (&json!("unusable"), &json!("claude auth login"))
-    );
+    assert_eq!((&one["health"], &one["mend"]), (&json!("unusable"), &json!("claude auth login")));
     // Installed, with a key that is there and that the agent does not get.
     let mut command = with_own_programs(&world, &["doctor", "--json"]);
     command.env("ANTHROPIC_API_KEY", "sesame");
@@ -363,10 +288,7 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
         one["found"],
         "`claude` is 2.9.0, and you are not logged in; ANTHROPIC_API_KEY is withheld"
     );
-    assert_eq!(
-        one["mend"],
-        "name ANTHROPIC_API_KEY in the agent's `env`, or: claude auth login"
-    );
+    assert_eq!(one["mend"], "name ANTHROPIC_API_KEY in the agent's `env`, or: claude auth login");
     world.write("descent.toml", "agents.me.preset = \"claude\"\n");
     assert_eq!(finding(&world, "agent me", 0)["health"], "degraded");
     world.write(
@@ -379,10 +301,7 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
     world.write("descent.toml", "agents.me.preset = \"codx\"\n");
     let one = finding(&world, "agents", 69);
     assert_eq!(one["mend"], "did you mean `codex`?");
-    assert!(
-        !world.out("started").exists(),
-        "an agent was started to work"
-    );
+    assert!(!world.out("started").exists(), "an agent was started to work");
 }
 
 #[test]

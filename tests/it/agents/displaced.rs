@@ -47,9 +47,7 @@ fn hanging(protocol: Protocol, nap: &str, atoms: &[&str]) -> (World, Running) {
     let limits = json!({"max_attempts": 1, "max_transient": 0, "max_parallel_agents": 3});
     world.align(&plan(&checks, limits, tasks));
     let run = world.start(&["run"]);
-    wait_for("the tools hang", || {
-        atoms.iter().all(|id| world.out(id).exists())
-    });
+    wait_for("the tools hang", || atoms.iter().all(|id| world.out(id).exists()));
     let attempts = world.repo().join(".descent/attempts");
     let is_kept = |path: &&PathBuf| path.ends_with("session.json");
     wait_for("the sessions are kept", || {
@@ -133,11 +131,7 @@ fn each_way(
 ) -> Vec<(String, bool, Displacement)> {
     let ways = GONE.iter().map(|(how, gone)| {
         let displace = move |world: &World, _: &mut Command| gone(world, &at(world));
-        (
-            format!("{name}: {how}"),
-            goes_on,
-            Box::new(displace) as Displacement,
-        )
+        (format!("{name}: {how}"), goes_on, Box::new(displace) as Displacement)
     });
     ways.collect()
 }
@@ -165,39 +159,17 @@ fn move_project(world: &World, next: &mut Command) {
 fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_costs_nothing() {
     let own: [(&str, PlaceOf, bool); 9] = [
         ("its workspace", slot, false),
-        (
-            "the repository of its workspace",
-            |world| slot(world).join(".git"),
-            false,
-        ),
-        (
-            "the objects there",
-            |world| slot(world).join(".git/objects"),
-            false,
-        ),
-        (
-            "the head there",
-            |world| slot(world).join(".git/HEAD"),
-            false,
-        ),
+        ("the repository of its workspace", |world| slot(world).join(".git"), false),
+        ("the objects there", |world| slot(world).join(".git/objects"), false),
+        ("the head there", |world| slot(world).join(".git/HEAD"), false),
         ("its directory", attempt, false),
-        (
-            "its session",
-            |world| attempt(world).join("session.json"),
-            false,
-        ),
+        ("its session", |world| attempt(world).join("session.json"), false),
         ("its prompt", |world| attempt(world).join("prompt.md"), true),
         ("its log", |world| attempt(world).join("output.log"), true),
-        (
-            "its errors",
-            |world| attempt(world).join("errors.log"),
-            true,
-        ),
+        ("its errors", |world| attempt(world).join("errors.log"), true),
     ];
-    let mut cases: Vec<_> = own
-        .into_iter()
-        .flat_map(|(name, at, on)| each_way(name, at, on))
-        .collect();
+    let mut cases: Vec<_> =
+        own.into_iter().flat_map(|(name, at, on)| each_way(name, at, on)).collect();
     cases.extend([
         one("nothing", true, |_, _| {}),
         one("the project", false, move_project),
@@ -220,26 +192,16 @@ fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_cost
             remove(&slot);
             fs::rename(there, slot).unwrap();
         }),
-        one("all attempts", false, |world, _| {
-            remove(&world.repo().join(".descent/attempts"))
-        }),
-        one("all of its sidecars", false, |world, _| {
-            world.run_away_with_sidecars()
-        }),
-        one("the lineage's repository", false, |world, _| {
-            remove(&world.repository())
-        }),
+        one("all attempts", false, |world, _| remove(&world.repo().join(".descent/attempts"))),
+        one("all of its sidecars", false, |world, _| world.run_away_with_sidecars()),
+        one("the lineage's repository", false, |world, _| remove(&world.repository())),
     ]);
     let (next, of) = (AtomicUsize::new(0), cases.len() as u64);
     side_by_side(2, of, |_| {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let (what, on, displace) = &cases[at];
         let protocol = if at % 2 == 0 { Claude } else { Acp };
-        assert_eq!(
-            goes_on(what, protocol, &["A1"], displace),
-            *on,
-            "{what}, {protocol:?}"
-        );
+        assert_eq!(goes_on(what, protocol, &["A1"], displace), *on, "{what}, {protocol:?}");
     });
 }
 
@@ -247,11 +209,6 @@ fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_cost
 fn three_agents_of_a_project_that_is_moved_after_a_kill_are_no_agent_that_fails_alike() {
     for protocol in [Claude, Acp] {
         let moved: Displacement = Box::new(move_project);
-        assert!(!goes_on(
-            "the project",
-            protocol,
-            &["A1", "A2", "A3"],
-            &moved
-        ));
+        assert!(!goes_on("the project", protocol, &["A1", "A2", "A3"], &moved));
     }
 }

@@ -12,10 +12,7 @@ fn world(script: &str) -> World {
         format!("#!/bin/sh\ncp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATTEMPT\n{script}\n");
     let out = world.root().join("out").display().to_string();
     let path = world.program("worker", &script.replace("OUT", &out));
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     world
 }
 
@@ -38,16 +35,10 @@ fn the_next_attempt_can_apply_what_the_one_before_had_changed() {
         second.contains("(it changed a and binary)\n    (its change, to read or to apply: /"),
         "{second}"
     );
-    assert!(
-        second.contains("/attempts/A1.2/earlier-1.patch)"),
-        "{second}"
-    );
+    assert!(second.contains("/attempts/A1.2/earlier-1.patch)"), "{second}");
     assert_eq!(std::fs::read(world.out("binary")).unwrap(), [0, 1]);
     for patch in ["earlier-1.patch", "earlier-2.patch"] {
-        assert!(
-            third.contains(&format!("/attempts/A1.3/{patch})")),
-            "{third}"
-        );
+        assert!(third.contains(&format!("/attempts/A1.3/{patch})")), "{third}");
         assert!(world.left("files.3").contains(patch));
     }
     assert_eq!(world.left("files.1"), "bindings.json\nout\nprompt.md\n");
@@ -62,11 +53,7 @@ fn a_change_that_is_too_large_is_no_patch_and_one_that_is_none_is_told() {
          *) touch done;;
          esac",
     );
-    world.align(&plan(
-        &["test -e done"],
-        json!({}),
-        json!({"A1": {"description": "x"}}),
-    ));
+    world.align(&plan(&["test -e done"], json!({}), json!({"A1": {"description": "x"}})));
     world.run().expect(0);
     assert!(world.left("prompt.2").contains("(it changed a)"));
     let third = world.left("prompt.3");
@@ -85,9 +72,6 @@ fn the_next_attempt_is_told_the_tool_calls_of_an_agent_that_failed() {
             .split_once("    (its tool calls:)\n")
             .unwrap_or_else(|| panic!("{protocol:?}\n{second}"));
         let call = told.lines().next().unwrap_or_default();
-        assert!(
-            call.contains("echo wrong > other"),
-            "{protocol:?}\n{second}"
-        );
+        assert!(call.contains("echo wrong > other"), "{protocol:?}\n{second}");
     }
 }

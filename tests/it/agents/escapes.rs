@@ -34,24 +34,15 @@ const BY_SHELL: &[(&str, &str)] = &[
     ("nohup", "nohup $E >/dev/null 2>&1 &"),
     ("closed-descriptors", "setsid $E <&- >&- 2>&- &"),
     ("elsewhere", "(cd / && exec setsid $E) &"),
-    (
-        "ignored-signals",
-        "(trap '' HUP INT QUIT TERM USR1 USR2 TSTP CHLD; exec setsid $E) &",
-    ),
-    (
-        "stopped",
-        "$E & ( while [ ! -e $UP/stopped ]; do sleep 0.01; done; kill -STOP $! ) &",
-    ),
+    ("ignored-signals", "(trap '' HUP INT QUIT TERM USR1 USR2 TSTP CHLD; exec setsid $E) &"),
+    ("stopped", "$E & ( while [ ! -e $UP/stopped ]; do sleep 0.01; done; kill -STOP $! ) &"),
     ("other-group", "(set -m; $E &) &"),
     ("pipe-reader", "( (sleep 3600 & sleep 3600) | setsid $E ) &"),
     (
         "deleted-program",
         "setsid $E & ( while [ ! -e $UP/deleted-program ]; do sleep 0.01; done; rm -f $E ) &",
     ),
-    (
-        "own-pid-namespace",
-        "(setsid unshare --fork --pid $E || setsid $E) 2>/dev/null &",
-    ),
+    ("own-pid-namespace", "(setsid unshare --fork --pid $E || setsid $E) 2>/dev/null &"),
     ("reniced", "nice -n 19 setsid env -i $E &"),
 ];
 
@@ -74,14 +65,8 @@ enum End {
     BothKilled,
 }
 
-const ENDS: [End; 6] = [
-    End::OfItself,
-    End::Timeout,
-    End::Stop,
-    End::LoopKilled,
-    End::GuardKilled,
-    End::BothKilled,
-];
+const ENDS: [End; 6] =
+    [End::OfItself, End::Timeout, End::Stop, End::LoopKilled, End::GuardKilled, End::BothKilled];
 
 /// A run in whose one attempt all tricks have been done.
 struct Escaped {
@@ -93,10 +78,7 @@ struct Escaped {
 }
 
 fn tricks() -> impl Iterator<Item = &'static str> {
-    BY_SHELL
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(escapee::OWN.iter().copied())
+    BY_SHELL.iter().map(|(name, _)| *name).chain(escapee::OWN.iter().copied())
 }
 
 impl Escaped {
@@ -108,24 +90,13 @@ impl Escaped {
         world.align(&plan(&["test -f done"], once, json!({"A1": atom})));
         let bystander = bystander(&world);
         let run = Running::of(command(&world, method));
-        let mut it = Self {
-            world,
-            run,
-            method,
-            bystander,
-        };
+        let mut it = Self { world, run, method, bystander };
         let up = it.world.out("up");
         let said = std::sync::Arc::clone(&it.run.stderr);
         wait_for_or(
             "every trick",
             || it.run.has_ended() || missing(&up).is_empty(),
-            || {
-                format!(
-                    "{:?}\n{}",
-                    missing(&up),
-                    String::from_utf8_lossy(&said.lock().unwrap())
-                )
-            },
+            || format!("{:?}\n{}", missing(&up), String::from_utf8_lossy(&said.lock().unwrap())),
         );
         missing(&up).is_empty().then_some(it)
     }
@@ -184,11 +155,7 @@ impl Escaped {
                 .filter(|name| !name.ends_with("respawner") && !seen.contains(name.as_str()))
                 .collect::<Vec<_>>()
         };
-        wait_for_or(
-            "each is seen",
-            || unseen().is_empty(),
-            || format!("{:?}", unseen()),
-        );
+        wait_for_or("each is seen", || unseen().is_empty(), || format!("{:?}", unseen()));
     }
 
     #[track_caller]
@@ -231,21 +198,9 @@ impl Escaped {
                 end_of(&mut Running::of(command(&self.world, self.method))).expect(0);
             }
         }
-        assert_eq!(
-            self.survivors(),
-            Vec::<String>::new(),
-            "{}: {end:?}",
-            self.method
-        );
-        assert!(
-            !self.respawns(),
-            "{}: {end:?}: one goes on as ever another process",
-            self.method
-        );
-        assert!(
-            self.bystander.try_wait().unwrap().is_none(),
-            "a person's program was ended"
-        );
+        assert_eq!(self.survivors(), Vec::<String>::new(), "{}: {end:?}", self.method);
+        assert!(!self.respawns(), "{}: {end:?}: one goes on as ever another process", self.method);
+        assert!(self.bystander.try_wait().unwrap().is_none(), "a person's program was ended");
     }
 }
 
@@ -253,17 +208,10 @@ impl Drop for Escaped {
     fn drop(&mut self) {
         let _ = self.bystander.kill();
         let _ = self.bystander.wait();
-        let _ = fs::remove_file(
-            self.world
-                .root()
-                .join(format!("bin/{}respawner", escapee::NAME)),
-        );
+        let _ = fs::remove_file(self.world.root().join(format!("bin/{}respawner", escapee::NAME)));
         for line in self.survivors() {
-            let pid = line
-                .split(' ')
-                .next()
-                .and_then(|pid| pid.parse().ok())
-                .and_then(Pid::from_raw);
+            let pid =
+                line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
             pid.map(|pid| kill_process(pid, Signal::KILL));
         }
     }
@@ -273,11 +221,7 @@ impl Drop for Escaped {
 fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -> String) {
     let until = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(
-            Instant::now() < until,
-            "waited in vain for: {what}\n{}",
-            why()
-        );
+        assert!(Instant::now() < until, "waited in vain for: {what}\n{}", why());
         std::thread::sleep(LOOK);
     }
 }
@@ -310,10 +254,7 @@ fn script(world: &World) -> String {
         fs::hard_link(&first, bin.join(format!("{}{trick}", escapee::NAME))).expect("its name");
     }
     let mut lines = vec![
-        format!(
-            "[ ! -e {} ] || {{ touch done; exit 0; }}",
-            world.out("again").display()
-        ),
+        format!("[ ! -e {} ] || {{ touch done; exit 0; }}", world.out("again").display()),
         format!("UP={}", up.display()),
     ];
     let by_call = escapee::OWN.iter().map(|trick| (*trick, "$E &"));
@@ -321,10 +262,7 @@ fn script(world: &World) -> String {
         lines.push(format!("E={}/{}{trick}", bin.display(), escapee::NAME));
         lines.push(how.to_owned());
     }
-    lines.push(format!(
-        "while [ ! -e {} ]; do sleep 0.05; done",
-        world.out("over").display()
-    ));
+    lines.push(format!("while [ ! -e {} ]; do sleep 0.05; done", world.out("over").display()));
     lines.push("touch done".to_owned());
     let path = bin.join("tricks.sh");
     fs::write(&path, lines.join("\n")).expect("the script");
@@ -364,9 +302,7 @@ fn check_here(method: &'static str, end: End) {
     }
     // A loaded machine may need longer for the tricks than any time that were chosen here.
     let timeouts = ["3s", "12s", "19s"];
-    let escaped = timeouts
-        .into_iter()
-        .find_map(|timeout| Escaped::new(method, timeout));
+    let escaped = timeouts.into_iter().find_map(|timeout| Escaped::new(method, timeout));
     escaped.expect("the tricks within a timeout").check(end);
 }
 
@@ -403,22 +339,16 @@ each! {
 /// `DESCENT_SOAK_ESCAPES=<count>`: so many escapes, over all methods and ends in turn.
 #[test]
 fn soak_of_escapes() {
-    let Some(count) = std::env::var("DESCENT_SOAK_ESCAPES")
-        .ok()
-        .and_then(|n| n.parse::<usize>().ok())
+    let Some(count) =
+        std::env::var("DESCENT_SOAK_ESCAPES").ok().and_then(|n| n.parse::<usize>().ok())
     else {
         return;
     };
-    let methods: Vec<_> = METHODS
-        .into_iter()
-        .filter(|method| lacks(method).is_none())
-        .collect();
+    let methods: Vec<_> = METHODS.into_iter().filter(|method| lacks(method).is_none()).collect();
     assert!(!methods.is_empty(), "no method works here");
     let kinds = tricks().count();
     let mut done = 0;
-    let cases = ENDS
-        .iter()
-        .flat_map(|end| methods.iter().map(move |method| (*method, *end)));
+    let cases = ENDS.iter().flat_map(|end| methods.iter().map(move |method| (*method, *end)));
     for (method, end) in cases.collect::<Vec<_>>().into_iter().cycle() {
         if done >= count {
             break;
@@ -439,11 +369,7 @@ fn what_a_stopped_guard_left_is_ended_by_the_next_start() {
         go.display(),
         at.display()
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&action)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&action)})));
     let run = Running::of(command(&world, "guard"));
     let sleeps = || {
         // Not the shell, whose command line holds the same words before the guard is stopped.
@@ -461,11 +387,7 @@ fn what_a_stopped_guard_left_is_ended_by_the_next_start() {
 #[test]
 fn a_method_that_is_none_is_refused_with_those_that_are() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     Running::of(command(&world, "magic"))
         .wait()
         .expect(69)

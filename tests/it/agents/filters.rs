@@ -146,11 +146,7 @@ fn a_signal_ends_an_apply_that_hangs_after_the_run() {
     );
     align(&world, "true");
     let smudge = world.program("smudge", &filter);
-    world.git(&[
-        "config",
-        "filter.slow.smudge",
-        &smudge.display().to_string(),
-    ]);
+    world.git(&["config", "filter.slow.smudge", &smudge.display().to_string()]);
     let mut run = world.start(&["run", "--apply"]);
     world.wait_for_file("hung");
     run.signal(Signal::INT);

@@ -33,10 +33,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            folder: TempDir::new().unwrap(),
-            nap: long_nap(),
-        }
+        Self { folder: TempDir::new().unwrap(), nap: long_nap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -70,9 +67,7 @@ impl Bench {
 
     fn claude(&self, behaviour: &str, arguments: &[&str]) -> Peer {
         let mut command = self.command(&agents::headless(), behaviour);
-        command
-            .args(["--dialect", "claude-stream-json"])
-            .args(arguments);
+        command.args(["--dialect", "claude-stream-json"]).args(arguments);
         let mut peer = Peer::start(&mut command);
         peer.say(&json!({ "type": "user", "message": { "content": "make it" } }));
         peer
@@ -121,16 +116,8 @@ fn ask(peer: &mut Peer, id: u64, method: &str, params: Value) -> Value {
 }
 
 fn session(peer: &mut Peer, cwd: &Path) -> String {
-    let answer = ask(
-        peer,
-        2,
-        "session/new",
-        json!({ "cwd": cwd, "mcpServers": [] }),
-    );
-    answer["result"]["sessionId"]
-        .as_str()
-        .expect("an id")
-        .to_owned()
+    let answer = ask(peer, 2, "session/new", json!({ "cwd": cwd, "mcpServers": [] }));
+    answer["result"]["sessionId"].as_str().expect("an id").to_owned()
 }
 
 fn prompt(session: &str) -> Value {
@@ -144,17 +131,12 @@ fn the_readme_lists_every_behaviour() {
     let (head, rest) = kept.split_once("| word |").expect("the table");
     let (_, tail) = rest.split_once("\n\n").expect("text behind the table");
     let rows = behaviour::BEHAVIOURS.iter();
-    let rows: String = rows
-        .map(|(word, does)| format!("| `{word}` | {does} |\n"))
-        .collect();
+    let rows: String = rows.map(|(word, does)| format!("| `{word}` | {does} |\n")).collect();
     let wanted = format!("{head}| word | the agent |\n|---|---|\n{rows}\n{tail}");
     if std::env::var_os("DESCENT_UPDATE").is_some() {
         return fs::write(&path, wanted).unwrap();
     }
-    assert!(
-        kept == wanted,
-        "{README} is stale: DESCENT_UPDATE=1 cargo test --test it fixtures::"
-    );
+    assert!(kept == wanted, "{README} is stale: DESCENT_UPDATE=1 cargo test --test it fixtures::");
 }
 
 #[test]
@@ -167,11 +149,7 @@ fn an_acp_agent_ends_each_turn_as_its_word_says() {
         ("lies", "/result/stopReason", json!("end_turn")),
         ("no-turn", "/result/usage", Value::Null),
         ("refuses", "/result/stopReason", json!("refusal")),
-        (
-            "out-of-turns",
-            "/result/stopReason",
-            json!("max_turn_requests"),
-        ),
+        ("out-of-turns", "/result/stopReason", json!("max_turn_requests")),
         ("login-at-prompt", "/error/code", json!(-32000)),
         ("credit", "/error/data/errorKind", json!("billing_error")),
         (
@@ -185,11 +163,7 @@ fn an_acp_agent_ends_each_turn_as_its_word_says() {
         let mut peer = bench.acp(word);
         let session = session(&mut peer, &bench.path("work"));
         let answer = ask(&mut peer, 3, "session/prompt", prompt(&session));
-        assert_eq!(
-            answer.pointer(at).unwrap_or(&Value::Null),
-            wanted,
-            "{word}: {answer}"
-        );
+        assert_eq!(answer.pointer(at).unwrap_or(&Value::Null), wanted, "{word}: {answer}");
         let works = ["works", "flood", "slow", "out-of-turns"].contains(word);
         assert_eq!(bench.is_made(), works, "{word}");
         assert!(peer.end().success(), "{word}");
@@ -211,11 +185,7 @@ fn a_headless_agent_ends_each_turn_as_its_word_says() {
         ("works", "/terminal_reason", json!("completed")),
         ("lies", "/is_error", json!(false)),
         ("long-line", "/terminal_reason", json!("completed")),
-        (
-            "login",
-            "/result",
-            json!("Not logged in · Please run /login"),
-        ),
+        ("login", "/result", json!("Not logged in · Please run /login")),
         ("credit", "/api_error_status", json!(402)),
         ("limited", "/api_error", json!("usage_limit_reached")),
         ("refuses", "/stop_reason", json!("refusal")),
@@ -333,11 +303,7 @@ fn agents_that_die_or_stay_do_so_around_their_result() {
         let bench = Bench::new();
         let peer = bench.claude(word, &[]);
         let lines = peer.rest();
-        assert_eq!(
-            lines.iter().any(|line| line["type"] == "result"),
-            has_result,
-            "{word}"
-        );
+        assert_eq!(lines.iter().any(|line| line["type"] == "result"), has_result, "{word}");
         assert_eq!(peer.end().code(), None, "{word}");
     }
     let bench = Bench::new();

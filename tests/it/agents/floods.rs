@@ -15,10 +15,7 @@ fn end_of(way: &str, script: &str) -> String {
             "headless = {{events = \"{events}\", argv = {argv}, resume = [\"{{session}}\"]}}"
         ),
     };
-    world.write(
-        "descent.toml",
-        &format!("[agents.c]\n{way}\n[roles]\nworker = \"c\"\n"),
-    );
+    world.write("descent.toml", &format!("[agents.c]\n{way}\n[roles]\nworker = \"c\"\n"));
     world.align(&plan(
         &["test -f done"],
         json!({"max_attempts": 1, "max_transient": 0, "attempt_timeout": "20s"}),
@@ -39,16 +36,10 @@ fn endless(format: &str) -> String {
 fn an_agent_that_names_a_new_session_in_each_line_broke_its_protocol() {
     for (events, line) in [
         ("claude-stream-json", r#"{"session_id":"%s"}"#),
-        (
-            "codex-exec-json",
-            r#"{"type":"thread.started","thread_id":"%s"}"#,
-        ),
+        ("codex-exec-json", r#"{"type":"thread.started","thread_id":"%s"}"#),
     ] {
         let why = end_of(events, &endless(line));
-        assert!(
-            why.contains("named more than 16 sessions in one turn"),
-            "{why}"
-        );
+        assert!(why.contains("named more than 16 sessions in one turn"), "{why}");
     }
 }
 
@@ -58,14 +49,8 @@ fn an_agent_that_sends_requests_without_end_or_with_an_endless_id_broke_its_prot
     let with_long = |text: &str| endless(&text.replace("LONG", "'$long'"));
     for (script, words) in [
         (endless(request), "more than 1000 requests"),
-        (
-            with_long(&request.replace("%s", "\"LONG%s\"")),
-            "an id of more than 200 bytes",
-        ),
-        (
-            with_long(&request.replace("fs/", "LONG")),
-            "an id of more than 200 bytes",
-        ),
+        (with_long(&request.replace("%s", "\"LONG%s\"")), "an id of more than 200 bytes"),
+        (with_long(&request.replace("fs/", "LONG")), "an id of more than 200 bytes"),
         (with_long("LONG %s"), "something else than messages"),
         (
             with_long(r#"{"jsonrpc":"2.0","method":7,"id":"LONG%s"}"#),

@@ -123,15 +123,8 @@ fn displace(world: &World, rng: &mut Rng) -> bool {
         }
         1 => drop(fs::remove_dir_all(world.cache())),
         way @ 2..4 => {
-            for slot in listing(&world.cache())
-                .into_keys()
-                .filter(|path| is_slot(path))
-            {
-                let part = if way == 2 {
-                    slot.clone()
-                } else {
-                    slot.join(".git")
-                };
+            for slot in listing(&world.cache()).into_keys().filter(|path| is_slot(path)) {
+                let part = if way == 2 { slot.clone() } else { slot.join(".git") };
                 let (_, gone) = GONE[usize::try_from(rng.below(GONE.len() as u64)).unwrap()];
                 if slot.is_dir() && !slot.is_symlink() {
                     gone(world, &part);
@@ -155,9 +148,7 @@ fn prompts(world: &World) -> BTreeMap<&'static str, Vec<u64>> {
         let text = fs::read_to_string(file.path()).unwrap();
         let first = text.lines().next().unwrap();
         // The prompt names others too, after its own task.
-        let own = ATOMS
-            .iter()
-            .filter_map(|(id, ..)| Some((first.find(&words(id))?, id)));
+        let own = ATOMS.iter().filter_map(|(id, ..)| Some((first.find(&words(id))?, id)));
         let (_, id) = own.min().expect("a session begins with a whole prompt");
         let sessions = found.get_mut(id).unwrap();
         sessions.push(text.lines().count() as u64);
@@ -176,11 +167,7 @@ fn beside(world: &World) -> BTreeSet<String> {
 /// Checks that each atom has its lines once, from its one attempt, and that no more files than these are there.
 fn check_result(world: &World, seed: u64) {
     let state = world.state();
-    assert_eq!(
-        state["run"]["spent"]["attempts"],
-        ATOMS.len(),
-        "seed {seed}"
-    );
+    assert_eq!(state["run"]["spent"]["attempts"], ATOMS.len(), "seed {seed}");
     let head = state["run"]["head"].as_str().unwrap();
     let lines: String = (1..=STEPS).map(|n| format!("{n}\n")).collect();
     for (id, ..) in ATOMS {
@@ -189,14 +176,8 @@ fn check_result(world: &World, seed: u64) {
         assert_eq!(file, lines, "seed {seed}: {id}");
     }
     let files = world.ours(&["ls-tree", "-r", "--name-only", head]);
-    let made = files
-        .lines()
-        .filter(|name| !["a.txt", "descent.toml"].contains(name));
-    assert_eq!(
-        made.collect::<Vec<_>>(),
-        ATOMS.map(|(id, ..)| id),
-        "seed {seed}"
-    );
+    let made = files.lines().filter(|name| !["a.txt", "descent.toml"].contains(name));
+    assert_eq!(made.collect::<Vec<_>>(), ATOMS.map(|(id, ..)| id), "seed {seed}");
 }
 
 /// Checks that no prompt was paid for in two sessions where the session is known before it, unless something was displaced
@@ -219,9 +200,8 @@ fn check_sessions(world: &World, seed: u64, displaced: usize, tally: &Tally) {
     let started = state["run"]["attempts_started"].as_u64().unwrap();
     let made_again = started - ATOMS.len() as u64;
     let bindings = state["bindings"].as_object().unwrap().values();
-    let interruptions: u64 = bindings
-        .map(|bound| bound["of"]["interruptions"].as_u64().unwrap_or(0))
-        .sum();
+    let interruptions: u64 =
+        bindings.map(|bound| bound["of"]["interruptions"].as_u64().unwrap_or(0)).sum();
     assert!(
         made_again <= interruptions,
         "seed {seed}: {made_again} made again in {interruptions} interruptions"
@@ -257,23 +237,13 @@ fn agents_that_are_killed_at_random_moments_go_on_and_nothing_is_done_twice() {
         assert_eq!(ran.code, Some(0), "seed {seed}\n{}", ran.stderr);
         check_result(&world, seed);
         check_sessions(&world, seed, displaced, &tally);
-        tally
-            .displaced
-            .fetch_add(displaced as u64, Ordering::Relaxed);
-        assert!(
-            listing(&world.out("theirs")).is_empty(),
-            "seed {seed}: written through a link"
-        );
+        tally.displaced.fetch_add(displaced as u64, Ordering::Relaxed);
+        assert!(listing(&world.out("theirs")).is_empty(), "seed {seed}: written through a link");
         assert_eq!(beside(&world), names, "seed {seed}: beside the state");
         let left = [processes(&mark), processes_in(&world.root())].concat();
         assert_eq!(left, Vec::<String>::new(), "seed {seed}: left running");
     });
-    let counts = [
-        tally.kills,
-        tally.continued,
-        tally.made_again,
-        tally.displaced,
-    ];
+    let counts = [tally.kills, tally.continued, tally.made_again, tally.displaced];
     let [kills, continued, made_again, displaced] = counts.map(AtomicU64::into_inner);
     println!(
         "{kills} kills, {displaced} of them with something moved or removed, {continued} times on in a session, \

@@ -10,10 +10,7 @@ use Protocol::{Acp, Claude, Codex};
 /// Adds a line to the table of the worker.
 fn configure(world: &World, line: &str) {
     let text = world.read("descent.toml");
-    world.write(
-        "descent.toml",
-        &text.replace("[roles]", &format!("{line}\n[roles]")),
-    );
+    world.write("descent.toml", &text.replace("[roles]", &format!("{line}\n[roles]")));
 }
 
 #[test]
@@ -21,15 +18,10 @@ fn an_agent_whose_calls_pass_the_limit_is_ended_in_mid_turn() {
     for protocol in [Claude, Acp] {
         let nap = long_nap();
         let world = world(protocol, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
-        let ran = world
-            .descent(&["run", "--json", "--set", "model_calls=1"])
-            .expect(5);
+        let ran = world.descent(&["run", "--json", "--set", "model_calls=1"]).expect(5);
         let result = ran.result();
         assert_eq!(result["reason"], "calls", "{protocol:?} {result}");
-        assert!(
-            result["spent"]["calls"].as_u64() > Some(1),
-            "{protocol:?} {result}"
-        );
+        assert!(result["spent"]["calls"].as_u64() > Some(1), "{protocol:?} {result}");
         assert_eq!(result["spent"]["attempts"], 0, "{protocol:?} {result}");
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
@@ -40,9 +32,7 @@ fn the_price_of_tokens_so_far_ends_an_agent_in_mid_turn() {
     let nap = long_nap();
     let world = world(Claude, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
     configure(&world, "price = {input = \"1000000\", output = \"0\"}");
-    let ran = world
-        .descent(&["run", "--json", "--set", "cost_usd=100"])
-        .expect(5);
+    let ran = world.descent(&["run", "--json", "--set", "cost_usd=100"]).expect(5);
     let result = ran.result();
     assert_eq!(result["reason"], "cost", "{result}");
     assert_eq!(result["spent"]["estimated"], true, "{result}");
@@ -54,11 +44,7 @@ fn a_limit_of_money_is_refused_for_an_agent_that_tells_no_cost_and_has_no_price(
     let world = world(Codex, "works", &[("FIXTURE_DO", "echo made > done")]);
     let ran = world.descent(&["run", "--set", "cost_usd=5"]).expect(78);
     assert!(ran.stderr.contains("E-AGENT-COST"), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("agents.fixture.price"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("agents.fixture.price"), "{}", ran.stderr);
     assert_eq!(world.state()["run"]["attempts_started"], 0);
     configure(&world, "price = {input = \"3\", output = \"15\"}");
     world.run().expect(0);
@@ -70,22 +56,12 @@ fn a_limit_of_money_that_is_set_in_mid_run_starts_no_agent_that_tells_no_cost() 
     let world = world(Codex, "resumes", &[("FIXTURE_NAP", "30")]);
     let mut run = world.start(&["run", "--json"]);
     wait_for("it works", || world.state()["run"]["attempts_started"] == 1);
-    let redirect = [
-        "redirect",
-        "--set",
-        "cost_usd=5",
-        "--set",
-        "max_attempts=2",
-        "-y",
-    ];
+    let redirect = ["redirect", "--set", "cost_usd=5", "--set", "max_attempts=2", "-y"];
     world.descent(&redirect).expect(0);
     let ran = run.wait().expect(69);
     let result = ran.result();
     assert_eq!(result["reason"], "unavailable", "{result}");
-    assert!(
-        result["summary"].to_string().contains("tells no cost"),
-        "{result}"
-    );
+    assert!(result["summary"].to_string().contains("tells no cost"), "{result}");
     assert_eq!(result["code"], "E-AGENT-COST", "{result}");
 }
 
@@ -121,10 +97,7 @@ fn scripted(dialect: &str, script: &str) -> World {
 /// The same with that plan; it judges too.
 pub(super) fn scripted_plan(dialect: &str, script: &str, plan: &Value) -> World {
     let world = World::new();
-    world.write(
-        "agent.sh",
-        &script.replace("OUT", &world.out("").display().to_string()),
-    );
+    world.write("agent.sh", &script.replace("OUT", &world.out("").display().to_string()));
     let argv = json!(["sh", world.repo().join("agent.sh")]).to_string();
     world.write(
         "descent.toml",

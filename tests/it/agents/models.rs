@@ -46,9 +46,7 @@ impl Model {
     }
 
     pub(crate) fn start_with(world: &World, answer: &Value, key: &str, more: &[&str]) -> Self {
-        let text = answer
-            .as_str()
-            .map_or_else(|| answer.to_string(), str::to_owned);
+        let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
         let args = [&["--answer", &text, "--key", key], more].concat();
         Self::logging(world.out("requests"), &args)
     }
@@ -65,25 +63,15 @@ impl Model {
         let mut child = child.expect("it starts");
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("its address");
-        Self {
-            child,
-            address: line.trim().to_owned(),
-            log,
-        }
+        BufReader::new(stdout).read_line(&mut line).expect("its address");
+        Self { child, address: line.trim().to_owned(), log }
     }
 
     /// The questions that came.
     pub(crate) fn questions(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines
-            .filter(|line| line["method"] == "POST" && line["path"] != "/api/show")
-            .collect()
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["method"] == "POST" && line["path"] != "/api/show").collect()
     }
 }
 
@@ -143,14 +131,9 @@ pub(crate) fn with_key(dir: &Path) -> Vec<PathBuf> {
                 dirs.push(path);
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
-                fs::File::open(&path)
-                    .and_then(|mut file| file.read_to_end(&mut bytes))
-                    .unwrap();
-                let has = |what: &str| {
-                    bytes
-                        .windows(what.len())
-                        .any(|part| part == what.as_bytes())
-                };
+                fs::File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)).unwrap();
+                let has =
+                    |what: &str| bytes.windows(what.len()).any(|part| part == what.as_bytes());
                 if has(KEY) || has(ESCAPED) {
                     found.push(path);
                 }
@@ -176,10 +159,7 @@ fn a_planner_is_asked_over_each_wire_and_its_plan_is_done() {
         align(&world, json!({}));
         let ran = run(&world).expect(0).shows("planned   N");
         let state = world.state();
-        assert_eq!(
-            state["bindings"]["N-1"]["of"]["origin"]["reason"], "it must be",
-            "{wire}"
-        );
+        assert_eq!(state["bindings"]["N-1"]["of"]["origin"]["reason"], "it must be", "{wire}");
         // The scripted model tells 60 tokens in, 40 cached and 20 out; Messages tells 5 more that were written.
         let spent = &state["run"]["spent"];
         let input = if wire == "messages" { 65 } else { 60 };
@@ -190,10 +170,7 @@ fn a_planner_is_asked_over_each_wire_and_its_plan_is_done() {
         let asked = model.questions();
         assert_eq!(asked.len(), 1, "{wire}");
         let body = asked[0]["body"].to_string();
-        assert!(
-            body.contains("plan how the file done is made"),
-            "{wire}: {body}"
-        );
+        assert!(body.contains("plan how the file done is made"), "{wire}: {body}");
         assert!(body.contains("You have no tools"), "{wire}: {body}");
         nothing_holds_the_key(&world, &ran);
     }
@@ -252,10 +229,7 @@ fn an_answer_that_is_no_plan_is_asked_for_again_twice() {
     let asked = model.questions();
     assert_eq!(asked.len(), 3);
     let turns = asked[2]["body"]["messages"].as_array().unwrap();
-    let roles: Vec<&str> = turns
-        .iter()
-        .filter_map(|turn| turn["role"].as_str())
-        .collect();
+    let roles: Vec<&str> = turns.iter().filter_map(|turn| turn["role"].as_str()).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
     let last = turns[4]["content"].as_str().unwrap();
     assert!(last.contains("Your answer cannot be used"), "{last}");
@@ -280,10 +254,7 @@ fn a_plan_that_cannot_be_used_is_mended_in_the_same_talk() {
     assert_eq!(asked.len(), 2);
     let told = asked[1]["body"].to_string();
     assert!(told.contains("Your answer cannot be used"), "{told}");
-    assert!(
-        told.contains("tell in `reasoning` what you assumed"),
-        "{told}"
-    );
+    assert!(told.contains("tell in `reasoning` what you assumed"), "{told}");
 }
 
 #[test]
@@ -306,10 +277,7 @@ fn no_child_gets_the_key_and_no_argument_or_record_holds_it() {
     assert!(fs::read_to_string(&out).unwrap().contains("DESCENT_ATOM"));
     let args = fs::read(format!("{}.args", out.display())).unwrap_or_default();
     // The scripted model alone has it among its arguments.
-    let times = args
-        .windows(KEY.len())
-        .filter(|part| *part == KEY.as_bytes())
-        .count();
+    let times = args.windows(KEY.len()).filter(|part| *part == KEY.as_bytes()).count();
     fs::remove_file(format!("{}.args", out.display())).unwrap();
     assert!(times <= 1, "{times}");
     nothing_holds_the_key(&world, &ran);

@@ -18,37 +18,16 @@ const WAYS: &[(&str, Fate)] = &[
     ("echo x >plain", Taken("plain", "x\n")),
     ("echo x >A.TXT", Taken("A.TXT", "x\n")),
     ("echo x >s.log; git add -f s.log", Taken("s.log", "x\n")),
-    (
-        "echo x >c.log; git add -f c.log; git commit -qm x",
-        Taken("c.log", "x\n"),
-    ),
+    ("echo x >c.log; git add -f c.log; git commit -qm x", Taken("c.log", "x\n")),
     ("echo x >n.log; git add -fN n.log", Taken("n.log", "x\n")),
-    (
-        "mkdir build; echo x >build/f; git add -f build/f; git commit -qm x",
-        Taken("build/f", "x\n"),
-    ),
-    (
-        "echo x >i.log",
-        Named("i.log", "not taken: i.log (ignored by git)"),
-    ),
-    (
-        "mkdir build; echo x >build/i",
-        Named("build/i", "not taken: build/ (ignored by git)"),
-    ),
-    (
-        "echo x >mine",
-        Named("mine", "not taken: mine (ignored by git)"),
-    ),
-    (
-        "echo x >theirs",
-        Named("theirs", "not taken: theirs (ignored by git)"),
-    ),
+    ("mkdir build; echo x >build/f; git add -f build/f; git commit -qm x", Taken("build/f", "x\n")),
+    ("echo x >i.log", Named("i.log", "not taken: i.log (ignored by git)")),
+    ("mkdir build; echo x >build/i", Named("build/i", "not taken: build/ (ignored by git)")),
+    ("echo x >mine", Named("mine", "not taken: mine (ignored by git)")),
+    ("echo x >theirs", Named("theirs", "not taken: theirs (ignored by git)")),
     (
         "for i in 1 2 3 4 5; do echo x >$i.log; done",
-        Named(
-            "1.log",
-            "not taken: 1.log, 2.log, 3.log and 2 more (ignored by git)",
-        ),
+        Named("1.log", "not taken: 1.log, 2.log, 3.log and 2 more (ignored by git)"),
     ),
     (
         "echo x >beside; echo x >b.log",
@@ -60,41 +39,23 @@ const WAYS: &[(&str, Fate)] = &[
     ),
     (
         "git switch -qc packed; echo x >p; git add p; git commit -qm x; git switch -q --detach $B; git pack-refs --all",
-        Named(
-            "p",
-            "not taken: branch packed with p (not in the workspace)",
-        ),
+        Named("p", "not taken: branch packed with p (not in the workspace)"),
     ),
     (
         "echo x >d; git add d; git commit -qm x; git switch -q --detach $B",
-        Named(
-            "d",
-            "not taken: a detached HEAD with d (not in the workspace)",
-        ),
+        Named("d", "not taken: a detached HEAD with d (not in the workspace)"),
     ),
     (
         "git worktree add -q wt; cd wt; echo x >w; git add w; git commit -qm x",
-        Named(
-            "w",
-            "not taken: wt (a repository of its own), branch wt with w",
-        ),
+        Named("w", "not taken: wt (a repository of its own), branch wt with w"),
     ),
     (
         "git worktree add -q --detach \"$OUT/tree\"; echo x >\"$OUT/tree/u\"",
         Named("u", "/tree (outside of the workspace)"),
     ),
-    (
-        "echo two >a.txt; git stash -q",
-        Named("none", "not taken: its stash (not in the workspace)"),
-    ),
-    (
-        "git init -q v; echo x >v/x",
-        Named("v/x", "not taken: v (a repository of its own)"),
-    ),
-    (
-        "mkdir .GIT; echo x >.GIT/x",
-        Named(".GIT/x", "not taken: .GIT/x (git takes no such name)"),
-    ),
+    ("echo two >a.txt; git stash -q", Named("none", "not taken: its stash (not in the workspace)")),
+    ("git init -q v; echo x >v/x", Named("v/x", "not taken: v (a repository of its own)")),
+    ("mkdir .GIT; echo x >.GIT/x", Named(".GIT/x", "not taken: .GIT/x (git takes no such name)")),
     (
         "mkdir 'git~1'; echo x >'git~1/y'",
         Named("git~1/y", "not taken: git~1/y (git takes no such name)"),
@@ -105,34 +66,19 @@ const WAYS: &[(&str, Fate)] = &[
     ),
     ("mkfifo pipe", Named("pipe", "not taken: pipe (no file)")),
     ("mkdir -p e/f", Named("e/f", "not taken: e/f (empty)")),
-    (
-        "git update-index --assume-unchanged k; echo y >k",
-        Taken("k", "y\n"),
-    ),
-    (
-        "git update-index --skip-worktree l; echo y >l",
-        Taken("l", "y\n"),
-    ),
-    (
-        "echo ex >>.git/info/exclude; echo x >ex",
-        Taken("ex", "x\n"),
-    ),
+    ("git update-index --assume-unchanged k; echo y >k", Taken("k", "y\n")),
+    ("git update-index --skip-worktree l; echo y >l", Taken("l", "y\n")),
+    ("echo ex >>.git/info/exclude; echo x >ex", Taken("ex", "x\n")),
     (
         "git config core.excludesFile \"$OUT/g\"; echo gl >\"$OUT/g\"; echo x >gl",
         Taken("gl", "x\n"),
     ),
-    (
-        "git sparse-checkout set --no-cone /a.txt; echo x >sp",
-        Taken("far/away", "z\n"),
-    ),
+    ("git sparse-checkout set --no-cone /a.txt; echo x >sp", Taken("far/away", "z\n")),
     (
         "echo x >>far/away; echo x >far/new; git add .; git commit -qm x; git sparse-checkout set --no-cone /a.txt",
         Named("far/new", "not taken: far/away, far/new (outside of its sparse checkout)"),
     ),
-    (
-        "rm -rf .git; git init -q; echo x >r.log; git add -f r.log",
-        Taken("r.log", "x\n"),
-    ),
+    ("rm -rf .git; git init -q; echo x >r.log; git add -f r.log", Taken("r.log", "x\n")),
     ("ln -s /etc/hosts out", Taken("out", "")),
     // A commit that was replaced is not left out.
     (
@@ -157,10 +103,8 @@ fn what_a_step_leaves_is_in_the_result_or_named() {
     let name = |n: usize| format!("A{n:02}");
     let mut atoms = serde_json::Map::new();
     for (n, (way, _)) in WAYS.iter().enumerate() {
-        let way = format!(
-            "OUT='{}'; B=$(git rev-parse HEAD); {way}",
-            world.root().join("out").display()
-        );
+        let way =
+            format!("OUT='{}'; B=$(git rev-parse HEAD); {way}", world.root().join("out").display());
         atoms.insert(name(n), task(&way));
     }
     let all: Vec<String> = (0..WAYS.len()).map(name).collect();
@@ -176,16 +120,9 @@ fn what_a_step_leaves_is_in_the_result_or_named() {
         match fate {
             Taken(path, text) => {
                 assert!(!told.contains("not taken"), "{way}: {told}");
-                assert!(
-                    result.join(path).symlink_metadata().is_ok(),
-                    "{way}: {told}"
-                );
+                assert!(result.join(path).symlink_metadata().is_ok(), "{way}: {told}");
                 if !text.is_empty() {
-                    assert_eq!(
-                        std::fs::read_to_string(result.join(path)).unwrap(),
-                        *text,
-                        "{way}"
-                    );
+                    assert_eq!(std::fs::read_to_string(result.join(path)).unwrap(), *text, "{way}");
                 }
             }
             Named(path, words) => {
@@ -234,11 +171,7 @@ fn a_step_whose_check_needs_an_ignored_file_completes_if_it_tracks_it() {
     world.write(".gitignore", "*.log\n");
     world.commit_all("ignore");
     let step = "echo x >out.log; git add -f out.log; git commit -qm x";
-    world.align(&plan(
-        &["test -e out.log"],
-        json!({}),
-        json!({"A1": task(step)}),
-    ));
+    world.align(&plan(&["test -e out.log"], json!({}), json!({"A1": task(step)})));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
     assert_eq!(world.read("out.log"), "x\n");
@@ -255,19 +188,13 @@ fn the_next_is_told(limits: serde_json::Value, end: &str) {
          case $DESCENT_ATTEMPT in 1) echo x >out.log; {end};; *) echo x >one;; esac\n"
     );
     let path = world.program("worker", &script);
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     let checked = json!({"checks": {"file": "one"}});
     let atoms = json!({"A1": with(json!({"description": "x"}), checked)});
     world.align(&plan(&["test -e one"], limits, atoms));
     world.run().expect(0);
     let told = world.left("prompt.2");
-    assert!(
-        told.contains("; not taken: out.log (ignored by git)"),
-        "{told}"
-    );
+    assert!(told.contains("; not taken: out.log (ignored by git)"), "{told}");
     let why = world.descent(&["why", "A1"]).expect(0).stdout;
     assert!(why.contains("not taken: out.log"), "{why}");
 }

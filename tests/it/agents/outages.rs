@@ -29,11 +29,7 @@ fn world(plan: &serde_json::Value, script: &str) -> World {
 }
 
 fn one_task(limits: serde_json::Value) -> serde_json::Value {
-    plan(
-        &["test -f done"],
-        limits,
-        json!({"A1": by_worker("make it")}),
-    )
+    plan(&["test -f done"], limits, json!({"A1": by_worker("make it")}))
 }
 
 fn wait_for_wait(world: &World) {
@@ -96,11 +92,7 @@ fn a_prompt_that_is_too_long_fails_at_once_with_its_words() {
 
 #[test]
 fn a_judge_whose_provider_is_down_is_asked_again() {
-    let mut rated = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    );
+    let mut rated = plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}));
     rated["objective"]["base_case"] =
         json!({"all": [{"command": "test -f done"}, {"quality": "it is clear"}]});
     let world = world(
@@ -128,10 +120,7 @@ fn an_agent_that_waits_for_the_network_by_itself_is_waited_for_and_a_stop_is_obe
         &one_task(json!({"max_transient": 0})),
     );
     let config = world.read("descent.toml");
-    world.write(
-        "descent.toml",
-        &config.replace("[roles]", "idle = \"1s\"\n[roles]"),
-    );
+    world.write("descent.toml", &config.replace("[roles]", "idle = \"1s\"\n[roles]"));
     let run = world.start(&["run"]);
     wait_for_wait(&world);
     let because = world.state()["run"]["waits"][0]["because"].to_string();
@@ -143,12 +132,7 @@ fn an_agent_that_waits_for_the_network_by_itself_is_waited_for_and_a_stop_is_obe
     wait_for_wait(&world);
     world.descent(&["stop"]).expect(0);
     run.wait().expect(3);
-    assert_eq!(
-        world.state()["run"]["spent"]["attempts"]
-            .as_u64()
-            .unwrap_or(0),
-        0
-    );
+    assert_eq!(world.state()["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
 }
 
 #[test]

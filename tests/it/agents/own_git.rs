@@ -23,9 +23,7 @@ fn act(world: &World, act: &str) -> String {
 /// A run in which no fence holds: what comes behind it is tried here.
 fn unfenced(world: &World) -> Ran {
     let mut command = world.command(&["run"]);
-    command
-        .env("DESCENT_ENDING", "guard")
-        .env("TMPDIR", world.root());
+    command.env("DESCENT_ENDING", "guard").env("TMPDIR", world.root());
     Running::of(command).wait()
 }
 
@@ -86,10 +84,7 @@ fn no_merge_driver_that_an_attempt_wrote_runs() {
     });
     world.align(&plan(&["grep -q five f"], json!({}), atoms));
     unfenced(&world).expect(0);
-    assert_eq!(
-        world.result_file("f"),
-        "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n"
-    );
+    assert_eq!(world.result_file("f"), "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n");
     assert!(!world.out("ran").exists());
 }
 
@@ -102,11 +97,7 @@ fn a_repository_that_became_a_link_is_refused_by_name() {
         "(cd $(cat {})/.descent/repository; for d in *; do mv $d ../moved; ln -s ../moved $d; done); echo yes > yes",
         world.out("repo").display()
     );
-    world.align(&plan(
-        &["test -f yes"],
-        json!({}),
-        json!({"A1": task(&swap)}),
-    ));
+    world.align(&plan(&["test -f yes"], json!({}), json!({"A1": task(&swap)})));
     let ran = unfenced(&world);
     assert_ne!(ran.code, Some(0), "{}", ran.stderr);
     ran.says("is no directory, so that it cannot be the repository of a run");
@@ -118,11 +109,7 @@ fn fails_by_name(leave: &str, path: &str) {
     let world = World::new();
     let again = world.out("again").display().to_string();
     let step = format!("echo 1 > one; [ -e {again} ] && exit 0; touch {again}; {leave}");
-    let plan = plan(
-        &["test -f one"],
-        json!({"max_attempts": 2}),
-        json!({"A1": task(&step)}),
-    );
+    let plan = plan(&["test -f one"], json!({"max_attempts": 2}), json!({"A1": task(&step)}));
     world.align(&plan);
     world.run().expect(0);
     let events = world.descent(&["log", "--json"]).expect(0).stdout;
@@ -135,18 +122,12 @@ fn fails_by_name(leave: &str, path: &str) {
 fn a_pipe_that_git_would_wait_for_fails_its_attempt_by_name() {
     fails_by_name("mkfifo .gitignore", ".gitignore");
     fails_by_name("mkfifo .gitmodules", ".gitmodules");
-    fails_by_name(
-        "mkdir d; echo 1 > d/x; mkfifo d/.gitattributes",
-        "d/.gitattributes",
-    );
+    fails_by_name("mkdir d; echo 1 > d/x; mkfifo d/.gitattributes", "d/.gitattributes");
 }
 
 #[test]
 fn a_pipe_that_git_waits_for_in_a_directory_is_found_while_it_waits() {
-    fails_by_name(
-        "mkdir -p a/b; echo 1 > a/b/x; mkfifo a/b/.gitignore",
-        "a/b/.gitignore",
-    );
+    fails_by_name("mkdir -p a/b; echo 1 > a/b/x; mkfifo a/b/.gitignore", "a/b/.gitignore");
 }
 
 #[test]
@@ -157,11 +138,7 @@ fn a_pipe_of_one_attempt_is_not_there_in_the_next() {
         "mkdir -p d && mkfifo ctl d/ctl || exit 9; [ -e {0} ] || {{ touch {0}; exit 1; }}; echo 1 > one",
         again.display()
     );
-    world.align(&plan(
-        &["test -f one"],
-        json!({"max_attempts": 2}),
-        json!({"A1": task(&step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({"max_attempts": 2}), json!({"A1": task(&step)})));
     world.run().expect(0);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
@@ -170,11 +147,7 @@ fn a_pipe_of_one_attempt_is_not_there_in_the_next() {
 fn a_repository_that_a_step_makes_is_no_part_of_the_result_and_is_named() {
     let world = World::new();
     let step = "git init -q vendor && echo 1 > vendor/x && echo 1 > one";
-    world.align(&plan(
-        &["test -f one"],
-        json!({}),
-        json!({"A1": task(step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({}), json!({"A1": task(step)})));
     world.run().expect(0);
     let why = world.descent(&["why", "A1"]).expect(0);
     why.shows("not taken: vendor (a repository of its own)");
@@ -186,11 +159,7 @@ fn a_repository_that_a_step_makes_is_no_part_of_the_result_and_is_named() {
 fn a_link_under_a_name_that_git_reads_is_an_ordinary_part_of_the_work() {
     let world = World::new();
     let step = "mkfifo pipe; ln -s pipe .gitignore; echo 1 > one";
-    world.align(&plan(
-        &["test -f one"],
-        json!({}),
-        json!({"A1": task(step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({}), json!({"A1": task(step)})));
     world.run().expect(0);
 }
 
@@ -198,11 +167,7 @@ fn a_link_under_a_name_that_git_reads_is_an_ordinary_part_of_the_work() {
 fn git_itself_ends_with_a_killed_loop() {
     let world = World::new();
     let step = "mkdir -p a/b; echo 1 > a/b/x; mkfifo a/b/.gitignore";
-    world.align(&plan(
-        &["test -f one"],
-        json!({}),
-        json!({"A1": task(step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({}), json!({"A1": task(step)})));
     let run = world.start(&["run"]);
     let gits = || {
         let mut all = processes_in(&world.cache());
@@ -211,11 +176,7 @@ fn git_itself_ends_with_a_killed_loop() {
     };
     wait_for("git to wait", || !gits().is_empty());
     run.kill();
-    wait_for_or(
-        "git's end",
-        || gits().is_empty(),
-        || format!("{:?}", gits()),
-    );
+    wait_for_or("git's end", || gits().is_empty(), || format!("{:?}", gits()));
 }
 
 #[test]
@@ -227,11 +188,7 @@ fn a_link_in_place_of_its_own_directory_makes_no_attempt_free() {
         "d=$(dirname \"$DESCENT_RESULT\"); rm -rf \"$d\"; ln -s {} \"$d\"; exit 1",
         elsewhere.display()
     );
-    world.align(&plan(
-        &["test -f one"],
-        json!({"max_attempts": 2}),
-        json!({"A1": task(&step)}),
-    ));
+    world.align(&plan(&["test -f one"], json!({"max_attempts": 2}), json!({"A1": task(&step)})));
     world.run().expect(5);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
     assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);

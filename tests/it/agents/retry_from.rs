@@ -13,10 +13,7 @@ fn world(script: &str) -> World {
     let out = world.root().join("out").display().to_string();
     let script = format!("#!/bin/sh\n{keeps}\n{script}\n").replace("OUT", &out);
     let path = world.program("worker", &script);
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     world
 }
 
@@ -46,28 +43,18 @@ fn begun(script: &str) -> World {
 
 #[test]
 fn the_change_of_the_attempt_before_is_in_the_tree_and_a_part_of_the_result() {
-    let world = begun(&format!(
-        "case $DESCENT_ATTEMPT in {FIRST} *) echo two > done;; esac"
-    ));
+    let world = begun(&format!("case $DESCENT_ATTEMPT in {FIRST} *) echo two > done;; esac"));
     let check = "test -e done && test -x tool && grep -q one new.txt && grep -q more a.txt && test ! -e b.txt";
     world.align(&plan(&[check], last(), one(json!({}))));
     world.run().expect(0);
     let found = world.left("found.A1.2");
-    for words in [
-        " M a.txt\n",
-        " D b.txt\n",
-        "?? new.txt\n",
-        "?? tool\n",
-        "?? bytes\n",
-        "first\nmore\n",
-    ] {
+    for words in
+        [" M a.txt\n", " D b.txt\n", "?? new.txt\n", "?? tool\n", "?? bytes\n", "first\nmore\n"]
+    {
         assert!(found.contains(words), "no `{words}` in:\n{found}");
     }
     let prompt = world.left("prompt.A1.2");
-    for words in [
-        "The change of A1.1 is in your tree already",
-        "which is in your tree: /",
-    ] {
+    for words in ["The change of A1.1 is in your tree already", "which is in your tree: /"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     assert_eq!(world.result_file("bytes"), "\0");
@@ -78,20 +65,12 @@ fn the_change_of_the_attempt_before_is_in_the_tree_and_a_part_of_the_result() {
 
 #[test]
 fn by_default_and_by_its_own_word_an_atom_begins_from_a_clean_tree() {
-    for (constraints, own) in [
-        (json!({}), json!({})),
-        (last(), json!({"retry_from": "clean"})),
-    ] {
-        let world = begun(&format!(
-            "case $DESCENT_ATTEMPT in {FIRST} *) touch done;; esac"
-        ));
+    for (constraints, own) in [(json!({}), json!({})), (last(), json!({"retry_from": "clean"}))] {
+        let world = begun(&format!("case $DESCENT_ATTEMPT in {FIRST} *) touch done;; esac"));
         world.align(&plan(&["test -e done"], constraints, one(own)));
         world.run().expect(0);
         let found = world.left("found.A1.2");
-        assert!(
-            !found.contains("a.txt\n M") && found.contains("first\n"),
-            "{found}"
-        );
+        assert!(!found.contains("a.txt\n M") && found.contains("first\n"), "{found}");
         assert!(!found.contains("new.txt"), "{found}");
         let prompt = world.left("prompt.A1.2");
         assert!(prompt.contains("You begin from a clean tree"), "{prompt}");
@@ -101,11 +80,7 @@ fn by_default_and_by_its_own_word_an_atom_begins_from_a_clean_tree() {
 #[test]
 fn it_is_no_part_of_the_specification() {
     let world = begun("exit 1");
-    world.align(&plan(
-        &["test -e done"],
-        json!({"max_attempts": 1}),
-        one(json!({})),
-    ));
+    world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), one(json!({}))));
     world.run().expect(5);
     let context = |world: &World| {
         let state = world.state();
@@ -132,18 +107,11 @@ fn protected_paths_are_taken_out_of_it() {
          esac",
     );
     let constraints = json!({"retry_from": "last", "protected": ["a.txt", "b.txt", "tests/**"]});
-    world.align(&plan(
-        &["test -e done && test -e new.txt"],
-        constraints,
-        one(json!({})),
-    ));
+    world.align(&plan(&["test -e done && test -e new.txt"], constraints, one(json!({}))));
     world.run().expect(0);
     let found = world.left("found.A1.2");
     assert!(found.starts_with("?? new.txt\n"), "{found}");
-    assert!(
-        found.contains("first\n") && found.contains("second\n"),
-        "{found}"
-    );
+    assert!(found.contains("first\n") && found.contains("second\n"), "{found}");
     assert!(!found.contains("tests"), "{found}");
 }
 
@@ -165,10 +133,7 @@ fn a_change_that_no_longer_applies_is_left_out_and_the_prompt_says_so() {
     world.align(&plan(&["test -e done"], last(), atoms));
     world.run().expect(0);
     let found = world.left("found.A1.2");
-    assert!(
-        found.contains("theirs\n") && !found.contains(" M "),
-        "{found}"
-    );
+    assert!(found.contains("theirs\n") && !found.contains(" M "), "{found}");
     let prompt = world.left("prompt.A1.2");
     let words = "The change of A1.1 was to be in your tree, but it no longer applies (a.txt). So you begin from a clean tree.";
     assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
@@ -176,9 +141,7 @@ fn a_change_that_no_longer_applies_is_left_out_and_the_prompt_says_so() {
 
 #[test]
 fn a_change_that_is_gone_is_left_out_and_the_prompt_says_so() {
-    let world = begun(&format!(
-        "case $DESCENT_ATTEMPT in {FIRST} *) touch done;; esac"
-    ));
+    let world = begun(&format!("case $DESCENT_ATTEMPT in {FIRST} *) touch done;; esac"));
     let constraints = json!({"retry_from": "last", "max_attempts": 1});
     world.align(&plan(&["test -e done"], constraints, one(json!({}))));
     world.run().expect(5);

@@ -44,20 +44,11 @@ fn failure(world: &World) -> Value {
 #[test]
 fn a_value_that_does_not_fit_its_schema_fails_the_attempt_with_its_place() {
     for (value, reason) in [
-        (
-            "",
-            "value: it is missing, and its schema does not take null",
-        ),
-        (
-            "null",
-            "value: it is missing, and its schema does not take null",
-        ),
+        ("", "value: it is missing, and its schema does not take null"),
+        ("null", "value: it is missing, and its schema does not take null"),
         ("80", "value: it is not of type \"object\""),
         ("{}", "value: \"port\" is a required property"),
-        (
-            r#"{"port": "80"}"#,
-            "value: /port: it is not of type \"integer\"",
-        ),
+        (r#"{"port": "80"}"#, "value: /port: it is not of type \"integer\""),
     ] {
         let world = world(&gives(value));
         world.align(&agreed(1, &shaped(&port())));
@@ -72,12 +63,9 @@ fn a_value_that_does_not_fit_its_schema_fails_the_attempt_with_its_place() {
 #[test]
 fn a_value_that_fits_and_none_where_null_is_taken_are_results() {
     let nullable = json!({"type": ["object", "null"]});
-    for (value, schema) in [
-        (r#"{"port": 80}"#, port()),
-        ("", nullable.clone()),
-        ("null", nullable),
-        ("", json!({})),
-    ] {
+    for (value, schema) in
+        [(r#"{"port": 80}"#, port()), ("", nullable.clone()), ("null", nullable), ("", json!({}))]
+    {
         let world = world(&gives(value));
         world.align(&agreed(1, &shaped(&schema)));
         world.run().expect(0);
@@ -94,12 +82,7 @@ fn an_action_is_held_to_the_schema_too_and_a_failure_of_its_own_comes_first() {
     let atom = with(task("touch done"), json!({"output_schema": port()}));
     world.align(&agreed(1, &atom));
     world.run().expect(5);
-    assert!(
-        failure(&world)["reason"]
-            .as_str()
-            .unwrap()
-            .contains("value: it is missing")
-    );
+    assert!(failure(&world)["reason"].as_str().unwrap().contains("value: it is missing"));
 
     let world = World::new();
     let atom = with(task("exit 4"), json!({"output_schema": port()}));
@@ -121,10 +104,7 @@ echo \"{\\\"summary\\\": \\\"s\\\", \\\"value\\\": $value}\" > \"$DESCENT_RESULT
     assert!(first.contains("fits this JSON Schema"), "{first}");
     let told = "A1.1 failed: value: /port: it is not of type \"integer\"";
     assert!(second.contains(told), "{second}");
-    assert_eq!(
-        world.state()["bindings"]["A1"]["value"],
-        json!({"port": 80})
-    );
+    assert_eq!(world.state()["bindings"]["A1"]["value"], json!({"port": 80}));
 }
 
 #[test]
@@ -139,10 +119,7 @@ fn a_misfit_after_an_effect_that_may_happen_once_leaves_it_in_doubt() {
     let atom: Value = serde_json::from_str(&text.replace("OUT", &sent)).unwrap();
     world.align(&agreed(2, &atom));
     world.run().expect(6);
-    assert_eq!(
-        world.state()["work_graph"]["atoms"]["A1"]["status"],
-        "in_doubt"
-    );
+    assert_eq!(world.state()["work_graph"]["atoms"]["A1"]["status"], "in_doubt");
     assert_eq!(world.left("sent"), "sent\n");
 }
 
@@ -212,11 +189,7 @@ fn an_agent_that_does_not_mend_its_value_is_asked_twice_and_then_has_failed() {
         let reason = "value: \"port\" is a required property";
         assert_eq!(failure(&world)["reason"], reason);
         let log = world.left("told");
-        assert_eq!(
-            log.matches("Your answer cannot be used").count(),
-            2,
-            "{log}"
-        );
+        assert_eq!(log.matches("Your answer cannot be used").count(), 2, "{log}");
     }
 }
 
@@ -233,15 +206,9 @@ fn hostile() -> Vec<(Value, &'static str)> {
     }
     vec![
         (json!({"type": "strin"}), "/type: "),
-        (
-            json!({"pattern": "(a{1000}){1000}"}),
-            "is not a \\\"regex\\\"",
-        ),
+        (json!({"pattern": "(a{1000}){1000}"}), "is not a \\\"regex\\\""),
         (json!({"pattern": "(?=a)b"}), "is not a \\\"regex\\\""),
-        (
-            json!({"$ref": "http://127.0.0.1:1/a.json"}),
-            "is not looked up",
-        ),
+        (json!({"$ref": "http://127.0.0.1:1/a.json"}), "is not looked up"),
         (json!({"$ref": "file:///etc/passwd"}), "is not looked up"),
         (json!({"items": {"$ref": "#"}}), "leads back to itself"),
         (deep, "nests deeper"),
@@ -255,16 +222,10 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_agreed() {
     for (schema, words) in hostile() {
         let world = world("touch done");
         world.write("plan.json", &agreed(1, &shaped(&schema)).to_string());
-        let ran = world
-            .descent(&["align", "-f", "plan.json", "--json"])
-            .expect(65);
+        let ran = world.descent(&["align", "-f", "plan.json", "--json"]).expect(65);
         assert!(ran.stdout.contains("E-PLAN-INVALID"), "{}", ran.stdout);
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
-        assert!(
-            ran.stdout.contains("/work_graph/atoms/A1/output_schema"),
-            "{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains("/work_graph/atoms/A1/output_schema"), "{}", ran.stdout);
         assert!(!world.repo().join(".descent/state.json").exists());
         world.descent(&["validate", "plan.json"]).expect(65);
     }
@@ -275,15 +236,10 @@ fn a_bad_schema_is_refused_in_added_atoms_and_in_an_edit() {
     let world = world(&gives(r#"{"port": 80}"#));
     world.align(&agreed(1, &shaped(&port())));
     let before = world.state();
-    let (bad, words) = (
-        json!({"$ref": "http://127.0.0.1:1/a.json"}),
-        "is not looked up",
-    );
+    let (bad, words) = (json!({"$ref": "http://127.0.0.1:1/a.json"}), "is not looked up");
     let more = json!({"work_graph": {"atoms": {"B1": shaped(&bad)}}});
     world.write("more.json", &more.to_string());
-    let added = world
-        .descent(&["redirect", "--add", "more.json", "-y"])
-        .expect(65);
+    let added = world.descent(&["redirect", "--add", "more.json", "-y"]).expect(65);
     assert!(added.stderr.contains(words), "{}", added.stderr);
 
     let mut edited = before.clone();
@@ -306,15 +262,9 @@ fn a_state_with_a_bad_schema_is_read_and_its_attempt_fails_before_anything_start
     state["work_graph"]["atoms"]["A1"]["output_schema"] = json!({"type": "strin"});
     world.save(&state.to_string());
     world.descent(&["status"]).expect(0);
-    world
-        .descent(&["validate"])
-        .expect(65)
-        .says("/work_graph/atoms/A1/output_schema");
+    world.descent(&["validate"]).expect(65).says("/work_graph/atoms/A1/output_schema");
     world.run().expect(5);
     let reason = failure(&world)["reason"].as_str().unwrap().to_owned();
-    assert!(
-        reason.contains("its output_schema cannot be used: /type: "),
-        "{reason}"
-    );
+    assert!(reason.contains("its output_schema cannot be used: /type: "), "{reason}");
     assert!(!world.out("started").exists());
 }

@@ -11,14 +11,8 @@ use crate::{
 fn world(script: &str) -> World {
     let world = World::new();
     let out = world.root().join("out").display().to_string();
-    let path = world.program(
-        "worker",
-        &format!("#!/bin/sh\n{script}\n").replace("OUT", &out),
-    );
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    let path = world.program("worker", &format!("#!/bin/sh\n{script}\n").replace("OUT", &out));
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     world
 }
 
@@ -53,11 +47,7 @@ fn the_first_attempt_of_an_atom_that_stands_alone() {
         "checks": {"all": [{"name": "unit tests", "command": "make test"}, {"any": [
             {"command": "bench", "number": "rows/s: (\\d+)", "at_least": 100}, {"file": "WAIVER", "contains": "slow"}]}]},
         "output_schema": {"type": "object", "required": ["rows"]}});
-    agree(
-        &world,
-        json!({"protected": ["tests/**"]}),
-        json!({"reader": atom}),
-    );
+    agree(&world, json!({"protected": ["tests/**"]}), json!({"reader": atom}));
     check(&world, "prompt-first", "reader");
 }
 
@@ -95,15 +85,9 @@ fn a_part_of_a_group_beside_others_at_work() {
     agree(&world, json!({"max_parallel_agents": 2}), atoms);
     let mut run = Running::of(world.command(&["run"]));
     wait_for("two parts at work", || {
-        ["reader", "writer", "errors"]
-            .iter()
-            .filter(|name| world.out(name).exists())
-            .count()
-            == 2
+        ["reader", "writer", "errors"].iter().filter(|name| world.out(name).exists()).count() == 2
     });
-    let waiting = ["reader", "writer", "errors"]
-        .into_iter()
-        .find(|name| !world.out(name).exists());
+    let waiting = ["reader", "writer", "errors"].into_iter().find(|name| !world.out(name).exists());
     check(&world, "prompt-part", waiting.expect("one waits"));
     world.touch("go");
     assert_eq!(run.wait().code, Some(0));
@@ -122,9 +106,7 @@ fn the_third_attempt_after_one_that_was_wrong_and_one_that_ran_out_of_time() {
         "checks": {"all": [{"name": "quotes", "command": "echo 'row 3: expected 4 fields, got 5'; exit 1"}]}});
     agree(&world, json!({"max_attempts": 2}), json!({"reader": atom}));
     world.run().expect(5);
-    world
-        .descent(&["redirect", "-y", "--set", "max_attempts=3"])
-        .expect(0);
+    world.descent(&["redirect", "-y", "--set", "max_attempts=3"]).expect(0);
     let text = check(&world, "prompt-third", "reader");
     for words in [
         "Go another way than reader.1: the same again would fail again.",

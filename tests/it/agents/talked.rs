@@ -95,14 +95,7 @@ pub(crate) fn why(world: &World) -> String {
 #[test]
 fn an_agent_does_its_task_and_its_answer_becomes_the_result() {
     for protocol in ALL {
-        for behaviour in [
-            "works",
-            "prose",
-            "twice",
-            "others",
-            "dies-after",
-            "stays-after",
-        ] {
+        for behaviour in ["works", "prose", "twice", "others", "dies-after", "stays-after"] {
             let world = world(protocol, behaviour, &[("FIXTURE_DO", "echo made > done")]);
             let ran = world.run();
             assert_eq!(
@@ -113,10 +106,7 @@ fn an_agent_does_its_task_and_its_answer_becomes_the_result() {
                 why(&world)
             );
             let state = world.state();
-            assert!(
-                state["bindings"]["A1"]["summary"].is_string(),
-                "{protocol:?} {behaviour}"
-            );
+            assert!(state["bindings"]["A1"]["summary"].is_string(), "{protocol:?} {behaviour}");
         }
     }
 }
@@ -136,11 +126,7 @@ fn a_protected_file_fails_the_attempt_of_an_agent() {
     for protocol in ALL {
         let world = world(protocol, "protected", &[("FIXTURE_PATH", "a.txt")]);
         world.run().expect(5);
-        assert!(
-            why(&world).contains("a.txt"),
-            "{protocol:?}\n{}",
-            why(&world)
-        );
+        assert!(why(&world).contains("a.txt"), "{protocol:?}\n{}", why(&world));
     }
 }
 
@@ -162,12 +148,7 @@ fn an_agent_that_says_nothing_breaks_its_protocol_or_dies_has_failed_and_leaves_
             ];
             let world = world(*protocol, behaviour, &settings);
             let ran = world.run();
-            assert_eq!(
-                ran.code,
-                Some(5),
-                "{protocol:?} {behaviour}\n{}",
-                ran.stderr
-            );
+            assert_eq!(ran.code, Some(5), "{protocol:?} {behaviour}\n{}", ran.stderr);
             let why = why(&world);
             assert!(why.contains(words), "{protocol:?} {behaviour}\n{why}");
             assert!(processes(&nap).is_empty(), "{protocol:?} {behaviour}");
@@ -180,18 +161,12 @@ fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
     for protocol in ALL {
         let nap = long_nap();
         let in_three_hours = seconds_from_now(3 * 3_600);
-        let settings = [
-            ("FIXTURE_RESETS", in_three_hours.as_str()),
-            ("FIXTURE_NAP", nap.as_str()),
-        ];
+        let settings = [("FIXTURE_RESETS", in_three_hours.as_str()), ("FIXTURE_NAP", nap.as_str())];
         let world = world(protocol, "limited", &settings);
         let mut run = world.start(&["run"]);
         wait_for("the wait", || !world.state()["run"]["waits"].is_null());
         let status = world.descent(&["status"]).expect(0).stdout;
-        assert!(
-            status.contains("A1: fixture is asked again in 2 h"),
-            "{protocol:?}\n{status}"
-        );
+        assert!(status.contains("A1: fixture is asked again in 2 h"), "{protocol:?}\n{status}");
         let until = world.state()["run"]["waits"][0]["until"].clone();
         let until: jiff::Timestamp = until.as_str().unwrap().parse().unwrap();
         let left = until.duration_since(jiff::Timestamp::now()).as_secs();
@@ -199,11 +174,7 @@ fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
         assert!((10_600..=10_800).contains(&left), "{protocol:?}: {left} s");
         world.descent(&["stop"]).expect(0);
         let ran = run.wait();
-        assert!(
-            ran.stdout.contains("wait 1 of 24"),
-            "{protocol:?}\n{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains("wait 1 of 24"), "{protocol:?}\n{}", ran.stdout);
         let run = &world.state()["run"];
         assert_eq!(run["last_result"]["reason"], "stopped", "{protocol:?}");
         assert_eq!(run["spent"]["attempts"], 0, "{protocol:?}");
@@ -221,12 +192,7 @@ fn a_refusal_and_the_end_of_its_turns_are_failures_in_its_own_words() {
             }
             let world = world(protocol, behaviour, &[]);
             let ran = world.run();
-            assert_eq!(
-                ran.code,
-                Some(5),
-                "{protocol:?} {behaviour}\n{}",
-                ran.stderr
-            );
+            assert_eq!(ran.code, Some(5), "{protocol:?} {behaviour}\n{}", ran.stderr);
         }
     }
 }
@@ -261,27 +227,15 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         // Codex tells its session while its tool may run already.
         let session = world.repo().join(".descent/attempts/A1.1/session.json");
         crate::world::wait_for("the session is kept", || session.exists());
-        crate::world::wait_for("its tool runs", || {
-            !processes(&format!("sleep {nap}")).is_empty()
-        });
+        crate::world::wait_for("its tool runs", || !processes(&format!("sleep {nap}")).is_empty());
         let has_begun = || std::fs::metadata(began.path()).is_ok_and(|file| file.len() > 0);
         crate::world::wait_for("its tool ran", has_begun);
         run.kill();
         let ran = world.run();
-        assert_eq!(
-            ran.code,
-            Some(0),
-            "{protocol:?}\n{}\n{}",
-            ran.stderr,
-            why(&world)
-        );
+        assert_eq!(ran.code, Some(0), "{protocol:?}\n{}\n{}", ran.stderr, why(&world));
         let state = world.state();
         assert_eq!(state["run"]["attempts_started"], 1, "{protocol:?}");
-        assert!(
-            ran.stdout.contains("its agent goes on"),
-            "{protocol:?}\n{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains("its agent goes on"), "{protocol:?}\n{}", ran.stdout);
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
 }
@@ -296,26 +250,15 @@ fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
         ] {
             let world = world(protocol, behaviour, &[]);
             let ran = world.run();
-            assert_eq!(
-                ran.code,
-                Some(69),
-                "{protocol:?} {behaviour}\n{}",
-                ran.stderr
-            );
+            assert_eq!(ran.code, Some(69), "{protocol:?} {behaviour}\n{}", ran.stderr);
             let state = world.state();
             let result = &state["run"]["last_result"];
             assert_eq!(result["reason"], "unavailable", "{protocol:?} {behaviour}");
             assert_eq!(result["code"], code, "{protocol:?} {behaviour}");
             assert!(ran.stdout.contains(code), "{}", ran.stdout);
             let summary = result["summary"].as_str().unwrap();
-            assert!(
-                summary.contains(words),
-                "{protocol:?} {behaviour}: {summary}"
-            );
-            assert_eq!(
-                state["run"]["spent"]["attempts"], 0,
-                "{protocol:?} {behaviour}"
-            );
+            assert!(summary.contains(words), "{protocol:?} {behaviour}: {summary}");
+            assert_eq!(state["run"]["spent"]["attempts"], 0, "{protocol:?} {behaviour}");
         }
     }
 }
@@ -346,10 +289,7 @@ fn an_agent_that_an_edit_names_in_mid_run_and_that_is_not_installed_costs_no_att
         assert_eq!(result["code"], "E-AGENT-MISSING", "{protocol:?} {result}");
         assert_eq!(result["spent"]["attempts"], 1, "{protocol:?} {result}");
         let told = &ran.stdout;
-        assert!(
-            told.contains("`no-such-agent` is not on the PATH"),
-            "{told}"
-        );
+        assert!(told.contains("`no-such-agent` is not on the PATH"), "{told}");
     }
 }
 
@@ -362,11 +302,8 @@ fn a_mode_is_set_by_list_or_by_option_and_one_that_is_not_offered_is_an_error() 
         for (mode, code) in [("write", 0), ("none", 5)] {
             let world = World::new();
             let log = world.out("told").display().to_string();
-            let settings = [
-                ("FIXTURE_DO", "echo made > done"),
-                ("FIXTURE_LOG", log.as_str()),
-                (setting, "1"),
-            ];
+            let settings =
+                [("FIXTURE_DO", "echo made > done"), ("FIXTURE_LOG", log.as_str()), (setting, "1")];
             let agent = Acp.agent(&world, "works", &settings);
             world.write(
                 "descent.toml",

@@ -40,32 +40,17 @@ fn cases() -> Vec<Case> {
         case("prose", "Done! I made the file.", "cts"),
         // A shell command need not say anything.
         case("nothing", "", "ct"),
-        case(
-            "broken",
-            r#"{"success": true, "summary": "it is done", }"#,
-            "cts",
-        ),
+        case("broken", r#"{"success": true, "summary": "it is done", }"#, "cts"),
         case(
             "types",
             r#"{"success": "yes", "artifacts": "a", "clarity": "clear", "summary": ["it is", "done"]}"#,
             "",
         ),
-        case(
-            "denial",
-            r#"{"success": false, "summary": "I am not sure"}"#,
-            "cts",
-        ),
-        case(
-            "key",
-            r#"{"success": true, "summary": "it is done", "mood": "good"}"#,
-            "",
-        ),
+        case("denial", r#"{"success": false, "summary": "I am not sure"}"#, "cts"),
+        case("key", r#"{"success": true, "summary": "it is done", "mood": "good"}"#, ""),
         // A result file is one object.
         case("two", two, "s"),
-        Case {
-            has_file: true,
-            ..case("file", "Done! I made the file.", "")
-        },
+        Case { has_file: true, ..case("file", "Done! I made the file.", "") },
         Case {
             end: r#""subtype":"success","stop_reason":"refusal""#,
             ..case("refusal", "I will not do that.", "cts")
@@ -126,10 +111,7 @@ fn world_of(way: char) -> World {
     fs::create_dir_all(&folder).unwrap();
     let mut atoms = json!({});
     let checked = |id: &str, check: &str| {
-        with(
-            by_worker(id),
-            json!({"checks": {"all": [{"command": check}]}}),
-        )
+        with(by_worker(id), json!({"checks": {"all": [{"command": check}]}}))
     };
     for case in cases() {
         let name = case.name;
@@ -166,11 +148,7 @@ fn an_atom_is_solved_exactly_where_its_checks_hold_whatever_its_agent_answers() 
             let bound = &bindings[format!("{name}-held")];
             assert!(bound.is_object(), "{way} {name}: {failures:#?}");
             let is_unclear = case.unclear.contains(way);
-            assert_eq!(
-                bound["unclear"] == true,
-                is_unclear,
-                "{way} {name}: {bound}"
-            );
+            assert_eq!(bound["unclear"] == true, is_unclear, "{way} {name}: {bound}");
             assert_eq!(bound["unclear_because"].is_string(), is_unclear, "{bound}");
             assert_eq!(bound["read_as"].is_array(), name == "types", "{bound}");
             let summary = bound["summary"].as_str().unwrap();
@@ -224,9 +202,7 @@ fn after_a_failure_of_form_alone_nobody_says_that_the_work_was_wrong() {
     world.align(&plan(&["test -f never"], json!({"max_attempts": 2}), atoms));
     let ran = world.descent(&["run"]).expect(5);
     ran.shows("only the form of an answer was wrong: the work was not judged");
-    world
-        .descent(&["redirect", "-y", "--set", "max_attempts=3"])
-        .expect(0);
+    world.descent(&["redirect", "-y", "--set", "max_attempts=3"]).expect(0);
     let told = world.descent(&["prompt", "A1"]).expect(0).stdout;
     assert!(!told.to_lowercase().contains("go another way"), "{told}");
     let words = "The way of A1.2 and A1.1 may be right: only the form of the answer was wrong";

@@ -8,11 +8,7 @@ use crate::world::{Running, World, after, plan, task, with};
 fn seen(world: &World, command: &str, constraints: serde_json::Value) -> String {
     let to = world.out("seen").display().to_string();
     let run = format!("{{ {command}; }} > {to}; touch done");
-    world.align(&plan(
-        &["test -f done"],
-        constraints,
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -f done"], constraints, json!({"A1": task(&run)})));
     let mut command = world.command(&["run"]);
     command
         .env("MY_API_TOKEN", "hunter2")
@@ -33,24 +29,14 @@ fn a_secret_is_withheld_and_named_once() {
         "{text}"
     );
     assert_eq!(text.matches("MY_API_TOKEN").count(), 1, "{text}");
-    assert!(
-        text.contains("LC_TIME=C") && text.contains("HOME="),
-        "{text}"
-    );
+    assert!(text.contains("LC_TIME=C") && text.contains("HOME="), "{text}");
 }
 
 #[test]
 fn what_env_names_is_passed_on_secret_or_not() {
     let world = World::new();
-    let text = seen(
-        &world,
-        "env",
-        json!({"env": ["MY_API_TOKEN", "ODD_VARIABLE"]}),
-    );
-    assert!(
-        text.contains("MY_API_TOKEN=hunter2") && text.contains("ODD_VARIABLE=odd"),
-        "{text}"
-    );
+    let text = seen(&world, "env", json!({"env": ["MY_API_TOKEN", "ODD_VARIABLE"]}));
+    assert!(text.contains("MY_API_TOKEN=hunter2") && text.contains("ODD_VARIABLE=odd"), "{text}");
 }
 
 #[test]
@@ -62,10 +48,7 @@ fn an_attempt_is_told_who_it_is() {
         json!({}),
     );
     assert!(text.starts_with("A1 1\n"), "{text}");
-    assert!(
-        text.contains(&world.cache().display().to_string()),
-        "it works in the cache: {text}"
-    );
+    assert!(text.contains(&world.cache().display().to_string()), "it works in the cache: {text}");
 }
 
 #[test]
@@ -76,10 +59,7 @@ fn an_attempt_works_on_the_persons_tree_as_it_was_and_not_in_it() {
     world.write(".gitignore", "ignored\n");
     world.write("ignored", "x");
     let text = seen(&world, "cat a.txt new.txt; ls", json!({}));
-    assert!(
-        text.starts_with("changed\nnew\n") && !text.contains("ignored"),
-        "{text}"
-    );
+    assert!(text.starts_with("changed\nnew\n") && !text.contains("ignored"), "{text}");
     assert!(!world.repo().join("done").exists());
 }
 
@@ -92,11 +72,7 @@ fn what_is_linked_is_there_and_never_committed() {
     let text = seen(&world, "cat deps/lib", json!({"link": ["deps"]}));
     assert!(text.starts_with("linked\n"), "{text}");
     let head = world.state()["run"]["head"].as_str().unwrap().to_owned();
-    assert!(
-        !world
-            .ours(&["ls-tree", "-r", "--name-only", &head])
-            .contains("deps")
-    );
+    assert!(!world.ours(&["ls-tree", "-r", "--name-only", &head]).contains("deps"));
 }
 
 #[test]
@@ -114,10 +90,7 @@ fn setup_runs_in_each_new_workspace_and_again_where_what_it_reads_is_another() {
         world.align(&plan(&["test -f made && test -f done"], constraints, atoms));
         world.run().expect(0);
         let times = world.left("setups").lines().count();
-        assert!(
-            (fixed..=most).contains(&times),
-            "{times} times, with {inputs}"
-        );
+        assert!((fixed..=most).contains(&times), "{times} times, with {inputs}");
     }
 }
 
@@ -132,10 +105,7 @@ fn a_protected_file_that_an_attempt_changes_makes_it_fail_with_the_path() {
     world.align(&plan);
     let failed = world.run().expect(5).result()["failed"][0].clone();
     assert_eq!(failed["class"], "logical");
-    assert!(
-        failed["reason"].as_str().unwrap().contains("a.txt"),
-        "{failed}"
-    );
+    assert!(failed["reason"].as_str().unwrap().contains("a.txt"), "{failed}");
 }
 
 /// A pattern is the project's, or the repository's where the project is a part of it.
@@ -157,19 +127,11 @@ fn in_a_project_below_the_top_a_pattern_from_the_top_protects_too() {
         let protected = json!({"protected": [pattern]});
         let plan = world.plan(&plan(&["test -f done"], protected, json!({"A1": run})));
         let sub = world.repo().join("sub");
-        world
-            .descent_in(&sub, &["align", "-y", "-f", &plan])
-            .expect(0);
-        let failed = world
-            .descent_in(&sub, &["run", "--json"])
-            .expect(5)
-            .result()["failed"][0]
-            .clone();
+        world.descent_in(&sub, &["align", "-y", "-f", &plan]).expect(0);
+        let failed =
+            world.descent_in(&sub, &["run", "--json"]).expect(5).result()["failed"][0].clone();
         let reason = failed["reason"].as_str().unwrap();
-        assert!(
-            reason.contains(changes.rsplit('/').next().unwrap()),
-            "{pattern}: {failed}"
-        );
+        assert!(reason.contains(changes.rsplit('/').next().unwrap()), "{pattern}: {failed}");
     }
 }
 
@@ -179,24 +141,14 @@ fn the_persons_hooks_do_not_run() {
     let hook = world.repo().join(".git/hooks/post-commit");
     let marker = world.out("hook");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    for name in [
-        "post-commit",
-        "pre-commit",
-        "post-checkout",
-        "reference-transaction",
-        "post-index-change",
-    ] {
-        let path = world.program(
-            "hook",
-            &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()),
-        );
+    for name in
+        ["post-commit", "pre-commit", "post-checkout", "reference-transaction", "post-index-change"]
+    {
+        let path =
+            world.program("hook", &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()));
         std::fs::copy(path, hook.with_file_name(name)).unwrap();
     }
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
     assert!(!marker.exists());
@@ -207,10 +159,7 @@ fn an_atoms_checks_are_judged_on_a_clean_checkout_and_not_where_it_worked() {
     let world = World::new();
     world.write(".gitignore", "cache\n");
     // The attempt makes an ignored file that its own check would find where it worked.
-    let atom = with(
-        task("touch cache done"),
-        json!({"checks": {"all": [{"not_file": "cache"}]}}),
-    );
+    let atom = with(task("touch cache done"), json!({"checks": {"all": [{"not_file": "cache"}]}}));
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     world.run().expect(0);
 }

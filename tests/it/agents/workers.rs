@@ -12,10 +12,7 @@ pub(crate) fn world(script: &str) -> World {
         &format!("#!/bin/sh\n{script}\n")
             .replace("OUT", &world.root().join("out").display().to_string()),
     );
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     world
 }
 
@@ -41,10 +38,7 @@ fn a_worker_is_told_the_day_the_words_the_checks_and_every_earlier_failure() {
     ));
     world.run().expect(0);
     let (first, second) = (world.left("prompt.1"), world.left("prompt.2"));
-    let today = std::process::Command::new("date")
-        .args(["-u", "+%Y-%m-%d"])
-        .output()
-        .unwrap();
+    let today = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output().unwrap();
     let today = String::from_utf8(today.stdout).unwrap();
     for words in [
         today.trim(),
@@ -70,9 +64,7 @@ fn the_last_step_of_a_command_line_is_tried_again_while_the_goal_does_not_hold()
     let world =
         world("cp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATTEMPT; echo $DESCENT_ATTEMPT >n");
     let check = "grep -q 2 n || { echo too small; exit 1; }";
-    let args = [
-        "align", "count", "--why", "w", "--check", check, "--step", "count", "-y",
-    ];
+    let args = ["align", "count", "--why", "w", "--check", check, "--step", "count", "-y"];
     world.descent(&args).expect(0);
     world.run().expect(0);
     assert!(world.left("prompt.2").contains("too small"));
@@ -99,19 +91,13 @@ esac"#,
         (&bound["handoff"], &bound["artifacts"]),
         (&json!("mind the gap"), &json!(["a.txt"]))
     );
-    assert!(
-        bound["by"].as_str().unwrap().starts_with("worker"),
-        "{bound}"
-    );
+    assert!(bound["by"].as_str().unwrap().starts_with("worker"), "{bound}");
     let told: Value = serde_json::from_str(&world.left("bindings.A2")).unwrap();
     assert_eq!(
         (&told["A1"]["summary"], &told["A1"]["value"]["port"]),
         (&json!("the port is 80"), &json!(80))
     );
-    assert_eq!(
-        serde_json::from_str::<Value>(&world.left("bindings.A1")).unwrap(),
-        json!({})
-    );
+    assert_eq!(serde_json::from_str::<Value>(&world.left("bindings.A1")).unwrap(), json!({}));
 }
 
 #[test]
@@ -124,10 +110,7 @@ fn a_worker_that_ends_at_once_in_three_atoms_stops_the_run_and_costs_no_attempt(
     assert_eq!(result["reason"], "unavailable");
     assert_eq!(result["code"], "E-AGENT-PROTOCOL");
     let summary = result["summary"].as_str().unwrap();
-    assert!(
-        summary.contains("the agent worker fails at once"),
-        "{summary}"
-    );
+    assert!(summary.contains("the agent worker fails at once"), "{summary}");
     assert!(summary.contains("please log in"), "{summary}");
     assert_eq!(result["spent"]["attempts"], 0);
     world.touch("login");
@@ -137,16 +120,9 @@ fn a_worker_that_ends_at_once_in_three_atoms_stops_the_run_and_costs_no_attempt(
 #[test]
 fn without_a_result_file_the_summary_says_how_it_ended_what_changed_and_its_last_line() {
     let world = world("touch done; echo first; echo all is well; echo");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker("x")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
     world.run().expect(0);
-    let summary = world.state()["bindings"]["A1"]["summary"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let summary = world.state()["bindings"]["A1"]["summary"].as_str().unwrap().to_owned();
     for words in ["exit 0", "done", "all is well"] {
         assert!(summary.contains(words), "no `{words}` in {summary}");
     }
@@ -170,11 +146,7 @@ fn a_worker_that_is_blocked_makes_its_atom_invalid_and_its_words_are_kept() {
         atom.to_string().contains("invalid") && atom.to_string().contains("no such port"),
         "{atom}"
     );
-    world
-        .descent(&["why", "A1"])
-        .expect(0)
-        .shows("invalid")
-        .shows("no such port");
+    world.descent(&["why", "A1"]).expect(0).shows("invalid").shows("no such port");
     assert!(ran.result()["failed"].to_string().contains("no such port"));
 }
 
@@ -209,11 +181,7 @@ fn a_claim_of_success_is_only_a_hint() {
 #[test]
 fn an_agent_has_three_attempts_and_counts_them_and_an_action_has_one() {
     let world = world("echo $DESCENT_ATTEMPT >> OUT/tries; exit 1");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker("x")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
     assert_eq!(world.status()["bound"]["attempts"], 3);
     world.run().expect(5);
     assert_eq!(world.left("tries"), "1\n2\n3\n");
@@ -223,11 +191,7 @@ fn an_agent_has_three_attempts_and_counts_them_and_an_action_has_one() {
 fn a_summary_cannot_steer_the_terminal() {
     let world =
         world(r#"touch done; printf '{"summary": "\\u001b[31mred\\u202e"}' > "$DESCENT_RESULT""#);
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker("x")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
     let ran = world.descent(&["run"]).expect(0);
     let shown = ran.stdout + &world.descent(&["why", "A1"]).expect(0).stdout;
     assert!(

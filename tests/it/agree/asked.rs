@@ -22,11 +22,7 @@ fn project() -> World {
 fn answered(world: &World, setup: &str) -> Terminal {
     let mut at = Terminal::start(world, &["align"]);
     for (question, help, answer) in [
-        (
-            "(GOAL)",
-            "One sentence that is true at the end",
-            "have a log",
-        ),
+        ("(GOAL)", "One sentence that is true at the end", "have a log"),
         ("(--why)", "leaves a choice open", "it is read"),
         ("(--check)", "Exit code 0 says", "1"),
         ("(--step)", "TEXT=COMMAND runs", "write=echo done > log"),
@@ -56,15 +52,10 @@ fn where_setup_fails_it_is_asked_for_again_and_no_other_answer_is_lost() {
     let world = project();
     let mut at = answered(&world, "echo no registry; exit 3");
     at.sees("E-SETUP").sees("no registry");
-    at.sees("Which setup command instead?")
-        .sees("> ")
-        .types("?");
+    at.sees("Which setup command instead?").sees("> ").types("?");
     at.sees("such as npm ci").sees("> ").types("exit 4");
     at.sees("E-SETUP").sees("> ").types("");
-    at.sees("have a log")
-        .sees("agree? [y/N] ")
-        .types("y")
-        .sees("agreed");
+    at.sees("have a log").sees("agree? [y/N] ").types("y").sees("agreed");
     assert_eq!(at.ends().code(), Some(0));
     let objective = world.state()["objective"].clone();
     assert_eq!(objective["background_intent"], "it is read");
@@ -76,9 +67,7 @@ fn where_setup_fails_it_is_asked_for_again_and_no_other_answer_is_lost() {
 fn who_leaves_after_a_failed_setup_gets_all_answers_back_as_a_command_line() {
     let world = project();
     let mut at = answered(&world, "exit 3");
-    at.sees("Which setup command instead?")
-        .sees("> ")
-        .ends_input();
+    at.sees("Which setup command instead?").sees("> ").ends_input();
     assert_eq!(at.ends().code(), Some(4));
     let screen = at.screen();
     let line = "descent align 'have a log' --why 'it is read' --check 'make test' --step 'write=echo done > log'";
@@ -92,26 +81,14 @@ fn another_failure_after_answers_names_them_too() {
     let index = world.repo().join(".git/index");
     let mut at = Terminal::start(
         &world,
-        &[
-            "align",
-            "have a log",
-            "--check",
-            "make test",
-            "--step",
-            "x=true",
-        ],
+        &["align", "have a log", "--check", "make test", "--step", "x=true"],
     );
     at.sees("(--why)").sees("> ");
     std::fs::write(&index, "no index").unwrap();
     at.types("it is read");
     at.sees("(--protect)").sees("> ").types("");
-    at.sees("(--link PATH, --setup COMMAND)")
-        .sees("> ")
-        .types("");
+    at.sees("(--link PATH, --setup COMMAND)").sees("> ").types("");
     assert_ne!(at.ends().code(), Some(0));
     let screen = at.screen();
-    assert!(
-        screen.contains("descent align 'have a log' --why 'it is read'"),
-        "{screen}"
-    );
+    assert!(screen.contains("descent align 'have a log' --why 'it is read'"), "{screen}");
 }

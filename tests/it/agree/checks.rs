@@ -59,30 +59,15 @@ fn a_command_passes_with_the_code_expected_and_is_unknown_where_it_did_not_run()
 #[test]
 fn a_match_is_looked_for_in_the_whole_of_standard_output_alone() {
     check(&[
-        (
-            json!({"command": "seq 1 200000", "stdout_matches": "^1234$"}),
-            "pass",
-        ),
-        (
-            json!({"command": "printf 'a\\r\\nok\\r\\n'", "stdout_matches": "^ok$"}),
-            "pass",
-        ),
+        (json!({"command": "seq 1 200000", "stdout_matches": "^1234$"}), "pass"),
+        (json!({"command": "printf 'a\\r\\nok\\r\\n'", "stdout_matches": "^ok$"}), "pass"),
         (
             json!({"command": "printf 'Tests \\033[32m12\\033[39m passed\\r\\n'", "number": "^Tests (\\d+) passed$", "at_least": 12}),
             "pass",
         ),
-        (
-            json!({"command": "echo no", "stdout_matches": "yes"}),
-            "fail",
-        ),
-        (
-            json!({"command": "echo yes >&2", "stdout_matches": "yes"}),
-            "fail",
-        ),
-        (
-            json!({"command": "echo yes; exit 1", "stdout_matches": "yes"}),
-            "fail",
-        ),
+        (json!({"command": "echo no", "stdout_matches": "yes"}), "fail"),
+        (json!({"command": "echo yes >&2", "stdout_matches": "yes"}), "fail"),
+        (json!({"command": "echo yes; exit 1", "stdout_matches": "yes"}), "fail"),
     ]);
 }
 
@@ -93,29 +78,14 @@ fn numbers_are_summed_and_compared_and_no_match_is_unknown() {
         crate::world::with(leaf, more)
     };
     check(&[
-        (
-            number("echo 3 passed; echo 4 passed", json!({"at_least": 7})),
-            "pass",
-        ),
-        (
-            number("echo 3 passed; echo 4 passed", json!({"at_least": 8})),
-            "fail",
-        ),
+        (number("echo 3 passed; echo 4 passed", json!({"at_least": 7})), "pass"),
+        (number("echo 3 passed; echo 4 passed", json!({"at_least": 8})), "fail"),
         (number("echo 2.5 passed", json!({"at_most": 2.5})), "pass"),
         (number("echo 2.6 passed", json!({"at_most": 2.5})), "fail"),
-        (
-            number("echo 5 passed", json!({"at_least": 1, "at_most": 4})),
-            "fail",
-        ),
+        (number("echo 5 passed", json!({"at_least": 1, "at_most": 4})), "fail"),
         (number("echo nothing", json!({"at_least": 1})), "unknown"),
-        (
-            number("echo many passed", json!({"at_least": 1})),
-            "unknown",
-        ),
-        (
-            number("echo 9 passed; exit 1", json!({"at_least": 1})),
-            "fail",
-        ),
+        (number("echo many passed", json!({"at_least": 1})), "unknown"),
+        (number("echo 9 passed; exit 1", json!({"at_least": 1})), "fail"),
     ]);
 }
 
@@ -124,20 +94,11 @@ fn a_command_that_must_fail_has_to_run_and_to_end_by_itself() {
     check(&[
         (json!({"not_command": "grep -q FIXME src/main.rs"}), "pass"),
         (json!({"not_command": "grep -q TODO src/main.rs"}), "fail"),
-        (
-            json!({"not_command": "grep -q TODO gone.rs", "expect_exit": 1}),
-            "fail",
-        ),
-        (
-            json!({"not_command": "grep -q FIXME src/main.rs", "expect_exit": 1}),
-            "pass",
-        ),
+        (json!({"not_command": "grep -q TODO gone.rs", "expect_exit": 1}), "fail"),
+        (json!({"not_command": "grep -q FIXME src/main.rs", "expect_exit": 1}), "pass"),
         (json!({"not_command": "no-such-program"}), "unknown"),
         (json!({"not_command": "kill -9 $$"}), "unknown"),
-        (
-            json!({"not_command": "sleep 20", "timeout": "80ms"}),
-            "unknown",
-        ),
+        (json!({"not_command": "sleep 20", "timeout": "80ms"}), "unknown"),
     ]);
 }
 
@@ -153,10 +114,7 @@ fn files_are_found_by_path_and_by_glob_and_case_counts() {
         (json!({"file": "README.MD"}), "pass"),
         (json!({"file": "docs/*.md", "contains": "^beta$"}), "pass"),
         (json!({"file": "docs/*.md", "contains": "^gamma$"}), "fail"),
-        (
-            json!({"file": "docs/**/*.md", "contains": "^gamma$"}),
-            "pass",
-        ),
+        (json!({"file": "docs/**/*.md", "contains": "^gamma$"}), "pass"),
         (json!({"not_file": "**/*.orig"}), "pass"),
         (json!({"not_file": "docs/**"}), "fail"),
     ]);
@@ -173,10 +131,7 @@ fn a_digest_tells_one_content_from_all_others() {
     let real = String::from_utf8(real.stdout).unwrap()[..64].to_owned();
     check(&[
         (json!({"file": "docs/deep/b.md", "sha256": real}), "pass"),
-        (
-            json!({"file": "docs/deep/b.md", "sha256": format!("sha256:{real}")}),
-            "pass",
-        ),
+        (json!({"file": "docs/deep/b.md", "sha256": format!("sha256:{real}")}), "pass"),
         (json!({"file": "docs/deep/b.md", "sha256": other}), "fail"),
     ]);
 }
@@ -204,40 +159,23 @@ fn a_verdict_that_steers_measures_no_more_than_it_needs_and_one_that_ends_the_ru
     std::fs::remove_file(&first).unwrap();
     std::fs::remove_file(&second).unwrap();
     let result = world.run().expect(5).result();
-    assert_eq!(
-        (world.left("first"), world.left("second")),
-        ("x\nx\n".into(), "x\n".into())
-    );
-    assert_eq!(
-        (&result["verdict"]["held"], &result["verdict"]["of"]),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!((world.left("first"), world.left("second")), ("x\nx\n".into(), "x\n".into()));
+    assert_eq!((&result["verdict"]["held"], &result["verdict"]["of"]), (&json!(1), &json!(2)));
 }
 
 #[test]
 fn what_is_unknown_is_asked_again_so_often_and_then_counts_as_a_failure() {
     let world = World::new();
     let asked = world.out("asked");
-    let mut plan = plan(
-        &[],
-        json!({"max_transient": 2}),
-        json!({"A1": task("touch done")}),
-    );
-    let command = format!(
-        "test -f done || exit 1; echo x >> {}; exit 127",
-        asked.display()
-    );
+    let mut plan = plan(&[], json!({"max_transient": 2}), json!({"A1": task("touch done")}));
+    let command = format!("test -f done || exit 1; echo x >> {}; exit 127", asked.display());
     plan["objective"]["base_case"] = json!({"command": command});
     world.align(&plan);
     let ran = world.run().expect(5);
     let result = ran.result();
     assert_eq!(result["evidence"][0]["verdict"], "unknown", "{result}");
     assert_eq!(world.left("asked").lines().count(), 3);
-    assert!(
-        ran.stdout.contains("\"again\":\"test -f done"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("\"again\":\"test -f done"), "{}", ran.stdout);
 }
 
 #[test]
@@ -261,31 +199,18 @@ fn a_quality_leaf_of_an_atom_is_refused_with_its_place_and_what_to_write_instead
 fn counting(tests: usize) -> (World, Value) {
     let world = World::new();
     world.write("tests.txt", &"ok\n".repeat(tests));
-    let mut plan = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    );
+    let mut plan = plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}));
     let leaf = json!({"command": "echo $(wc -l < tests.txt) passed", "number": "(\\d+) passed", "at_least": "baseline"});
-    plan["objective"]["base_case"]["all"]
-        .as_array_mut()
-        .unwrap()
-        .push(leaf);
+    plan["objective"]["base_case"]["all"].as_array_mut().unwrap().push(leaf);
     (world, plan)
 }
 
 #[test]
 fn a_baseline_is_measured_by_align_written_beside_its_leaf_and_shown() {
     let (world, plan) = counting(211);
-    world
-        .try_align(&plan)
-        .expect(0)
-        .shows("at least 211 (baseline)");
+    world.try_align(&plan).expect(0).shows("at least 211 (baseline)");
     let leaf = world.state()["objective"]["base_case"]["all"][1].clone();
-    assert_eq!(
-        (&leaf["at_least"], &leaf["baseline"]),
-        (&json!("baseline"), &json!(211))
-    );
+    assert_eq!((&leaf["at_least"], &leaf["baseline"]), (&json!("baseline"), &json!(211)));
     let before = world.state_bytes();
     world.try_align(&plan).expect(0).says("unchanged");
     assert_eq!(world.state_bytes(), before);
@@ -298,10 +223,7 @@ fn what_falls_below_the_baseline_does_not_complete() {
     plan["work_graph"]["atoms"]["A1"] = task("touch done; echo ok > tests.txt");
     world.align(&plan);
     let result = world.run().expect(5).result();
-    assert!(
-        result["evidence"].to_string().contains("\"number\":1"),
-        "{result}"
-    );
+    assert!(result["evidence"].to_string().contains("\"number\":1"), "{result}");
 }
 
 #[test]
@@ -312,10 +234,7 @@ fn a_baseline_of_an_atoms_own_check_is_measured_too() {
     plan["work_graph"]["atoms"]["A1"]["checks"] = json!({"all": [rule]});
     world.align(&plan);
     let state = world.state();
-    assert_eq!(
-        state["work_graph"]["atoms"]["A1"]["checks"]["all"][0]["baseline"],
-        2
-    );
+    assert_eq!(state["work_graph"]["atoms"]["A1"]["checks"]["all"][0]["baseline"], 2);
     world.try_align(&plan).expect(0).says("unchanged");
     world.run().expect(0);
 }
@@ -325,12 +244,7 @@ fn a_baseline_that_cannot_be_measured_is_refused_with_what_the_command_said() {
     let (world, mut plan) = counting(2);
     let rule = json!({"command": "echo it broke; exit 2", "number": "(\\d+) passed", "at_least": "baseline"});
     plan["work_graph"]["atoms"]["A1"]["checks"] = json!({"all": [rule]});
-    world
-        .try_align(&plan)
-        .expect(4)
-        .says("E-BASELINE")
-        .says("the checks of A1")
-        .says("it broke");
+    world.try_align(&plan).expect(4).says("E-BASELINE").says("the checks of A1").says("it broke");
     assert!(!world.repo().join(".descent").exists());
 }
 
@@ -360,11 +274,7 @@ fn who_agrees_in_a_directory_below_is_told_where_checks_and_steps_start() {
     let world = World::new();
     let below = world.repo().join("below");
     std::fs::create_dir(&below).unwrap();
-    let path = world.plan(&plan(
-        &["test -f one"],
-        json!({}),
-        json!({"A1": task("echo 1 > one")}),
-    ));
+    let path = world.plan(&plan(&["test -f one"], json!({}), json!({"A1": task("echo 1 > one")})));
     let told = format!("starts in: {}", world.repo().display());
     let ran = world.descent_in(&below, &["align", "-n", "-f", &path]);
     let ran = ran.expect(0);

@@ -10,15 +10,8 @@ use crate::{
 
 fn failing_once(world: &World) -> Value {
     let seen = world.out("seen");
-    let run = format!(
-        "test -f {0} && touch done; touch {0}; test -f done",
-        seen.display()
-    );
-    plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": task(&run)}),
-    )
+    let run = format!("test -f {0} && touch done; touch {0}; test -f done", seen.display());
+    plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": task(&run)}))
 }
 
 #[test]
@@ -27,10 +20,8 @@ fn a_limit_raised_by_run_opens_what_it_had_ended() {
     world.align(&failing_once(&world));
     world.run().expect(5);
     world.run().expect(5);
-    let ran = world
-        .descent(&["run", "--set", "max_attempts=2"])
-        .expect(0)
-        .shows("max_attempts: 1 → 2");
+    let ran =
+        world.descent(&["run", "--set", "max_attempts=2"]).expect(0).shows("max_attempts: 1 → 2");
     assert!(ran.stdout.contains("open again"), "{}", ran.stdout);
     let state = world.state();
     assert_eq!(state["corrections"][0]["type"], "constraint_change");
@@ -70,35 +61,16 @@ fn the_workspace_stays_once_a_run_has_started() {
     world.align(&failing_once(&world));
     world.run().expect(5);
     let before = world.state_bytes();
-    world
-        .descent(&["run", "--set", "workspace=shared"])
-        .expect(2)
-        .says("once a run has started");
+    world.descent(&["run", "--set", "workspace=shared"]).expect(2).says("once a run has started");
     assert_eq!(world.state_bytes(), before);
 }
 
 #[test]
 fn text_that_looks_like_json_and_lists_with_commas_are_taken_as_they_are_meant() {
     let world = World::new();
-    let args = [
-        "align",
-        "-y",
-        "x",
-        "--why",
-        "y",
-        "--check",
-        "test -f done",
-        "--step",
-        "a=touch done",
-    ];
-    let sets = [
-        "--set",
-        "setup=true",
-        "--set",
-        "env=A,B",
-        "--set",
-        "max_repairs=null",
-    ];
+    let args =
+        ["align", "-y", "x", "--why", "y", "--check", "test -f done", "--step", "a=touch done"];
+    let sets = ["--set", "setup=true", "--set", "env=A,B", "--set", "max_repairs=null"];
     world.descent(&[&args[..], &sets].concat()).expect(0);
     let constraints = &world.state()["objective"]["constraints"];
     assert_eq!(*constraints, json!({"setup": "true", "env": ["A", "B"]}));
@@ -108,10 +80,7 @@ fn text_that_looks_like_json_and_lists_with_commas_are_taken_as_they_are_meant()
 fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
     let world = World::new();
     world.align(&failing_once(&world));
-    let shown = world
-        .descent(&["status", "--constraints", "--json"])
-        .expect(0)
-        .json();
+    let shown = world.descent(&["status", "--constraints", "--json"]).expect(0).json();
     assert_eq!(shown["schema"], "descent/constraints/1");
     let one = |key: &str| {
         let all = shown["constraints"].as_array().unwrap();
@@ -133,16 +102,8 @@ fn the_status_tells_what_the_kind_of_task_sets() {
     for (limits, judging, depth) in [
         (json!({}), "code default", "3 default"),
         (json!({"profile": "depth=3"}), "model profile", "2 profile"),
-        (
-            json!({"profile": "depth=5,confidence=low"}),
-            "code default",
-            "3 default",
-        ),
-        (
-            json!({"profile": "confidence=high", "judging": "off"}),
-            "off chosen",
-            "2 profile",
-        ),
+        (json!({"profile": "depth=5,confidence=low"}), "code default", "3 default"),
+        (json!({"profile": "confidence=high", "judging": "off"}), "off chosen", "2 profile"),
     ] {
         let world = World::new();
         let atoms = json!({"A1": task("touch done")});
@@ -169,11 +130,7 @@ fn an_old_buffer_saved_while_run_sets_a_constraint_takes_nothing_back() {
     }
     let world = World::new();
     let run = format!("echo x >> {}; touch done", world.out("made").display());
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&run)})));
     let mut old = world.state();
     old["objective"]["background_intent"] = json!("another reason");
     world.run().expect(0);
@@ -248,9 +205,7 @@ fn a_raised_limit_opens_what_was_cut_off_too_often_while_the_loop_goes_on() {
     }
     world.touch("go");
     let mut run = world.start(&["run"]);
-    wait_for("the failure", || {
-        world.state_text().contains("cut off 2 times")
-    });
+    wait_for("the failure", || world.state_text().contains("cut off 2 times"));
     world.replace_in_state("\"max_interruptions\": 2", "\"max_interruptions\": 3");
     wait_for("another attempt", || world.left("at").lines().count() == 3);
     world.touch("end");

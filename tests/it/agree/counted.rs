@@ -51,10 +51,7 @@ fn a_single_yes_or_no_is_told_where_a_planner_is_or_may_be_asked() {
         assert!(!page.contains(WORDS), "{page}");
         assert_eq!(told, Value::Null, "{none}");
     }
-    world.write(
-        "descent.toml",
-        "[agents.k]\nrun = \"exit 1\"\n[roles]\nplanner = \"k\"\n",
-    );
+    world.write("descent.toml", "[agents.k]\nrun = \"exit 1\"\n[roles]\nplanner = \"k\"\n");
     let (page, told) = shown(&world, &with_base_case(&check, work()));
     assert!(page.contains(WORDS), "{page}");
     assert_eq!(told["check"], "test -e done");
@@ -78,10 +75,7 @@ fn a_count_of_failing_tests_is_proposed_and_works() {
             "#[test] fn a() {{ assert_eq!(1, {a}); }}\n#[test] fn b() {{ assert_eq!(1, {b}); }}\n"
         )
     };
-    world.write(
-        "Cargo.toml",
-        "[package]\nname = \"one\"\nedition = \"2021\"\n",
-    );
+    world.write("Cargo.toml", "[package]\nname = \"one\"\nedition = \"2021\"\n");
     world.write(".gitignore", "target\nCargo.lock\n");
     fs::create_dir_all(world.repo().join("src")).unwrap();
     fs::create_dir_all(world.repo().join("tests")).unwrap();

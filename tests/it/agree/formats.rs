@@ -10,9 +10,7 @@ const PLAN: &str = "objective:\n  goal: it is so\n  background_intent: why\n  ga
 fn an_editors_error_list_gets_a_line_a_fault_and_warnings_too() {
     let world = World::bare();
     world.write("plan.yaml", PLAN);
-    let ran = world
-        .descent(&["validate", "--format", "gcc", "plan.yaml"])
-        .expect(65);
+    let ran = world.descent(&["validate", "--format", "gcc", "plan.yaml"]).expect(65);
     assert_eq!(ran.stderr, "");
     for line in [
         "plan.yaml:4:3: error: /objective/gaol: unknown key `gaol` (did you mean `goal`?) [unknown-key]",
@@ -20,11 +18,7 @@ fn an_editors_error_list_gets_a_line_a_fault_and_warnings_too() {
         "plan.yaml:8:9: error: /objective/base_case/all/0: a check needs one key that tells what is checked (`comand`: did you mean `command`?) [bad-check]",
         "plan.yaml:11:39: error: /work_graph/atoms/A1/depends_on/0: there is no atom `A2` (did you mean `A1`?) [unknown-atom]",
     ] {
-        assert!(
-            ran.stdout.lines().any(|one| one == line),
-            "no `{line}` in:\n{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.lines().any(|one| one == line), "no `{line}` in:\n{}", ran.stdout);
     }
     let places: Vec<(u32, u32)> = ran
         .stdout
@@ -60,12 +54,8 @@ fn a_byte_order_mark_before_json_is_passed_over() {
 fn json_is_the_same_by_either_flag_and_a_person_sees_the_place() {
     let world = World::bare();
     world.write("plan.yaml", PLAN);
-    let by_format = world
-        .descent(&["validate", "--format", "json", "plan.yaml"])
-        .expect(65);
-    let by_flag = world
-        .descent(&["validate", "--json", "plan.yaml"])
-        .expect(65);
+    let by_format = world.descent(&["validate", "--format", "json", "plan.yaml"]).expect(65);
+    let by_flag = world.descent(&["validate", "--json", "plan.yaml"]).expect(65);
     assert_eq!(by_format.json(), by_flag.json());
     assert_eq!(by_format.json()["valid"], false);
     let seen = world.descent(&["validate", "plan.yaml"]).expect(65);

@@ -8,11 +8,7 @@ use crate::world::{World, assert_same, listing, plan, task};
 fn run_in_an_empty_directory_names_the_command_to_type_and_makes_no_file() {
     for world in [World::bare(), World::new()] {
         let before = listing(&world.root());
-        let ran = world
-            .descent(&["run"])
-            .expect(4)
-            .says("E-NO-STATE")
-            .says("next: descent align");
+        let ran = world.descent(&["run"]).expect(4).says("E-NO-STATE").says("next: descent align");
         assert_eq!(ran.stdout, "");
         assert_same(&world.root(), &before);
     }
@@ -37,11 +33,7 @@ fn alone_it_says_how_to_start_in_nine_lines() {
 }
 
 fn good() -> Value {
-    plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    )
+    plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}))
 }
 
 /// The plan without a part is refused by name, and leaves nothing behind.
@@ -65,23 +57,13 @@ fn check_missing(cut: impl Fn(&mut Value), pointer: &str) {
 
 #[test]
 fn a_missing_goal_is_named() {
-    check_missing(
-        |plan| plan["objective"]["goal"] = json!(""),
-        "/objective/goal",
-    );
+    check_missing(|plan| plan["objective"]["goal"] = json!(""), "/objective/goal");
 }
 
 #[test]
 fn a_missing_why_is_named() {
     check_missing(
-        |plan| {
-            drop(
-                plan["objective"]
-                    .as_object_mut()
-                    .unwrap()
-                    .remove("background_intent"),
-            )
-        },
+        |plan| drop(plan["objective"].as_object_mut().unwrap().remove("background_intent")),
         "/objective/background_intent",
     );
 }
@@ -89,24 +71,14 @@ fn a_missing_why_is_named() {
 #[test]
 fn missing_checks_are_named() {
     check_missing(
-        |plan| {
-            drop(
-                plan["objective"]
-                    .as_object_mut()
-                    .unwrap()
-                    .remove("base_case"),
-            )
-        },
+        |plan| drop(plan["objective"].as_object_mut().unwrap().remove("base_case")),
         "/objective/base_case",
     );
 }
 
 #[test]
 fn a_missing_graph_is_named() {
-    check_missing(
-        |plan| drop(plan.as_object_mut().unwrap().remove("work_graph")),
-        "/work_graph",
-    );
+    check_missing(|plan| drop(plan.as_object_mut().unwrap().remove("work_graph")), "/work_graph");
 }
 
 #[test]
@@ -122,11 +94,7 @@ fn a_base_case_that_no_machine_decides_is_refused() {
 fn all_that_is_missing_is_named_at_once() {
     let world = World::new();
     let ran = world.descent(&["align", "-y", "do it"]).expect(4);
-    for part in [
-        "/objective/background_intent",
-        "/objective/base_case",
-        "/work_graph",
-    ] {
+    for part in ["/objective/background_intent", "/objective/base_case", "/work_graph"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     assert!(!world.repo().join(".descent").exists());
@@ -138,10 +106,7 @@ fn run_refuses_a_state_that_lost_a_part_and_names_it() {
     world.align(&good());
     world.replace_in_state("\"somebody waits for it\"", "\"\"");
     let before = world.state_bytes();
-    world
-        .descent(&["run"])
-        .expect(4)
-        .says("/objective/background_intent");
+    world.descent(&["run"]).expect(4).says("/objective/background_intent");
     assert_eq!(world.state_bytes(), before);
 }
 
@@ -165,10 +130,7 @@ fn align_asks_for_nothing_and_writes_nothing_on_a_dry_run() {
     let world = World::new();
     let path = world.plan(&good());
     let before = listing(&world.repo());
-    world
-        .descent(&["align", "-n", "-f", &path])
-        .expect(0)
-        .shows("at most 1 attempt,");
+    world.descent(&["align", "-n", "-f", &path]).expect(0).shows("at most 1 attempt,");
     assert_same(&world.repo(), &before);
     let cached = listing(&world.cache());
     assert!(cached.len() <= 1, "{:?}", cached.keys());
@@ -182,41 +144,22 @@ fn the_same_plan_again_is_unchanged_and_another_one_needs_a_yes_or_force() {
     world.try_align(&good()).expect(0).says("unchanged");
     let mut other = good();
     other["objective"]["goal"] = json!("something else");
+    world.descent(&["align", "-f", &world.plan(&other)]).expect(2).says("descent align -y");
     world
-        .descent(&["align", "-f", &world.plan(&other)])
-        .expect(2)
-        .says("descent align -y");
-    world
-        .descent(&[
-            "align", "another", "--why", "w", "--check", "true", "--step", "s",
-        ])
+        .descent(&["align", "another", "--why", "w", "--check", "true", "--step", "s"])
         .expect(2)
         .says("--force");
     assert_eq!(world.state_bytes(), before);
-    world
-        .descent(&["align", "-y", "--force", "-f", &world.plan(&other)])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &world.plan(&other)]).expect(0);
     assert_eq!(world.state()["objective"]["goal"], "something else");
 }
 
 #[test]
 fn flags_alone_make_an_agreement_and_its_steps_run_in_order() {
     let world = World::new();
-    let args = [
-        "align",
-        "-y",
-        "have a log",
-        "--why",
-        "to test",
-        "--check",
-        "grep -q two log",
-    ];
-    let steps = [
-        "--step",
-        "one=echo one >> log",
-        "--step",
-        "two=grep -q one log && echo two >> log",
-    ];
+    let args = ["align", "-y", "have a log", "--why", "to test", "--check", "grep -q two log"];
+    let steps =
+        ["--step", "one=echo one >> log", "--step", "two=grep -q one log && echo two >> log"];
     world.descent(&[&args[..], &steps[..]].concat()).expect(0);
     world.run().expect(0);
     assert_eq!(world.result_file("log"), "one\ntwo\n");
@@ -237,9 +180,5 @@ fn after_force_the_next_hand_edit_is_still_told_by_what_changed() {
     world.run().expect(5);
     world.replace_in_state("it is so", "it is another thing");
     let ran = world.run().expect(5);
-    assert!(
-        ran.count("corrected") == 1 && !ran.stdout.contains("is not kept"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.count("corrected") == 1 && !ran.stdout.contains("is not kept"), "{}", ran.stdout);
 }

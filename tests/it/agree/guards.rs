@@ -32,9 +32,7 @@ fn unmatched(world: &World, constraints: Value) -> Vec<(String, String)> {
     let issues = said["issues"].as_array().unwrap().iter();
     let text = |issue: &Value, key: &str| issue[key].as_str().unwrap().to_owned();
     let issues = issues.filter(|issue| issue["rule"] == "no-match");
-    issues
-        .map(|issue| (text(issue, "at"), text(issue, "proposed_repair")))
-        .collect()
+    issues.map(|issue| (text(issue, "at"), text(issue, "proposed_repair"))).collect()
 }
 
 /// Ways to miss a path by a pattern.
@@ -76,23 +74,13 @@ fn a_pattern_that_matches_nothing_is_reported_with_the_nearest_path() {
     }
     for (key, patterns, nearest) in [
         ("protected", protected, nearest),
-        (
-            "setup_inputs",
-            misses("package-lock.json", ""),
-            vec!["`package-lock.json`"; 8],
-        ),
+        ("setup_inputs", misses("package-lock.json", ""), vec!["`package-lock.json`"; 8]),
         ("keep", misses("target", ""), vec!["`target`"; 8]),
-        (
-            "link",
-            vec!["nodemodules".to_owned()],
-            vec!["`node_modules`"],
-        ),
+        ("link", vec!["nodemodules".to_owned()], vec!["`node_modules`"]),
     ] {
         let found = unmatched(&world, json!({key: &patterns}));
         let mut at: Vec<_> = found.iter().map(|(at, _)| at.clone()).collect();
-        let mut expected: Vec<_> = (0..patterns.len())
-            .map(|nth| format!("/{key}/{nth}"))
-            .collect();
+        let mut expected: Vec<_> = (0..patterns.len()).map(|nth| format!("/{key}/{nth}")).collect();
         at.sort();
         expected.sort();
         assert_eq!(at, expected, "{patterns:?}");
@@ -152,16 +140,7 @@ fn what_has_no_effect_in_place_is_reported() {
     let found = unmatched(&world, constraints);
     let mut at: Vec<&str> = found.iter().map(|(at, _)| &**at).collect();
     at.sort_unstable();
-    assert_eq!(
-        at,
-        [
-            "/keep/0",
-            "/link/0",
-            "/protected/0",
-            "/setup",
-            "/setup_inputs/0"
-        ]
-    );
+    assert_eq!(at, ["/keep/0", "/link/0", "/protected/0", "/setup", "/setup_inputs/0"]);
     let repair = "choose the workspace `git` or `shadow`, or leave it out";
     assert!(found.iter().all(|(_, one)| one == repair), "{found:?}");
 }
@@ -178,10 +157,7 @@ fn in_a_directory_of_a_repository_each_pattern_is_looked_for_where_it_counts() {
     };
     let nearest = "the nearest path that is there: `svc/app/node_modules`";
     for key in ["link", "keep"] {
-        assert_eq!(
-            near(unmatched(&world, json!({key: ["node_modules"]}))),
-            [nearest]
-        );
+        assert_eq!(near(unmatched(&world, json!({key: ["node_modules"]}))), [nearest]);
     }
     let below = world.repo().join("svc/app");
     let in_app = |constraints: Value| {
@@ -207,11 +183,7 @@ fn a_linked_path_that_is_in_the_tree_is_worked_on_by_each_attempt() {
     let world = world();
     let step = task("echo 2 > src/app.js; echo 3 > src/new.js; mkdir nothere; echo 4 > nothere/x");
     let checks = ["grep -q 2 src/app.js", "test -e src/new.js"];
-    let plan = plan(
-        &checks,
-        json!({"link": ["src", "nothere"]}),
-        json!({"A": step}),
-    );
+    let plan = plan(&checks, json!({"link": ["src", "nothere"]}), json!({"A": step}));
     let words = "not linked: src (it is in the tree, and each attempt works on its own)";
     world.try_align(&plan).expect(0).shows(words);
     world.run().expect(0);
@@ -229,8 +201,5 @@ fn protection_of_what_is_linked_is_reported_as_none() {
     fs::write(world.repo().join("node_modules/x"), "1").unwrap();
     let constraints = json!({"link": ["node_modules"], "protected": ["node_modules/**"]});
     let found = unmatched(&world, constraints);
-    assert_eq!(
-        found,
-        [("/protected/0".to_owned(), "leave the link out".to_owned())]
-    );
+    assert_eq!(found, [("/protected/0".to_owned(), "leave the link out".to_owned())]);
 }

@@ -16,10 +16,7 @@ fn check(text: &str, faults: &[&str]) {
     let world = World::new();
     world.write("plan.yaml", text);
     let before = listing(&world.repo());
-    for args in [
-        &["validate", "plan.yaml"][..],
-        &["align", "-y", "-f", "plan.yaml"],
-    ] {
+    for args in [&["validate", "plan.yaml"][..], &["align", "-y", "-f", "plan.yaml"]] {
         let ran = world.descent(args).expect(65).says("E-PLAN-INVALID");
         for fault in faults {
             assert!(
@@ -36,10 +33,7 @@ fn check(text: &str, faults: &[&str]) {
 
 #[track_caller]
 fn check_atoms(atoms: &str, faults: &[&str]) {
-    check(
-        &format!("{OBJECTIVE}work_graph:\n  atoms:\n{atoms}"),
-        faults,
-    );
+    check(&format!("{OBJECTIVE}work_graph:\n  atoms:\n{atoms}"), faults);
 }
 
 #[test]
@@ -48,9 +42,7 @@ fn a_command_that_does_not_stand_under_action_is_a_fault_with_the_form() {
     for key in ["run", "command", "cmd"] {
         check_atoms(
             &format!("    a:\n      {key}: touch done\n"),
-            &[&format!(
-                "8:7: /work_graph/atoms/a/{key}: `{key}` is no key of an atom {write}"
-            )],
+            &[&format!("8:7: /work_graph/atoms/a/{key}: `{key}` is no key of an atom {write}")],
         );
     }
 }
@@ -169,12 +161,7 @@ fn without_a_base_case_nobody_is_asked_for_what_is_made_from_it() {
     );
     let ran = world.descent(&["validate", "plan.yaml"]).expect(65);
     let ran = ran.says("/objective/base_case: the base case is missing");
-    assert_eq!(
-        ran.stderr.matches("plan.yaml:").count(),
-        1,
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(ran.stderr.matches("plan.yaml:").count(), 1, "{}", ran.stderr);
 }
 
 #[test]
@@ -230,11 +217,7 @@ fn a_key_of_another_record_is_a_fault_that_names_the_record() {
 
 fn agreed() -> World {
     let world = World::new();
-    world.align(&plan(
-        &["test -e done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -e done"], json!({}), json!({"A1": task("touch done")})));
     world
 }
 
@@ -256,11 +239,7 @@ fn in_a_state_a_misspelt_key_is_a_fault_with_its_place_for_each_command() {
             "\"stop_requestd\": true, \"stop_requested\"",
             "unknown key `stop_requestd` (did you mean `stop_requested`?)",
         ),
-        (
-            "\"run\": \"touch",
-            "\"shell\": \"zsh\", \"run\": \"touch",
-            "unknown key `shell`",
-        ),
+        ("\"run\": \"touch", "\"shell\": \"zsh\", \"run\": \"touch", "unknown key `shell`"),
     ];
     for (from, to, fault) in words {
         let world = agreed();
@@ -278,14 +257,7 @@ fn in_a_state_a_misspelt_key_is_a_fault_with_its_place_for_each_command() {
 fn an_unknown_key_is_warned_of_by_validate_and_once_a_run_unless_it_is_marked_as_a_persons_own() {
     let world = agreed();
     world.replace_in_state("\"goal\":", "\"ticket\": 7, \"x-timeout\": 1, \"goal\":");
-    let told = |args: &[&str]| {
-        world
-            .descent(args)
-            .expect(0)
-            .stderr
-            .matches("unknown key")
-            .count()
-    };
+    let told = |args: &[&str]| world.descent(args).expect(0).stderr.matches("unknown key").count();
     assert_eq!(told(&["validate"]), 1);
     assert_eq!(told(&["status"]), 0);
     assert_eq!(told(&["run"]), 1);
@@ -306,9 +278,7 @@ fn a_step_without_a_name_or_a_command_is_refused_with_the_form() {
         ("make g=", "the step `make g=` has no command"),
     ] {
         let world = World::new();
-        let args = [
-            "align", "g", "--why", "w", "--check", "true", "-y", "--step", step,
-        ];
+        let args = ["align", "g", "--why", "w", "--check", "true", "-y", "--step", step];
         world.descent(&args).expect(2).says(words).says(form);
         assert!(!world.state_path().exists());
     }
@@ -317,9 +287,7 @@ fn a_step_without_a_name_or_a_command_is_refused_with_the_form() {
 #[test]
 fn a_grant_may_leave_out_what_the_constraints_say_anyway() {
     let world = World::new();
-    let atoms: Vec<Value> = ["touch done", "touch a", "touch b", "touch c"]
-        .map(task)
-        .to_vec();
+    let atoms: Vec<Value> = ["touch done", "touch a", "touch b", "touch c"].map(task).to_vec();
     let prints = json!({"atoms": atoms}).to_string();
     let step = |grant| json!({"kind": "plan", "grant": grant, "action": {"run": format!("echo '{prints}'")}});
     let plan = |grant| plan(&["test -e done"], json!({}), json!({"N": step(grant)}));
@@ -328,9 +296,7 @@ fn a_grant_may_leave_out_what_the_constraints_say_anyway() {
     let words = "its atoms take up to 4 attempts, 3 are granted";
     world.descent(&["why", "N"]).expect(0).shows(words);
     world.write("plan.json", &plan(json!({"rounds": 1})).to_string());
-    world
-        .descent(&["align", "-y", "--force", "-f", "plan.json"])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", "plan.json"]).expect(0);
     world.run().expect(0);
 }
 

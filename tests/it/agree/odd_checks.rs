@@ -11,14 +11,10 @@ use crate::{
 #[track_caller]
 fn check_warning(world: &World, check: Value, words: &str) {
     let checked = with_check(check);
-    let value = align_with(world, &checked, &["-n", "--json"])
-        .expect(0)
-        .json();
+    let value = align_with(world, &checked, &["-n", "--json"]).expect(0).json();
     let said = value["warnings"].to_string();
     assert!(said.contains(words), "no `{words}` in {said}");
-    align_with(world, &checked, &["-n"])
-        .expect(0)
-        .shows("warning: ");
+    align_with(world, &checked, &["-n"]).expect(0).shows("warning: ");
 }
 
 #[test]
@@ -26,34 +22,13 @@ fn every_kind_of_odd_check_is_warned_of_and_none_is_refused() {
     let world = with_tool();
     for (check, words) in [
         (json!({"command": "test -f x || true"}), "cannot fail"),
-        (
-            json!({"command": "no-such-program-here"}),
-            "a program is not found",
-        ),
-        (
-            json!({"not_command": "no-such-program-here"}),
-            "a program is not found",
-        ),
-        (
-            json!({"not_command": "grep -q TODO gone.rs"}),
-            "because its command breaks",
-        ),
-        (
-            json!({"command": "echo none", "number": "(\\d+) ok", "at_least": 1}),
-            "finds no number",
-        ),
-        (
-            json!({"file": "node_modules/made"}),
-            "git ignores node_modules/made",
-        ),
-        (
-            json!({"command": "sleep 0.6", "timeout": "1s"}),
-            "of the 1.0 s that it may take",
-        ),
-        (
-            json!({"command": "echo x >> a.txt; test -f a.txt"}),
-            "changed tracked files: a.txt",
-        ),
+        (json!({"command": "no-such-program-here"}), "a program is not found"),
+        (json!({"not_command": "no-such-program-here"}), "a program is not found"),
+        (json!({"not_command": "grep -q TODO gone.rs"}), "because its command breaks"),
+        (json!({"command": "echo none", "number": "(\\d+) ok", "at_least": 1}), "finds no number"),
+        (json!({"file": "node_modules/made"}), "git ignores node_modules/made"),
+        (json!({"command": "sleep 0.6", "timeout": "1s"}), "of the 1.0 s that it may take"),
+        (json!({"command": "echo x >> a.txt; test -f a.txt"}), "changed tracked files: a.txt"),
     ] {
         check_warning(&world, check, words);
     }

@@ -20,23 +20,16 @@ const FAULTY: &str = r#"{
 }
 "#;
 
-const PLACES: &[&str] = &[
-    ":4:58: ", ":4:93: ", ":5:37: ", ":5:44: ", ":8:63: ", ":9:38: ", ":10:5: ", ":11:11: ",
-];
+const PLACES: &[&str] =
+    &[":4:58: ", ":4:93: ", ":5:37: ", ":5:44: ", ":8:63: ", ":9:38: ", ":10:5: ", ":11:11: "];
 
 #[test]
 fn a_plan_in_the_place_of_the_goal_is_told_by_its_flag() {
     let world = World::new();
     world.write("plan.json", "{}");
-    world
-        .descent(&["align", "plan.json"])
-        .expect(2)
-        .says("descent align -f plan.json");
+    world.descent(&["align", "plan.json"]).expect(2).says("descent align -f plan.json");
     // Words that only look like one are a goal.
-    world
-        .descent(&["align", "other.json", "-n"])
-        .expect(4)
-        .says("E-NOT-ALIGNED");
+    world.descent(&["align", "other.json", "-n"]).expect(4).says("E-NOT-ALIGNED");
 }
 
 #[test]
@@ -45,13 +38,9 @@ fn a_command_that_cannot_be_started_anywhere_is_told_before_anything_is_agreed()
     let long = format!("true {}", "x".repeat(128 << 10));
     let checked = plan(&["test -f done"], json!({}), json!({"A1": task(&long)}));
     world.write("plan.json", &checked.to_string());
-    for args in [
-        &["validate", "plan.json"][..],
-        &["align", "-f", "plan.json", "-y"],
-    ] {
+    for args in [&["validate", "plan.json"][..], &["align", "-f", "plan.json", "-y"]] {
         let ran = world.descent(args).expect(65);
-        ran.says("no command of more than 127 KiB can be started")
-            .says("write a script");
+        ran.says("no command of more than 127 KiB can be started").says("write a script");
     }
     assert!(!world.state_path().exists());
 }
@@ -61,16 +50,9 @@ fn every_fault_of_a_plan_is_named_at_once_with_its_place() {
     let world = World::new();
     world.write("plan.json", FAULTY);
     let before = listing(&world.repo());
-    let ran = world
-        .descent(&["align", "-y", "-f", "plan.json"])
-        .expect(65)
-        .says("E-PLAN-INVALID");
+    let ran = world.descent(&["align", "-y", "-f", "plan.json"]).expect(65).says("E-PLAN-INVALID");
     for place in PLACES {
-        assert!(
-            ran.stderr.contains(&format!("plan.json{place}")),
-            "no {place} in {}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains(&format!("plan.json{place}")), "no {place} in {}", ran.stderr);
     }
     for words in ["duration", "A9", "A3 ", "max_attempts", "contains"] {
         assert!(ran.stderr.contains(words), "no {words} in {}", ran.stderr);
@@ -90,25 +72,15 @@ fn every_fault_of_a_plan_is_named_at_once_with_its_place() {
 fn the_faults_of_a_plan_are_in_the_json_error_too() {
     let world = World::new();
     world.write("plan.json", FAULTY);
-    let error = world
-        .descent(&["align", "-y", "-f", "plan.json", "--json"])
-        .expect(65)
-        .json();
+    let error = world.descent(&["align", "-y", "-f", "plan.json", "--json"]).expect(65).json();
     assert_eq!(error["schema"], "descent/error/1");
     assert_eq!(error["error"]["code"], "E-PLAN-INVALID");
-    assert!(
-        error["error"]["details"].as_array().unwrap().len() >= 6,
-        "{error}"
-    );
+    assert!(error["error"]["details"].as_array().unwrap().len() >= 6, "{error}");
     assert!(!error["error"]["hint"].as_str().unwrap().is_empty());
 }
 
 fn good() -> Value {
-    plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    )
+    plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}))
 }
 
 #[test]
@@ -153,10 +125,7 @@ fn a_misspelt_key_of_a_plan_is_a_fault_with_the_one_that_was_meant() {
     let mut odd = good();
     odd["work_graph"]["atoms"]["A1"]["chekcs"] = json!("x");
     let path = world.plan(&odd);
-    world
-        .descent(&["validate", &path])
-        .expect(65)
-        .says("did you mean `checks`?");
+    world.descent(&["validate", &path]).expect(65).says("did you mean `checks`?");
     world.try_align(&odd).expect(65);
     assert!(!world.state_path().exists());
 }
@@ -173,19 +142,11 @@ fn a_plan_comes_from_standard_input_too() {
 #[test]
 fn a_plan_that_is_not_there_or_no_text_is_an_error_and_not_a_panic() {
     let world = World::new();
-    world
-        .descent(&["align", "-y", "-f", "nowhere.json"])
-        .expect(65)
-        .says("nowhere.json");
+    world.descent(&["align", "-y", "-f", "nowhere.json"]).expect(65).says("nowhere.json");
     std::fs::write(world.repo().join("odd.json"), [0xff, 0xfe, 0, b'{']).unwrap();
-    world
-        .descent(&["align", "-y", "-f", "odd.json"])
-        .expect(65)
-        .says("odd.json:1:1");
+    world.descent(&["align", "-y", "-f", "odd.json"]).expect(65).says("odd.json:1:1");
     world.write("none.json", "");
-    world
-        .descent(&["align", "-y", "-f", "none.json"])
-        .expect(65);
+    world.descent(&["align", "-y", "-f", "none.json"]).expect(65);
     assert!(!world.repo().join(".descent").exists());
 }
 
@@ -201,10 +162,7 @@ fn what_cannot_be_typed_is_a_usage_error() {
         world.descent(args).expect(2);
     }
     world.align(&good());
-    world
-        .descent(&["why", "A2"])
-        .expect(2)
-        .says("did you mean `A1`?");
+    world.descent(&["why", "A2"]).expect(2).says("did you mean `A1`?");
 }
 
 #[test]
@@ -222,29 +180,17 @@ fn what_no_shell_can_run_and_a_time_that_is_none_are_faults_of_the_plan() {
             "NUL",
         ),
         (
-            plan(
-                &["false"],
-                json!({"setup": "a\0b"}),
-                json!({"A1": task("true")}),
-            ),
+            plan(&["false"], json!({"setup": "a\0b"}), json!({"A1": task("true")})),
             "/objective/constraints/setup",
             "NUL",
         ),
         (
-            plan(
-                &["false"],
-                json!({"attempt_timeout": "0s"}),
-                json!({"A1": task("true")}),
-            ),
+            plan(&["false"], json!({"attempt_timeout": "0s"}), json!({"A1": task("true")})),
             "/objective/constraints/attempt_timeout",
             "no time at all",
         ),
         (
-            plan(
-                &["false"],
-                json!({"time_budget": "0m"}),
-                json!({"A1": task("true")}),
-            ),
+            plan(&["false"], json!({"time_budget": "0m"}), json!({"A1": task("true")})),
             "/objective/constraints/time_budget",
             "no time at all",
         ),

@@ -4,10 +4,7 @@ use serde_json::{Value, json};
 
 /// A plan whose base case is `checks`, each a shell command.
 pub fn plan(checks: &[&str], constraints: Value, atoms: Value) -> Value {
-    let checks: Vec<Value> = checks
-        .iter()
-        .map(|check| json!({"command": check}))
-        .collect();
+    let checks: Vec<Value> = checks.iter().map(|check| json!({"command": check})).collect();
     json!({
         "objective": {
             "raw_input": "please, make it so: \"exactly\"",

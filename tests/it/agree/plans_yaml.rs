@@ -33,14 +33,8 @@ fn with_stdin(world: &World, args: &[&str], text: &str) -> Ran {
 #[test]
 fn a_yaml_plan_is_agreed_and_runs_to_its_end() {
     let world = world_with("nested.yaml");
-    world
-        .descent(&["validate", "nested.yaml"])
-        .expect(0)
-        .shows("nested.yaml is valid");
-    world
-        .descent(&["align", "-y", "-f", "nested.yaml"])
-        .expect(0)
-        .shows("notes-2");
+    world.descent(&["validate", "nested.yaml"]).expect(0).shows("nested.yaml is valid");
+    world.descent(&["align", "-y", "-f", "nested.yaml"]).expect(0).shows("notes-2");
     let atoms = world.state()["work_graph"]["atoms"].clone();
     assert_eq!(atoms["notes"]["choices"], json!(["by-template", "notes-2"]));
     assert_eq!(atoms["notes-2"]["parts"], json!(["head", "body"]));
@@ -58,74 +52,44 @@ fn a_yaml_plan_is_agreed_and_runs_to_its_end() {
 #[test]
 fn the_same_plan_in_another_form_is_unchanged() {
     let world = world_with("nested.yaml");
-    world
-        .descent(&["align", "-y", "-f", "nested.yaml"])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", "nested.yaml"]).expect(0);
     let before = world.state_bytes();
     world.write("nested.json", &fixture("nested.json"));
-    for args in [
-        &["align", "-f", "nested.yaml"][..],
-        &["align", "-f", "nested.json"],
-    ] {
+    for args in [&["align", "-f", "nested.yaml"][..], &["align", "-f", "nested.json"]] {
         world.descent(args).expect(0).says("unchanged");
     }
-    with_stdin(&world, &["align", "-f", "-"], &fixture("nested.json"))
-        .expect(0)
-        .says("unchanged");
-    let again = with_stdin(
-        &world,
-        &["align", "--json", "-f", "-"],
-        &fixture("nested.yaml"),
-    );
+    with_stdin(&world, &["align", "-f", "-"], &fixture("nested.json")).expect(0).says("unchanged");
+    let again = with_stdin(&world, &["align", "--json", "-f", "-"], &fixture("nested.yaml"));
     assert_eq!(again.expect(0).json()["unchanged"], true);
     assert_eq!(world.state_bytes(), before);
     let other = fixture("nested.yaml").replace("parts:", "choices:");
     let other = other.replace("depends_on: [head]", "");
-    with_stdin(&world, &["align", "-f", "-"], &other)
-        .expect(2)
-        .says("descent align -y");
+    with_stdin(&world, &["align", "-f", "-"], &other).expect(2).says("descent align -y");
 }
 
 #[test]
 fn every_fault_of_a_yaml_plan_is_named_with_its_place() {
     let world = world_with("faulty.yaml");
     let before = listing(&world.repo());
-    for args in [
-        &["align", "-y", "-f", "faulty.yaml"][..],
-        &["validate", "faulty.yaml"],
-    ] {
+    for args in [&["align", "-y", "-f", "faulty.yaml"][..], &["validate", "faulty.yaml"]] {
         let ran = world.descent(args).expect(65).says("E-PLAN-INVALID");
         for line in faults_of_the_docs() {
             assert!(ran.stderr.contains(&line), "no {line} in\n{}", ran.stderr);
         }
     }
     assert_same(&world.repo(), &before);
-    let seen = with_stdin(
-        &world,
-        &["validate", "--json", "-"],
-        &fixture("faulty.yaml"),
-    )
-    .expect(65)
-    .json();
+    let seen =
+        with_stdin(&world, &["validate", "--json", "-"], &fixture("faulty.yaml")).expect(65).json();
     let faults = seen["faults"].as_array().unwrap();
     assert_eq!(faults.len(), faults_of_the_docs().len(), "{seen}");
-    let timeout = faults
-        .iter()
-        .find(|fault| fault["rule"] == "bad-duration")
-        .unwrap();
-    assert_eq!(
-        (&timeout["line"], &timeout["column"]),
-        (&json!(7), &json!(18))
-    );
+    let timeout = faults.iter().find(|fault| fault["rule"] == "bad-duration").unwrap();
+    assert_eq!((&timeout["line"], &timeout["column"]), (&json!(7), &json!(18)));
 }
 
 /// The docs show what the program says of `faulty.yaml`.
 fn faults_of_the_docs() -> Vec<String> {
     let docs = fs::read_to_string(project("docs/plan.md")).unwrap();
-    let lines = docs
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.starts_with("faulty.yaml:"));
+    let lines = docs.lines().map(str::trim).filter(|line| line.starts_with("faulty.yaml:"));
     let lines: Vec<String> = lines.map(str::to_owned).collect();
     assert!(!lines.is_empty());
     lines
@@ -135,28 +99,20 @@ fn faults_of_the_docs() -> Vec<String> {
 fn every_plan_in_the_docs_is_valid() {
     let world = World::new();
     let docs = fs::read_to_string(project("docs/plan.md")).unwrap();
-    let blocks: Vec<&str> = docs
-        .split("```yaml\n")
-        .skip(1)
-        .filter_map(|block| block.split("```").next())
-        .collect();
+    let blocks: Vec<&str> =
+        docs.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
     assert!(blocks.len() >= 2, "{}", blocks.len());
     for block in blocks {
         with_stdin(&world, &["validate", "-"], block).expect(0);
     }
     let is_shown = docs.contains(&fixture("minimal.yaml"));
-    assert!(
-        is_shown,
-        "docs/plan.md begins with fixtures/plans/minimal.yaml"
-    );
+    assert!(is_shown, "docs/plan.md begins with fixtures/plans/minimal.yaml");
 }
 
 #[test]
 fn the_smallest_plan_reaches_its_goal() {
     let world = world_with("minimal.yaml");
-    world
-        .descent(&["align", "-y", "-f", "minimal.yaml"])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", "minimal.yaml"]).expect(0);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
 }
 
@@ -171,22 +127,12 @@ fn texts_that_are_no_plan_are_refused_and_nothing_is_made() {
         ("a: b\n\tc: d\n", "<stdin>:2:1: /a: a tab cannot indent"),
         ("a: b\n---\nc: d\n", "<stdin>:2:1: /: a second document"),
     ] {
-        with_stdin(&world, &["align", "-y", "-f", "-"], text)
-            .expect(65)
-            .says(words);
-        with_stdin(&world, &["validate", "-"], text)
-            .expect(65)
-            .says(words);
+        with_stdin(&world, &["align", "-y", "-f", "-"], text).expect(65).says(words);
+        with_stdin(&world, &["validate", "-"], text).expect(65).says(words);
     }
     for path in ["nowhere.yaml", "."] {
-        world
-            .descent(&["align", "-y", "-f", path])
-            .expect(65)
-            .says("E-PLAN-UNREADABLE");
-        world
-            .descent(&["validate", path])
-            .expect(65)
-            .says("cannot be read");
+        world.descent(&["align", "-y", "-f", path]).expect(65).says("E-PLAN-UNREADABLE");
+        world.descent(&["validate", path]).expect(65).says("cannot be read");
     }
     assert_same(&world.repo(), &before);
 }
@@ -213,27 +159,15 @@ fn what_align_warns_of_is_said_before_it_is_agreed() {
 #[test]
 fn a_state_that_was_replaced_comes_back_with_the_command_that_was_said() {
     let world = world_with("nested.yaml");
-    world
-        .descent(&["align", "-y", "-f", "nested.yaml"])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", "nested.yaml"]).expect(0);
     let before = world.state_bytes();
     world.write("minimal.yaml", &fixture("minimal.yaml"));
-    let ran = world
-        .descent(&["align", "-y", "--force", "-f", "minimal.yaml"])
-        .expect(0);
-    let kept = ran
-        .stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("what stood here is kept in "));
+    let ran = world.descent(&["align", "-y", "--force", "-f", "minimal.yaml"]).expect(0);
+    let kept = ran.stderr.lines().find_map(|line| line.strip_prefix("what stood here is kept in "));
     assert_eq!(fs::read(kept.unwrap()).unwrap(), before, "{}", ran.stderr);
     assert_ne!(world.state_bytes(), before);
-    let back = ran
-        .stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("to bring it back: "));
-    let shell = std::process::Command::new("sh")
-        .args(["-c", back.unwrap()])
-        .status();
+    let back = ran.stderr.lines().find_map(|line| line.strip_prefix("to bring it back: "));
+    let shell = std::process::Command::new("sh").args(["-c", back.unwrap()]).status();
     assert!(shell.unwrap().success());
     assert_eq!(world.state_bytes(), before);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
@@ -257,14 +191,8 @@ fn the_schemas_are_printed_as_they_are_committed() {
     }
     let names = world.descent(&["schema", "--json"]).expect(0).json();
     assert_eq!(names["schema"], "descent/schema/1");
-    assert_eq!(
-        names["schemas"].as_array().unwrap().len(),
-        listed.stdout.lines().count()
-    );
-    world
-        .descent(&["schema", "plans"])
-        .expect(2)
-        .says("did you mean `descent schema plan`?");
+    assert_eq!(names["schemas"].as_array().unwrap().len(), listed.stdout.lines().count());
+    world.descent(&["schema", "plans"]).expect(2).says("did you mean `descent schema plan`?");
 }
 
 #[test]
@@ -295,9 +223,7 @@ fn a_strangers_yaml_plan_is_asked_about_wherever_it_is_named_from() {
         command.current_dir(world.root());
         Running::of(command).wait()
     };
-    from_above(&["align", "-y", "-f", "minimal.yaml"])
-        .expect(77)
-        .says("eve@example.org");
+    from_above(&["align", "-y", "-f", "minimal.yaml"]).expect(77).says("eve@example.org");
     let shown = from_above(&["trust", "--plan", "minimal.yaml", "--json"]);
     let hash = shown.expect(77).json()["hash"].as_str().unwrap().to_owned();
     from_above(&["trust", "--plan", "minimal.yaml", "--hash", &hash]).expect(0);

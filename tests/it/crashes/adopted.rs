@@ -29,10 +29,8 @@ impl Cut {
             hold.display(),
             at.display()
         );
-        let atom = with(
-            task(&run),
-            json!({"effect": effect, "checks": {"all": [{"command": check}]}}),
-        );
+        let atom =
+            with(task(&run), json!({"effect": effect, "checks": {"all": [{"command": check}]}}));
         world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
         world.touch("hold");
         let run = world.start(&["run"]);
@@ -58,10 +56,7 @@ impl Cut {
         let binding = &self.world.state()["bindings"]["A1"];
         assert_eq!(binding["summary"], "said");
         assert_eq!(binding["attempts"], 1);
-        assert!(
-            self.world.state_text().contains("1.50"),
-            "the number's own text"
-        );
+        assert!(self.world.state_text().contains("1.50"), "the number's own text");
         let interruptions = &binding["of"]["interruptions"];
         assert_eq!(interruptions.as_u64().unwrap_or(0), begun as u64 - 1);
         assert_eq!(processes(&self.nap), Vec::<String>::new());
@@ -123,8 +118,7 @@ fn a_record_whose_commit_the_repository_lost_is_void() {
 fn a_redirect_that_came_before_the_resume_throws_the_result_away() {
     let cut = Cut::new("tree");
     let asked = "\"redirect_requested\": true";
-    cut.world
-        .replace_in_state("\"redirect_requested\": false", asked);
+    cut.world.replace_in_state("\"redirect_requested\": false", asked);
     let ran = cut.world.run().expect(0);
     assert_eq!(ran.count("attempt_started"), 1);
     assert_eq!(cut.world.left("ended"), "1\n1\n");
@@ -136,22 +130,11 @@ fn traced(world: &World) -> String {
     let program = env!("CARGO_BIN_EXE_descent");
     let command = world.command(&[]);
     let traced = std::process::Command::new("strace")
-        .args([
-            "-f",
-            "-y",
-            "-qq",
-            "-e",
-            "trace=fsync,fdatasync,syncfs,renameat2",
-            "-o",
-        ])
+        .args(["-f", "-y", "-qq", "-e", "trace=fsync,fdatasync,syncfs,renameat2", "-o"])
         .arg(&trace)
         .args([program, "run"])
         .env_clear()
-        .envs(
-            command
-                .get_envs()
-                .filter_map(|(key, value)| Some((key, value?))),
-        )
+        .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))))
         .current_dir(world.repo())
         .stdin(std::process::Stdio::null())
         .output();

@@ -85,10 +85,7 @@ fn a_cache_that_is_removed_ends_the_run_and_the_next_one_makes_it_anew() {
     let mut run = begun(&world);
     fs::remove_dir_all(world.cache().join("descent")).unwrap();
     world.touch("go");
-    run.wait()
-        .expect(69)
-        .says("error[E-CACHE]")
-        .says("descent run");
+    run.wait().expect(69).says("error[E-CACHE]").says("descent run");
     world.run().expect(0);
     assert_eq!(world.left("at"), "x\nx\n");
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);

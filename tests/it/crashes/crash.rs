@@ -13,10 +13,7 @@ pub struct Held {
 impl Held {
     /// A chain with a group whose first choice breaks the whole: so there is a rebuild too.
     pub fn new() -> Self {
-        let held = Self {
-            world: World::new(),
-            nap: long_nap(),
-        };
+        let held = Self { world: World::new(), nap: long_nap() };
         let own = |file: &str| json!({"all": [{"command": held.at(&format!("check-{file}")) + &format!("grep -q {file} log")}]});
         let step = |word: &str, deps: &[&str]| {
             let run = format!(
@@ -41,10 +38,8 @@ impl Held {
 
     /// Shell that says it was here, and stays while it is held. Something of it escapes into a session of its own.
     fn at(&self, point: &str) -> String {
-        let (hold, at) = (
-            self.world.out(&format!("hold-{point}")),
-            self.world.out(&format!("at-{point}")),
-        );
+        let (hold, at) =
+            (self.world.out(&format!("hold-{point}")), self.world.out(&format!("at-{point}")));
         let nap = &self.nap;
         let (hold, at) = (hold.display(), at.display());
         format!(
@@ -165,9 +160,7 @@ fn killed_right_after_an_atom_was_bound() {
 
 #[test]
 fn killed_between_a_choice_taken_back_and_its_rebuild() {
-    check_killed_when("a backtrack", |state| {
-        state["trail"].to_string().contains("\"backtrack\"")
-    });
+    check_killed_when("a backtrack", |state| state["trail"].to_string().contains("\"backtrack\""));
 }
 
 #[test]
@@ -194,11 +187,7 @@ fn napping() -> (World, String, Running) {
     let at = world.out("at").display().to_string();
     let go = world.out("go").display().to_string();
     let run = format!("echo $DESCENT_ATTEMPT >> {at}; [ -e {go} ] || sleep {nap}; touch done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&run)})));
     let run = world.start(&["run"]);
     // The shell makes the file before it writes the line.
     wait_for("the attempt", || world.left("at").ends_with('\n'));
@@ -209,16 +198,8 @@ fn napping() -> (World, String, Running) {
 fn of_two_runs_at_once_the_second_ends_with_75_and_names_the_holder() {
     let (world, _, run) = napping();
     let before = world.state_bytes();
-    let second = world
-        .descent(&["run"])
-        .expect(75)
-        .says("E-LEASE-HELD")
-        .says("descent stop");
-    assert!(
-        second.stderr.contains(&run.pid().to_string()),
-        "{}",
-        second.stderr
-    );
+    let second = world.descent(&["run"]).expect(75).says("E-LEASE-HELD").says("descent stop");
+    assert!(second.stderr.contains(&run.pid().to_string()), "{}", second.stderr);
     assert_eq!(
         world.descent(&["run", "--json"]).expect(75).json()["error"]["code"],
         "E-LEASE-HELD"
@@ -237,15 +218,9 @@ fn a_killed_holder_never_blocks_the_next_start() {
     let epoch = world.state()["run"]["epoch"].clone();
     let begun = std::time::Instant::now();
     let mut next = world.start(&["run"]);
-    wait_for("the next run's first commit", || {
-        world.state()["run"]["epoch"] != epoch
-    });
+    wait_for("the next run's first commit", || world.state()["run"]["epoch"] != epoch);
     // Far below any wait for a lock; usually a tenth of it.
-    assert!(
-        begun.elapsed() < std::time::Duration::from_secs(1),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{:?}", begun.elapsed());
     next.wait().expect(0);
     assert_eq!(world.left("at"), "1\n1\n");
     assert_eq!(processes(&nap), Vec::<String>::new());
@@ -256,14 +231,8 @@ fn an_atom_that_is_cut_off_again_and_again_fails() {
     let (world, nap) = (World::new(), long_nap());
     let at = world.out("at").display().to_string();
     let go = world.out("go").display().to_string();
-    let atom = task(&format!(
-        "echo x >> {at}; [ -e {go} ] || sleep {nap}; touch done"
-    ));
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_interruptions": 2}),
-        json!({"A1": atom}),
-    ));
+    let atom = task(&format!("echo x >> {at}; [ -e {go} ] || sleep {nap}; touch done"));
+    world.align(&plan(&["test -f done"], json!({"max_interruptions": 2}), json!({"A1": atom})));
     for n in 1..=2 {
         let run = world.start(&["run"]);
         wait_for("the attempt", || world.left("at").lines().count() == n);
@@ -271,13 +240,7 @@ fn an_atom_that_is_cut_off_again_and_again_fails() {
     }
     world.touch("go");
     let result = world.run().expect(5).result();
-    assert!(
-        result["failed"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("cut off"),
-        "{result}"
-    );
+    assert!(result["failed"][0]["reason"].as_str().unwrap().contains("cut off"), "{result}");
     let moves = result["next_moves"].to_string();
     assert!(moves.contains("--set max_interruptions="), "{moves}");
     assert_eq!(world.left("at").lines().count(), 2);
@@ -288,10 +251,7 @@ fn an_atom_that_is_cut_off_again_and_again_fails() {
 fn an_effect_outside_that_a_crash_cut_off_is_in_doubt_and_a_person_is_asked() {
     let (world, nap) = (World::new(), long_nap());
     let at = world.out("at").display().to_string();
-    let atom = with(
-        task(&format!("echo x >> {at}; sleep {nap}")),
-        json!({"effect": "external"}),
-    );
+    let atom = with(task(&format!("echo x >> {at}; sleep {nap}")), json!({"effect": "external"}));
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     let run = world.start(&["run"]);
     wait_for("the attempt", || world.left("at").ends_with('\n'));

@@ -35,10 +35,7 @@ fn step(world: &World, deps: &[&str]) -> Value {
 /// Nine atoms: a choice that breaks the whole and what was built on it, an effect outside, two that run beside.
 fn whole_plan(world: &World) -> Value {
     let outside = format!("echo once >> {}", world.out("outside").display());
-    let external = with(
-        task(&outside),
-        json!({"effect": "external", "depends_on": ["A2"]}),
-    );
+    let external = with(task(&outside), json!({"effect": "external", "depends_on": ["A2"]}));
     let atoms = json!({
         "A1": step(world, &[]),
         "A2": step(world, &[]),
@@ -69,16 +66,10 @@ fn integrating_plan(world: &World) -> Value {
 
 /// The loop alone, or it and all that came of it.
 pub(crate) fn kill(run: Running, with_all: bool) {
-    let below = if with_all {
-        descendants(run.pid())
-    } else {
-        Vec::new()
-    };
+    let below = if with_all { descendants(run.pid()) } else { Vec::new() };
     run.kill();
     for pid in below {
-        let pid = i32::try_from(pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
         let _ = rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL);
     }
 }
@@ -98,11 +89,7 @@ fn descendants(root: u32) -> Vec<u32> {
         .collect();
     let mut index = 0;
     while let Some(parent) = found.get(index).copied() {
-        found.extend(
-            all.iter()
-                .filter(|(_, of)| *of == parent)
-                .map(|(pid, _)| *pid),
-        );
+        found.extend(all.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
         index += 1;
     }
     found.split_off(1)
@@ -120,11 +107,7 @@ fn finish(world: &World) {
         assert!(Instant::now() < deadline, "{}", ran.stderr);
         let doubts = world.descent(&["resolve", "--json"]).expect(0).json();
         let attempt = doubts["doubts"][0]["attempt"].as_str().unwrap().to_owned();
-        let answer = if world.left("outside").is_empty() {
-            "--retry"
-        } else {
-            "--done"
-        };
+        let answer = if world.left("outside").is_empty() { "--retry" } else { "--done" };
         world.descent(&["resolve", &attempt, answer]).expect(0);
     }
 }
@@ -190,11 +173,7 @@ fn killed_while_it_integrates_and_rebuilds_each_change_is_in_once() {
         check_repository(&world, &before, seed);
         check_counts(&world, seed, |_| 0);
         let here = world.root().display().to_string();
-        assert_eq!(
-            processes(&here),
-            Vec::<String>::new(),
-            "seed {seed}: left running"
-        );
+        assert_eq!(processes(&here), Vec::<String>::new(), "seed {seed}: left running");
     });
     println!(
         "{} kills while integrating, seed {}: once each, nothing else touched",

@@ -27,11 +27,7 @@ impl Stopped {
             "A2": after(&["A1"], &step("two")),
             "A3": after(&["A2"], &format!("[ -e {go} ] || exit 1; {}", step("three"))),
         });
-        world.align(&plan(
-            &["[ \"$(ls d | tr '\\n' ,)\" = one,three,two, ]"],
-            json!({}),
-            atoms,
-        ));
+        world.align(&plan(&["[ \"$(ls d | tr '\\n' ,)\" = one,three,two, ]"], json!({}), atoms));
         world.run().expect(5);
         world.touch("go");
         Self { world }
@@ -80,26 +76,17 @@ impl Stopped {
     #[track_caller]
     fn check(&self, made: &[&str]) {
         let before = self.world.git(&["rev-parse", "HEAD", "main"]);
-        self.world
-            .replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
+        self.world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
         self.world.run().expect(0);
-        for (path, text) in [
-            ("d/one", "one\n"),
-            ("d/two", "two\n"),
-            ("d/three", "three\n"),
-        ] {
+        for (path, text) in [("d/one", "one\n"), ("d/two", "two\n"), ("d/three", "three\n")] {
             assert_eq!(self.world.result_file(path), text);
         }
         assert_eq!(self.world.left("ended").lines().collect::<Vec<_>>(), made);
-        assert_eq!(
-            self.world.ours(&["fsck", "--no-dangling", "--no-progress"]),
-            ""
-        );
+        assert_eq!(self.world.ours(&["fsck", "--no-dangling", "--no-progress"]), "");
         assert_eq!(self.world.git(&["rev-parse", "HEAD", "main"]), before);
         let files = listing(&self.git_dir()).into_keys();
-        let locks: Vec<PathBuf> = files
-            .filter(|path| path.extension().is_some_and(|end| end == "lock"))
-            .collect();
+        let locks: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|end| end == "lock")).collect();
         assert!(locks.is_empty(), "{locks:?}");
         // Nothing that is needed can be pruned.
         self.world.git(&["gc", "-q", "--prune=now"]);
@@ -146,9 +133,7 @@ fn references_that_are_gone_come_back() {
 #[test]
 fn references_without_their_bytes_come_back() {
     let stopped = Stopped::new();
-    let refs = listing(&stopped.refs())
-        .into_keys()
-        .filter(|path| path.is_file());
+    let refs = listing(&stopped.refs()).into_keys().filter(|path| path.is_file());
     refs.for_each(|path| stopped.empty(&path));
     stopped.check(&ONCE);
 }
@@ -298,12 +283,7 @@ fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_
     let lost = world.repository().join("objects").join(dir).join(name);
     fs::remove_file(&lost).unwrap();
     // In the same second the very same commit would be made.
-    let second = || {
-        std::time::SystemTime::UNIX_EPOCH
-            .elapsed()
-            .unwrap()
-            .as_secs()
-    };
+    let second = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let then = second();
     wait_for("another second", || second() != then);
     world.run().expect(5);
@@ -318,24 +298,14 @@ fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_
 #[test]
 fn the_only_result_that_is_taken_out_is_made_again() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     world.run().expect(0);
-    for command in [
-        &["run", "--json"][..],
-        &["run", "--json", "--set", "max_attempts=2"],
-    ] {
+    for command in [&["run", "--json"][..], &["run", "--json", "--set", "max_attempts=2"]] {
         let mut state = world.state();
         state["bindings"] = json!({});
         world.save(&serde_json::to_string_pretty(&state).unwrap());
         world.descent(&["validate"]).expect(0);
-        let ran = world
-            .descent(command)
-            .expect(0)
-            .shows("bindings forgotten: A1");
+        let ran = world.descent(command).expect(0).shows("bindings forgotten: A1");
         assert_eq!(ran.result()["result"], "completed");
     }
 }

@@ -92,21 +92,13 @@ fn steps(world: &World) -> Value {
 
 fn begun(world: &World) -> Running {
     let run = world.start(&["run", "--json"]);
-    wait_for_or(
-        "the attempt",
-        || !world.left("at").is_empty(),
-        || run.said(),
-    );
+    wait_for_or("the attempt", || !world.left("at").is_empty(), || run.said());
     run
 }
 
 #[track_caller]
 fn waits_for_the_disk(world: &World, run: &Running, word: &str) {
-    wait_for_or(
-        "it waits",
-        || run.said().contains("waiting: "),
-        || run.said(),
-    );
+    wait_for_or("it waits", || run.said().contains("waiting: "), || run.said());
     assert!(run.said().contains(word), "{}", run.said());
     wait_for("status tells", || {
         let status = world.descent(&["status", "--json"]).json();
@@ -168,11 +160,7 @@ fn a_state_that_may_not_be_written_for_a_while_is_waited_for() {
     let mut run = begun(&world);
     small.forbid_writing();
     world.touch("go");
-    wait_for_or(
-        "it waits",
-        || run.said().contains("waiting: "),
-        || run.said(),
-    );
+    wait_for_or("it waits", || run.said().contains("waiting: "), || run.said());
     assert!(run.said().contains("Read-only"), "{}", run.said());
     // No beat can be written, and yet it is not taken for hung.
     let status = world.descent(&["status", "--json"]).expect(0).json();
@@ -211,11 +199,7 @@ fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
     let mut run = begun(&world);
     small.fill();
     world.touch("go");
-    wait_for_or(
-        "it waits",
-        || run.said().contains("waiting: "),
-        || run.said(),
-    );
+    wait_for_or("it waits", || run.said().contains("waiting: "), || run.said());
     small.free();
     let ran = run.wait().expect(0);
     ran.says("going on");
@@ -232,22 +216,10 @@ fn a_disk_too_small_for_a_pristine_checkout_stops_the_run_as_unavailable() {
     };
     world.write("big", &"0123456789abcdef".repeat(60_000));
     world.commit_all("big");
-    world.align(&plan(
-        &["test -e done"],
-        json!({}),
-        json!({"A": task("touch done")}),
-    ));
+    world.align(&plan(&["test -e done"], json!({}), json!({"A": task("touch done")})));
     let result = world.run().expect(69).result();
-    assert_eq!(
-        (&result["result"], &result["reason"]),
-        (&json!("stopped"), &json!("unavailable"))
-    );
-    assert!(
-        result["summary"]
-            .as_str()
-            .is_some_and(|text| text.contains("too small")),
-        "{result}"
-    );
+    assert_eq!((&result["result"], &result["reason"]), (&json!("stopped"), &json!("unavailable")));
+    assert!(result["summary"].as_str().is_some_and(|text| text.contains("too small")), "{result}");
     assert!(mount(&["-o", "remount,size=16m"], &small.at));
     world.run().expect(0);
 }
@@ -282,10 +254,7 @@ fn a_stop_of_a_loop_that_waits_for_room_after_its_end_says_what_it_waits_for() {
     }
     small.free();
     run.wait().expect(0);
-    assert_eq!(
-        world.descent(&["stop"]).expect(0).stdout.lines().next(),
-        Some("nothing runs")
-    );
+    assert_eq!(world.descent(&["stop"]).expect(0).stdout.lines().next(), Some("nothing runs"));
 }
 
 /// A failure on a full disk proves nothing: no attempt is spent on it.
@@ -327,27 +296,18 @@ fn what_cannot_begin_on_a_full_disk_says_so_and_begins_when_there_is_room() {
     small.fill();
     let plan_file = world.plan(&steps(&world));
     let align = || world.descent(&["align", "-y", "-f", &plan_file]);
-    align()
-        .expect(74)
-        .says("error[E-DISK-FULL]")
-        .says("next: free some space");
+    align().expect(74).says("error[E-DISK-FULL]").says("next: free some space");
     assert!(!world.state_path().exists());
     small.free();
     align().expect(0);
     world.touch("go");
     small.fill();
     let before = world.state_bytes();
-    world
-        .descent(&["run"])
-        .expect(74)
-        .says("error[E-DISK-FULL]");
+    world.descent(&["run"]).expect(74).says("error[E-DISK-FULL]");
     world.descent(&["confirm", "x"]);
     assert_eq!(world.state_bytes(), before);
     small.forbid_writing();
-    world
-        .descent(&["run"])
-        .expect(74)
-        .says("error[E-READ-ONLY]");
+    world.descent(&["run"]).expect(74).says("error[E-READ-ONLY]");
     small.allow_writing();
     small.free();
     world.run().expect(0);
@@ -367,10 +327,7 @@ fn a_run_that_waits_for_room_ends_on_a_signal_and_the_next_goes_on() {
     small.fill();
     world.touch("go");
     waits_for_the_disk(&world, &run, "No space left on device");
-    world
-        .descent(&["stop"])
-        .expect(74)
-        .says("error[E-DISK-FULL]");
+    world.descent(&["stop"]).expect(74).says("error[E-DISK-FULL]");
     run.signal(rustix::process::Signal::INT);
     run.wait().expect(74).says("error[E-DISK-FULL]");
     small.free();

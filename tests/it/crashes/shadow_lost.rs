@@ -37,10 +37,7 @@ fn a_killed_run_goes_on_and_makes_nothing_twice() {
     assert_eq!(world.left("ended"), "A1\nA2\n");
     assert_eq!(picture(&world), before);
     world.descent(&["apply"]).expect(0);
-    assert_eq!(
-        (world.read("one"), world.read("two")),
-        ("one\n".into(), "two\n".into())
-    );
+    assert_eq!((world.read("one"), world.read("two")), ("one\n".into(), "two\n".into()));
     world.ours(&["fsck", "--no-dangling", "--no-progress"]);
 }
 
@@ -73,11 +70,7 @@ fn a_repository_that_was_deleted_is_told_where_the_files_are_others_until_they_a
     fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
     world.write("a.txt", "mine\n");
     for command in ["run", "apply"] {
-        world
-            .descent(&[command])
-            .expect(69)
-            .says("E-COMMIT-MISSING")
-            .says("align --force");
+        world.descent(&[command]).expect(69).says("E-COMMIT-MISSING").says("align --force");
     }
     assert_eq!(world.read("a.txt"), "mine\n");
     world.write("a.txt", "hello\n");
@@ -97,11 +90,7 @@ fn a_lost_object_of_the_start_is_taken_from_the_files_again() {
     world.touch("go");
     world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
     world.run().expect(0);
-    assert_eq!(
-        world.left("ended"),
-        "A1\nA2\n",
-        "what was made is still there"
-    );
+    assert_eq!(world.left("ended"), "A1\nA2\n", "what was made is still there");
     assert_eq!(world.result_file("a.txt"), "hello\n");
 }
 
@@ -134,9 +123,7 @@ fn a_fork_has_all_of_its_own() {
     let head = head(&world);
     let fork = ["--state", ".descent/fork-1.json"];
     let of_fork = |args: &[&str]| world.descent(&[&fork, args].concat());
-    of_fork(&["verify", "--result"])
-        .expect(0)
-        .shows(&head[..12]);
+    of_fork(&["verify", "--result"]).expect(0).shows(&head[..12]);
     of_fork(&["run"]).expect(0);
     of_fork(&["apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");

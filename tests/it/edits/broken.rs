@@ -23,15 +23,8 @@ struct Expected {
 fn table() -> BTreeMap<String, Vec<Expected>> {
     let text = fs::read_to_string(fixtures().join("expected.txt")).unwrap();
     let mut table: BTreeMap<String, Vec<Expected>> = BTreeMap::new();
-    for line in text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        let (file, rest) = line
-            .strip_prefix("shell ")
-            .unwrap_or(line)
-            .split_once(": ")
-            .unwrap();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (file, rest) = line.strip_prefix("shell ").unwrap_or(line).split_once(": ").unwrap();
         let mut words = rest.splitn(3, ' ').map(str::to_owned);
         let mut word = || words.next().unwrap_or_default();
         table.entry(file.to_owned()).or_default().push(Expected {
@@ -67,31 +60,19 @@ fn each_fixture(mut look: impl FnMut(&World, &str, &[u8], &[Expected])) {
 }
 
 pub fn a_plan(world: &World) -> String {
-    world.plan(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ))
+    world.plan(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})))
 }
 
 #[track_caller]
 pub fn check_untouched(world: &World, name: &str, args: &[&str], bytes: &[u8]) -> Ran {
     let ran = world.descent(args);
     assert!(
-        ran.code
-            .is_some_and(|code| CODES.contains(&code) && code != 70),
+        ran.code.is_some_and(|code| CODES.contains(&code) && code != 70),
         "{name} {args:?}: {ran:?}"
     );
-    assert!(
-        world.state_bytes() == bytes,
-        "{name}: {args:?} changed the file"
-    );
+    assert!(world.state_bytes() == bytes, "{name}: {args:?} changed the file");
     if args.contains(&"--json") && !ran.stdout.is_empty() {
-        assert!(
-            ran.json()["schema"].is_string(),
-            "{name} {args:?}: {}",
-            ran.stdout
-        );
+        assert!(ran.json()["schema"].is_string(), "{name} {args:?}: {}", ran.stdout);
     }
     ran
 }
@@ -100,19 +81,13 @@ pub fn check_untouched(world: &World, name: &str, args: &[&str], bytes: &[u8]) -
 fn check_commands(args: &[&str]) {
     each_fixture(|world, name, bytes, faults| {
         let path = a_plan(world);
-        let args: Vec<&str> = args
-            .iter()
-            .map(|arg| if *arg == "PLAN" { path.as_str() } else { arg })
-            .collect();
+        let args: Vec<&str> =
+            args.iter().map(|arg| if *arg == "PLAN" { path.as_str() } else { arg }).collect();
         let ran = check_untouched(world, name, &args, bytes);
         let json = check_untouched(world, name, &[&args[..], &["--json"]].concat(), bytes);
         assert_eq!(ran.code, json.code, "{name} {args:?}");
         if is_of_the_gate(faults) {
-            let expected = if ["run", "verify"].contains(&args[0]) {
-                4
-            } else {
-                ran.code.unwrap()
-            };
+            let expected = if ["run", "verify"].contains(&args[0]) { 4 } else { ran.code.unwrap() };
             assert_eq!(ran.code, Some(expected), "{name} {args:?}: {}", ran.stderr);
             return;
         }
@@ -127,16 +102,8 @@ fn check_commands(args: &[&str]) {
         }
         for fault in faults.iter().filter(|fault| fault.rule != "not-aligned") {
             let place = format!("state.json:{}: ", fault.place);
-            assert!(
-                ran.stderr.contains(&place),
-                "{name} {args:?}: no {place} in {}",
-                ran.stderr
-            );
-            assert!(
-                json.stdout.contains(&place),
-                "{name} {args:?}: no {place} in {}",
-                json.stdout
-            );
+            assert!(ran.stderr.contains(&place), "{name} {args:?}: no {place} in {}", ran.stderr);
+            assert!(json.stdout.contains(&place), "{name} {args:?}: no {place} in {}", json.stdout);
         }
     });
 }
@@ -183,13 +150,8 @@ fn stop_leaves_every_broken_file_as_it_is() {
 fn force_does_not_write_over_a_file_that_cannot_be_read() {
     each_fixture(|world, name, bytes, faults| {
         if !is_of_the_gate(faults) {
-            check_untouched(
-                world,
-                name,
-                &["align", "--force", "-y", "-f", &a_plan(world)],
-                bytes,
-            )
-            .expect(65);
+            check_untouched(world, name, &["align", "--force", "-y", "-f", &a_plan(world)], bytes)
+                .expect(65);
         }
     });
 }
@@ -198,16 +160,10 @@ fn force_does_not_write_over_a_file_that_cannot_be_read() {
 fn force_replaces_what_can_be_read_and_archives_it() {
     let old = fs::read(fixtures().join("not-aligned.json")).unwrap();
     let world = world_with(&old);
-    world
-        .descent(&["align", "--force", "-y", "-f", &a_plan(&world)])
-        .expect(0);
+    world.descent(&["align", "--force", "-y", "-f", &a_plan(&world)]).expect(0);
     assert_eq!(world.state()["objective"]["goal"], "it is so");
     let kept = listing(&world.repo().join(".descent"));
-    assert!(
-        kept.values().any(|bytes| *bytes == old),
-        "{:?}",
-        kept.keys()
-    );
+    assert!(kept.values().any(|bytes| *bytes == old), "{:?}", kept.keys());
 }
 
 #[test]
@@ -215,33 +171,19 @@ fn validate_names_every_fault_of_every_broken_file_in_one_pass() {
     each_fixture(|world, name, bytes, faults| {
         let ran = check_untouched(world, name, &["validate"], bytes).expect(65);
         for fault in faults {
-            let pointer = if fault.pointer.is_empty() {
-                "/"
-            } else {
-                &fault.pointer
-            };
+            let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
             let line = format!("state.json:{}: {pointer}: ", fault.place);
-            assert!(
-                ran.stderr.contains(&line),
-                "{name}: no `{line}` in {}",
-                ran.stderr
-            );
+            assert!(ran.stderr.contains(&line), "{name}: no `{line}` in {}", ran.stderr);
         }
-        let json = check_untouched(world, name, &["validate", "--json"], bytes)
-            .expect(65)
-            .json();
+        let json = check_untouched(world, name, &["validate", "--json"], bytes).expect(65).json();
         let text = |fault: &serde_json::Value, key: &str| {
             fault[key].as_str().unwrap_or_default().to_owned()
         };
-        let found = json["faults"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|fault| Expected {
-                rule: text(fault, "rule"),
-                place: format!("{}:{}", fault["line"], fault["column"]),
-                pointer: text(fault, "pointer"),
-            });
+        let found = json["faults"].as_array().unwrap().iter().map(|fault| Expected {
+            rule: text(fault, "rule"),
+            place: format!("{}:{}", fault["line"], fault["column"]),
+            pointer: text(fault, "pointer"),
+        });
         let (mut found, mut wanted) =
             (found.collect::<Vec<_>>(), faults.iter().collect::<Vec<_>>());
         found.sort();
@@ -254,14 +196,8 @@ fn validate_names_every_fault_of_every_broken_file_in_one_pass() {
 fn a_valid_state_and_a_valid_plan_are_told_to_be_so() {
     let world = World::new();
     let plan = a_plan(&world);
-    world
-        .descent(&["validate", &plan])
-        .expect(0)
-        .shows("is valid");
+    world.descent(&["validate", &plan]).expect(0).shows("is valid");
     world.descent(&["align", "-y", "-f", &plan]).expect(0);
     world.descent(&["validate"]).expect(0).shows("is valid");
-    assert_eq!(
-        world.descent(&["validate", "--json"]).expect(0).json()["valid"],
-        true
-    );
+    assert_eq!(world.descent(&["validate", "--json"]).expect(0).json()["valid"], true);
 }

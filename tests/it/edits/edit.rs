@@ -15,10 +15,7 @@ struct Waiting {
 
 fn waiting() -> Waiting {
     let world = World::new();
-    let (at, go) = (
-        world.out("at").display().to_string(),
-        world.out("go").display().to_string(),
-    );
+    let (at, go) = (world.out("at").display().to_string(), world.out("go").display().to_string());
     let first = format!("touch {at}; until [ -e {go} ]; do sleep 0.02; done; echo one >> log");
     let atoms = json!({
         "A1": task(&first),
@@ -39,11 +36,7 @@ impl Waiting {
 
     #[track_caller]
     fn wait_for_correction(&self) {
-        wait_for_or(
-            "the correction",
-            || !self.corrections().is_empty(),
-            || self.run.said(),
-        );
+        wait_for_or("the correction", || !self.corrections().is_empty(), || self.run.said());
     }
 
     #[track_caller]
@@ -58,13 +51,9 @@ impl Waiting {
 #[test]
 fn an_edit_of_a_pending_atom_during_a_run_is_adopted_and_recorded() {
     let mut it = waiting();
-    it.world
-        .replace_in_state("run echo two >> log", "say two twice");
+    it.world.replace_in_state("run echo two >> log", "say two twice");
     it.wait_for_correction();
-    it.world.replace_in_state(
-        "\"run\": \"echo two >> log\"",
-        "\"run\": \"echo two two >> log\"",
-    );
+    it.world.replace_in_state("\"run\": \"echo two >> log\"", "\"run\": \"echo two two >> log\"");
     wait_for("the second correction", || it.corrections().len() == 2);
     let correction = it.corrections()[0].clone();
     assert_eq!(
@@ -74,33 +63,23 @@ fn an_edit_of_a_pending_atom_during_a_run_is_adopted_and_recorded() {
     assert_eq!(correction["by"], "ada");
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo two\nthree\n");
-    assert_eq!(
-        it.world.state()["bindings"]["A2"]["of"]["description"],
-        "say two twice"
-    );
+    assert_eq!(it.world.state()["bindings"]["A2"]["of"]["description"], "say two twice");
 }
 
 #[test]
 fn an_edit_written_in_place_is_adopted_too() {
     let mut it = waiting();
-    let text = it
-        .world
-        .state_text()
-        .replace("run echo two >> log", "two, in place");
+    let text = it.world.state_text().replace("run echo two >> log", "two, in place");
     std::fs::write(it.world.state_path(), text).unwrap();
     it.wait_for_correction();
     it.finish();
-    assert_eq!(
-        it.world.state()["bindings"]["A2"]["of"]["description"],
-        "two, in place"
-    );
+    assert_eq!(it.world.state()["bindings"]["A2"]["of"]["description"], "two, in place");
 }
 
 #[test]
 fn an_adopted_edit_is_told_with_what_was_understood() {
     let mut it = waiting();
-    it.world
-        .replace_in_state("run echo two >> log", "say two twice");
+    it.world.replace_in_state("run echo two >> log", "say two twice");
     it.wait_for_correction();
     it.world.touch("go");
     let ran = it.run.wait().expect(0);
@@ -118,23 +97,17 @@ fn with_a_typo_the_loop_waits_says_where_and_goes_on_by_itself_when_it_is_mended
     let whole = it.world.state_text();
     let broken = whole.replacen("\"version\": \"2.4\",", "\"version\": \"2.4\"", 1);
     it.world.save(&broken);
-    wait_for("the place of the typo", || {
-        it.run.said().contains("state.json:2:")
-    });
+    wait_for("the place of the typo", || it.run.said().contains("state.json:2:"));
     assert!(it.run.said().contains("waiting"), "{}", it.run.said());
     // Attempts in flight finish, and nothing is written.
     it.world.touch("go");
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(it.world.state_text(), broken);
-    it.world
-        .save(&whole.replace("run echo three >> log", "mended"));
+    it.world.save(&whole.replace("run echo three >> log", "mended"));
     let ran = it.run.wait().expect(0);
     assert!(ran.stderr.contains("whole again"), "{}", ran.stderr);
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");
-    assert_eq!(
-        it.world.state()["bindings"]["A3"]["of"]["description"],
-        "mended"
-    );
+    assert_eq!(it.world.state()["bindings"]["A3"]["of"]["description"], "mended");
     assert_eq!(ran.count("attempt_started"), 3);
 }
 
@@ -147,14 +120,8 @@ fn several_typos_are_told_at_once() {
         .replace("\"version\": \"2.4\",", "\"version\": \"2.4\"")
         .replace("\"pending\"", "\"pendign\"");
     it.world.save(&text);
-    wait_for("every place", || {
-        it.run.said().matches("state.json:").count() >= 4
-    });
-    assert!(
-        it.run.said().contains("did you mean `pending`?"),
-        "{}",
-        it.run.said()
-    );
+    wait_for("every place", || it.run.said().matches("state.json:").count() >= 4);
+    assert!(it.run.said().contains("did you mean `pending`?"), "{}", it.run.said());
 }
 
 #[test]
@@ -173,22 +140,14 @@ fn a_file_emptied_during_a_run_is_waited_for() {
 #[test]
 fn an_edit_between_two_runs_is_adopted() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("exit 1")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("exit 1")})));
     world.run().expect(5);
     world.replace_in_state("\"run\": \"exit 1\"", "\"run\": \"touch done\"");
     world.descent(&["status"]).expect(0).shows("edited by hand");
     let ran = world.run().expect(0);
     assert_eq!(ran.count("corrected"), 1);
     assert_eq!(world.state()["corrections"][0]["type"], "dag_adjustment");
-    assert!(
-        world.state()["trail"]
-            .to_string()
-            .contains("user_correction")
-    );
+    assert!(world.state()["trail"].to_string().contains("user_correction"));
 }
 
 /// The text of a state that began at the present serial, with a place changed.
@@ -201,15 +160,10 @@ fn stale(it: &Waiting, from: &str, to: &str) -> String {
 #[test]
 fn a_stale_edit_that_touches_nothing_the_loop_changed_is_adopted() {
     let world = World::new();
-    let (at, go) = (
-        world.out("at").display().to_string(),
-        world.out("go").display().to_string(),
-    );
+    let (at, go) = (world.out("at").display().to_string(), world.out("go").display().to_string());
     let second = format!("touch {at}; until [ -e {go} ]; do sleep 0.02; done; echo two >> log");
-    let (first_at, first_go) = (
-        world.out("at1").display().to_string(),
-        world.out("go1").display().to_string(),
-    );
+    let (first_at, first_go) =
+        (world.out("at1").display().to_string(), world.out("go1").display().to_string());
     let first =
         format!("touch {first_at}; until [ -e {first_go} ]; do sleep 0.02; done; echo one >> log");
     let atoms = json!({"A1": task(&first), "A2": after(&["A1"], &second), "A3": after(&["A2"], "echo three >> log")});
@@ -224,10 +178,7 @@ fn a_stale_edit_that_touches_nothing_the_loop_changed_is_adopted() {
     it.wait_for_correction();
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");
-    assert_eq!(
-        it.world.state()["bindings"]["A3"]["of"]["description"],
-        "from an old copy"
-    );
+    assert_eq!(it.world.state()["bindings"]["A3"]["of"]["description"], "from an old copy");
     assert_eq!(it.world.state()["bindings"]["A1"]["attempts"], 1);
 }
 
@@ -235,15 +186,10 @@ fn a_stale_edit_that_touches_nothing_the_loop_changed_is_adopted() {
 fn a_stale_edit_of_what_the_loop_solved_meanwhile_is_in_and_the_solution_of_the_old_words_is_made_again()
  {
     let world = World::new();
-    let (at, go) = (
-        world.out("at").display().to_string(),
-        world.out("go").display().to_string(),
-    );
+    let (at, go) = (world.out("at").display().to_string(), world.out("go").display().to_string());
     let second = format!("touch {at}; until [ -e {go} ]; do sleep 0.02; done; echo two >> log");
-    let (first_at, first_go) = (
-        world.out("at1").display().to_string(),
-        world.out("go1").display().to_string(),
-    );
+    let (first_at, first_go) =
+        (world.out("at1").display().to_string(), world.out("go1").display().to_string());
     let first =
         format!("touch {first_at}; until [ -e {first_go} ]; do sleep 0.02; done; echo one >> log");
     world.align(&plan(
@@ -266,50 +212,28 @@ fn a_stale_edit_of_what_the_loop_solved_meanwhile_is_in_and_the_solution_of_the_
     it.finish();
     assert!(!it.run.said().contains("waiting"), "{}", it.run.said());
     let solved = it.world.state()["bindings"]["A1"].clone();
-    assert!(
-        solved["of"]["description"]
-            .as_str()
-            .unwrap()
-            .starts_with("mine: "),
-        "{solved}"
-    );
+    assert!(solved["of"]["description"].as_str().unwrap().starts_with("mine: "), "{solved}");
     assert_eq!(it.world.result_file("log"), "one\ntwo\n");
 }
 
 #[test]
 fn what_only_the_program_can_say_is_not_taken_from_an_edit_and_is_told_by_run_log_and_state() {
     let mut it = waiting();
-    it.world
-        .replace_in_state("\"iteration\": 0", "\"iteration\": 7");
+    it.world.replace_in_state("\"iteration\": 0", "\"iteration\": 7");
     it.wait_for_correction();
     let lost = it.corrections()[0]["lost"].clone();
-    assert_eq!(
-        lost,
-        json!([{"at": "/run/iteration", "kept": "program", "value": 7}])
-    );
-    it.world
-        .descent(&["log"])
-        .expect(0)
-        .shows("gave way: /run/iteration");
+    assert_eq!(lost, json!([{"at": "/run/iteration", "kept": "program", "value": 7}]));
+    it.world.descent(&["log"]).expect(0).shows("gave way: /run/iteration");
     let status = it.world.descent(&["status"]).expect(0);
     status.shows("gave way (`descent log` has it): /run/iteration");
     let status = it.world.descent(&["status", "--json"]).expect(0);
     let gave_way = status.json()["gave_way"][0].clone();
-    assert!(
-        gave_way.as_str().unwrap().contains("/run/iteration"),
-        "{gave_way}"
-    );
+    assert!(gave_way.as_str().unwrap().contains("/run/iteration"), "{gave_way}");
     it.world.touch("go");
     let ran = it.run.wait().expect(0);
     let lines = ran.lines();
-    let told = lines
-        .iter()
-        .find(|line| line["event"] == "corrected")
-        .expect("told");
-    assert!(
-        told["lost"][0].as_str().unwrap().contains("/run/iteration"),
-        "{told}"
-    );
+    let told = lines.iter().find(|line| line["event"] == "corrected").expect("told");
+    assert!(told["lost"][0].as_str().unwrap().contains("/run/iteration"), "{told}");
     it.world.descent(&["validate"]).expect(0);
 }
 
@@ -317,22 +241,14 @@ fn what_only_the_program_can_say_is_not_taken_from_an_edit_and_is_told_by_run_lo
 fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
     let world = World::new();
     let atoms = json!({"A1": task("echo one > log"), "A2": after(&["A1"], "echo two >> log")});
-    world.align(&plan(
-        &["grep -q two log"],
-        json!({"max_attempts": 2}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q two log"], json!({"max_attempts": 2}), atoms));
     let text = world.state_text();
     let text = text.replacen(
         "\"version\": \"2.4\",",
         "\"version\": \"2.4\",\n  \"notes\": [\"top\", 1.50, 12345678901234567890],",
         1,
     );
-    let text = text.replacen(
-        "\"goal\": ",
-        "\"ticket\": {\"b\": 1, \"a\": 2},\n    \"goal\": ",
-        1,
-    );
+    let text = text.replacen("\"goal\": ", "\"ticket\": {\"b\": 1, \"a\": 2},\n    \"goal\": ", 1);
     let text = text.replacen(
         "\"max_attempts\": 2",
         "\"max_attempts\": 2,\n      \"notes\": \"a limit\"",
@@ -345,32 +261,17 @@ fn unknown_keys_and_notes_survive_a_whole_run_in_their_places() {
     );
     world.save(&text);
     let ran = world.run().expect(0);
-    assert!(
-        ran.stderr.contains("ticket"),
-        "an unknown key is shown: {}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("ticket"), "an unknown key is shown: {}", ran.stderr);
     let after = world.state_text();
     let keys = |text: &str, from: &str, to: &str| {
-        text.find(from)
-            .is_some_and(|at| text[at..].find(to).is_some_and(|n| n < 120))
+        text.find(from).is_some_and(|at| text[at..].find(to).is_some_and(|n| n < 120))
     };
-    assert!(
-        keys(&after, "\"version\": \"2.4\",\n  \"notes\": [", "1.50"),
-        "{after}"
-    );
+    assert!(keys(&after, "\"version\": \"2.4\",\n  \"notes\": [", "1.50"), "{after}");
     assert!(after.contains("12345678901234567890"), "{after}");
     assert!(keys(&after, "\"ticket\": {", "\"goal\": "), "{after}");
+    assert!(after.contains("\"max_attempts\": 2,\n      \"notes\": \"a limit\""), "{after}");
     assert!(
-        after.contains("\"max_attempts\": 2,\n      \"notes\": \"a limit\""),
-        "{after}"
-    );
-    assert!(
-        keys(
-            &after,
-            "\"notes\": \"of the atom\"",
-            "\"description\": \"run echo two"
-        ),
+        keys(&after, "\"notes\": \"of the atom\"", "\"description\": \"run echo two"),
         "{after}"
     );
 }
@@ -384,9 +285,7 @@ fn a_commit_of_one_atom_touches_its_lines_the_serial_the_seal_and_the_notebook_a
     let after = it.world.state_text();
     let section = |text: &str, name: &str| {
         let at = text.find(&format!("\n  \"{name}\": ")).unwrap();
-        let end = text[at + 3..]
-            .find("\n  \"")
-            .map_or(text.len(), |n| at + 3 + n);
+        let end = text[at + 3..].find("\n  \"").map_or(text.len(), |n| at + 3 + n);
         text[at..end].to_owned()
     };
     for name in ["objective", "control", "bindings"] {
@@ -423,10 +322,7 @@ fn a_raised_timeout_of_a_pending_atom_is_in_force_when_it_starts() {
     it.wait_for_correction();
     it.world.touch("go");
     let failed = it.run.wait().expect(5).result()["failed"][0].clone();
-    assert_eq!(
-        (&failed["atom"], &failed["class"]),
-        (&json!("A2"), &json!("environmental"))
-    );
+    assert_eq!((&failed["atom"], &failed["class"]), (&json!("A2"), &json!("environmental")));
 }
 
 #[test]
@@ -439,20 +335,12 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
             "\"description\": \"run echo three >> log",
             &format!("\"notes\": \"{n}\",\n        \"description\": \"{n} run echo three >> log"),
         );
-        wait_for_or(
-            "it is adopted",
-            || it.corrections().len() > known,
-            || it.run.said(),
-        );
+        wait_for_or("it is adopted", || it.corrections().len() > known, || it.run.said());
         it.world.replace_in_state(
             &format!("\"notes\": \"{n}\",\n        \"description\": \"{n} run"),
             "\"description\": \"run",
         );
-        wait_for_or(
-            "it is taken back",
-            || it.corrections().len() > known + 1,
-            || it.run.said(),
-        );
+        wait_for_or("it is taken back", || it.corrections().len() > known + 1, || it.run.said());
     }
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");

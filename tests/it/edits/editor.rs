@@ -25,27 +25,16 @@ fn edit(world: &World, script: &str) -> Terminal {
 }
 
 fn copies(world: &World) -> Vec<PathBuf> {
-    let entries = fs::read_dir(world.repo().join(".descent"))
-        .unwrap()
-        .flatten();
+    let entries = fs::read_dir(world.repo().join(".descent")).unwrap().flatten();
     let paths = entries.map(|entry| entry.path());
-    paths
-        .filter(|path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("edit-")
-        })
-        .collect()
+    paths.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("edit-")).collect()
 }
 
 #[test]
 fn what_is_typed_becomes_a_commit_with_its_correction() {
     let world = aligned();
     let mut it = edit(&world, "sed -i 's/run echo two >two/say two/' \"$1\"");
-    it.sees("changed A2")
-        .sees("committed as serial 2")
-        .sees("next: descent run");
+    it.sees("changed A2").sees("committed as serial 2").sees("next: descent run");
     assert_eq!(it.ends().code(), Some(0));
     let state = world.state();
     assert_eq!(state["work_graph"]["atoms"]["A2"]["description"], "say two");
@@ -71,21 +60,13 @@ fn faults_are_shown_with_their_places_and_the_text_can_be_mended_or_left() {
     let script = "if grep -q fialed \"$1\"; then sed -i s/fialed/failed/ \"$1\"; else sed -i 's/\"pending\"/\"fialed\"/' \"$1\"; fi";
     let world = aligned();
     let mut it = edit(&world, script);
-    it.sees("`fialed` is no known `status`")
-        .sees("^")
-        .sees("edit again (e)");
-    it.types("what?")
-        .sees("edit again (e)")
-        .types("e")
-        .sees("committed");
+    it.sees("`fialed` is no known `status`").sees("^").sees("edit again (e)");
+    it.types("what?").sees("edit again (e)").types("e").sees("committed");
     assert_eq!(it.ends().code(), Some(0));
     let world = aligned();
     let before = world.state_bytes();
     let mut it = edit(&world, "sed -i 's/\"pending\"/\"fialed\"/' \"$1\"");
-    it.sees("edit again (e)")
-        .types("x")
-        .sees("E-EDIT-INVALID")
-        .sees("kept in");
+    it.sees("edit again (e)").types("x").sees("E-EDIT-INVALID").sees("kept in");
     assert_eq!(it.ends().code(), Some(65));
     assert_eq!(world.state_bytes(), before);
     let [kept] = copies(&world).try_into().expect("one copy");
@@ -99,11 +80,7 @@ fn an_editor_that_fails_or_is_killed_changes_nothing_and_loses_nothing() {
     for (script, words, kept) in [
         ("exit 3", "ended with 3", 0),
         ("sed -i s/so/well/ \"$1\"; exit 1", "kept in", 1),
-        (
-            "sed -i s/so/well/ \"$1\"; kill -9 $$",
-            "killed by signal 9",
-            1,
-        ),
+        ("sed -i s/so/well/ \"$1\"; kill -9 $$", "killed by signal 9", 1),
     ] {
         let world = aligned();
         let before = world.state_bytes();
@@ -118,10 +95,8 @@ fn an_editor_that_fails_or_is_killed_changes_nothing_and_loses_nothing() {
 #[test]
 fn an_interrupt_is_the_editors_and_a_termination_reaches_it() {
     let world = aligned();
-    let (open, go) = (
-        world.out("open").display().to_string(),
-        world.out("go").display().to_string(),
-    );
+    let (open, go) =
+        (world.out("open").display().to_string(), world.out("go").display().to_string());
     let script = format!(
         "sed -i 's/run echo two >two/say two/' \"$1\"; touch {open}; until [ -e {go} ]; do sleep 0.02; done"
     );
@@ -133,10 +108,8 @@ fn an_interrupt_is_the_editors_and_a_termination_reaches_it() {
     assert_eq!(it.ends().code(), Some(0));
     let world = aligned();
     let before = world.state_bytes();
-    let (open, told) = (
-        world.out("open").display().to_string(),
-        world.out("told").display().to_string(),
-    );
+    let (open, told) =
+        (world.out("open").display().to_string(), world.out("told").display().to_string());
     let script = format!(
         "trap 'touch {told}; exit 0' TERM; sed -i s/so/well/ \"$1\"; touch {open}; while :; do sleep 0.02; done"
     );
@@ -152,12 +125,8 @@ fn an_interrupt_is_the_editors_and_a_termination_reaches_it() {
 #[test]
 fn an_edit_beside_a_running_loop_is_merged_with_what_it_did_meanwhile() {
     let world = World::new();
-    let wait = |name: &str| {
-        format!(
-            "until [ -e {} ]; do sleep 0.02; done",
-            world.out(name).display()
-        )
-    };
+    let wait =
+        |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", world.out(name).display());
     let atoms = json!({
         "A1": task(&wait("one")),
         "A2": after(&["A1"], &format!("touch {}; {}", world.out("second").display(), wait("two"))),
@@ -191,9 +160,7 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
         command.env("EDITOR", editor);
         Running::of(command).wait()
     };
-    by("sed -i 's/run echo two >two/say two/' \"$1\"")
-        .expect(0)
-        .shows("committed as serial 2");
+    by("sed -i 's/run echo two >two/say two/' \"$1\"").expect(0).shows("committed as serial 2");
     let before = world.state_bytes();
     by("sed -i s/pending/fialed/ \"$1\"")
         .expect(65)
@@ -201,17 +168,13 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
         .says("error[E-EDIT-INVALID]");
     assert_eq!(world.state_bytes(), before);
     assert_eq!(copies(&world).len(), 1);
-    by("sed -i 's/\"goal\": /\"gaol\": /' \"$1\"")
-        .expect(65)
-        .says("did you mean `goal`?");
+    by("sed -i 's/\"goal\": /\"gaol\": /' \"$1\"").expect(65).says("did you mean `goal`?");
     assert_eq!(world.state_bytes(), before);
     let failed = by("exit 3").expect(69).says("error[E-EDITOR]");
     failed.says("name one that needs no terminal");
     // It would read what a person types: in CI nobody does.
     let mut command = world.command(&["--no-input", "edit"]);
-    command
-        .env("EDITOR", "cat >/dev/null; true")
-        .stdin(Stdio::piped());
+    command.env("EDITOR", "cat >/dev/null; true").stdin(Stdio::piped());
     Running::of(command).wait().expect(0).shows("unchanged");
 }
 
@@ -219,10 +182,6 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
 fn without_a_terminal_and_a_named_editor_it_names_the_file() {
     let world = aligned();
     let path = world.state_path().display().to_string();
-    world
-        .descent(&["edit"])
-        .expect(69)
-        .says("error[E-NO-TERMINAL]")
-        .says(&path);
+    world.descent(&["edit"]).expect(69).says("error[E-NO-TERMINAL]").says(&path);
     assert_eq!(copies(&world), Vec::<PathBuf>::new());
 }

@@ -27,9 +27,7 @@ fn corrections(world: &World) -> Vec<Value> {
 /// vim at a terminal, as a person starts it but for the person's own settings.
 fn vim(world: &World) -> Terminal {
     let mut command = world.bare_command("vim");
-    command
-        .env("TERM", "xterm")
-        .args(["-u", "NONE", "-i", "NONE", "-N", "-n"]);
+    command.env("TERM", "xterm").args(["-u", "NONE", "-i", "NONE", "-N", "-n"]);
     command.arg(world.state_path());
     Terminal::of(command)
 }
@@ -64,38 +62,20 @@ fn with_vim_open_since_before_the_start_its_save_is_in_and_so_is_the_progress_of
         || format!("{}\n{}", run.said(), vim.screen()),
     );
     let state = world.state();
-    assert_eq!(
-        state["work_graph"]["atoms"]["A3"]["description"],
-        "words from vim"
-    );
+    assert_eq!(state["work_graph"]["atoms"]["A3"]["description"], "words from vim");
     assert_eq!(state["bindings"]["A1"]["attempts"], 1, "{state:#}");
     assert_eq!(state["run"]["in_flight"][0]["atom"], "A2");
     let correction = corrections(&world)[0].clone();
-    assert!(
-        correction["description"]
-            .as_str()
-            .unwrap()
-            .contains("changed A3"),
-        "{correction}"
-    );
+    assert!(correction["description"].as_str().unwrap().contains("changed A3"), "{correction}");
     // The user goes on: what is in the file now, another change, a plain save.
-    vim.types(":e!")
-        .types(":%s/words from vim/words from vim again/")
-        .types(":w");
-    wait_for_or(
-        "the second correction",
-        || corrections(&world).len() == 2,
-        || run.said(),
-    );
+    vim.types(":e!").types(":%s/words from vim/words from vim again/").types(":w");
+    wait_for_or("the second correction", || corrections(&world).len() == 2, || run.said());
     world.touch("go-2");
     let ran = run.wait().expect(0);
     assert_eq!(ran.count("attempt_started"), 3);
     assert_eq!(ran.count("interrupted"), 0);
     assert_eq!(world.result_file("log"), "one\ntwo\nthree\n");
-    assert_eq!(
-        world.state()["bindings"]["A3"]["of"]["description"],
-        "words from vim again"
-    );
+    assert_eq!(world.state()["bindings"]["A3"]["of"]["description"], "words from vim again");
     vim.types(":q!").ends();
 }
 
@@ -145,29 +125,17 @@ fn where_the_system_gives_no_file_events_it_is_said_and_an_edit_is_noticed_all_t
     let mut command = world.bare_command("strace");
     command
         .args(["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"])
-        .args([
-            "-e",
-            "trace=inotify_init1",
-            "-e",
-            "inject=inotify_init1:error=EMFILE",
-        ])
+        .args(["-e", "trace=inotify_init1", "-e", "inject=inotify_init1:error=EMFILE"])
         .arg(env!("CARGO_BIN_EXE_descent"))
         .args(["run", "--json"]);
     let mut run = crate::world::Running::of(command);
     world.wait_for_file("at-1");
     assert!(run.said().contains("no file events"), "{}", run.said());
     world.replace_in_state("run echo two >> log", "found by looking");
-    wait_for_or(
-        "the correction",
-        || !corrections(&world).is_empty(),
-        || run.said(),
-    );
+    wait_for_or("the correction", || !corrections(&world).is_empty(), || run.said());
     world.touch("go-1");
     run.wait().expect(0);
-    assert_eq!(
-        world.state()["bindings"]["A2"]["of"]["description"],
-        "found by looking"
-    );
+    assert_eq!(world.state()["bindings"]["A2"]["of"]["description"], "found by looking");
 }
 
 #[test]
@@ -178,20 +146,12 @@ fn of_two_attempts_side_by_side_an_edit_ends_the_one_that_it_touches() {
         "A1": task(&step(&world, "1", "echo one > one")),
         "A2": task(&format!("touch {at}; sleep {nap}")),
     });
-    world.align(&plan(
-        &["cat one two"],
-        json!({"max_parallel_agents": 2}),
-        atoms,
-    ));
+    world.align(&plan(&["cat one two"], json!({"max_parallel_agents": 2}), atoms));
     let mut run = world.start(&["run", "--json"]);
     world.wait_for_file("at-1");
     world.wait_for_file("at-2");
     world.replace_in_state(&format!("sleep {nap}\""), "echo two > two\"");
-    wait_for_or(
-        "the end of the old attempt",
-        || processes(&nap).is_empty(),
-        || run.said(),
-    );
+    wait_for_or("the end of the old attempt", || processes(&nap).is_empty(), || run.said());
     world.touch("go-1");
     let ran = run.wait().expect(0);
     assert_eq!(ran.count("interrupted"), 1);
@@ -204,11 +164,7 @@ fn of_two_attempts_side_by_side_an_edit_ends_the_one_that_it_touches() {
 #[test]
 fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f log"],
-        json!({}),
-        json!({"A1": task("echo one > log")}),
-    ));
+    world.align(&plan(&["test -f log"], json!({}), json!({"A1": task("echo one > log")})));
     world.run().expect(0);
     let text = world.state_text();
     let text = text.replacen(
@@ -216,11 +172,7 @@ fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
         "\"atom\": \"A1\",\n        \"notes\": \"keep\",\n        \"commit\"",
         1,
     );
-    let text = text.replacen(
-        "\"measure\": {",
-        "\"measure\": {\n      \"notes\": \"less\",",
-        1,
-    );
+    let text = text.replacen("\"measure\": {", "\"measure\": {\n      \"notes\": \"less\",", 1);
     assert!(text.contains("\"keep\"") && text.contains("\"less\""));
     world.save(&text);
     world.run().expect(0);
@@ -233,14 +185,8 @@ fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
 fn a_raised_limit_opens_what_it_had_ended() {
     let world = World::new();
     let count = world.out("count").display().to_string();
-    let atom = task(&format!(
-        "echo x >> {count}; [ $(wc -l < {count}) -gt 1 ] && touch done"
-    ));
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": atom}),
-    ));
+    let atom = task(&format!("echo x >> {count}; [ $(wc -l < {count}) -gt 1 ] && touch done"));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": atom})));
     world.run().expect(5);
     world.replace_in_state("\"max_attempts\": 1", "\"max_attempts\": 2");
     world.run().expect(0);
@@ -256,10 +202,7 @@ fn a_changed_goal_clears_the_trail_and_opens_a_completed_run() {
         json!({"A1": task("touch done; echo more > more")}),
     ));
     world.run().expect(0);
-    world.replace_in_state(
-        "\"command\": \"test -f done\"",
-        "\"command\": \"grep -q more more\"",
-    );
+    world.replace_in_state("\"command\": \"test -f done\"", "\"command\": \"grep -q more more\"");
     world.run().expect(0);
     let correction = world.state()["corrections"][0].clone();
     assert_eq!(

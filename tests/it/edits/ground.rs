@@ -48,10 +48,7 @@ fn another_directory_in_the_place_of_the_states_is_not_written_to() {
     let before = world.state_bytes();
     renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE).unwrap();
     let_go(&world);
-    run.wait()
-        .expect(74)
-        .says("error[E-STATE-MOVED]")
-        .says("put the directory back");
+    run.wait().expect(74).says("error[E-STATE-MOVED]").says("put the directory back");
     assert_eq!(world.state_bytes(), before);
     renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE).unwrap();
     world.descent(&["run"]).expect(0);
@@ -84,16 +81,10 @@ fn a_limit_on_file_sizes_is_told_and_leaves_the_state_whole() {
         .arg(inner.get_program())
         .args(inner.get_args())
         .env_clear()
-        .envs(
-            inner
-                .get_envs()
-                .filter_map(|(key, value)| Some((key, value?))),
-        )
+        .envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))))
         .current_dir(inner.get_current_dir().unwrap_or(&world.repo()));
     let ran = Running::of(limited).wait();
-    ran.expect(74)
-        .says("error[E-FILE-LIMIT]")
-        .says("ulimit -f unlimited");
+    ran.expect(74).says("error[E-FILE-LIMIT]").says("ulimit -f unlimited");
     assert_eq!(world.state_bytes(), before);
     world.descent(&["run"]).expect(0);
 }
@@ -111,10 +102,7 @@ fn an_editor_that_keeps_the_state_open_for_writing_holds_no_commit_up_and_is_hea
     world.align(&plan(&["test -f done2"], json!({}), atoms));
     let mut run = world.start(&["run"]);
     world.wait_for_file("at1");
-    let mut editor = fs::OpenOptions::new()
-        .write(true)
-        .open(world.state_path())
-        .unwrap();
+    let mut editor = fs::OpenOptions::new().write(true).open(world.state_path()).unwrap();
     let text = String::from_utf8(world.state_bytes()).unwrap();
     // Whoever has to wait for a lease makes the kernel send this, which ends a process that does not expect it.
     run.signal(rustix::process::Signal::IO);
@@ -127,12 +115,7 @@ fn an_editor_that_keeps_the_state_open_for_writing_holds_no_commit_up_and_is_hea
     let deadline = std::time::Instant::now() + crate::world::PATIENCE;
     // The edit, merged with what was committed since it began.
     while !(state().contains("heard") && world.state()["bindings"]["A1"].is_object()) {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{}\n{}",
-            state(),
-            run.said()
-        );
+        assert!(std::time::Instant::now() < deadline, "{}\n{}", state(), run.said());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     fs::write(world.out("go2"), "").unwrap();

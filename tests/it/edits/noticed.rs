@@ -31,11 +31,7 @@ fn listening() -> Listening {
     let atoms = json!({"A1": task(&first), "A2": after(&["A1"], "echo word-0000 > log")});
     world.align(&plan(&["test -e log"], json!({}), atoms));
     let mut command: Command = world.command(&["run", "--json"]);
-    let mut run = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let lines = BufReader::new(run.stdout.take().unwrap()).lines();
     let (tell, corrected) = mpsc::channel();
     std::thread::spawn(move || {
@@ -48,11 +44,7 @@ fn listening() -> Listening {
         }
     });
     world.wait_for_file("at");
-    Listening {
-        world,
-        run,
-        corrected,
-    }
+    Listening { world, run, corrected }
 }
 
 impl Listening {

@@ -72,11 +72,7 @@ fn an_edit_with_a_serial_out_of_reach_and_no_seal_takes_no_result_back() {
     let world = World::new();
     let happened = world.out("happened");
     let run = format!("echo one >> log; echo x >> {}", happened.display());
-    world.align(&plan(
-        &["grep -q one log"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["grep -q one log"], json!({}), json!({"A1": task(&run)})));
     world.descent(&["run"]).expect(0);
     let mut edited = world.state();
     edited["bindings"] = json!({});
@@ -141,10 +137,7 @@ fn an_old_buffer_that_is_saved_as_it_was_takes_nothing_back_during_a_run_nor_aft
 fn a_limit_that_is_raised_opens_what_it_had_ended_also_where_the_journal_is_gone() {
     let world = World::new();
     let once = world.out("once");
-    let run = format!(
-        "[ -e {0} ] || {{ touch {0}; exit 1; }}; echo one > log",
-        once.display()
-    );
+    let run = format!("[ -e {0} ] || {{ touch {0}; exit 1; }}; echo one > log", once.display());
     world.align(&plan(
         &["grep -q one log"],
         json!({"max_parallel_agents": 1}),

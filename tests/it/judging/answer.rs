@@ -67,17 +67,8 @@ fn measured(result: &Value) -> Value {
         value.retain(|key, _| !keys.contains(&key.as_str()));
     };
     let mut rest = result.clone();
-    let own = [
-        "schema",
-        "at",
-        "lineage",
-        "workspace",
-        "spent",
-        "serial",
-        "done",
-        "best",
-        "findings",
-    ];
+    let own =
+        ["schema", "at", "lineage", "workspace", "spent", "serial", "done", "best", "findings"];
     without(&mut rest, &own);
     without(&mut rest["output"], &["text", "notes", "by"]);
     for one in rest["evidence"].as_array_mut().unwrap() {
@@ -114,17 +105,10 @@ fn an_ending_is_worded_after_it_is_on_the_disk_and_the_rest_of_the_result_stays(
     let output = &result["output"];
     assert_eq!(
         (&output["text"], &output["notes"], &output["by"]),
-        (
-            &json!("It is made."),
-            &json!(["model: it was short"]),
-            &json!("model")
-        )
+        (&json!("It is made."), &json!(["model: it was short"]), &json!("model"))
     );
     assert_eq!(worded.last()["output"], *output);
-    let started = ran
-        .lines()
-        .into_iter()
-        .find(|line| line["event"] == "run_started");
+    let started = ran.lines().into_iter().find(|line| line["event"] == "run_started");
     assert_eq!(started.unwrap()["consults_left"], "3");
 
     let prompt = worded.agent.prompt("answer", 1);
@@ -158,26 +142,14 @@ fn whatever_an_agent_says_the_result_is_the_same_and_its_words_are_by_code() {
     for (said, words) in [
         ("It is all there.".to_owned(), "no JSON object"),
         (format!("{good}\n{{}}"), "`text` is missing"),
-        (
-            json!({"text": 7}).to_string(),
-            "`text` is missing, or no text",
-        ),
-        (
-            json!({"text": "x".repeat(4_001)}).to_string(),
-            "more than 4000",
-        ),
-        (
-            json!({"text": "a", "notes": "b"}).to_string(),
-            "`notes` is a list",
-        ),
+        (json!({"text": 7}).to_string(), "`text` is missing, or no text"),
+        (json!({"text": "x".repeat(4_001)}).to_string(), "more than 4000"),
+        (json!({"text": "a", "notes": "b"}).to_string(), "`notes` is a list"),
         (
             json!({"text": "a", "result": "exhausted", "evidence": []}).to_string(),
             "`result` is no key",
         ),
-        (
-            json!({"text": "a", "drift": []}).to_string(),
-            "`drift` is no key",
-        ),
+        (json!({"text": "a", "drift": []}).to_string(), "`drift` is no key"),
         ("@big".to_owned(), ""),
         ("@prompt".to_owned(), ""),
         ("@exit 75".to_owned(), "it asks to be tried again"),
@@ -192,10 +164,7 @@ fn whatever_an_agent_says_the_result_is_the_same_and_its_words_are_by_code() {
         assert_eq!(result["output"], wanted["output"], "{said:.60}");
         assert_eq!(worded.agent.asked(), "answer\n", "{said:.60}");
         let because = worded.because();
-        assert!(
-            because.contains(words) && !because.is_empty(),
-            "{said:.60}: {because}"
-        );
+        assert!(because.contains(words) && !because.is_empty(), "{said:.60}: {because}");
         let status = worded.world.status();
         assert_eq!(status["unworded"]["because"], because.as_str());
         let report = worded.world.descent(&["report"]).expect(0);
@@ -221,19 +190,14 @@ fn an_agent_that_says_nothing_is_waited_for_no_longer_than_it_may_take() {
 fn nobody_words_an_ending_that_a_person_or_a_level_of_rules_made() {
     let worded = Worded::of(&["test -e done"], "sleep 600", model());
     let mut running = worded.world.start(&["run", "--json"]);
-    wait_for("an attempt", || {
-        worded.world.state()["run"]["in_flight"][0].is_object()
-    });
+    wait_for("an attempt", || worded.world.state()["run"]["in_flight"][0].is_object());
     worded.world.descent(&["stop"]).expect(0);
     running.wait().expect(3);
     assert_eq!(worded.agent.asked(), "");
 
     let held = Worded::of(&["true"], "true", model());
     let result = held.world.run().expect(0).result();
-    assert_eq!(
-        (&result["reason"], held.agent.asked().as_str()),
-        (&json!("already_held"), "")
-    );
+    assert_eq!((&result["reason"], held.agent.asked().as_str()), (&json!("already_held"), ""));
 }
 
 #[test]
@@ -244,10 +208,7 @@ fn at_the_level_full_the_wish_is_compared_with_the_difference_and_that_is_advice
         json!({"text": "made", "notes": ["n"], "drift": ["a file `more` that nobody asked for"]});
     worded.says(&said.to_string());
     let result = worded.world.run().expect(0).result();
-    let notes = json!([
-        "model: n",
-        "advice, not proof: a file `more` that nobody asked for"
-    ]);
+    let notes = json!(["model: n", "advice, not proof: a file `more` that nobody asked for"]);
     assert_eq!(result["output"]["notes"], notes);
     assert_eq!(result["accountable"], "judge", "it is doubted");
     let mut rest = measured(&result);
@@ -272,25 +233,13 @@ fn at_the_level_full_the_wish_is_compared_with_the_difference_and_that_is_advice
 fn a_loop_that_is_killed_while_it_asks_leaves_the_answer_by_code_and_nobody_is_asked_again() {
     let (worded, running) = Worded::asked(model());
     let before = worded.last();
-    assert_eq!(
-        (&before["result"], &before["output"]["by"]),
-        (&json!("completed"), &json!("code"))
-    );
+    assert_eq!((&before["result"], &before["output"]["by"]), (&json!("completed"), &json!("code")));
     running.kill();
-    wait_for("its processes are gone", || {
-        processes_in(&worded.world.root()).is_empty()
-    });
+    wait_for("its processes are gone", || processes_in(&worded.world.root()).is_empty());
     assert_eq!(worded.last(), before);
     let status = worded.world.status();
-    assert_eq!(
-        (&status["status"], &status["question"]),
-        (&json!("completed"), &Value::Null)
-    );
-    worded
-        .world
-        .descent(&["wait"])
-        .expect(0)
-        .shows("completed: ");
+    assert_eq!((&status["status"], &status["question"]), (&json!("completed"), &Value::Null));
+    worded.world.descent(&["wait"]).expect(0).shows("completed: ");
 
     worded.says(&json!({"text": "late"}).to_string());
     let again = worded.world.run().expect(0);
@@ -307,24 +256,16 @@ fn while_an_ending_is_worded_everybody_sees_a_run_that_has_ended_and_a_stop_ends
     let world = &worded.world;
     let before = worded.last();
     let status = world.status();
-    assert_eq!(
-        (&status["status"], &status["live"]),
-        (&json!("completed"), &json!(true))
-    );
+    assert_eq!((&status["status"], &status["live"]), (&json!("completed"), &json!(true)));
     assert_eq!(status["question"]["about"], "the final answer");
     assert_eq!(status["next"], "descent apply");
-    assert_eq!(
-        world.descent(&["ps", "--json"]).expect(0).json()["runs"][0]["status"],
-        "completed"
-    );
+    assert_eq!(world.descent(&["ps", "--json"]).expect(0).json()["runs"][0]["status"], "completed");
     world.descent(&["apply", "-n"]).expect(0).shows("done");
     world.descent(&["wait", "--timeout", "50ms"]).expect(75);
     let mut waits = world.start(&["wait", "--json"]);
     let mut watches = world.start(&["watch", "--json"]);
     let mut applies = world.start(&["apply"]);
-    wait_for("they wait", || {
-        world.status()["live"] == true && !waits.has_ended()
-    });
+    wait_for("they wait", || world.status()["live"] == true && !waits.has_ended());
 
     world.descent(&["stop"]).expect(0).shows("nothing runs");
     let ran = running.wait().expect(0);
@@ -369,9 +310,7 @@ fn counted(limits: &Value) -> (Ran, String) {
     let atom = |on: &[&str]| json!({"description": "make it", "depends_on": on});
     let atoms = json!({"A1": atom(&[]), "A2": atom(&["A1"]), "A3": atom(&["A2"])});
     let checks = ["test -e A1", "test -e A2", "test -e A3"];
-    let aligned = world
-        .try_align(&plan(&checks, limits.clone(), atoms))
-        .expect(0);
+    let aligned = world.try_align(&plan(&checks, limits.clone(), atoms)).expect(0);
     let words: Vec<&str> = aligned.stdout.split_whitespace().collect();
     let is_told = words.join(" ").contains(" kept for the final answer");
     let is_kept = limits["judging"] == "model" && limits["model_calls"] != 1;
@@ -388,12 +327,7 @@ fn a_part_of_the_limits_of_usage_is_kept_for_the_answer() {
             "model",
             "2 of 3 are used, 1 kept for the final answer",
         ),
-        (
-            json!({"judging": "model", "model_calls": 4}),
-            0,
-            "model",
-            "",
-        ),
+        (json!({"judging": "model", "model_calls": 4}), 0, "model", ""),
         (json!({"judging": "code", "model_calls": 3}), 0, "code", ""),
         (
             json!({"judging": "model", "tokens": 8_000}),
@@ -401,18 +335,8 @@ fn a_part_of_the_limits_of_usage_is_kept_for_the_answer() {
             "model",
             "4000 of 8000 are used, 4000 kept",
         ),
-        (
-            json!({"judging": "model", "tokens": 10_000}),
-            0,
-            "model",
-            "",
-        ),
-        (
-            json!({"judging": "model", "model_calls": 1}),
-            5,
-            "code",
-            "1 of 1 are used;",
-        ),
+        (json!({"judging": "model", "tokens": 10_000}), 0, "model", ""),
+        (json!({"judging": "model", "model_calls": 1}), 5, "code", "1 of 1 are used;"),
     ] {
         let (ran, asked) = counted(&limits);
         assert_eq!(ran.code, Some(code), "{limits}: {}", ran.stderr);

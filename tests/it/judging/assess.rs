@@ -70,15 +70,8 @@ fn a_pass_is_assessed_before_the_plan_is_changed_and_the_refiner_is_told() {
     let codes = json!(["incomplete", "missing_step", "base_case_unmet"]);
     assert_eq!(line.unwrap()["codes"], codes);
     let record = assessed.record();
-    assert_eq!(
-        (&record["converged"], &record["blame"]),
-        (&json!(false), &json!(["A"]))
-    );
-    assert!(
-        assessed
-            .prompt("refine")
-            .contains("- missing: nothing makes more")
-    );
+    assert_eq!((&record["converged"], &record["blame"]), (&json!(false), &json!(["A"])));
+    assert!(assessed.prompt("refine").contains("- missing: nothing makes more"));
     for words in ["test -e more", "is data", "- A: "] {
         let prompt = assessed.prompt("assess");
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
@@ -102,10 +95,7 @@ fn whatever_is_said_of_a_pass_the_run_ends_the_same() {
         unused("it is all there, completed", ""),
         unused("{}", "`completeness` is a number"),
         unused(&opinion(2.0, &json!({})), "`completeness` is a number"),
-        unused(
-            &opinion(1.0, &json!({"status": "completed"})),
-            "`status` is no key",
-        ),
+        unused(&opinion(1.0, &json!({"status": "completed"})), "`status` is no key"),
         unused("@exit 75", ""),
         unused("@exit 1", ""),
         unused("@big", ""),
@@ -153,10 +143,7 @@ fn a_persons_own_criterion_is_scored_and_told() {
     let criteria =
         json!([{"name": "tested", "statement": "every part has a test", "at_least": "0.8"}]);
     let set = format!("convergence={criteria}");
-    assessed
-        .world
-        .descent(&["redirect", "-y", "--set", &set])
-        .expect(0);
+    assessed.world.descent(&["redirect", "-y", "--set", &set]).expect(0);
     let scores = json!({"criteria": [{"name": "tested", "score": 0.5}], "complexity": "higher"});
     assessed.says(&opinion(1.0, &scores));
     assessed.world.run().expect(0);
@@ -165,20 +152,12 @@ fn a_persons_own_criterion_is_scored_and_told() {
     assert_eq!(record["reason_codes"], codes);
     assert_eq!(record["complexity"], "higher");
     let prompt = assessed.prompt("assess");
-    assert!(
-        prompt.contains("- `tested`: every part has a test"),
-        "{prompt}"
-    );
+    assert!(prompt.contains("- `tested`: every part has a test"), "{prompt}");
     let report = assessed.world.descent(&["report"]).expect(0);
     report.shows("tested: 0.5");
 
     let assessed = Assessed::new("model");
-    let wrong = [
-        "redirect",
-        "-y",
-        "--set",
-        r#"convergence=[{"name": "tested", "at_least": "2"}]"#,
-    ];
+    let wrong = ["redirect", "-y", "--set", r#"convergence=[{"name": "tested", "at_least": "2"}]"#];
     let refused = assessed.world.descent(&wrong).expect(2);
     assert!(refused.stderr.contains("is above 1"), "{}", refused.stderr);
 }
@@ -192,16 +171,10 @@ fn at_the_highest_level_issues_across_the_phases_are_told_first() {
     assessed.agent.says("validate", &issue.to_string());
     assessed.says(&opinion(0.5, &json!({})));
     let ran = assessed.world.run().expect(0);
-    assert_eq!(
-        assessed.asked(),
-        "validate\nassess\nrefine\nvalidate\nanswer\n"
-    );
+    assert_eq!(assessed.asked(), "validate\nassess\nrefine\nvalidate\nanswer\n");
     assert_eq!(ran.count("reviewed"), 1);
     let review = assessed.world.state()["run"]["judging"]["review"].clone();
-    assert_eq!(
-        (&review["pass"], &review["unplaced"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!((&review["pass"], &review["unplaced"]), (&json!(1), &json!(1)));
     for role in ["assess", "refine"] {
         let prompt = assessed.prompt(role);
         assert!(prompt.contains("- A (high): it says 1, not 2"), "{prompt}");
@@ -225,11 +198,7 @@ fn without_an_answer_across_the_phases_all_goes_on_and_says_so() {
         assessed.agent.says("validate", answer);
         assessed.says(&opinion(0.5, &json!({})));
         assessed.world.run().expect(0);
-        assert_eq!(
-            assessed.asked(),
-            "validate\nassess\nrefine\nvalidate\nanswer\n",
-            "{answer}"
-        );
+        assert_eq!(assessed.asked(), "validate\nassess\nrefine\nvalidate\nanswer\n", "{answer}");
         let report = assessed.world.descent(&["report"]).expect(0);
         report.shows("pass 1, across its phases: not judged by a model: ");
     }
@@ -243,21 +212,11 @@ fn an_assessor_that_takes_passes_for_converged_is_found_by_the_auditor_and_accou
     assessed.agent.says("refine", &more_again.to_string());
     assessed.says(&opinion(1.0, &json!({})));
     assessed.world.run().expect(5);
-    assert_eq!(
-        assessed.world.state()["run"]["judging"]["mistaken"],
-        2,
-        "two passes"
-    );
-    let told = assessed
-        .world
-        .descent(&["audit", "--json"])
-        .expect(0)
-        .json();
+    assert_eq!(assessed.world.state()["run"]["judging"]["mistaken"], 2, "two passes");
+    let told = assessed.world.descent(&["audit", "--json"]).expect(0).json();
     let found = told["findings"].as_array().unwrap();
     assert!(
-        found
-            .iter()
-            .any(|one| one["code"] == "convergence_failure" && one["count"] == 2),
+        found.iter().any(|one| one["code"] == "convergence_failure" && one["count"] == 2),
         "{told}"
     );
     assert_eq!(told["accountable"], "judge");

@@ -25,11 +25,7 @@ fn blocked() -> Refined {
         "two": described("make it out of nothing", BLOCKED),
     });
     let limits = json!({"max_refinements_per_atom": 0});
-    Refined::new(
-        &["test -e done", "test -e more"],
-        limits,
-        json!({"N": step(&atoms)}),
-    )
+    Refined::new(&["test -e done", "test -e more"], limits, json!({"N": step(&atoms)}))
 }
 
 fn remove(target: &str) -> Value {
@@ -87,9 +83,7 @@ fn what_takes_the_place_of_another_was_changed_as_often_and_at_the_limit_it_is_m
     let graph = refined.world.descent(&["graph"]).expect(0);
     graph.shows("! limit");
 
-    refined
-        .world
-        .replace_in_state("make it, 3", "make it, by hand");
+    refined.world.replace_in_state("make it, 3", "make it, by hand");
     refined.world.descent(&["validate"]).expect(0);
     refined.world.run().expect(5);
     let atom = &refined.world.state()["work_graph"]["atoms"]["step-2"];
@@ -131,10 +125,7 @@ fn what_is_unclear_is_assumed_where_nobody_is_asked() {
     refined.answers("refine", &with_question("Assume: the left one"));
     let result = refined.world.run().expect(0).result();
     let notes = result["output"]["notes"].to_string();
-    assert!(
-        notes.contains("step-1: Which of the two? the left one was assumed"),
-        "{notes}"
-    );
+    assert!(notes.contains("step-1: Which of the two? the left one was assumed"), "{notes}");
     let why = refined.world.descent(&["why", "step-1"]).expect(0);
     why.shows("Which of the two? the left one");
 }
@@ -193,19 +184,11 @@ fn at_the_highest_level_nothing_of_a_change_starts_before_it_was_judged() {
         let is_start =
             |line: &Value| line["event"] == "attempt_started" && line["atom"] == "step-1";
         let start = lines.iter().position(is_start).unwrap();
-        assert!(
-            at("replanned") < at("judged") && at("judged") < start,
-            "{}",
-            ran.stdout
-        );
+        assert!(at("replanned") < at("judged") && at("judged") < start, "{}", ran.stdout);
         assert_eq!(lines[at("judged")]["by"], by);
         let of = &refined.world.state()["bindings"]["step-1"]["of"];
         assert!(of.get("unjudged").is_none(), "{of}");
-        assert_eq!(
-            of["attention"]["because"] == "issues",
-            by == "model",
-            "{of}"
-        );
+        assert_eq!(of["attention"]["because"] == "issues", by == "model", "{of}");
     }
 }
 
@@ -233,10 +216,7 @@ fn work_that_failed_is_not_added_once_more() {
     let ran = refined.world.run().expect(5);
     assert!(ran.stdout.contains("failed"), "{}", ran.stdout);
     let state = refined.world.state();
-    assert_eq!(
-        state["work_graph"]["atoms"]["way"]["choices"],
-        json!(["left"])
-    );
+    assert_eq!(state["work_graph"]["atoms"]["way"]["choices"], json!(["left"]));
 }
 
 #[test]

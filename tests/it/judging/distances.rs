@@ -9,9 +9,7 @@ use crate::world::{Ran, World, plan, task};
 fn distances(ran: &Ran) -> Vec<(Value, Value)> {
     let lines = ran.lines().into_iter();
     let points = lines.filter(|line| line["event"] == "law");
-    points
-        .map(|one| (one["pass"].clone(), one["d"].clone()))
-        .collect()
+    points.map(|one| (one["pass"].clone(), one["d"].clone())).collect()
 }
 
 #[test]
@@ -19,10 +17,7 @@ fn a_quality_leaf_counts_by_the_share_of_its_ratings_that_do_not_pass() {
     let world = World::new();
     let agent = ScriptedAgent::new(&world);
     let roles = "[roles]\njudge = \"j\"\nplanner = \"k\"\n";
-    let agents = format!(
-        "[agents.j]\n{}\n[agents.k]\nrun = \"exit 1\"\n",
-        agent.run()
-    );
+    let agents = format!("[agents.j]\n{}\n[agents.k]\nrun = \"exit 1\"\n", agent.run());
     world.write("descent.toml", &(agents + roles));
     let group = |choices: &[&str]| json!({"kind": "any", "choices": choices});
     let atoms = json!({
@@ -52,12 +47,5 @@ fn a_quality_leaf_counts_by_the_share_of_its_ratings_that_do_not_pass() {
     let wanted = wanted.map(|(pass, d)| (json!(pass), json!(d)));
     assert_eq!(distances(&ran), wanted);
     let ratings = world.state()["run"]["ratings"].clone();
-    assert!(
-        ratings
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|one| one["pass"] == 1),
-        "{ratings}"
-    );
+    assert!(ratings.as_array().unwrap().iter().all(|one| one["pass"] == 1), "{ratings}");
 }

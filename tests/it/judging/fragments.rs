@@ -31,15 +31,9 @@ fn a_choice_that_failed_in_the_plan_before_is_refused_and_the_planner_is_told() 
     assert!(refused.contains(words), "{refused}");
     let told = judged.world.left("planner.3");
     assert!(told.contains(words), "{told}");
-    assert!(
-        told.contains("go another way, by what it failed with"),
-        "{told}"
-    );
+    assert!(told.contains("go another way, by what it failed with"), "{told}");
     let started = |line: &&Value| line["event"] == "attempt_started";
-    let badly = lines
-        .iter()
-        .filter(started)
-        .filter(|line| line["atom"] == "N-2");
+    let badly = lines.iter().filter(started).filter(|line| line["atom"] == "N-2");
     assert_eq!(badly.count(), 1, "nothing of the refused plan is tried");
 }
 
@@ -59,11 +53,7 @@ fn a_part_that_has_no_part_in_the_target_of_its_plan_is_told_and_done() {
         let mut last = task("test -e done");
         last["depends_on"] = json!(["N"]);
         last["checks"] = json!({"command": "test -e done"});
-        world.align(&plan(
-            &["test -e done"],
-            json!({}),
-            json!({"N": step, "F": last}),
-        ));
+        world.align(&plan(&["test -e done"], json!({}), json!({"N": step, "F": last})));
         world.run().expect(0);
         let report = world.descent(&["report", "--json"]).expect(0).json();
         let issues = report["judged"]["issues"].as_array();

@@ -92,24 +92,14 @@ fn issue(severity: &str, location: &str) -> String {
 
 /// The events of a run by their names, with the atoms that they are about.
 fn story(ran: &Ran) -> Vec<String> {
-    let names = [
-        "planned",
-        "consulting",
-        "consulted",
-        "judged",
-        "attempt_started",
-        "planned_again",
-    ];
+    let names =
+        ["planned", "consulting", "consulted", "judged", "attempt_started", "planned_again"];
     let lines = ran.lines().into_iter();
     let known = lines.filter(|line| names.contains(&line["event"].as_str().unwrap_or_default()));
     known
         .map(|line| {
             let atom = line["atom"].as_str().map(|atom| format!(" {atom}"));
-            format!(
-                "{}{}",
-                line["event"].as_str().unwrap(),
-                atom.unwrap_or_default()
-            )
+            format!("{}{}", line["event"].as_str().unwrap(), atom.unwrap_or_default())
         })
         .collect()
 }
@@ -131,12 +121,7 @@ fn nothing_of_a_plan_starts_before_it_was_judged() {
     );
     assert_eq!(judged.fragment()["judged"]["by"], "model");
     let prompt = judged.prompt(1);
-    for words in [
-        "make the file",
-        "is data",
-        "test -e done",
-        "do_say_mismatch",
-    ] {
+    for words in ["make the file", "is data", "test -e done", "do_say_mismatch"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     assert_eq!(judged.world.state()["run"]["spent"]["consults"], 1);
@@ -149,18 +134,12 @@ fn a_plan_that_is_found_wrong_is_planned_again_before_anything_of_it_is_tried() 
     judged.answers("validate.1", &issue("high", "N-1"));
     let ran = judged.world.run().expect(0);
     let told = story(&ran);
-    assert!(
-        !told.contains(&"attempt_started N-1".to_owned()),
-        "{told:?}"
-    );
+    assert!(!told.contains(&"attempt_started N-1".to_owned()), "{told:?}");
     assert!(told.contains(&"planned_again N".to_owned()), "{told:?}");
     assert!(told.contains(&"attempt_started N-2".to_owned()), "{told:?}");
     assert_eq!(judged.asked(), 2);
     let prompt = judged.world.left("planner.2");
-    for words in [
-        "an issue (high) of one: nobody needs this",
-        "make the file instead",
-    ] {
+    for words in ["an issue (high) of one: nobody needs this", "make the file instead"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     // The plan after it is in force, and the reason why stays.
@@ -190,10 +169,7 @@ fn the_plan_that_was_found_wrong_is_tried_when_the_one_after_it_has_failed() {
     let ran = judged.world.run().expect(0);
     let told = story(&ran);
     let at = |what: &str| told.iter().position(|one| one == what).unwrap();
-    assert!(
-        at("attempt_started N-2") < at("attempt_started N-1"),
-        "{told:?}"
-    );
+    assert!(at("attempt_started N-2") < at("attempt_started N-1"), "{told:?}");
     assert_eq!(judged.world.left("calls").lines().count(), 2);
 }
 
@@ -204,10 +180,7 @@ fn with_no_round_left_the_plan_goes_on_and_the_repair_is_kept_as_advice() {
     judged.world.run().expect(0);
     let judging = judged.world.state()["run"]["judging"].clone();
     assert_eq!(judging["validation"]["issues"][0]["severity"], "high");
-    assert_eq!(
-        judging["advisories"][0]["proposed_repair"],
-        "make the file instead"
-    );
+    assert_eq!(judging["advisories"][0]["proposed_repair"], "make the file instead");
     assert_eq!(judged.asked(), 1);
     let mark = &judged.world.state()["bindings"]["N-1"]["of"]["attention"];
     assert_eq!(mark["because"], "issues");
@@ -221,10 +194,7 @@ fn an_answer_that_cannot_be_used_opens_the_gate_and_says_so() {
         (two.as_str(), ""),
         (r#"{"issues": "none"}"#, "`issues` is a list"),
         (r#"{"issues": [{"type": 3}]}"#, "`type` is missing"),
-        (
-            r#"{"issues": [], "status": "solved"}"#,
-            "`status` is no key",
-        ),
+        (r#"{"issues": [], "status": "solved"}"#, "`status` is no key"),
         ("@exit 1", ""),
         ("@exit 75", ""),
         ("@big", ""),
@@ -235,20 +205,14 @@ fn an_answer_that_cannot_be_used_opens_the_gate_and_says_so() {
         let ran = judged.world.run();
         assert_eq!(ran.code, Some(0), "{answer}: {}", ran.stderr);
         let fragment = judged.fragment();
-        let by = fragment["judged"]["by"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let by = fragment["judged"]["by"].as_str().unwrap_or_default().to_owned();
         // The last of several objects counts.
         let is_answer = answer == two;
         assert_eq!(by == "model", is_answer, "{answer}: {fragment}");
         let because = fragment["judged"]["because"].as_str().unwrap_or_default();
         assert!(is_answer || !because.is_empty(), "{answer}: {fragment}");
         assert!(because.contains(words), "{answer}: {because}");
-        let line = ran
-            .lines()
-            .into_iter()
-            .find(|line| line["event"] == "judged");
+        let line = ran.lines().into_iter().find(|line| line["event"] == "judged");
         assert_eq!(line.unwrap()["by"], by.as_str(), "{answer}");
         assert!(judged.world.state()["run"].get("consult").is_none());
         assert_eq!(processes_in(&judged.world.root()), Vec::<String>::new());
@@ -261,10 +225,7 @@ fn issues_of_unknown_atoms_are_counted_and_decide_nothing() {
     judged.answers("validate", &issue("high", "X9"));
     judged.world.run().expect(0);
     let report = judged.world.state()["run"]["judging"]["validation"].clone();
-    assert_eq!(
-        (&report["unplaced"], &report["by"]),
-        (&json!(1), &json!("model"))
-    );
+    assert_eq!((&report["unplaced"], &report["by"]), (&json!(1), &json!("model")));
     assert!(report.get("issues").is_none(), "{report}");
     assert_eq!(judged.world.left("calls").lines().count(), 1);
 }
@@ -280,9 +241,7 @@ fn a_loop_that_is_killed_while_a_plan_is_judged_asks_once_more_and_ends_the_same
     assert_eq!(judged.asked(), 2);
     assert_eq!(story(&ran).last().unwrap(), "attempt_started N-1");
     assert_eq!(judged.fragment()["judged"]["by"], "model");
-    wait_for("no process", || {
-        processes_in(&judged.world.root()).is_empty()
-    });
+    wait_for("no process", || processes_in(&judged.world.root()).is_empty());
 }
 
 #[test]
@@ -310,9 +269,7 @@ fn without_an_agent_or_at_the_level_of_rules_nobody_is_asked() {
         (&json!("nobody"), &json!("no agent is configured for it"))
     );
     let judged = Judged::new(&[good()], json!({}));
-    judged
-        .world
-        .replace_in_state("\"judging\": \"model\"", "\"judging\": \"code\"");
+    judged.world.replace_in_state("\"judging\": \"model\"", "\"judging\": \"code\"");
     judged.world.run().expect(0);
     assert_eq!(judged.asked(), 0);
     assert_eq!(judged.fragment()["judged"]["by"], "code");
@@ -324,15 +281,9 @@ fn a_heavy_fault_of_the_rules_refuses_a_plan_whoever_judges() {
     let judged = Judged::new(&[idle, good()], json!({"max_attempts": 2}));
     let ran = judged.world.run().expect(0);
     assert_eq!(judged.asked(), 1);
-    let failed = ran
-        .lines()
-        .into_iter()
-        .find(|line| line["event"] == "attempt_failed");
+    let failed = ran.lines().into_iter().find(|line| line["event"] == "attempt_failed");
     let reason = failed.unwrap()["reason"].to_string();
-    assert!(
-        reason.contains("/atoms/one/action/run: its action `true` does nothing"),
-        "{reason}"
-    );
+    assert!(reason.contains("/atoms/one/action/run: its action `true` does nothing"), "{reason}");
 }
 
 #[test]
@@ -341,9 +292,7 @@ fn a_plan_that_a_person_changes_while_it_is_judged_is_judged_anew() {
     judged.answers("validate.1", "@sleep 600");
     let mut running = judged.world.start(&["run"]);
     wait_for("the question", || judged.asked() == 1);
-    judged
-        .world
-        .replace_in_state("echo made > done", "echo mine > done");
+    judged.world.replace_in_state("echo made > done", "echo mine > done");
     running.wait().expect(0);
     assert_eq!(judged.asked(), 2);
     assert!(judged.prompt(2).contains("echo mine > done"));
@@ -361,9 +310,7 @@ fn a_person_who_wants_no_judging_any_more_waits_for_none() {
     running.wait().expect(0);
     assert_eq!(judged.asked(), 1);
     assert_eq!(judged.fragment()["judged"]["by"], "code");
-    wait_for("no process", || {
-        processes_in(&judged.world.root()).is_empty()
-    });
+    wait_for("no process", || processes_in(&judged.world.root()).is_empty());
 }
 
 #[test]
@@ -371,16 +318,10 @@ fn with_judging_off_no_rule_refuses_a_plan() {
     let mut idle = good();
     idle["atoms"]["two"] = task("true");
     for (judging, calls) in [("off", 1), ("code", 2)] {
-        let judged = Judged::new(
-            &[idle.clone(), good()],
-            json!({"judging": judging, "max_attempts": 2}),
-        );
+        let judged =
+            Judged::new(&[idle.clone(), good()], json!({"judging": judging, "max_attempts": 2}));
         judged.world.run().expect(0);
-        assert_eq!(
-            judged.world.left("calls").lines().count(),
-            calls,
-            "{judging}"
-        );
+        assert_eq!(judged.world.left("calls").lines().count(), calls, "{judging}");
         assert_eq!(judged.asked(), 0);
     }
 }

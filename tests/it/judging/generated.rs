@@ -55,12 +55,8 @@ impl Growing {
             file: leaves.map_or(format!("made/f{n}.txt"), |(file, _)| file.to_owned()),
             provides: leaves.map_or(format!("part {n}"), |(_, name)| name.to_owned()),
         };
-        let deps: Vec<Made> = before
-            .atoms
-            .iter()
-            .filter(|_| self.rng.below(3) == 0)
-            .cloned()
-            .collect();
+        let deps: Vec<Made> =
+            before.atoms.iter().filter(|_| self.rng.below(3) == 0).cloned().collect();
         let ids: Vec<&str> = deps.iter().map(|dep| dep.id.as_str()).collect();
         let kind = match depth < DEPTH_MAX {
             true => self.rng.below(10),
@@ -140,11 +136,7 @@ impl Growing {
 
 fn grow(seed: u64) -> Value {
     let (rng, atoms) = (Rng::new(seed), Map::new());
-    let mut plan = Growing {
-        rng,
-        atoms,
-        count: 0,
-    };
+    let mut plan = Growing { rng, atoms, count: 0 };
     let mut before = Before::default();
     for _ in 0..1 + plan.rng.below(ROOTS_MAX) {
         let made = plan.atom(0, &before, None);
@@ -179,10 +171,7 @@ fn no_rule_weighs_anything_high_in_a_plan_that_is_clean_by_construction() {
         std::fs::set_permissions(path, mode).unwrap();
     }
     let (count, first) = (chance::count("CLEAN_PLANS", 200), chance::seed());
-    let (kinds, found) = (
-        std::sync::Mutex::new([0; 4]),
-        std::sync::Mutex::new(Vec::new()),
-    );
+    let (kinds, found) = (std::sync::Mutex::new([0; 4]), std::sync::Mutex::new(Vec::new()));
     side_by_side(LANES, count, |seed| {
         let plan = grow(seed);
         let path = world.out(&format!("{seed}.json"));
@@ -193,16 +182,12 @@ fn no_rule_weighs_anything_high_in_a_plan_that_is_clean_by_construction() {
             .unwrap_or_else(|_| panic!("seed {seed}: {}{}\n{plan:#}", ran.stdout, ran.stderr));
         let issues = output["issues"].as_array().cloned().unwrap_or_default();
         if ran.code != Some(0) || issues.iter().any(|issue| issue["severity"] == "high") {
-            found
-                .lock()
-                .unwrap()
-                .push(format!("seed {seed}: {issues:#?}\n{plan:#}"));
+            found.lock().unwrap().push(format!("seed {seed}: {issues:#?}\n{plan:#}"));
         }
         let text = plan.to_string();
         let mut kinds = kinds.lock().unwrap();
-        for (at, word) in ["\"any\",", "\"all\",", "\"needs\":[\"part", "\"action\""]
-            .iter()
-            .enumerate()
+        for (at, word) in
+            ["\"any\",", "\"all\",", "\"needs\":[\"part", "\"action\""].iter().enumerate()
         {
             kinds[at] += usize::from(text.contains(word));
         }
@@ -210,8 +195,5 @@ fn no_rule_weighs_anything_high_in_a_plan_that_is_clean_by_construction() {
     let (kinds, found) = (kinds.into_inner().unwrap(), found.into_inner().unwrap());
     println!("{count} plans from seed {first}: {kinds:?} with choices, parts, needs, actions");
     assert!(found.is_empty(), "{} of {count}\n{}", found.len(), found[0]);
-    assert!(
-        kinds.iter().all(|with| *with as u64 * 4 >= count),
-        "too uniform to tell: {kinds:?}"
-    );
+    assert!(kinds.iter().all(|with| *with as u64 * 4 >= count), "too uniform to tell: {kinds:?}");
 }

@@ -37,10 +37,7 @@ impl Disturbed {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
         let roles = "[roles]\nvalidate = \"a\"\nassess = \"a\"\nrefine = \"a\"\n";
-        world.write(
-            "descent.toml",
-            &format!("[agents.a]\n{}\n{roles}", agent.run()),
-        );
+        world.write("descent.toml", &format!("[agents.a]\n{}\n{roles}", agent.run()));
         let issue = json!({"type": "relevance", "severity": "low", "location": "N-1",
             "description": "it could be more", "proposed_repair": "make both"});
         agent.says("validate", &json!({"issues": [issue]}).to_string());
@@ -105,9 +102,7 @@ impl Disturbed {
         let run = &state["run"];
         let result = &run["last_result"];
         let result = json!([result["result"], result["reason"], result["output"]["text"]]);
-        let files = self
-            .world
-            .ours(&["ls-tree", "-r", run["head"].as_str().unwrap()]);
+        let files = self.world.ours(&["ls-tree", "-r", run["head"].as_str().unwrap()]);
         let files = files.lines().filter(|line| !line.ends_with("descent.toml"));
         let files: Vec<&str> = files.collect();
         json!({"plan": plan, "result": result, "files": files, "attempts": run["spent"]["attempts"]})
@@ -120,10 +115,7 @@ fn killed_at_random_moments_a_run_with_consults_ends_the_same_and_asks_nothing_t
     calm.world.run().expect(0);
     let (wanted, questions) = (calm.end(), calm.agent.asked());
     for role in ["validate", "assess", "refine"] {
-        assert!(
-            questions.contains(role),
-            "{role} was never asked: {questions}"
-        );
+        assert!(questions.contains(role), "{role} was never asked: {questions}");
     }
     let times = chance::count("CONSULT_KILLS", 5);
     let (kills, asking, twice) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -145,10 +137,7 @@ fn killed_at_random_moments_a_run_with_consults_ends_the_same_and_asks_nothing_t
         run.world.run().expect(0);
         assert_eq!(run.end(), wanted, "seed {seed}");
         let again = run.asked() - questions.lines().count();
-        assert!(
-            again <= open,
-            "seed {seed}: {again} asked again, {open} were open"
-        );
+        assert!(again <= open, "seed {seed}: {again} asked again, {open} were open");
         asking.fetch_add(open as u64, Ordering::Relaxed);
         twice.fetch_add(again as u64, Ordering::Relaxed);
         let here = || processes_in(&run.world.root());

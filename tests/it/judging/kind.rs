@@ -25,8 +25,7 @@ impl Kind {
 
     fn align(&self, limits: Value) -> Ran {
         let atoms = json!({"A": task("echo 1 > done")});
-        self.world
-            .try_align(&plan(&["test -e done"], limits, atoms))
+        self.world.try_align(&plan(&["test -e done"], limits, atoms))
     }
 
     fn record(&self) -> Value {
@@ -43,16 +42,12 @@ fn profile(depth: u32, why: &str) -> Value {
 #[test]
 fn an_agent_says_what_kind_of_task_it_is_and_the_passes_follow() {
     let kind = Kind::new();
-    kind.agent
-        .says("profile", &profile(4, "many files").to_string());
+    kind.agent.says("profile", &profile(4, "many files").to_string());
     let shown = kind.align(json!({})).expect(0);
     let shown = shown.shows("depth 4, information 0.3");
     shown.shows("7 passes, plans nest 3 deep, judging model; by k: many files");
     let record = kind.record();
-    assert_eq!(
-        (&record["source"], &record["agent"]),
-        (&json!("inferred"), &json!("k"))
-    );
+    assert_eq!((&record["source"], &record["agent"]), (&json!("inferred"), &json!("k")));
     let prompt = kind.agent.prompt("profile", 1);
     for words in ["what kind of task", "is data", "it is so", "echo 1 > done"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
@@ -90,18 +85,11 @@ fn an_answer_that_cannot_be_used_gives_the_default_and_says_why() {
         let file = kind.world.plan(&plan(&["test -e done"], json!({}), atoms));
         let again = ["align", "--force", "-y", "-f", &file];
         let shown = kind.world.descent(&again).expect(0);
-        assert!(
-            shown.stderr.contains("no answer of `k`"),
-            "{}",
-            shown.stderr
-        );
+        assert!(shown.stderr.contains("no answer of `k`"), "{}", shown.stderr);
         let record = kind.record();
         assert_eq!(record["source"], "default", "{answer}: {record}");
         let fault = record["fault"].as_str().unwrap();
-        assert!(
-            !fault.is_empty() && fault.contains(why),
-            "{answer}: {fault}"
-        );
+        assert!(!fault.is_empty() && fault.contains(why), "{answer}: {fault}");
         assert_eq!(record["reasoning_depth"], 3);
         assert_eq!(processes_in(&kind.world.root()), Vec::<String>::new());
     }
@@ -126,11 +114,9 @@ fn nobody_is_asked_where_a_person_said_it_or_where_nothing_is_written() {
 #[test]
 fn a_kind_by_hand_with_a_wrong_field_is_a_fault_with_its_place() {
     let kind = Kind::new();
-    kind.agent
-        .says("profile", &profile(4, "many files").to_string());
+    kind.agent.says("profile", &profile(4, "many files").to_string());
     kind.align(json!({})).expect(0);
-    kind.world
-        .replace_in_state("\"reasoning_depth\": 4", "\"reasoning_depth\": 9");
+    kind.world.replace_in_state("\"reasoning_depth\": 4", "\"reasoning_depth\": 9");
     let refused = kind.world.descent(&["validate"]).expect(65);
     let told = "/run/profile/reasoning_depth: `reasoning_depth` is a whole number from 1 to 5";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
@@ -140,10 +126,7 @@ fn a_kind_by_hand_with_a_wrong_field_is_a_fault_with_its_place() {
 #[test]
 fn on_three_signals_at_once_the_kind_is_said_anew() {
     let blocked = r#"echo '{"clarity": "BLOCKED", "summary": "of what?"}' > "$DESCENT_RESULT""#;
-    let one = with(
-        task(blocked),
-        json!({"description": "make it out of nothing"}),
-    );
+    let one = with(task(blocked), json!({"description": "make it out of nothing"}));
     let fragment = json!({"atoms": {"one": one}}).to_string();
     let print = format!("echo '{}'", fragment.replace('\'', r"'\''"));
     let step = json!({"kind": "plan", "description": "plan it", "action": {"run": print}});
@@ -153,10 +136,8 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         {"plan": true, "step": true, "answer": true, "memory": true}});
     for signals in [3, 2] {
         let kind = Kind::new();
-        kind.agent
-            .says("profile.1", &profile(2, "easy").to_string());
-        kind.agent
-            .says("profile.2", &profile(5, "not easy").to_string());
+        kind.agent.says("profile.1", &profile(2, "easy").to_string());
+        kind.agent.says("profile.2", &profile(5, "not easy").to_string());
         if signals == 3 {
             kind.agent.says("validate", &issue.to_string());
         }
@@ -175,10 +156,7 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
             assert_eq!(asked, "profile\nvalidate\nassess\nrefine\nanswer\n");
             continue;
         }
-        assert_eq!(
-            asked,
-            "profile\nvalidate\nassess\nprofile\nrefine\nanswer\n"
-        );
+        assert_eq!(asked, "profile\nvalidate\nassess\nprofile\nrefine\nanswer\n");
         assert_eq!(ran.count("profiled"), 1);
         let state = kind.world.state();
         // 2 · 1.2 · 1.5 is 4 passes; 5 of it are 9.
@@ -186,11 +164,7 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         let history = &state["run"]["profile"]["history"];
         assert_eq!(history.as_array().unwrap().len(), 1, "{history}");
         assert_eq!(
-            (
-                &history[0]["was"],
-                &history[0]["is"],
-                &history[0]["passes_were"]
-            ),
+            (&history[0]["was"], &history[0]["is"], &history[0]["passes_were"]),
             (&json!("2"), &json!("5"), &json!(4))
         );
         let report = kind.world.descent(&["report"]).expect(0);

@@ -26,21 +26,14 @@ fn a_run_has_the_passes_that_its_profile_is_worth_and_says_when_they_are_over() 
     align(&world, json!({"profile": "depth=3", "judging": "code"}));
     let ran = world.run().expect(5);
     let result = ran.result();
-    assert_eq!(
-        (&result["reason"], &result["expired"]),
-        (&json!("passes"), &json!("boundary"))
-    );
+    assert_eq!((&result["reason"], &result["expired"]), (&json!("passes"), &json!("boundary")));
     // The first plan, and two more.
     assert_eq!(world.left("calls").lines().count(), 3);
     let passes = world.state()["run"]["passes"].clone();
     assert_eq!(passes, json!({"allocated": 3, "begun": 3}));
-    world
-        .descent(&["status"])
-        .shows("pass     3 of 3 (at most 11)");
+    world.descent(&["status"]).shows("pass     3 of 3 (at most 11)");
     // A person allows more: it goes on, and what was tried stays tried.
-    world
-        .descent(&["run", "--set", "profile=depth=4", "--json"])
-        .expect(5);
+    world.descent(&["run", "--set", "profile=depth=4", "--json"]).expect(5);
     assert_eq!(world.left("calls").lines().count(), 4);
 }
 
@@ -55,10 +48,7 @@ fn the_proposed_move_after_the_last_pass_gives_another() {
             json!({"profile": "depth=3", "max_passes": 3}),
             "descent run --set max_passes=6 --set profile=depth=4",
         ),
-        (
-            json!({"profile": "depth=5", "max_passes": 1}),
-            "descent run --set max_passes=2",
-        ),
+        (json!({"profile": "depth=5", "max_passes": 1}), "descent run --set max_passes=2"),
     ] {
         let world = World::new();
         align(&world, limits);
@@ -76,10 +66,7 @@ fn the_proposed_move_after_the_last_pass_gives_another() {
 #[test]
 fn without_a_profile_only_the_limit_of_changes_counts() {
     let world = World::new();
-    align(
-        &world,
-        json!({"max_replans": 1, "max_refinements_per_atom": 1}),
-    );
+    align(&world, json!({"max_replans": 1, "max_refinements_per_atom": 1}));
     let ran = world.run().expect(5);
     assert_eq!(ran.result()["reason"], "no_choice");
     assert!(world.state()["run"].get("passes").is_none());
@@ -99,26 +86,14 @@ fn a_profile_is_shown_before_it_is_agreed_to_and_a_wrong_one_is_a_fault_with_its
         json!({"profile": "depth=4,information=0.3,breadth=broad,confidence=high"}),
         json!({"N": step}),
     );
-    let shown = world
-        .try_align(&wanted)
-        .expect(0)
-        .stdout
-        .replace("\n         ", "");
-    for words in [
-        "profile: depth 4, information 0.3",
-        ": 11 passes",
-        "judging full",
-    ] {
+    let shown = world.try_align(&wanted).expect(0).stdout.replace("\n         ", "");
+    for words in ["profile: depth 4, information 0.3", ": 11 passes", "judging full"] {
         assert!(shown.contains(words), "no `{words}` in:\n{shown}");
     }
     wanted["objective"]["constraints"]["profile"] = json!("dept=4");
     let path = world.plan(&wanted);
-    let refused = world
-        .descent(&["align", "-y", "--force", "-f", &path])
-        .expect(65);
-    refused
-        .says("/objective/constraints/profile")
-        .says("did you mean `depth`?");
+    let refused = world.descent(&["align", "-y", "--force", "-f", &path]).expect(65);
+    refused.says("/objective/constraints/profile").says("did you mean `depth`?");
 }
 
 #[test]
@@ -138,23 +113,13 @@ fn every_ending_has_an_answer_in_words_that_says_what_holds_and_what_is_open() {
     ] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }
-    assert_eq!(
-        (&output["confidence"], &output["by"]),
-        (&json!("0.5"), &json!("code"))
-    );
+    assert_eq!((&output["confidence"], &output["by"]), (&json!("0.5"), &json!("code")));
     assert_eq!(output["used"], json!(["A"]));
     let world = World::new();
-    world.align(&plan(
-        &["test -e a"],
-        json!({}),
-        json!({"A": task("echo a > a")}),
-    ));
+    world.align(&plan(&["test -e a"], json!({}), json!({"A": task("echo a > a")})));
     let output = world.run().expect(0).result()["output"].clone();
     assert_eq!(output["confidence"], json!("1"));
-    assert!(
-        !output["text"].as_str().unwrap().contains("Open:"),
-        "{output}"
-    );
+    assert!(!output["text"].as_str().unwrap().contains("Open:"), "{output}");
 }
 
 #[test]
@@ -165,22 +130,13 @@ fn what_a_blocked_attempt_found_out_is_kept_and_other_words_open_its_atom_again(
         "if grep -q 'use the old key' \"$DESCENT_PROMPT\"; then touch done; else echo '{report}' > \"$DESCENT_RESULT\"; fi"
     );
     let path = world.program("worker", &format!("#!/bin/sh\n{script}\n"));
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     let atoms = json!({"A": {"description": "sign it"}});
     world.align(&plan(&["test -e done"], json!({}), atoms));
     world.run().expect(5);
     let atom = world.state()["work_graph"]["atoms"]["A"].clone();
-    assert_eq!(
-        (&atom["status"], &atom["because"]),
-        (&json!("invalid"), &json!("no key"))
-    );
-    assert_eq!(
-        atom["output"],
-        json!({"value": {"wants": "K"}, "handoff": "ask Ada"})
-    );
+    assert_eq!((&atom["status"], &atom["because"]), (&json!("invalid"), &json!("no key")));
+    assert_eq!(atom["output"], json!({"value": {"wants": "K"}, "handoff": "ask Ada"}));
     world.replace_in_state("sign it", "sign it, use the old key");
     world.run().expect(0);
 }

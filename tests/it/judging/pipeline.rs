@@ -106,12 +106,7 @@ impl<'a> Piped<'a> {
         // One attempt to plan is refused by the rules, and another is mended.
         plan["objective"]["constraints"]["max_attempts"] = json!(2);
         world.align(&plan);
-        Self {
-            one,
-            world,
-            agent,
-            mended_from,
-        }
+        Self { one, world, agent, mended_from }
     }
 
     /// Gives the judge its answer about the first plan that comes to it; what it says there.
@@ -132,9 +127,7 @@ impl<'a> Piped<'a> {
         };
         let mut said = Vec::new();
         match judge {
-            Judge::Prose => self
-                .agent
-                .says("validate", "It looks like a fine plan to me."),
+            Judge::Prose => self.agent.says("validate", "It looks like a fine plan to me."),
             Judge::Truthful => said.push(planted()),
             Judge::Erring(seed) => {
                 let mut rng = Rng::new(seed);
@@ -142,10 +135,8 @@ impl<'a> Piped<'a> {
                     said.push(planted());
                 }
                 if rng.below(100) < 20 {
-                    said.push(
-                        json!({"type": "relevance", "severity": "high", "location": "N-1",
-                        "description": "the moon is not in it", "proposed_repair": "put it in"}),
-                    );
+                    said.push(json!({"type": "relevance", "severity": "high", "location": "N-1",
+                        "description": "the moon is not in it", "proposed_repair": "put it in"}));
                 }
             }
         }
@@ -153,12 +144,10 @@ impl<'a> Piped<'a> {
         if self.one.is_refused_by_rules() || judge == Judge::Prose {
             return Vec::new();
         }
-        self.agent
-            .says("validate.1", &json!({ "issues": said }).to_string());
+        self.agent.says("validate.1", &json!({ "issues": said }).to_string());
         let later = json!({"type": "specificity", "severity": "low", "description": LATER,
             "location": format!("N-{}", self.mended_from), "proposed_repair": "shorten it"});
-        self.agent
-            .says("validate.2", &json!({ "issues": [later] }).to_string());
+        self.agent.says("validate.2", &json!({ "issues": [later] }).to_string());
         let words = said.iter().map(|issue| issue["description"].as_str());
         words.flatten().map(str::to_owned).collect()
     }
@@ -194,10 +183,7 @@ fn some(count: u64, which: impl Fn(&JudgedPlan) -> bool) -> Vec<JudgedPlan> {
     let all: Vec<JudgedPlan> = all.collect();
     let every = all.len() / usize::try_from(count).unwrap().min(all.len());
     let chosen = all.into_iter().enumerate();
-    chosen
-        .filter(|(n, _)| n % every == 0)
-        .map(|(_, one)| one)
-        .collect()
+    chosen.filter(|(n, _)| n % every == 0).map(|(_, one)| one).collect()
 }
 
 #[test]
@@ -211,19 +197,11 @@ fn what_a_planner_can_mend_is_mended_before_anything_of_it_is_tried() {
         let ran = piped.world.run();
         match piped.is_mended_first(&ran) {
             true => drop(mended.fetch_add(1, Ordering::Relaxed)),
-            false => println!(
-                "{}: {:?}, {:?}",
-                one.name,
-                ran.code,
-                Piped::first_tried(&ran)
-            ),
+            false => println!("{}: {:?}, {:?}", one.name, ran.code, Piped::first_tried(&ran)),
         }
     });
     let mended = mended.into_inner();
-    println!(
-        "{mended} of {} were mended before their first attempt",
-        all.len()
-    );
+    println!("{mended} of {} were mended before their first attempt", all.len());
     assert!(mended * 100 >= all.len() * 80);
 }
 
@@ -235,20 +213,9 @@ fn what_a_planner_cannot_mend_is_gone_on_with() {
         let piped = Piped::new(one, Planner::Repeats);
         piped.judged_by(Judge::Truthful);
         let ran = piped.world.run();
-        assert!(
-            matches!(ran.code, Some(0 | 5)),
-            "{}: {}",
-            one.name,
-            ran.stderr
-        );
+        assert!(matches!(ran.code, Some(0 | 5)), "{}: {}", one.name, ran.stderr);
         let is_tried = Piped::first_tried(&ran).is_some();
-        assert_eq!(
-            is_tried,
-            !one.is_refused_by_rules(),
-            "{}: {}",
-            one.name,
-            ran.stdout
-        );
+        assert_eq!(is_tried, !one.is_refused_by_rules(), "{}: {}", one.name, ran.stdout);
     });
 }
 
@@ -273,18 +240,9 @@ fn judges_that_tell_the_truth_that_err_and_that_talk_prose_end_the_runs_the_same
                 .filter(|line| line["event"] == "judged" && line["by"] == "model")
                 .map(|line| line["high"].as_u64().unwrap() + line["medium"].as_u64().unwrap())
                 .sum();
-            assert!(
-                at_gate >= said.len() as u64,
-                "{} {judge:?}: {}",
-                one.name,
-                ran.stdout
-            );
+            assert!(at_gate >= said.len() as u64, "{} {judge:?}: {}", one.name, ran.stdout);
             for words in &said {
-                assert!(
-                    told.contains(words),
-                    "{} {judge:?}: {words}\n{told}",
-                    one.name
-                );
+                assert!(told.contains(words), "{} {judge:?}: {words}\n{told}", one.name);
             }
             let report = piped.world.descent(&["report", "--json"]).expect(0).stdout;
             let is_told = report.contains(LATER);
@@ -297,11 +255,7 @@ fn judges_that_tell_the_truth_that_err_and_that_talk_prose_end_the_runs_the_same
             let result = ran.result();
             ends.push((ran.code, result["result"].clone(), result["reason"].clone()));
         }
-        assert!(
-            ends.iter().all(|end| *end == ends[0]),
-            "{}: {ends:?}",
-            one.name
-        );
+        assert!(ends.iter().all(|end| *end == ends[0]), "{}: {ends:?}", one.name);
     });
     println!("{} issues were said", said_total.into_inner());
 }

@@ -26,9 +26,7 @@ pub(super) struct JudgedPlan {
 }
 
 pub(super) fn fixtures(kind: &str) -> Vec<JudgedPlan> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures/judged")
-        .join(kind);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/judged").join(kind);
     let entries = fs::read_dir(&dir).expect("the fixtures").flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
@@ -91,12 +89,7 @@ impl JudgedPlan {
     fn planted(&self) -> Option<[String; 4]> {
         let issue = &self.fixture["issue"];
         let text = |key: &str| issue[key].as_str().map(str::to_owned);
-        Some([
-            text("rule")?,
-            text("location")?,
-            text("severity")?,
-            text("type")?,
-        ])
+        Some([text("rule")?, text("location")?, text("severity")?, text("type")?])
     }
 }
 
@@ -118,11 +111,7 @@ fn the_rules_find_every_planted_issue_that_they_can_tell_and_no_other() {
         *by_type.entry(kind.to_owned()).or_default() += 1;
     }
     let decidable = all.iter().filter(|one| one.planted().is_some()).count();
-    assert!(
-        all.len() >= 60 && decidable >= 24,
-        "{} {decidable}",
-        all.len()
-    );
+    assert!(all.len() >= 60 && decidable >= 24, "{} {decidable}", all.len());
     assert!(by_type.len() == 5 && by_type.values().all(|count| *count >= 8));
     side_by_side(LANES, all.len() as u64, |seed| {
         let one = &all[usize::try_from(seed % all.len() as u64).unwrap()];
@@ -172,14 +161,7 @@ fn a_plan_that_was_mended_runs_to_its_end() {
         let world = one.world();
         world.align(&one.fixture["mended"]);
         let ran = world.run();
-        assert_eq!(
-            ran.code,
-            Some(0),
-            "{}: {}{}",
-            one.name,
-            ran.stdout,
-            ran.stderr
-        );
+        assert_eq!(ran.code, Some(0), "{}: {}{}", one.name, ran.stdout, ran.stderr);
     });
 }
 
@@ -194,8 +176,6 @@ fn what_is_wrong_with_tasks_that_a_redirect_adds_is_shown_and_refuses_nothing() 
     let file = file.display().to_string();
     let shown = world.descent(&["redirect", "-y", "--add", &file]).expect(0);
     shown.shows("1 issue (1 high) in what it changes; advice, not proof");
-    let shown = world
-        .descent(&["redirect", "-n", "--json", "--set", "max_attempts=2"])
-        .expect(0);
+    let shown = world.descent(&["redirect", "-n", "--json", "--set", "max_attempts=2"]).expect(0);
     assert_eq!(shown.json()["issues"], json!([]));
 }

@@ -46,15 +46,8 @@ impl Refined {
 
 /// Two checks, of which the plan reaches one.
 pub fn half(limits: Value) -> Refined {
-    let made = with(
-        task("echo 1 > done"),
-        json!({"description": "make the file"}),
-    );
-    Refined::new(
-        &["test -e done", "test -e more"],
-        limits,
-        json!({"A": made}),
-    )
+    let made = with(task("echo 1 > done"), json!({"description": "make the file"}));
+    Refined::new(&["test -e done", "test -e more"], limits, json!({"A": made}))
 }
 
 pub fn add(id: &str, atom: Value) -> Value {
@@ -74,8 +67,7 @@ fn refused(ran: &Ran) -> String {
     let lines = ran.lines();
     let mut changes = lines.iter().filter(|line| line["event"] == "replanned");
     let last = changes.next_back().map(|line| line["refused"].clone());
-    last.and_then(|why| why.as_str().map(ToOwned::to_owned))
-        .unwrap_or_default()
+    last.and_then(|why| why.as_str().map(ToOwned::to_owned)).unwrap_or_default()
 }
 
 #[test]
@@ -83,11 +75,7 @@ fn a_task_that_is_missing_is_added_and_the_run_completes() {
     let refined = half(json!({}));
     refined.answers("refine", &add("new", more()));
     let ran = refined.world.run().expect(0);
-    let replanned = ran
-        .lines()
-        .into_iter()
-        .find(|line| line["event"] == "replanned")
-        .unwrap();
+    let replanned = ran.lines().into_iter().find(|line| line["event"] == "replanned").unwrap();
     assert_eq!(replanned["place"], "delta");
     assert_eq!(replanned["atoms"], json!(["step-1"]));
     assert_eq!(replanned["by"], "r");
@@ -105,10 +93,7 @@ fn a_task_that_is_missing_is_added_and_the_run_completes() {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let why = refined.world.descent(&["why", "step-1"]).expect(0).stdout;
-    assert!(
-        why.contains("r changes the plan (step-1; 9 changes left)"),
-        "{why}"
-    );
+    assert!(why.contains("r changes the plan (step-1; 9 changes left)"), "{why}");
     refined.world.descent(&["report"]).expect(0).shows("step-1");
     refined.world.descent(&["validate"]).expect(0);
 }
@@ -119,28 +104,19 @@ fn other_words_open_a_task_of_a_planner_that_cannot_be_done_as_it_was_said() {
         "action": {"run": "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"of what?\"}' > \"$DESCENT_RESULT\""}}}});
     let step = json!({"kind": "plan", "description": "plan it",
         "action": {"run": format!("echo '{}'", fragment.to_string().replace('\'', r"'\''"))}});
-    let refined = Refined::new(
-        &["test -e done"],
-        json!({"max_refinements_per_atom": 0}),
-        json!({"N": step}),
-    );
+    let refined =
+        Refined::new(&["test -e done"], json!({"max_refinements_per_atom": 0}), json!({"N": step}));
     let action = json!({"action": {"run": "echo 1 > done"}, "description": "make the file done"});
     refined.answers("refine", &change("N-1", action));
     let ran = refined.world.run().expect(0);
     assert_eq!(ran.count("replanned"), 1);
     let prompt = refined.prompt(1);
-    for words in [
-        "N-1 (may be changed)",
-        "N-1 cannot be done as it is said: of what?",
-    ] {
+    for words in ["N-1 (may be changed)", "N-1 cannot be done as it is said: of what?"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let state = refined.world.state();
     assert_eq!(state["bindings"]["N-1"]["of"]["refined"], 1);
-    assert_eq!(
-        state["bindings"]["N-1"]["of"]["description"],
-        "make the file done"
-    );
+    assert_eq!(state["bindings"]["N-1"]["of"]["description"], "make the file done");
 }
 
 #[test]
@@ -156,10 +132,7 @@ fn a_group_whose_choices_failed_gets_one_more() {
     refined.answers("refine", &answer);
     refined.world.run().expect(0);
     let state = refined.world.state();
-    assert_eq!(
-        state["work_graph"]["atoms"]["way"]["choices"],
-        json!(["left", "way-1"])
-    );
+    assert_eq!(state["work_graph"]["atoms"]["way"]["choices"], json!(["left", "way-1"]));
     assert!(refined.prompt(1).contains("way (may get a choice)"));
 }
 
@@ -170,10 +143,8 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
     let prose = json!("I would add a step.").to_string();
     let big = add("new", with(more(), json!({"timeout": "100d"})));
     let idle = with_key("action", json!({"run": "true"}));
-    let nowhere = with(
-        more(),
-        json!({"action": {"run": "no-such-program-at-all"}, "depends_on": []}),
-    );
+    let nowhere =
+        with(more(), json!({"action": {"run": "no-such-program-at-all"}, "depends_on": []}));
     let nowhere = add("new", nowhere);
     let one = |action: Value| json!({"actions": [action]}).to_string();
     let asking =
@@ -184,65 +155,29 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
     for (answer, words) in [
         (prose, "no JSON object"),
         ("{}".to_owned(), "`actions` is a list"),
-        (
-            json!({"actions": [], "status": "solved"}).to_string(),
-            "unknown key `status`",
-        ),
-        (
-            json!({"actions": [{"type": "step_solve"}]}).to_string(),
-            "`step_solve` is no type",
-        ),
-        (
-            change("A", json!({"description": "x"})).to_string(),
-            "`A` was written by a person",
-        ),
-        (
-            change("X", json!({"description": "x"})).to_string(),
-            "`X` is no atom of the plan",
-        ),
+        (json!({"actions": [], "status": "solved"}).to_string(), "unknown key `status`"),
+        (json!({"actions": [{"type": "step_solve"}]}).to_string(), "`step_solve` is no type"),
+        (change("A", json!({"description": "x"})).to_string(), "`A` was written by a person"),
+        (change("X", json!({"description": "x"})).to_string(), "`X` is no atom of the plan"),
         (add("A", more()).to_string(), "`A` is there already"),
-        (
-            with_key("depends_on", json!(["X"])).to_string(),
-            "there is no atom `X`",
-        ),
+        (with_key("depends_on", json!(["X"])).to_string(), "there is no atom `X`"),
         (with_key("depends_on", json!(["new"])).to_string(), "new"),
         (with_key("status", json!("solved")).to_string(), "status"),
-        (
-            with_key("guidance", json!(["do it"])).to_string(),
-            "guidance",
-        ),
+        (with_key("guidance", json!(["do it"])).to_string(), "guidance"),
         (with_key("kind", json!("plan")).to_string(), "is no task"),
-        (
-            with_key("checks", json!({"file": "b["})).to_string(),
-            "not a glob",
-        ),
+        (with_key("checks", json!({"file": "b["})).to_string(), "not a glob"),
         (big.to_string(), "more than"),
         (idle.to_string(), "does nothing"),
         (nowhere.to_string(), "no-such-program-at-all"),
-        (
-            add("new", json!({"description": "by a worker"})).to_string(),
-            "there is no worker",
-        ),
-        (
-            one(json!({"type": "step_remove", "target": "A"})),
-            "`A` was written by a person",
-        ),
+        (add("new", json!({"description": "by a worker"})).to_string(), "there is no worker"),
+        (one(json!({"type": "step_remove", "target": "A"})), "`A` was written by a person"),
         (
             one(json!({"type": "step_mark_invalid", "target": "X", "reason": "r"})),
             "`X` is not solved",
         ),
-        (
-            one(json!({"type": "step_mark_invalid", "target": "A"})),
-            "`reason` says what",
-        ),
-        (
-            one(json!({"type": "step_mark_invalid", "target": "A", "reason": "r"})),
-            "nothing to try",
-        ),
-        (
-            one(json!({"type": "subplan_create", "atoms": {"new": more()}})),
-            "is no planning step",
-        ),
+        (one(json!({"type": "step_mark_invalid", "target": "A"})), "`reason` says what"),
+        (one(json!({"type": "step_mark_invalid", "target": "A", "reason": "r"})), "nothing to try"),
+        (one(json!({"type": "subplan_create", "atoms": {"new": more()}})), "is no planning step"),
         (
             one(
                 json!({"type": "subplan_create", "atoms": {"new": {"kind": "plan", "description": "more"}}}),
@@ -283,11 +218,7 @@ fn the_same_change_is_not_tried_twice_and_the_run_ends() {
     assert_eq!(refused(&ran), "the same change was proposed before");
     // Taken once, refused once; the plan is as it was then, and is not asked about again.
     assert_eq!((refined.asked(), ran.count("replanned")), (2, 2));
-    assert!(
-        refined
-            .prompt(2)
-            .contains("- step-1: the base case does not hold")
-    );
+    assert!(refined.prompt(2).contains("- step-1: the base case does not hold"));
 }
 
 /// No task that is added can help there, so the change is left to a planner.
@@ -331,10 +262,7 @@ fn where_a_refiner_has_no_answer_a_planner_is_asked() {
         "#!/bin/sh\necho '{\"atoms\": {\"x\": {\"description\": \"make more\", \"action\": {\"run\": \"echo 2 > more\"}}}}'\n",
     );
     let known = fs::read_to_string(refined.world.repo().join("descent.toml")).unwrap();
-    let planner = format!(
-        "planner = \"p\"\n[agents.p]\nrun = \"{}\"\n",
-        planner.display()
-    );
+    let planner = format!("planner = \"p\"\n[agents.p]\nrun = \"{}\"\n", planner.display());
     refined.world.write("descent.toml", &(known + &planner));
     refined.says("refine", "nothing comes to my mind");
     let ran = refined.world.run().expect(0);
@@ -365,9 +293,7 @@ fn a_loop_that_is_killed_while_a_change_is_asked_for_asks_once_more_and_ends_the
     running.kill();
     let ran = refined.world.run().expect(0);
     assert_eq!((refined.asked(), ran.count("replanned")), (2, 1));
-    wait_for("no process", || {
-        processes_in(&refined.world.root()).is_empty()
-    });
+    wait_for("no process", || processes_in(&refined.world.root()).is_empty());
 }
 
 /// Neither opens anything, so the run is where it was: another question, or none.
@@ -403,10 +329,7 @@ fn a_person_who_changes_the_plan_while_a_change_is_asked_for_makes_the_answer_vo
     let file = refined.world.out("added.json");
     fs::write(&file, added.to_string()).unwrap();
     let file = file.display().to_string();
-    refined
-        .world
-        .descent(&["redirect", "-y", "--add", &file])
-        .expect(0);
+    refined.world.descent(&["redirect", "-y", "--add", &file]).expect(0);
     let ran = running.wait().expect(0);
     assert_eq!(refined.asked(), 1);
     assert!(!ran.stderr.contains("replanned"), "{}", ran.stderr);

@@ -59,9 +59,7 @@ fn a_phase_that_is_too_long_is_put_in_short_once_before_the_next_is_planned() {
     let world = &phases.world;
     for n in 1..=3 {
         let answer = json!({"summary": format!("in short {n}")});
-        phases
-            .agent
-            .says(&format!("summarise.{n}"), &answer.to_string());
+        phases.agent.says(&format!("summarise.{n}"), &answer.to_string());
     }
     world.run().expect(0);
     assert_eq!(phases.agent.asked(), "summarise\n".repeat(3));
@@ -79,17 +77,11 @@ fn a_phase_that_is_too_long_is_put_in_short_once_before_the_next_is_planned() {
     for n in 1..=3 {
         assert!(prompt.contains(&format!("    in short {n}\n")), "{prompt}");
     }
-    for words in [
-        "- P1, its results in short, by an agent (P1-1):\n",
-        "bindings/ID.json",
-    ] {
+    for words in ["- P1, its results in short, by an agent (P1-1):\n", "bindings/ID.json"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     assert!(!prompt.contains("yyyy"), "{prompt}");
-    world
-        .descent(&["why", "P1"])
-        .expect(0)
-        .shows("in short   by v: in short ");
+    world.descent(&["why", "P1"]).expect(0).shows("in short   by v: in short ");
     let why = world.descent(&["why", "P2", "--json"]).expect(0).json();
     assert_eq!(why["in_short"]["agent"], "v");
     world.descent(&["log"]).expect(0).shows("the results of P1");

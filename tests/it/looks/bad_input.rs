@@ -32,10 +32,7 @@ fn a_pipe_in_the_place_of_the_state_is_not_waited_for() {
     let world = World::new();
     fs::create_dir_all(world.repo().join(".descent")).unwrap();
     pipe_at(&world.state_path());
-    world
-        .descent(&["validate"])
-        .expect(74)
-        .says("is a named pipe");
+    world.descent(&["validate"]).expect(74).says("is a named pipe");
 }
 
 #[test]
@@ -56,9 +53,7 @@ fn a_pipe_a_device_or_a_directory_in_the_place_of_the_configuration_is_named_and
             let told = ran.stdout.contains(words) || ran.stderr.contains(words);
             assert!(told, "{command}: {ran:?}");
         }
-        fs::remove_file(&path)
-            .or_else(|_| fs::remove_dir(&path))
-            .unwrap();
+        fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
     }
     fs::write(world.root().join("real"), "worker = {run = \"true\"}\n").unwrap();
     std::os::unix::fs::symlink(world.root().join("real"), &path).unwrap();
@@ -83,11 +78,7 @@ fn a_state_that_cannot_be_read_is_an_error_of_io_and_stays() {
         &["align", "--force", "-y", "-f", &a_plan(&world)],
     ] {
         let ran = world.descent(args).expect(74);
-        assert!(
-            ran.stderr.contains("state.json"),
-            "{args:?}: {}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains("state.json"), "{args:?}: {}", ran.stderr);
         assert!(world.state_path().is_symlink(), "{args:?}");
     }
 }
@@ -105,9 +96,7 @@ fn a_state_of_a_newer_major_is_only_read() {
 #[test]
 fn an_empty_state_is_told_to_be_empty_and_stays_so() {
     let world = world_with(b"");
-    check_untouched(&world, "empty", &["run"], b"")
-        .expect(65)
-        .says("E-STATE-EMPTY");
+    check_untouched(&world, "empty", &["run"], b"").expect(65).says("E-STATE-EMPTY");
 }
 
 #[test]
@@ -136,16 +125,11 @@ fn a_repository_that_was_asked_for_and_is_not_there_is_told_and_nothing_is_made(
 /// Aligned, but with another PATH when it runs.
 fn run_with_path(path: &str) -> (World, Ran) {
     let world = World::new();
-    world
-        .descent(&["align", "-y", "-f", &a_plan(&world)])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", &a_plan(&world)]).expect(0);
     let before = world.state_bytes();
     world.program("git", "#!/bin/sh\necho git version 2.1.4\n");
     let mut command = world.command(&["run"]);
-    command.env(
-        "PATH",
-        path.replace("OWN", &world.root().join("bin").display().to_string()),
-    );
+    command.env("PATH", path.replace("OWN", &world.root().join("bin").display().to_string()));
     let ran = Running::of(command).wait();
     assert_eq!(world.state_bytes(), before);
     (world, ran)
@@ -169,17 +153,9 @@ fn a_worker_that_is_not_installed_is_said_before_the_first_attempt() {
     world.write("descent.toml", "worker = {run = \"no-such-agent -p\"}\n");
     let mut by_worker = task("");
     by_worker.as_object_mut().unwrap().remove("action");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker})));
     let before = world.state_bytes();
-    world
-        .descent(&["run"])
-        .expect(69)
-        .says("E-WORKER-MISSING")
-        .says("no-such-agent");
+    world.descent(&["run"]).expect(69).says("E-WORKER-MISSING").says("no-such-agent");
     assert_eq!(world.state_bytes(), before);
 }
 
@@ -188,11 +164,7 @@ fn without_a_worker_for_a_task_the_run_is_refused_with_what_to_write() {
     let world = World::new();
     let mut by_worker = task("");
     by_worker.as_object_mut().unwrap().remove("action");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": by_worker}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker})));
     world.descent(&["run"]).expect(78).says("descent.toml");
 }
 
@@ -201,11 +173,7 @@ fn a_mistake_in_the_configuration_is_named_with_its_place() {
     let world = World::new();
     world.write("descent.toml", "worker = {runn = \"x\"}\n");
     world.descent(&["align", "-y", "-f", &a_plan(&world)]);
-    world
-        .descent(&["run"])
-        .expect(78)
-        .says("descent.toml:1:11")
-        .says("did you mean `run`?");
+    world.descent(&["run"]).expect(78).says("descent.toml:1:11").says("did you mean `run`?");
 }
 
 /// Root may write where a mode forbids it, but not through a directory that is a file.
@@ -214,10 +182,7 @@ fn a_place_that_cannot_be_written_is_an_error_of_io_and_nothing_is_half_made() {
     let world = World::new();
     world.write(".descent", "a file in the way\n");
     let before = listing(&world.repo());
-    world
-        .descent(&["align", "-y", "-f", &a_plan(&world)])
-        .expect(74)
-        .says("next: ");
+    world.descent(&["align", "-y", "-f", &a_plan(&world)]).expect(74).says("next: ");
     assert_same(&world.repo(), &before);
     assert!(world.git(&["for-each-ref", "refs/descent"]).is_empty());
 }
@@ -252,22 +217,13 @@ fn a_command_that_never_ends_is_ended_by_its_timeout_and_counts_as_environmental
 fn a_check_that_never_ends_is_ended_by_its_timeout() {
     let world = World::new();
     let nap = long_nap();
-    let mut plan = plan(
-        &["test -f done"],
-        json!({"max_transient": 0}),
-        json!({"A1": task("touch done")}),
-    );
+    let mut plan =
+        plan(&["test -f done"], json!({"max_transient": 0}), json!({"A1": task("touch done")}));
     let endless = json!({"command": format!("test -f done && sleep {nap}"), "timeout": "150ms"});
-    plan["objective"]["base_case"]["all"]
-        .as_array_mut()
-        .unwrap()
-        .push(endless);
+    plan["objective"]["base_case"]["all"].as_array_mut().unwrap().push(endless);
     world.align(&plan);
     let result = world.run().expect(5).result();
-    assert!(
-        result["evidence"].to_string().contains("unknown"),
-        "{result}"
-    );
+    assert!(result["evidence"].to_string().contains("unknown"), "{result}");
     assert_eq!(processes(&nap), Vec::<String>::new());
 }
 
@@ -277,22 +233,9 @@ fn a_command_that_floods_its_output_is_capped_everywhere() {
     let flood = task("yes flooding | head -c 90000000; echo the last words; exit 3");
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": flood})));
     let result = world.run().expect(5).result();
-    assert!(
-        result["failed"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("the last words"),
-        "{result}"
-    );
-    assert!(
-        world.state_bytes().len() < 64_000,
-        "{}",
-        world.state_bytes().len()
-    );
-    let whole: usize = listing(&world.repo().join(".descent"))
-        .values()
-        .map(Vec::len)
-        .sum();
+    assert!(result["failed"][0]["reason"].as_str().unwrap().contains("the last words"), "{result}");
+    assert!(world.state_bytes().len() < 64_000, "{}", world.state_bytes().len());
+    let whole: usize = listing(&world.repo().join(".descent")).values().map(Vec::len).sum();
     assert!(whole < 80_000_000, "{whole} bytes beside the state");
 }
 
@@ -301,11 +244,7 @@ fn a_daemon_that_an_attempt_leaves_behind_is_gone_when_the_attempt_is() {
     let world = World::new();
     let nap = long_nap();
     let daemon = format!("setsid sh -c 'sleep {nap}' >/dev/null 2>&1 & touch done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&daemon)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&daemon)})));
     world.run().expect(0);
     assert_eq!(processes(&nap), Vec::<String>::new());
 }
@@ -339,17 +278,7 @@ fn a_state_file_that_vanishes_during_a_run_ends_it_and_its_last_bytes_are_saved(
     fs::remove_file(world.state_path()).unwrap();
     let ran = run.wait().expect(74).says("E-STATE-VANISHED");
     wait_for("no process left", || processes(&nap).is_empty());
-    let command = ran
-        .stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("next: "))
-        .unwrap();
-    assert!(
-        std::process::Command::new("sh")
-            .args(["-c", command])
-            .status()
-            .unwrap()
-            .success()
-    );
+    let command = ran.stderr.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
+    assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success());
     assert_eq!(world.state_bytes(), bytes);
 }

@@ -38,33 +38,21 @@ fn a_loop_at_work_beats_beside_the_state_and_a_deleted_beat_harms_nothing() {
     );
     let before = world.state_bytes();
     let status = world.status();
-    assert_eq!(
-        (&status["activity"], &status["live"]),
-        (&json!("running"), &json!(true))
-    );
+    assert_eq!((&status["activity"], &status["live"]), (&json!("running"), &json!(true)));
     let beat_seen = &status["heartbeat"];
     assert_eq!(beat_seen["pid"], run.pid());
     assert_eq!(beat_seen["phase"], "attempts");
-    assert!(
-        beat_seen["age_ms"].as_u64().unwrap() < 10_000,
-        "{beat_seen}"
-    );
+    assert!(beat_seen["age_ms"].as_u64().unwrap() < 10_000, "{beat_seen}");
     fs::remove_file(beat_path(&world)).unwrap();
     let silent = world.status();
-    assert_eq!(
-        (&silent["activity"], &silent["heartbeat"]),
-        (&json!("running"), &Value::Null)
-    );
+    assert_eq!((&silent["activity"], &silent["heartbeat"]), (&json!("running"), &Value::Null));
     wait_for("another beat", || beat_path(&world).exists());
     assert_eq!(world.state_bytes(), before, "a beat is no commit");
     world.touch("go");
     run.wait().expect(0);
     assert!(!beat_path(&world).exists());
     let status = world.status();
-    assert_eq!(
-        (&status["activity"], &status["waits_for"]),
-        (&json!("idle"), &Value::Null)
-    );
+    assert_eq!((&status["activity"], &status["waits_for"]), (&json!("idle"), &Value::Null));
 }
 
 #[test]
@@ -73,10 +61,7 @@ fn a_stopped_loop_is_hung_and_keeps_its_lease_and_goes_on_when_it_is_continued()
     run.signal(Signal::STOP);
     let status = wait_for_activity(&world, "hung");
     let go_on = format!("kill -CONT {}", run.pid());
-    assert_eq!(
-        (&status["live"], &status["next"]),
-        (&json!(true), &json!(go_on))
-    );
+    assert_eq!((&status["live"], &status["next"]), (&json!(true), &json!(go_on)));
     world
         .descent(&["status"])
         .expect(0)
@@ -84,10 +69,7 @@ fn a_stopped_loop_is_hung_and_keeps_its_lease_and_goes_on_when_it_is_continued()
         .shows("stopped by a signal")
         .shows(&format!("next: {go_on}"));
     let second = world.descent(&["run"]).expect(75);
-    second
-        .says("error[E-LEASE-HELD]")
-        .says("the loop hangs")
-        .says(&format!("next: {go_on}"));
+    second.says("error[E-LEASE-HELD]").says("the loop hangs").says(&format!("next: {go_on}"));
     let stop = world.descent(&["stop"]).expect(75);
     stop.says("error[E-LOOP-HUNG]: the stop is requested, but the loop hangs")
         .says(&format!("next: {go_on}"));
@@ -96,11 +78,7 @@ fn a_stopped_loop_is_hung_and_keeps_its_lease_and_goes_on_when_it_is_continued()
     assert_eq!(world.status()["spent"]["attempts"], 0);
     world.touch("go");
     world.run().expect(0);
-    assert_eq!(
-        world.left("at"),
-        "x\nx\n",
-        "made again under the same number"
-    );
+    assert_eq!(world.left("at"), "x\nx\n", "made again under the same number");
 }
 
 #[test]
@@ -108,10 +86,7 @@ fn an_edit_that_a_hung_loop_cannot_take_in_keeps_a_stop_from_being_asked_and_is_
     let (world, mut run) = at_work();
     run.signal(Signal::STOP);
     wait_for_activity(&world, "hung");
-    world.replace_in_state(
-        "\"background_intent\": \"",
-        "\"background_intent\": \"because ",
-    );
+    world.replace_in_state("\"background_intent\": \"", "\"background_intent\": \"because ");
     let edited = world.state_bytes();
     let go_on = format!("kill -CONT {}", run.pid());
     let stop = world.descent(&["stop"]).expect(75);
@@ -131,10 +106,7 @@ fn a_stop_that_an_old_buffer_was_saved_over_before_the_loop_saw_it_is_obeyed() {
     run.signal(Signal::STOP);
     wait_for_activity(&world, "hung");
     world.descent(&["stop", "--no-wait"]).expect(75);
-    world.save(&buffer.replace(
-        "\"background_intent\": \"",
-        "\"background_intent\": \"because ",
-    ));
+    world.save(&buffer.replace("\"background_intent\": \"", "\"background_intent\": \"because "));
     run.signal(Signal::CONT);
     run.wait().expect(3);
     assert!(world.state_text().contains("because "));
@@ -159,10 +131,7 @@ fn a_loop_that_gives_no_sign_of_life_is_hung() {
     let status = world.status();
     assert_eq!(status["activity"], "hung", "{status}");
     assert_eq!(status["next"], "descent stop --now && descent run");
-    world
-        .descent(&["status"])
-        .expect(0)
-        .shows("it gives no sign of life");
+    world.descent(&["status"]).expect(0).shows("it gives no sign of life");
     run.kill();
 }
 
@@ -173,10 +142,7 @@ fn a_killed_loop_is_dead_and_its_last_sign_of_life_is_told() {
     let pid = run.pid();
     run.kill();
     let status = world.status();
-    assert_eq!(
-        (&status["activity"], &status["live"]),
-        (&json!("dead"), &json!(false))
-    );
+    assert_eq!((&status["activity"], &status["live"]), (&json!("dead"), &json!(false)));
     assert_eq!(status["next"], "descent run");
     assert_eq!(world.descent(&["status", "--exit-code"]).code, Some(3));
     world
@@ -203,9 +169,7 @@ fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
     let way_out = "or end the loop: descent stop --now";
     for command in ["status", "stop"] {
         let refused = world.descent(&[command]).expect(65);
-        refused
-            .says("a loop waits for the state file")
-            .says(way_out);
+        refused.says("a loop waits for the state file").says(way_out);
     }
     world.save(&whole);
     world.touch("go");
@@ -221,10 +185,7 @@ fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
         status = world.status();
         status["waits_for"] == "backoff"
     });
-    assert_eq!(
-        (&status["live"], &status["activity"]),
-        (&json!(true), &json!("idle"))
-    );
+    assert_eq!((&status["live"], &status["activity"]), (&json!(true), &json!("idle")));
     world.descent(&["stop"]).expect(0);
     run.wait().expect(3);
 }
@@ -232,11 +193,7 @@ fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
 #[test]
 fn whatever_lies_at_the_heartbeats_name_stops_no_run() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     fs::create_dir(beat_path(&world)).unwrap();
     world.status();
     world.run().expect(0);
@@ -271,14 +228,8 @@ fn after_the_machine_slept_the_loop_is_asleep_and_not_hung() {
     } else {
         let slept = slept.expect(0).json();
         assert_eq!(slept["activity"], "asleep", "{slept}");
-        assert!(
-            slept["heartbeat"]["slept_ms"].as_u64().unwrap() > 28_000_000,
-            "{slept}"
-        );
-        world
-            .descent(&["status"])
-            .expect(0)
-            .shows("a loop is at work");
+        assert!(slept["heartbeat"]["slept_ms"].as_u64().unwrap() > 28_000_000, "{slept}");
+        world.descent(&["status"]).expect(0).shows("a loop is at work");
     }
     world.touch("go");
     run.wait().expect(0);

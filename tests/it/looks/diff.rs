@@ -76,10 +76,7 @@ fn a_result_that_is_applied_is_shown_from_the_start_of_the_run_and_that_is_told(
     world.descent(&flags).expect(0);
     world.run().expect(5);
     let later = world.descent(&["diff"]).expect(0);
-    later
-        .says("a part of it is applied already")
-        .shows("+made")
-        .shows("+more");
+    later.says("a part of it is applied already").shows("+made").shows("+more");
     let left = world.descent(&["apply", "-n"]).expect(0);
     assert!(!left.stdout.contains("a.txt"), "{}", left.stdout);
 }
@@ -90,8 +87,7 @@ fn the_changes_of_older_failures_are_let_go_and_that_is_told() {
     let failures = failed_attempts(&world);
     let id = |at: usize| failures[at]["attempt"].as_str().expect("an id").to_owned();
     let gone = world.descent(&["diff", &id(0)]).expect(69);
-    gone.says("error[E-CHANGE-GONE]")
-        .says("next: descent why c");
+    gone.says("error[E-CHANGE-GONE]").says("next: descent why c");
     let kept = world.descent(&["diff", &id(4)]).expect(0);
     kept.shows("+tried 5");
     let repository = world.repository();
@@ -108,11 +104,7 @@ fn the_files_of_an_attempt_at_work_are_shown_and_the_look_leaves_nothing() {
     let slow = format!(
         "echo so far > d.txt; echo speaks; touch {at}; until [ -e {go} ]; do sleep 0.02; done"
     );
-    world.align(&plan(
-        &["test -f d.txt"],
-        json!({}),
-        json!({"d": task(&slow)}),
-    ));
+    world.align(&plan(&["test -f d.txt"], json!({}), json!({"d": task(&slow)})));
     let mut running = world.start(&["run", "--json"]);
     world.wait_for_file("at");
     let before: Vec<_> = listing(&world.repository()).into_keys().collect();
@@ -120,9 +112,7 @@ fn the_files_of_an_attempt_at_work_are_shown_and_the_look_leaves_nothing() {
     looked.says("is in flight: these are its files as they are now");
     let after: Vec<_> = listing(&world.repository()).into_keys().collect();
     assert_eq!(before, after);
-    wait_for("its words", || {
-        world.descent(&["why", "--output"]).stdout == "speaks\n"
-    });
+    wait_for("its words", || world.descent(&["why", "--output"]).stdout == "speaks\n");
     world.touch("go");
     running.wait().expect(0);
     world.descent(&["diff", "d"]).expect(0).shows("+so far");
@@ -138,16 +128,9 @@ fn a_conflict_is_told_with_its_paths_and_a_repair_that_changes_nothing_says_so()
          until [ -e {out}/a ] && [ -e {out}/b ]; do sleep 0.02; done; echo made by $DESCENT_ATOM > a.txt"
     );
     let atoms = json!({"a": task(&same), "b": task(&same)});
-    world.align(&plan(
-        &["grep -q made a.txt"],
-        json!({"max_parallel_agents": 2}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q made a.txt"], json!({"max_parallel_agents": 2}), atoms));
     let ran = world.run().expect(0);
-    let repair = ran
-        .lines()
-        .into_iter()
-        .find(|line| line["event"] == "repair");
+    let repair = ran.lines().into_iter().find(|line| line["event"] == "repair");
     let repair = repair.expect("one does not merge");
     assert_eq!(repair["conflict"], json!(["a.txt"]));
     let atom = repair["atom"].as_str().expect("an atom");
@@ -175,31 +158,14 @@ fn a_name_that_nothing_has_a_group_and_a_place_without_changes_are_told() {
         "left": task("echo left > l.txt"),
     });
     world.align(&plan(&["test -f l.txt"], json!({}), atoms.clone()));
-    world
-        .descent(&["diff"])
-        .expect(1)
-        .says("error[E-NO-RESULT]")
-        .says("next: descent run");
-    world
-        .descent(&["diff", "left"])
-        .expect(0)
-        .says("not been tried");
+    world.descent(&["diff"]).expect(1).says("error[E-NO-RESULT]").says("next: descent run");
+    world.descent(&["diff", "left"]).expect(0).says("not been tried");
     world.run().expect(0);
-    world
-        .descent(&["diff", "lfet"])
-        .expect(2)
-        .says("did you mean `left`?");
+    world.descent(&["diff", "lfet"]).expect(2).says("did you mean `left`?");
     world.descent(&["diff", "way"]).expect(2).says("is a group");
-    world
-        .descent(&["log", "--output", "left.9"])
-        .expect(2)
-        .says("did you mean `left.1`?");
+    world.descent(&["log", "--output", "left.9"]).expect(2).says("did you mean `left.1`?");
     let shared = World::new();
-    shared.align(&plan(
-        &["test -f l.txt"],
-        json!({"workspace": "shared"}),
-        atoms,
-    ));
+    shared.align(&plan(&["test -f l.txt"], json!({"workspace": "shared"}), atoms));
     shared.run().expect(0);
     let refused = shared.descent(&["diff"]).expect(69);
     refused.says("error[E-IN-PLACE]").says("next: ");
@@ -243,8 +209,7 @@ fn all_that_an_attempt_printed_is_there_byte_for_byte_and_its_loss_is_told() {
     fs::remove_dir_all(attempts).expect("the logs");
     assert_eq!(printed(&[]), whole, "the side file has it");
     let gone = ask(&k).expect(69);
-    gone.says("error[E-OUTPUT-GONE]")
-        .says("next: descent why k");
+    gone.says("error[E-OUTPUT-GONE]").says("next: descent why k");
     fs::remove_dir_all(world.repo().join(".descent/evidence")).expect("the side files");
     ask(&c).expect(0).says("is gone").shows("\n2000");
     let why = world.descent(&["why", "--output", "c", "--json"]).expect(0);

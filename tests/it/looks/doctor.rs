@@ -15,10 +15,7 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
     let world = World::new();
     let before = listing(&world.root());
     let found = world.descent(&["doctor", "--json"]).expect(0).json();
-    assert_eq!(
-        (&found["schema"], &found["can_run"]),
-        (&json!("descent/doctor/1"), &json!(true))
-    );
+    assert_eq!((&found["schema"], &found["can_run"]), (&json!("descent/doctor/1"), &json!(true)));
     assert_same(&world.root(), &before);
     for name in [
         "state",
@@ -47,17 +44,11 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
     assert!(found_in("ending").contains("guard: works here"));
     let modes = ["full", "no-lease", "no-exchange", "rename-only"];
     assert!(modes.iter().any(|mode| found_in("edits").starts_with(mode)));
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     let before = listing(&world.root());
     let ran = world.descent(&["doctor"]).expect(0);
     assert_same(&world.root(), &before);
-    let ran = ran
-        .shows("descent can run here")
-        .shows("next: descent status");
+    let ran = ran.shows("descent can run here").shows("next: descent status");
     for line in ran.stdout.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -77,15 +68,8 @@ fn what_is_missing_ends_with_69_and_says_how_to_mend_it() {
     let found = world.descent(&["doctor", "--json"]).expect(69).json();
     let repository = named(&found, "repository");
     assert_eq!(repository["health"], "missing");
-    assert!(
-        repository["mend"].as_str().unwrap().starts_with("git init"),
-        "{repository}"
-    );
-    world
-        .descent(&["doctor"])
-        .expect(69)
-        .shows("descent cannot run here")
-        .shows("mend: git init");
+    assert!(repository["mend"].as_str().unwrap().starts_with("git init"), "{repository}");
+    world.descent(&["doctor"]).expect(69).shows("descent cannot run here").shows("mend: git init");
 
     let world = World::new();
     let mut command = world.command(&["doctor", "--json"]);
@@ -114,14 +98,8 @@ fn what_could_be_better_is_degraded_and_stops_nobody() {
     let found = world.descent(&["doctor", "--json"]).expect(0).json();
     let identity = named(&found, "identity");
     assert_eq!(identity["health"], "degraded");
-    assert!(
-        identity["mend"].as_str().unwrap().contains("user.email"),
-        "{identity}"
-    );
-    world
-        .descent(&["doctor"])
-        .expect(0)
-        .shows("could be better");
+    assert!(identity["mend"].as_str().unwrap().contains("user.email"), "{identity}");
+    world.descent(&["doctor"]).expect(0).shows("could be better");
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(world.repo(), open_to_all).unwrap();
     let found = world.descent(&["doctor", "--json"]).expect(0).json();

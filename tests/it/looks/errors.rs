@@ -14,9 +14,7 @@ use crate::{
 
 #[track_caller]
 fn check(ran: Ran, code: &str, exit: i32) -> Ran {
-    ran.expect(exit)
-        .says(&format!("error[{code}]"))
-        .says("next: ")
+    ran.expect(exit).says(&format!("error[{code}]")).says("next: ")
 }
 
 /// Aligns the plain plan with these arguments more.
@@ -29,15 +27,9 @@ fn aligned_with(world: &World, more: &[&str]) -> Ran {
 fn what_the_place_lacks_is_told_by_its_code() {
     let in_git = ["--set", "workspace=git"];
     check(aligned_with(&World::bare(), &in_git), "E-NO-REPOSITORY", 69);
-    check(
-        aligned_with(&World::without_commits(), &[]),
-        "E-NO-COMMITS",
-        69,
-    );
+    check(aligned_with(&World::without_commits(), &[]), "E-NO-COMMITS", 69);
     let world = World::new();
-    world
-        .descent(&["align", "-y", "-f", &a_plan(&world)])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", &a_plan(&world)]).expect(0);
     let with_path = |path: String| {
         let mut command = world.command(&["run"]);
         command.env("PATH", path);
@@ -69,11 +61,7 @@ fn constraints_that_cannot_be_met_are_told_by_their_code() {
 #[test]
 fn a_plan_that_is_not_there_and_a_run_that_is_not_finished_are_told_by_their_code() {
     let world = World::new();
-    check(
-        world.descent(&["align", "-y", "-f", "gone.json"]),
-        "E-PLAN-UNREADABLE",
-        65,
-    );
+    check(world.descent(&["align", "-y", "-f", "gone.json"]), "E-PLAN-UNREADABLE", 65);
     aligned_with(&world, &[]).expect(0);
     check(
         world.descent(&[
@@ -118,30 +106,18 @@ fn a_state_that_cannot_be_used_is_told_by_its_code() {
     check(aligned_with(&world, &[]), "E-STATE-LINK", 65);
     check(world.descent(&["validate"]), "E-STATE-LINK", 65);
     let run = world.descent(&["run"]);
-    check(
-        run.says("to `gone.json`, and nothing is there"),
-        "E-STATE-LINK",
-        65,
-    );
+    check(run.says("to `gone.json`, and nothing is there"), "E-STATE-LINK", 65);
 }
 
 #[test]
 fn a_state_that_would_be_too_large_is_not_written() {
     let world = World::new();
-    let mut plan = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    );
+    let mut plan = plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}));
     // Without the person's own words the goal stands for them: it is written twice.
     plan["objective"]["raw_input"] = json!("");
     plan["objective"]["goal"] = json!("x".repeat(9 << 20));
     let path = world.plan(&plan);
-    check(
-        world.descent(&["align", "-y", "-f", &path]),
-        "E-STATE-TOO-LARGE",
-        65,
-    );
+    check(world.descent(&["align", "-y", "-f", &path]), "E-STATE-TOO-LARGE", 65);
     assert!(!world.state_path().exists());
 }
 
@@ -150,11 +126,7 @@ fn a_commit_that_the_repository_lost_is_told_by_its_code() {
     let world = World::new();
     // Uncommitted files of the person are nowhere else.
     world.write("mine.txt", "not committed\n");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("exit 1")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("exit 1")})));
     world.run().expect(5);
     let start = world.state()["run"]["started_from"]["commit"].clone();
     let (dir, name) = start.as_str().unwrap().split_at(2);

@@ -36,9 +36,7 @@ fn texts(world: &World) -> Vec<(String, Value)> {
     let entries = log["entries"].as_array().expect("entries").iter();
     let entries = entries.filter(|entry| entry["kind"] != "ended");
     let text = |entry: &Value| entry["text"].as_str().expect("a text").to_owned();
-    entries
-        .map(|entry| (text(entry), entry["serial"].clone()))
-        .collect()
+    entries.map(|entry| (text(entry), entry["serial"].clone())).collect()
 }
 
 #[test]
@@ -53,10 +51,7 @@ fn the_log_and_why_tell_each_event_once_and_in_the_words_of_the_run() {
     let past = why["past"].as_array().expect("a past").iter();
     let past: Vec<&str> = past.filter_map(|one| one["text"].as_str()).collect();
     assert_eq!(past, [failed.expect("a failure")]);
-    world
-        .descent(&["why", "auth"])
-        .expect(0)
-        .shows("  chosen   auth = jwt (1 other untried)");
+    world.descent(&["why", "auth"]).expect(0).shows("  chosen   auth = jwt (1 other untried)");
     world.descent(&["undo", "1", "-y"]).expect(0);
     let told: Vec<String> = texts(&world).into_iter().map(|(text, _)| text).collect();
     assert_eq!(told[..6], run, "what was undone had happened");
@@ -80,10 +75,7 @@ fn without_its_journal_the_log_tells_the_records_of_the_state_in_the_same_words(
             "solved session: changed log",
             "solved B: changed log",
         ];
-        assert!(
-            line == text || known.contains(&text.as_str()),
-            "{line}: {text}"
-        );
+        assert!(line == text || known.contains(&text.as_str()), "{line}: {text}");
     }
     assert_eq!(told[0].1, 2, "an entry of the trail knows its serial");
 }
@@ -110,24 +102,14 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
     world.run().expect(0);
     let parent = texts(&world);
     world.descent(&["fork", "--json"]).expect(0);
-    let fork = world
-        .repo()
-        .join(".descent/fork-1.json")
-        .display()
-        .to_string();
-    let log = world
-        .descent(&["--state", &fork, "log", "--json"])
-        .expect(0)
-        .json();
+    let fork = world.repo().join(".descent/fork-1.json").display().to_string();
+    let log = world.descent(&["--state", &fork, "log", "--json"]).expect(0).json();
     let entries = log["entries"].as_array().expect("entries");
     // The start of the run is kept in the parent's journal alone.
     let parent = &parent[1..];
     assert_eq!(entries.len(), parent.len());
     for entry in entries {
-        assert!(
-            entry["event"]["ms"].is_null(),
-            "an event of the parent's: {entry}"
-        );
+        assert!(entry["event"]["ms"].is_null(), "an event of the parent's: {entry}");
     }
     assert_eq!(entries[0]["text"], parent[0].0.as_str());
 }
@@ -145,20 +127,11 @@ fn the_events_file_of_a_run_has_the_lines_of_run_json_and_may_be_deleted() {
     assert!(files.next().is_none(), "one run has one file");
     let kept = fs::read_to_string(&file).expect("its lines");
     let printed: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(
-        kept.lines().collect::<Vec<&str>>(),
-        printed[..printed.len() - 1]
-    );
+    assert_eq!(kept.lines().collect::<Vec<&str>>(), printed[..printed.len() - 1]);
     let first: Value = serde_json::from_str(printed[0]).expect("a line");
     assert_eq!(first["event"], "run_started");
-    assert!(
-        first["serial"].is_u64() && first["at"].is_string(),
-        "{first}"
-    );
-    assert!(
-        !world.repo().join(".descent/work.json").exists(),
-        "nothing goes on"
-    );
+    assert!(first["serial"].is_u64() && first["at"].is_string(), "{first}");
+    assert!(!world.repo().join(".descent/work.json").exists(), "nothing goes on");
     fs::remove_dir_all(&dir).expect("deleted");
     world.descent(&["run"]).expect(0);
 }
@@ -168,9 +141,7 @@ fn a_start_says_why_and_a_base_case_how_much_of_it_holds() {
     let world = agreed();
     let run = world.descent(&["run", "--json"]).expect(0);
     let lines = run.lines();
-    let starts = lines
-        .iter()
-        .filter(|line| line["event"] == "attempt_started");
+    let starts = lines.iter().filter(|line| line["event"] == "attempt_started");
     let because: Vec<&Value> = starts.map(|line| &line["because"]).collect();
     assert_eq!(because, ["ready", "ready", "ready"]);
     let judged = lines.iter().filter(|line| line["event"] == "base_case");

@@ -10,14 +10,8 @@ fn help_is_given_by_a_flag_and_by_a_command() {
     let help = world.descent(&["--help"]).expect(0);
     assert_eq!(world.descent(&["help"]).expect(0).stdout, help.stdout);
     assert_eq!(world.descent(&["-h"]).expect(0).stdout, help.stdout);
-    let one = world
-        .descent(&["help", "graph"])
-        .expect(0)
-        .shows("Example:");
-    assert_eq!(
-        world.descent(&["graph", "--help"]).expect(0).stdout,
-        one.stdout
-    );
+    let one = world.descent(&["help", "graph"]).expect(0).shows("Example:");
+    assert_eq!(world.descent(&["graph", "--help"]).expect(0).stdout, one.stdout);
 }
 
 #[test]
@@ -34,42 +28,24 @@ fn completions_are_printed_for_every_shell_and_bash_can_read_its_own() {
     let world = World::bare();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = world.descent(&["completions", shell]).expect(0);
-        assert!(
-            ran.stdout.contains("descent") && ran.stdout.contains("align"),
-            "{shell}"
-        );
+        assert!(ran.stdout.contains("descent") && ran.stdout.contains("align"), "{shell}");
         assert!(!ran.stdout.contains('\x1b'), "{shell}");
     }
     let script = world.descent(&["completions", "bash"]).expect(0).stdout;
-    let mut bash = std::process::Command::new("bash")
-        .arg("-n")
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    bash.stdin
-        .take()
-        .unwrap()
-        .write_all(script.as_bytes())
-        .unwrap();
+    let mut bash =
+        std::process::Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
+    bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     assert!(bash.wait().unwrap().success());
     world.descent(&["completions", "csh"]).expect(2);
-    world
-        .descent(&["completions", "bash", "--to", "here"])
-        .expect(2)
-        .says("E-USAGE");
+    world.descent(&["completions", "bash", "--to", "here"]).expect(2).says("E-USAGE");
 }
 
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     let world = World::bare();
-    let main = world
-        .descent(&["completions", "man"])
-        .expect(0)
-        .shows(".TH descent 1");
+    let main = world.descent(&["completions", "man"]).expect(0).shows(".TH descent 1");
     assert!(!main.stdout.contains('\x1b'), "{}", main.stdout);
-    world
-        .descent(&["completions", "man", "--to", "man"])
-        .expect(0);
+    world.descent(&["completions", "man", "--to", "man"]).expect(0);
     let help = world.descent(&["--help"]).expect(0).stdout;
     for command in ["align", "run", "status", "graph", "why", "log"] {
         assert!(help.contains(command));
@@ -81,8 +57,5 @@ fn the_manual_has_a_page_for_each_command() {
         );
     }
     world.write("file", "");
-    world
-        .descent(&["completions", "man", "--to", "file"])
-        .expect(74)
-        .says("E-IO");
+    world.descent(&["completions", "man", "--to", "file"]).expect(74).says("E-IO");
 }

@@ -36,9 +36,7 @@ fn content(state: &Value) -> Value {
 }
 
 fn shown(world: &World, serial: u64) -> Ran {
-    world
-        .descent(&["show", &serial.to_string(), "--bytes"])
-        .expect(0)
+    world.descent(&["show", &serial.to_string(), "--bytes"]).expect(0)
 }
 
 #[test]
@@ -53,16 +51,13 @@ fn every_commit_of_a_run_is_kept_byte_for_byte_and_in_words() {
     let range = world.descent(&["log", "1..", "--json"]).expect(0).json();
     assert_eq!(range["schema"], "descent/difference/1");
     let text = range["text"].as_str().expect("words");
-    for words in [
-        "B, session solved",
-        "jwt attempt 1 failed: exit 3: no key",
-        "auth: none → session",
-    ] {
+    for words in
+        ["B, session solved", "jwt attempt 1 failed: exit 3: no key", "auth: none → session"]
+    {
         assert!(text.contains(words), "no `{words}` in: {text}");
     }
     let log = world.descent(&["log"]).expect(0);
-    log.shows("solved    session in ")
-        .shows("#2  chosen    auth = jwt");
+    log.shows("solved    session in ").shows("#2  chosen    auth = jwt");
 }
 
 #[test]
@@ -73,9 +68,7 @@ fn the_words_between_any_two_serials_are_none_only_where_nothing_differs() {
         for to in [1, newest / 2, newest] {
             let range = format!("{from}..{to}");
             let found = world.descent(&["log", &range, "--json"]).expect(0).json();
-            let differs = found["changes"]
-                .as_array()
-                .is_some_and(|all| !all.is_empty());
+            let differs = found["changes"].as_array().is_some_and(|all| !all.is_empty());
             assert_eq!(differs, from != to, "{range}: {found}");
         }
     }
@@ -92,52 +85,32 @@ fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_k
     );
     assert_eq!(one["state"]["run"]["status"], "aligned");
     let before = world.descent(&["show", "-1", "--json"]).expect(0).json();
-    assert_eq!(
-        (&before["serial"], &before["command"]),
-        (&json!(newest - 1), &json!("run"))
-    );
+    assert_eq!((&before["serial"], &before["command"]), (&json!(newest - 1), &json!("run")));
     world.descent(&["show", "1"]).expect(0).shows("aligned");
     let past = world.descent(&["show", "2"]).expect(0);
     assert!(!past.stdout.contains("cut off"), "{}", past.stdout);
-    world
-        .descent(&["undo", "1", "-n"])
-        .expect(0)
-        .shows("next: descent undo 1 -y");
+    world.descent(&["undo", "1", "-n"]).expect(0).shows("next: descent undo 1 -y");
     let no = world.descent(&["show", "9999"]).expect(2);
     no.says("E-NOT-KEPT").says("kept are 1 to");
-    world
-        .descent(&["show", "yesterday"])
-        .expect(2)
-        .says("E-USAGE");
+    world.descent(&["show", "yesterday"]).expect(2).says("E-USAGE");
     world.descent(&["log", "7"]).expect(2).says("is no range");
-    world
-        .descent(&["log", "-f"])
-        .expect(2)
-        .says("next: descent watch");
+    world.descent(&["log", "-f"]).expect(2).says("next: descent watch");
 }
 
 #[test]
 fn an_edit_by_hand_stands_in_the_log_as_it_was_saved() {
     let world = told();
-    let saved = world
-        .state_text()
-        .replace("somebody waits for it", "everybody waits for it");
+    let saved = world.state_text().replace("somebody waits for it", "everybody waits for it");
     world.save(&saved);
     world.run().expect(0);
     let log = world.descent(&["log", "--json"]).expect(0).json();
     let entries = log["entries"].as_array().expect("entries");
-    let edit = entries
-        .iter()
-        .find(|entry| entry["kind"] == "edit")
-        .expect("the edit");
+    let edit = entries.iter().find(|entry| entry["kind"] == "edit").expect("the edit");
     let serial = edit["serial"].to_string();
     let kept = world.descent(&["show", &serial, "--saved"]).expect(0);
     assert_eq!(kept.stdout, saved);
     let what = world.descent(&["log", "-1..", "--json"]).expect(0).json();
-    assert_eq!(
-        what["to"].as_u64(),
-        what["from"].as_u64().map(|from| from + 1)
-    );
+    assert_eq!(what["to"].as_u64(), what["from"].as_u64().map(|from| from + 1));
 }
 
 #[test]
@@ -152,26 +125,17 @@ fn undo_brings_back_what_stood_before_the_last_correction_and_undo_again_what_st
     let dry = world.descent(&["undo", "-n", "--json"]).expect(0).json();
     assert_eq!(dry["result"], "planned");
     assert_eq!(world.state(), edited, "-n writes nothing");
-    world
-        .descent(&["undo"])
-        .expect(2)
-        .says("nobody can be asked");
+    world.descent(&["undo"]).expect(2).says("nobody can be asked");
     let done = world.descent(&["undo", "-y", "--json"]).expect(0).json();
     assert_eq!(done["result"], "undone");
     let back = world.state();
     assert_eq!(back["work_graph"], solved["work_graph"]);
     assert_eq!(back["bindings"], solved["bindings"]);
     assert_eq!(back["run"]["head"], solved["run"]["head"]);
-    assert_eq!(
-        back["objective"], edited["objective"],
-        "the edit before it stays"
-    );
+    assert_eq!(back["objective"], edited["objective"], "the edit before it stays");
     assert_eq!(back["run"]["spent"], edited["run"]["spent"]);
     assert_eq!(back["lineage"], edited["lineage"]);
-    assert_eq!(
-        back["corrections"].as_array().unwrap().last().unwrap()["type"],
-        "undo"
-    );
+    assert_eq!(back["corrections"].as_array().unwrap().last().unwrap()["type"], "undo");
     assert_eq!(world.result_file("log"), "session\nb\n");
     world.descent(&["undo", "-y"]).expect(0);
     assert_eq!(content(&world.state()), content(&edited));
@@ -184,20 +148,14 @@ fn undo_brings_back_what_stood_before_the_last_correction_and_undo_again_what_st
 fn undo_to_a_serial_goes_back_to_the_start_and_the_run_makes_it_all_again() {
     let world = told();
     let spent = world.state()["run"]["spent"]["attempts"].as_u64();
-    world
-        .descent(&["undo", "1", "-y"])
-        .expect(0)
-        .shows("back to serial 1");
+    world.descent(&["undo", "1", "-y"]).expect(0).shows("back to serial 1");
     let state = world.state();
     assert_eq!(state["bindings"], json!({}));
     assert_eq!(state["run"]["spent"]["attempts"].as_u64(), spent);
     world.run().expect(0);
     assert_eq!(world.result_file("log"), "session\nb\n");
     world.descent(&["undo", "1", "-y"]).expect(0);
-    world
-        .descent(&["undo", "1", "-y"])
-        .expect(0)
-        .shows("nothing was undone");
+    world.descent(&["undo", "1", "-y"]).expect(0).shows("nothing was undone");
 }
 
 #[test]
@@ -228,10 +186,7 @@ fn undo_says_what_happened_outside_and_does_not_do_it_again() {
 #[test]
 fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
     let world = World::new();
-    let (at, go) = (
-        world.out("at").display().to_string(),
-        world.out("go").display().to_string(),
-    );
+    let (at, go) = (world.out("at").display().to_string(), world.out("go").display().to_string());
     let wait = format!("echo x >> {at}; until [ -e {go} ]; do sleep 0.02; done; echo two >> log");
     let atoms = json!({"A1": task("echo one >> log"), "A2": after(&["A1"], &wait)});
     world.align(&plan(&["grep -q two log"], json!({}), atoms));
@@ -240,9 +195,7 @@ fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
     let first = world.state()["run"]["epoch"].as_u64();
     let done = world.descent(&["undo", "1", "-y"]).expect(0);
     done.shows("what is in flight ends, and costs no attempt: A2");
-    wait_for("the second attempt", || {
-        world.left("at").lines().count() == 2
-    });
+    wait_for("the second attempt", || world.left("at").lines().count() == 2);
     assert!(world.state()["run"]["epoch"].as_u64() > first);
     world.touch("go");
     assert_eq!(run.wait().expect(0).result()["result"], "completed");
@@ -252,15 +205,9 @@ fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
 #[test]
 fn undo_without_a_correction_or_without_a_journal_says_so() {
     let world = told();
-    world
-        .descent(&["undo", "-y"])
-        .expect(2)
-        .says("E-NOTHING-TO-UNDO");
+    world.descent(&["undo", "-y"]).expect(2).says("E-NOTHING-TO-UNDO");
     fs::remove_dir_all(world.repo().join(".descent/journal")).expect("the journal");
-    world
-        .descent(&["undo", "3", "-y"])
-        .expect(2)
-        .says("E-NOT-KEPT");
+    world.descent(&["undo", "3", "-y"]).expect(2).says("E-NOT-KEPT");
     world.descent(&["log"]).expect(0).shows("solved");
     world.descent(&["show"]).expect(0).shows("completed");
 }
@@ -271,11 +218,7 @@ fn a_run_whose_journal_is_taken_away_at_every_commit_ends_as_one_that_keeps_it()
         let world = World::new();
         let go = world.out("go").display().to_string();
         let journal = world.repo().join(".descent/journal").display().to_string();
-        let take = if takes {
-            format!("rm -rf {journal}; ")
-        } else {
-            String::new()
-        };
+        let take = if takes { format!("rm -rf {journal}; ") } else { String::new() };
         let atoms = json!({
             "A1": task(&format!("{take}echo one >> log; touch {go}")),
             "A2": after(&["A1"], &format!("{take}echo two >> log")),
@@ -303,17 +246,10 @@ fn why_tells_what_the_state_no_longer_holds() {
     let why = world.descent(&["why", "jwt", "--json"]).expect(0).json();
     let past = why["past"].as_array().expect("the past");
     let has = |words: &str| {
-        past.iter().any(|one| {
-            one["text"]
-                .as_str()
-                .is_some_and(|text| text.contains(words))
-        })
+        past.iter().any(|one| one["text"].as_str().is_some_and(|text| text.contains(words)))
     };
     assert!(has("no attempt left): exit 3: no key"), "{why}");
-    world
-        .descent(&["why", "jwt"])
-        .expect(0)
-        .shows("no attempt left): exit 3: no key");
+    world.descent(&["why", "jwt"]).expect(0).shows("no attempt left): exit 3: no key");
 }
 
 #[test]
@@ -330,18 +266,12 @@ fn a_fork_goes_its_own_way_from_the_same_point() {
         json!({"lineage": parent["lineage"], "serial": parent["serial"]})
     );
     assert_eq!(content(&fork), content(&parent));
-    let text = fs::read_to_string(&file)
-        .expect("the fork")
-        .replace("echo b >> log", "echo fork b >> log");
+    let text =
+        fs::read_to_string(&file).expect("the fork").replace("echo b >> log", "echo fork b >> log");
     fs::write(&file, text).expect("the edit");
-    world
-        .descent(&["--state", &file, "run", "--json"])
-        .expect(0);
+    world.descent(&["--state", &file, "run", "--json"]).expect(0);
     assert_eq!(world.state(), parent, "the parent is not touched");
-    let of_fork = world
-        .descent(&["--state", &file, "status", "--json"])
-        .expect(0)
-        .json();
+    let of_fork = world.descent(&["--state", &file, "status", "--json"]).expect(0).json();
     let path = of_fork["workspace"]["path"].as_str().expect("a result");
     let log = fs::read_to_string(std::path::Path::new(path).join("log")).expect("the log");
     assert_eq!(log, "session\nfork b\n");
@@ -354,14 +284,8 @@ fn a_fork_into_another_worktree_runs_there_and_nothing_is_written_over() {
     let other = world.root().join("other");
     let other = other.display().to_string();
     world.git(&["worktree", "add", "-q", &other]);
-    world
-        .descent(&["fork", &other])
-        .expect(0)
-        .shows("begins where serial");
-    world
-        .descent(&["fork", &other])
-        .expect(2)
-        .says("E-FORK-EXISTS");
+    world.descent(&["fork", &other]).expect(0).shows("begins where serial");
+    world.descent(&["fork", &other]).expect(2).says("E-FORK-EXISTS");
     world.descent(&["-C", &other, "run"]).expect(0);
     world.descent(&["-C", &other, "log"]).expect(0);
 }
@@ -381,9 +305,7 @@ fn a_state_that_was_replaced_is_shown_by_its_lineage() {
     let before = world.state();
     let atoms = json!({"new": task("touch new")});
     let new = world.plan(&plan(&["test -f new"], json!({}), atoms));
-    world
-        .descent(&["align", "-y", "--force", "-f", &new])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &new]).expect(0);
     let lineage = before["lineage"].as_str().expect("a lineage");
     let at = format!("{lineage}:{}", before["serial"]);
     let shown = world.descent(&["show", &at, "--json"]).expect(0).json();
@@ -396,11 +318,7 @@ fn a_state_file_that_was_emptied_is_put_back_from_what_is_kept() {
     let whole = world.state_text();
     std::fs::write(world.state_path(), "").expect("emptied");
     let refused = world.descent(&["status"]).expect(65);
-    assert!(
-        refused.stderr.contains("descent show --bytes"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("descent show --bytes"), "{}", refused.stderr);
     let kept = world.descent(&["show", "--bytes"]).expect(0);
     assert_eq!(kept.stdout, whole);
     std::fs::write(world.state_path(), &kept.stdout).expect("put back");

@@ -42,9 +42,7 @@ fn a_quiet_command_prints_what_was_asked_for_and_nothing_to_type_next() {
     let atoms = json!({"A": task("echo one > f")});
     let text = plan(&["grep -q one f"], json!({}), atoms).to_string();
     std::fs::write(&file, text).expect("written");
-    let agreed = world
-        .descent(&["align", "-q", "-y", "-f", "plan.json"])
-        .expect(0);
+    let agreed = world.descent(&["align", "-q", "-y", "-f", "plan.json"]).expect(0);
     assert_eq!((agreed.stdout.as_str(), agreed.stderr.as_str()), ("", ""));
     world
         .descent(&["align", "-q", "-n", "--force", "-f", "plan.json"])

@@ -58,29 +58,18 @@ fn status_for_programs_tells_what_holds_what_failed_and_what_was_refuted() {
 #[test]
 fn status_fits_a_screen_however_much_there_is() {
     let world = World::new();
-    let many: Vec<String> = (0..30)
-        .map(|i| format!("test -f a-file-with-a-rather-long-name-number-{i}"))
-        .collect();
+    let many: Vec<String> =
+        (0..30).map(|i| format!("test -f a-file-with-a-rather-long-name-number-{i}")).collect();
     let checks: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut atoms = json!({});
     for i in 0..40 {
         let id = format!("an-atom-with-a-rather-long-name-{i}");
-        atoms[&id] = with(
-            task("exit 1"),
-            json!({"description": "many words ".repeat(30)}),
-        );
+        atoms[&id] = with(task("exit 1"), json!({"description": "many words ".repeat(30)}));
     }
     world.align(&plan(&checks, json!({}), atoms));
     world.run().expect(5);
-    let shown = Terminal::start(&world, 80, &["status"], &[])
-        .end()
-        .expect(0);
-    assert!(
-        shown.screen.len() <= 25,
-        "{} rows:\n{}",
-        shown.screen.len(),
-        shown.text()
-    );
+    let shown = Terminal::start(&world, 80, &["status"], &[]).end().expect(0);
+    assert!(shown.screen.len() <= 25, "{} rows:\n{}", shown.screen.len(), shown.text());
     assert!(
         shown.text().contains("… and 25 more") && shown.text().contains("… and 37 more"),
         "{}",
@@ -88,11 +77,7 @@ fn status_fits_a_screen_however_much_there_is() {
     );
     let result = |line: &&String| !line.starts_with("result");
     assert!(
-        shown
-            .screen
-            .iter()
-            .filter(result)
-            .all(|line| line.chars().count() <= 80),
+        shown.screen.iter().filter(result).all(|line| line.chars().count() <= 80),
         "{}",
         shown.text()
     );
@@ -107,25 +92,12 @@ fn the_graph_for_programs_has_every_atom_and_every_arrow() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|node| {
-            format!(
-                "{} {}",
-                node["id"].as_str().unwrap(),
-                node["state"].as_str().unwrap()
-            )
-        })
+        .map(|node| format!("{} {}", node["id"].as_str().unwrap(), node["state"].as_str().unwrap()))
         .collect();
-    for state in [
-        "first resolved",
-        "G resolved",
-        "wrong not chosen",
-        "right resolved",
-        "last resolved",
-    ] {
-        assert!(
-            states.iter().any(|one| one == state),
-            "{state} is not in {states:?}"
-        );
+    for state in
+        ["first resolved", "G resolved", "wrong not chosen", "right resolved", "last resolved"]
+    {
+        assert!(states.iter().any(|one| one == state), "{state} is not in {states:?}");
     }
     assert!(
         graph["edges"]
@@ -136,29 +108,11 @@ fn the_graph_for_programs_has_every_atom_and_every_arrow() {
     let mermaid = world.descent(&["graph", "--format", "mermaid"]).expect(0);
     shows_all(
         &mermaid,
-        &[
-            "flowchart TD",
-            "subgraph n",
-            "<b>right</b>",
-            " --> ",
-            "class ",
-            " chosen",
-        ],
+        &["flowchart TD", "subgraph n", "<b>right</b>", " --> ", "class ", " chosen"],
     );
     let dot = world.descent(&["graph", "--format", "dot"]).expect(0);
-    shows_all(
-        &dot,
-        &[
-            "digraph descent {",
-            "subgraph cluster_",
-            "ltail=cluster_",
-            "penwidth=3",
-        ],
-    );
-    assert_eq!(
-        dot.stdout.matches('{').count(),
-        dot.stdout.matches('}').count()
-    );
+    shows_all(&dot, &["digraph descent {", "subgraph cluster_", "ltail=cluster_", "penwidth=3"]);
+    assert_eq!(dot.stdout.matches('{').count(), dot.stdout.matches('}').count());
 }
 
 #[test]
@@ -173,11 +127,7 @@ fn a_thousand_atoms_are_drawn_at_once() {
     for format in ["text", "mermaid", "dot"] {
         let start = Instant::now();
         let ran = world.descent(&["graph", "--format", format]).expect(0);
-        assert!(
-            start.elapsed() < Duration::from_secs(5),
-            "{format}: {:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(5), "{format}: {:?}", start.elapsed());
         assert!(ran.stdout.lines().count() >= 1_000, "{format}");
     }
 }
@@ -186,11 +136,7 @@ fn a_thousand_atoms_are_drawn_at_once() {
 fn why_tells_where_the_result_is_and_for_programs_how_each_attempt_ended() {
     let world = found();
     let why = world.descent(&["why", "right"]).expect(0);
-    let command = why
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("commit   git "))
-        .unwrap();
+    let command = why.stdout.lines().find_map(|line| line.strip_prefix("commit   git ")).unwrap();
     let args: Vec<&str> = command.split(' ').collect();
     assert!(world.git(&args).contains("Descent-Atom: right"));
     let json = world.descent(&["why", "G", "--json"]).expect(0).json();
@@ -208,10 +154,7 @@ fn why_tells_where_the_result_is_and_for_programs_how_each_attempt_ended() {
 
 #[test]
 fn the_log_for_programs_has_as_many_entries_as_asked_for_the_newest_last() {
-    let json = lost()
-        .descent(&["log", "--json", "-n", "2"])
-        .expect(0)
-        .json();
+    let json = lost().descent(&["log", "--json", "-n", "2"]).expect(0).json();
     assert_eq!(json["entries"].as_array().unwrap().len(), 2);
     assert_eq!(json["entries"][1]["kind"], "ended");
 }
@@ -223,13 +166,7 @@ fn looking_changes_nothing_and_cannot_be_fooled_by_what_an_atom_prints() {
     world.align(&plan(&["false"], json!({}), json!({"A1": nasty})));
     world.run().expect(5);
     let before = world.state_bytes();
-    for args in [
-        &["status"][..],
-        &["graph"],
-        &["why"],
-        &["why", "A1"],
-        &["log"],
-    ] {
+    for args in [&["status"][..], &["graph"], &["why"], &["why", "A1"], &["log"]] {
         let ran = world.descent(args).expect(0);
         assert!(
             !ran.stdout.contains('\x1b') && !ran.stdout.contains('\x07'),

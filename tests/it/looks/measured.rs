@@ -24,10 +24,7 @@ fn assert_shown(world: &World, verdict: Option<&str>) {
     let expected = verdict.map_or(Value::Null, Value::from);
     assert_eq!(world.status()["base_case"][0]["verdict"], expected);
     let report = world.descent(&["report", "--json"]).expect(0).json();
-    assert_eq!(
-        report["agreement"]["base_case"][0]["verdict"], expected,
-        "{report}"
-    );
+    assert_eq!(report["agreement"]["base_case"][0]["verdict"], expected, "{report}");
     let row = match verdict {
         Some(_) => "checks   pass     all  ",
         None => "checks   -        all  not evaluated yet",
@@ -55,11 +52,7 @@ fn a_check_that_was_edited_by_hand_is_not_evaluated() {
 #[test]
 fn what_is_past_or_repeats_the_checks_is_not_shown_beside_the_present_agreement() {
     let world = World::new();
-    world.align(&plan(
-        &["test -e fa"],
-        json!({}),
-        json!({"A": task("touch fa fb")}),
-    ));
+    world.align(&plan(&["test -e fa"], json!({}), json!({"A": task("touch fa fb")})));
     world.run().expect(0).shows("completed");
     let shown = |words: &str| {
         let ran = world.descent(&["status"]).expect(0);
@@ -96,11 +89,7 @@ fn the_share_of_an_atoms_checks_is_of_its_checks_as_they_are() {
     let checks = |command: &str| json!({"name": "own", "command": command});
     let mut atom = task("touch fa");
     atom["checks"] = checks("test -e fb");
-    world.align(&plan(
-        &["test -e fa"],
-        json!({"max_attempts": 1}),
-        json!({"A": atom}),
-    ));
+    world.align(&plan(&["test -e fa"], json!({"max_attempts": 1}), json!({"A": atom})));
     world.run().expect(5);
     let why = |world: &World| world.descent(&["why", "A", "--json"]).expect(0).json();
     assert_eq!(why(&world)["confidence"], json!({"held": 0, "of": 1}));

@@ -42,11 +42,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
         ("foo", "descent --help"),
         ("xyzzy", "descent --help"),
     ] {
-        check(
-            &[typed, "S1"],
-            &format!("there is no command `{typed}`"),
-            meant,
-        );
+        check(&[typed, "S1"], &format!("there is no command `{typed}`"), meant);
     }
 }
 
@@ -62,16 +58,8 @@ fn an_option_that_is_a_constraint_leads_to_set_and_another_to_the_help() {
         "unexpected argument `--max-attempts`",
         "descent redirect --set max_attempts=VALUE",
     );
-    check(
-        &["run", "S1"],
-        "unexpected argument `S1`",
-        "descent help run",
-    );
-    check(
-        &["status", "--watch"],
-        "unexpected argument `--watch`",
-        "descent watch",
-    );
+    check(&["run", "S1"], "unexpected argument `S1`", "descent help run");
+    check(&["status", "--watch"], "unexpected argument `--watch`", "descent watch");
 }
 
 #[test]
@@ -95,11 +83,7 @@ fn guidance_with_the_atom_first_is_shown_with_its_flag() {
 #[test]
 fn an_abbreviated_number_is_shown_in_full() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f f"],
-        json!({}),
-        json!({"S1": task("touch f")}),
-    ));
+    world.align(&plan(&["test -f f"], json!({}), json!({"S1": task("touch f")})));
     for (typed, whole) in [
         ("tokens=2M", "tokens=2000000"),
         ("tokens=1,500,000", "tokens=1500000"),

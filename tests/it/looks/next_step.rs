@@ -17,14 +17,8 @@ fn completed() -> World {
 #[track_caller]
 fn assert_at_the_next_goal(world: &World) {
     assert_eq!(world.status()["next"], "descent align");
-    world
-        .descent(&["why", "A"])
-        .expect(0)
-        .shows("\nnext: descent align\n");
-    world
-        .descent(&["verify", "--result"])
-        .expect(0)
-        .shows("\nnext: descent align\n");
+    world.descent(&["why", "A"]).expect(0).shows("\nnext: descent align\n");
+    world.descent(&["verify", "--result"]).expect(0).shows("\nnext: descent align\n");
 }
 
 #[test]
@@ -34,10 +28,7 @@ fn after_apply_the_next_goal_is_named_whatever_becomes_of_the_files() {
     assert_eq!(world.status()["next"], "descent apply");
     world.descent(&["apply"]).expect(0);
     assert_at_the_next_goal(&world);
-    world
-        .descent(&["run"])
-        .expect(0)
-        .shows("\nnext: descent align\n");
+    world.descent(&["run"]).expect(0).shows("\nnext: descent align\n");
     world.write("f", "one and two\n");
     world.commit_all("more");
     assert_at_the_next_goal(&world);
@@ -68,10 +59,7 @@ fn a_goal_that_held_already_leads_over_verify_to_the_next_goal() {
     world.align(&plan(&["true"], json!({}), atoms));
     world.run().expect(0);
     assert_eq!(world.status()["next"], "descent verify");
-    world
-        .descent(&["verify"])
-        .expect(0)
-        .shows("\nnext: descent align\n");
+    world.descent(&["verify"]).expect(0).shows("\nnext: descent align\n");
 }
 
 #[test]
@@ -81,10 +69,7 @@ fn the_explanation_of_a_cause_leads_to_a_change_and_not_back_to_status() {
     world.align(&plan(&["test -e f"], json!({"max_attempts": 1}), atoms));
     world.run().expect(5);
     assert_eq!(world.status()["next"], "descent why A");
-    world
-        .descent(&["why", "A"])
-        .expect(0)
-        .shows("\nnext: descent run --set max_attempts=2\n");
+    world.descent(&["why", "A"]).expect(0).shows("\nnext: descent run --set max_attempts=2\n");
 }
 
 /// A run that ended so, of two tasks and a choice.
@@ -115,9 +100,7 @@ fn ended(status: &str) -> World {
 
 fn run_has(world: &World, atom: &str) -> bool {
     let in_flight = world.status()["in_flight"].clone();
-    in_flight
-        .as_array()
-        .is_some_and(|all| all.iter().any(|one| one["atom"] == atom))
+    in_flight.as_array().is_some_and(|all| all.iter().any(|one| one["atom"] == atom))
 }
 
 fn edit(world: &World, change: fn(&mut Value)) {
@@ -135,12 +118,7 @@ fn atom<'s>(state: &'s mut Value, id: &str) -> &'s mut Value {
 
 #[test]
 fn after_an_edit_without_a_loop_status_says_what_the_next_run_makes_of_it() {
-    type Row = (
-        &'static str,
-        fn(&mut Value),
-        &'static str,
-        &'static [&'static str],
-    );
+    type Row = (&'static str, fn(&mut Value), &'static str, &'static [&'static str]);
     let rows: [Row; 6] = [
         (
             "the goal",
@@ -167,10 +145,7 @@ fn after_an_edit_without_a_loop_status_says_what_the_next_run_makes_of_it() {
             "an atom less",
             |s| {
                 s["bindings"].as_object_mut().unwrap().remove("b");
-                s["work_graph"]["atoms"]
-                    .as_object_mut()
-                    .unwrap()
-                    .remove("b");
+                s["work_graph"]["atoms"].as_object_mut().unwrap().remove("b");
             },
             "b",
             &["b"],
@@ -196,16 +171,11 @@ fn after_an_edit_without_a_loop_status_says_what_the_next_run_makes_of_it() {
             edit(&world, change);
             let edited = world.state_text();
             let look = world.descent(&["status"]).expect(0);
-            let look = look
-                .shows("edited by hand, and the next run takes it in: ")
-                .shows(words);
+            let look = look.shows("edited by hand, and the next run takes it in: ").shows(words);
             look.shows("\nnext: descent run\n");
             let open = world.status()["unresolved"].clone();
             for id in opens {
-                assert!(
-                    open.as_array().unwrap().contains(&json!(id)),
-                    "{status}, {what}: {open}"
-                );
+                assert!(open.as_array().unwrap().contains(&json!(id)), "{status}, {what}: {open}");
             }
             assert_eq!(world.state_text(), edited, "{status}, {what}");
         }
@@ -223,15 +193,10 @@ fn another_choice_by_hand_leads_to_a_run_from_each_ending() {
         let known = atom(&mut world.state(), "way")["selected"].clone();
         edit(&world, |s| {
             let way = atom(s, "way");
-            way["selected"] = json!(if way["selected"] == "left" {
-                "right"
-            } else {
-                "left"
-            });
+            way["selected"] = json!(if way["selected"] == "left" { "right" } else { "left" });
         });
         let look = world.descent(&["status"]).expect(0);
         let known = known.as_str().expect("a choice");
-        look.shows(&format!("changed way: {known} → "))
-            .shows("\nnext: descent run\n");
+        look.shows(&format!("changed way: {known} → ")).shows("\nnext: descent run\n");
     }
 }

@@ -12,10 +12,7 @@ fn world(script: &str) -> World {
         "#!/bin/sh\ncp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATOM.$DESCENT_ATTEMPT\n{script}\n"
     );
     let path = world.program("worker", &script.replace("OUT", &out));
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     world
 }
 
@@ -29,18 +26,13 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
     world.run().expect(5);
     assert_eq!(first.stdout, world.left("prompt.A1.1"));
     let more = ["--set", "max_attempts=2", "--set", "retry_from=last"];
-    world
-        .descent(&[&["redirect", "-y"], &more[..]].concat())
-        .expect(0);
+    world.descent(&[&["redirect", "-y"], &more[..]].concat()).expect(0);
     let second = world.descent(&["prompt", "A1"]).expect(0).stdout;
     let json = world.descent(&["prompt", "A1", "--json"]).expect(0).json();
     world.run().expect(0);
     let told = world.left("prompt.A1.2");
-    for words in [
-        "no luck",
-        "The change of A1.1 is in your tree already",
-        "/A1.2/earlier-1.patch",
-    ] {
+    for words in ["no luck", "The change of A1.1 is in your tree already", "/A1.2/earlier-1.patch"]
+    {
         assert!(told.contains(words), "no `{words}` in:\n{told}");
     }
     assert_eq!(second, told);
@@ -48,10 +40,7 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
     assert_eq!((&json["n"], &json["told"]), (&json!(2), &json!(false)));
     assert_eq!(json["bytes"], told.len());
     let parts = json["parts"].as_array().unwrap();
-    let names: Vec<&str> = parts
-        .iter()
-        .map(|part| part["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     let expected = [
         "goal",
         "base_case",
@@ -64,10 +53,7 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
         "ending",
     ];
     assert_eq!(names, expected);
-    let sum: u64 = parts
-        .iter()
-        .map(|part| part["bytes"].as_u64().unwrap() + 1)
-        .sum();
+    let sum: u64 = parts.iter().map(|part| part["bytes"].as_u64().unwrap() + 1).sum();
     assert_eq!(sum, told.len() as u64 + 1);
 }
 
@@ -110,19 +96,10 @@ fn an_atom_that_cannot_start_is_told_as_if_it_could() {
         .says("another choice of way is in force: this is told as if first were chosen")
         .shows("# Your part: first, attempt 1 of 1\n");
     let stranger = world.descent(&["prompt", "frist"]).expect(2);
-    stranger
-        .says("there is no atom `frist`")
-        .says("did you mean `first`?");
-    world
-        .descent(&["prompt", "way"])
-        .expect(2)
-        .says("way is a group")
-        .says("one of one, two");
+    stranger.says("there is no atom `frist`").says("did you mean `first`?");
+    world.descent(&["prompt", "way"]).expect(2).says("way is a group").says("one of one, two");
     world.run().expect(5);
-    world
-        .descent(&["prompt", "one"])
-        .expect(0)
-        .says("another choice of way is in force");
+    world.descent(&["prompt", "one"]).expect(0).says("another choice of way is in force");
     world
         .descent(&["prompt", "first"])
         .expect(0)
@@ -155,16 +132,10 @@ fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
     let action = world.descent(&["prompt", "B"]).expect(0).stdout;
     assert!(!action.contains("MAGICWORD"), "{action}");
     // Codex reads that file by itself, and no other.
-    world.write(
-        "descent.toml",
-        "agents.c.preset = \"codex\"\nroles.worker = \"c\"\n",
-    );
+    world.write("descent.toml", "agents.c.preset = \"codex\"\nroles.worker = \"c\"\n");
     let by_itself = world.descent(&["prompt", "A2"]).expect(0).stdout;
     assert!(!by_itself.contains("MAGICWORD"), "{by_itself}");
-    world.write(
-        "descent.toml",
-        "agents.c.preset = \"claude\"\nroles.worker = \"c\"\n",
-    );
+    world.write("descent.toml", "agents.c.preset = \"claude\"\nroles.worker = \"c\"\n");
     let told = world.descent(&["prompt", "A2"]).expect(0);
     told.shows("Always say MAGICWORD.");
 }
@@ -178,26 +149,15 @@ fn after_another_goal_the_words_before_it_are_history() {
     agreed["objective"]["raw_input"] = json!("things are there");
     world.align(&agreed);
     let first = world.descent(&["prompt", "A1"]).expect(0).stdout;
-    assert!(
-        first.starts_with("# The goal\n\nthings are there\n"),
-        "{first}"
-    );
+    assert!(first.starts_with("# The goal\n\nthings are there\n"), "{first}");
     assert_eq!(first.matches("things are there").count(), 1, "{first}");
-    world
-        .descent(&["redirect", "--goal", "entirely other things", "-y"])
-        .expect(0);
+    world.descent(&["redirect", "--goal", "entirely other things", "-y"]).expect(0);
     let told = world.descent(&["prompt", "A1"]).expect(0).stdout;
-    assert!(
-        told.starts_with("# The goal\n\nentirely other things\n"),
-        "{told}"
-    );
+    assert!(told.starts_with("# The goal\n\nentirely other things\n"), "{told}");
     let history = "# First asked, word for word\n\nThis is how it began. What stands above was agreed on since, and counts \
                    where the two differ.\n\nthings are there\n";
     assert!(told.contains(history), "{told}");
-    world
-        .descent(&["report"])
-        .expect(0)
-        .shows("First asked, before what is agreed on now:");
+    world.descent(&["report"]).expect(0).shows("First asked, before what is agreed on now:");
 }
 
 #[test]

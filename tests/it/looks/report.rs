@@ -24,11 +24,7 @@ fn tried() -> World {
         "right": with(task("echo right > f"), json!({"checks": {"command": "test -e f"}})),
         "last": after(&["G"], "echo last > g"),
     });
-    world.align(&plan(
-        &["grep -q right f", "test -e g"],
-        json!({"max_attempts": 2}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q right f", "test -e g"], json!({"max_attempts": 2}), atoms));
     world
 }
 
@@ -39,58 +35,26 @@ fn a_report_tells_a_run_in_every_format_the_same_each_time_and_changes_nothing()
     let before = world.state_bytes();
     let told = world.descent(&["report", "--json"]).expect(0).json();
     assert_eq!(told["outcome"]["status"], "completed");
-    assert_eq!(
-        told["agreement"]["raw_input"],
-        "please, make it so: \"exactly\""
-    );
+    assert_eq!(told["agreement"]["raw_input"], "please, make it so: \"exactly\"");
     let failures = &told["tried"]["failures"];
-    assert_eq!(
-        failures[0]["attempts"].as_array().map(Vec::len),
-        Some(2),
-        "{failures}"
-    );
-    assert_eq!(
-        told["tried"]["refuted"][0]["choices"],
-        json!({"G": "wrong"})
-    );
+    assert_eq!(failures[0]["attempts"].as_array().map(Vec::len), Some(2), "{failures}");
+    assert_eq!(told["tried"]["refuted"][0]["choices"], json!({"G": "wrong"}));
     let work = told["work"].as_array().expect("atoms");
-    let right = work
-        .iter()
-        .find(|atom| atom["id"] == "right")
-        .expect("an atom");
-    assert_eq!(
-        (&right["state"], &right["solved"]["attempt"]),
-        (&json!("resolved"), &json!(1))
-    );
+    let right = work.iter().find(|atom| atom["id"] == "right").expect("an atom");
+    assert_eq!((&right["state"], &right["solved"]["attempt"]), (&json!("resolved"), &json!(1)));
     assert_eq!(right["solved"]["evidence"][0]["verdict"], "pass");
     let md = world.descent(&["report"]).expect(0);
-    let md = md
-        .shows("- **completed** (`base_case`)")
-        .shows("Switched `G`: `bad` → `wrong`");
-    md.shows("**pass** `grep -q right f` (exit 0")
-        .shows("- `descent apply`");
+    let md = md.shows("- **completed** (`base_case`)").shows("Switched `G`: `bad` → `wrong`");
+    md.shows("**pass** `grep -q right f` (exit 0").shows("- `descent apply`");
     let junit = world.descent(&["report", "--format", "junit"]).expect(0);
     let junit = junit.shows("tests=\"7\" failures=\"0\" errors=\"0\" skipped=\"2\"");
-    assert!(
-        !junit.stdout.contains(['\u{1b}', '\u{1}']),
-        "{}",
-        junit.stdout
-    );
-    world
-        .descent(&["report", "--format", "html"])
-        .expect(0)
-        .shows("<svg class=\"graph\"");
+    assert!(!junit.stdout.contains(['\u{1b}', '\u{1}']), "{}", junit.stdout);
+    world.descent(&["report", "--format", "html"]).expect(0).shows("<svg class=\"graph\"");
     for format in FORMATS {
         let args = ["report", "--format", format];
-        let (one, other) = (
-            world.descent(&args).expect(0),
-            world.descent(&args).expect(0),
-        );
+        let (one, other) = (world.descent(&args).expect(0), world.descent(&args).expect(0));
         assert_eq!(one.stdout, other.stdout, "{format}");
-        world
-            .descent(&["report", "--format", format, "-o", "r.txt"])
-            .expect(0)
-            .shows("written: ");
+        world.descent(&["report", "--format", format, "-o", "r.txt"]).expect(0).shows("written: ");
         assert_eq!(world.read("r.txt"), one.stdout, "{format}");
     }
     assert_eq!(world.state_bytes(), before);
@@ -111,15 +75,9 @@ fn a_report_of_a_dead_end_fails_in_the_test_view_where_the_run_did() {
         .descent(&["report"])
         .expect(0)
         .shows("3 failures alike in 3 atoms, often one cause: exit 1");
-    world
-        .descent(&["skip", "A1", "--reason", "done by hand"])
-        .expect(0);
-    let md = world
-        .descent(&["report"])
-        .expect(0)
-        .shows("A person changed something since");
-    md.shows("By a person: skipped: done by hand")
-        .shows("## Corrections");
+    world.descent(&["skip", "A1", "--reason", "done by hand"]).expect(0);
+    let md = world.descent(&["report"]).expect(0).shows("A person changed something since");
+    md.shows("By a person: skipped: done by hand").shows("## Corrections");
     let junit = world.descent(&["report", "--format", "junit"]).expect(0);
     junit.shows("<skipped message=\"skipped: done by hand\">");
 }
@@ -133,23 +91,12 @@ fn a_report_may_be_asked_for_before_a_run_and_beside_a_loop() {
         on.display(),
         go.display()
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A": task(&run)}),
-    ));
-    let md = world
-        .descent(&["report"])
-        .expect(0)
-        .shows("- **aligned**: agreed, and not run yet");
-    md.shows("- **not evaluated** `test -f done`")
-        .shows("- `descent run`");
+    world.align(&plan(&["test -f done"], json!({}), json!({"A": task(&run)})));
+    let md = world.descent(&["report"]).expect(0).shows("- **aligned**: agreed, and not run yet");
+    md.shows("- **not evaluated** `test -f done`").shows("- `descent run`");
     let mut running = world.start(&["run", "--json"]);
     world.wait_for_file("on");
-    let md = world
-        .descent(&["report"])
-        .expect(0)
-        .shows("- **running**: it has not ended");
+    let md = world.descent(&["report"]).expect(0).shows("- **running**: it has not ended");
     md.shows("- **running** `A`").shows("- `descent status`");
     let junit = world.descent(&["report", "--format", "junit"]).expect(0);
     junit.shows("failures=\"0\" errors=\"0\" skipped=\"2\"");
@@ -171,35 +118,18 @@ fn a_report_takes_the_place_of_a_file_and_of_nothing_else() {
         (".descent/journal/x", "beside it"),
         ("missing/r.md", "No such file"),
     ] {
-        write(to)
-            .expect(74)
-            .says("E-REPORT-FILE")
-            .says(why)
-            .says("descent report > FILE");
+        write(to).expect(74).says("E-REPORT-FILE").says(why).says("descent report > FILE");
     }
-    assert_eq!(
-        (world.state_bytes(), world.read("a.txt")),
-        (before, "hello\n".to_owned())
-    );
+    assert_eq!((world.state_bytes(), world.read("a.txt")), (before, "hello\n".to_owned()));
     let mode = |name: &str| {
-        fs::metadata(world.repo().join(name))
-            .expect("a file")
-            .permissions()
-            .mode()
-            & 0o777
+        fs::metadata(world.repo().join(name)).expect("a file").permissions().mode() & 0o777
     };
     write("r.md").expect(0);
     assert_eq!(mode("r.md") & 0o644, 0o644, "others may read it");
-    fs::set_permissions(
-        world.repo().join("a.txt"),
-        fs::Permissions::from_mode(0o600),
-    )
-    .expect("its mode");
+    fs::set_permissions(world.repo().join("a.txt"), fs::Permissions::from_mode(0o600))
+        .expect("its mode");
     write("a.txt").expect(0);
-    assert_eq!(
-        (mode("a.txt"), world.read("a.txt")),
-        (0o600, world.read("r.md"))
-    );
+    assert_eq!((mode("a.txt"), world.read("a.txt")), (0o600, world.read("r.md")));
     let printed = world.descent(&["report", "-o", "-"]).expect(0);
     assert_eq!(printed.stdout, world.read("r.md"));
 }
@@ -207,22 +137,10 @@ fn a_report_takes_the_place_of_a_file_and_of_nothing_else() {
 #[test]
 fn a_report_says_what_it_lacks_and_what_to_type() {
     let world = World::new();
-    world
-        .descent(&["report"])
-        .expect(4)
-        .says("E-NO-STATE")
-        .says("next: descent align");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A": task("touch done")}),
-    ));
+    world.descent(&["report"]).expect(4).says("E-NO-STATE").says("next: descent align");
+    world.align(&plan(&["test -f done"], json!({}), json!({"A": task("touch done")})));
     let usage = world.descent(&["report", "--format", "pdf"]).expect(2);
     usage.says("E-USAGE").says("md, json, junit, html");
     world.replace_in_state("\"version\": \"2.4\"", "\"version\": \"3.0\"");
-    world
-        .descent(&["report"])
-        .expect(65)
-        .says("E-STATE-NEWER")
-        .says("next: ");
+    world.descent(&["report"]).expect(65).says("E-STATE-NEWER").says("next: ");
 }

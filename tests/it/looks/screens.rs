@@ -180,17 +180,9 @@ fn a_run_that_switches_twice_and_every_look_at_it() {
 
 #[test]
 fn a_run_that_has_no_choice_left() {
-    let without: Vec<&str> = SITE
-        .lines()
-        .filter(|line| !line.contains("zola:"))
-        .collect();
+    let without: Vec<&str> = SITE.lines().filter(|line| !line.contains("zola:")).collect();
     let world = with_plan(&without.join("\n"));
-    kept_piped(
-        &world,
-        "align-piped",
-        &["align", "-y", "-f", "plan.yaml"],
-        0,
-    );
+    kept_piped(&world, "align-piped", &["align", "-y", "-f", "plan.yaml"], 0);
     kept_piped(&world, "run-exhausted-piped", &["run"], 5);
     kept(&world, "status-exhausted", &["status"]);
     kept(&world, "why-exhausted", &["why", "tool"]);
@@ -241,10 +233,7 @@ fn faults_of_a_state_and_of_a_plan() {
     let refused = screen(&world, 80, &["status"], 65);
     assert_kept(&world, "status-invalid", &refused);
     let faulty = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/plans/faulty.yaml");
-    world.write(
-        "plan.yaml",
-        &fs::read_to_string(faulty).expect("the fixture"),
-    );
+    world.write("plan.yaml", &fs::read_to_string(faulty).expect("the fixture"));
     let faults = screen(&world, 80, &["validate", "plan.yaml"], 65);
     assert_kept(&world, "validate-plan", &faults);
 }
@@ -263,10 +252,7 @@ fn what_the_machine_gives() {
 
 #[test]
 fn no_screen_is_kept_that_no_test_shows() {
-    let source = concat!(
-        include_str!("screens.rs"),
-        include_str!("../agents/situations.rs")
-    );
+    let source = concat!(include_str!("screens.rs"), include_str!("../agents/situations.rs"));
     for entry in fs::read_dir(folder()).expect("the screens").flatten() {
         let name = entry.file_name().into_string().expect("a name");
         let quoted = format!("\"{}\"", name.trim_end_matches(".txt"));

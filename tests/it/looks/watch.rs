@@ -36,9 +36,7 @@ fn elsewhere_it_prints_the_lines_of_the_run_and_ends_with_its_code() {
     world.touch("go");
     let run = run.wait().expect(0);
     let [lines, json] = watches.each_mut().map(|watch| watch.wait().expect(0));
-    lines
-        .shows("start     A1, attempt 1 of 1: wait for it")
-        .shows("completed");
+    lines.shows("start     A1, attempt 1 of 1: wait for it").shows("completed");
     assert_eq!(json.stdout, run.stdout, "the same lines");
     let again = world.descent(&["watch"]).expect(0);
     again.shows("completed: ");
@@ -71,22 +69,12 @@ fn a_run_that_stalls_is_stopped_in_the_name_of_watch() {
 fn a_run_that_stalls_is_redirected_once_and_goes_on() {
     let world = World::new();
     let mut run = begun(&world);
-    let when = [
-        "watch",
-        "--redirect-when",
-        "stalled=300ms",
-        "--select",
-        "G=A2",
-    ];
+    let when = ["watch", "--redirect-when", "stalled=300ms", "--select", "G=A2"];
     let watch = world.descent(&when).expect(0);
     watch.says("the run is redirected").shows("completed");
     run.wait().expect(0);
     let corrections = world.state()["corrections"].clone();
-    assert_eq!(
-        corrections.as_array().map(Vec::len),
-        Some(1),
-        "{corrections}"
-    );
+    assert_eq!(corrections.as_array().map(Vec::len), Some(1), "{corrections}");
     assert_eq!(corrections[0]["by"], "watch");
 }
 
@@ -95,19 +83,10 @@ fn a_condition_that_says_nothing_is_refused() {
     let world = World::new();
     waiting(&world);
     for (args, words) in [
-        (
-            &["--stop-when", "bored=3m"][..],
-            "--stop-when bored=3m: that is no condition",
-        ),
+        (&["--stop-when", "bored=3m"][..], "--stop-when bored=3m: that is no condition"),
         (&["--stop-when", "stalled=soon"], "that is no condition"),
-        (
-            &["--redirect-when", "stalled=3m"],
-            "--redirect-when changes nothing",
-        ),
-        (
-            &["--redirect-when", "hung=3m", "--select", "G=A2"],
-            "reads no redirect",
-        ),
+        (&["--redirect-when", "stalled=3m"], "--redirect-when changes nothing"),
+        (&["--redirect-when", "hung=3m", "--select", "G=A2"], "reads no redirect"),
         (&["--select", "G=A2"], "a change without its condition"),
     ] {
         let args = [&["watch"], args].concat();
@@ -123,9 +102,7 @@ fn at_a_terminal_keys_guide_stop_and_leave_and_the_terminal_is_given_back() {
     watch.wait_for("working");
     watch.presses("gthe key is on the door\r");
     let guidance = || world.state()["work_graph"]["atoms"]["A1"]["guidance"].clone();
-    wait_for("the guidance", || {
-        guidance() == json!(["the key is on the door"])
-    });
+    wait_for("the guidance", || guidance() == json!(["the key is on the door"]));
     watch.presses("sy");
     run.wait().expect(3);
     watch.presses("q");
@@ -158,10 +135,7 @@ fn a_watch_that_is_killed_ends_nothing_else() {
     watch.wait_for("working");
     watch.signal(rustix::process::Signal::TERM);
     let (_, written) = watch.left();
-    assert!(
-        written.contains("\x1b[?1049l"),
-        "the terminal is given back: {written:?}"
-    );
+    assert!(written.contains("\x1b[?1049l"), "the terminal is given back: {written:?}");
     world.touch("go");
     run.wait().expect(0);
 }

@@ -16,11 +16,7 @@ fn waiting(world: &World) {
         "A1": with(task(&run), json!({"description": "wait for it"})),
         "A2": task("false"),
     });
-    world.align(&plan(
-        &["test -f done"],
-        json!({"time_budget": "30m"}),
-        atoms,
-    ));
+    world.align(&plan(&["test -f done"], json!({"time_budget": "30m"}), atoms));
 }
 
 #[test]
@@ -33,9 +29,7 @@ fn in_a_narrow_terminal_no_line_of_a_run_wraps() {
     let shown = terminal.end().expect(0);
     let is_told = |line: &&String| {
         let copied = ["result", "  or:", "next:"];
-        !copied
-            .iter()
-            .any(|word| line.trim_start().starts_with(word))
+        !copied.iter().any(|word| line.trim_start().starts_with(word))
     };
     let long = shown.screen.iter().filter(is_told);
     let long: Vec<&String> = long.filter(|line| line.chars().count() > 40).collect();
@@ -55,20 +49,10 @@ fn a_terminal_that_cannot_a_program_and_who_wants_silence_get_no_drawing() {
         (&["run"], &[("TERM", "dumb")]),
     ] {
         let shown = Terminal::start(&world, 80, args, env).end().expect(0);
-        assert!(
-            !shown.written.contains("\x1b[J"),
-            "{args:?} {env:?}: {}",
-            shown.written
-        );
-        assert!(
-            !shown.written.contains('▸'),
-            "{args:?} {env:?}: {}",
-            shown.written
-        );
+        assert!(!shown.written.contains("\x1b[J"), "{args:?} {env:?}: {}", shown.written);
+        assert!(!shown.written.contains('▸'), "{args:?} {env:?}: {}", shown.written);
     }
-    let dumb = Terminal::start(&world, 80, &["status"], &[("TERM", "dumb")])
-        .end()
-        .expect(0);
+    let dumb = Terminal::start(&world, 80, &["status"], &[("TERM", "dumb")]).end().expect(0);
     assert!(!dumb.written.contains('\x1b'), "{}", dumb.written);
 }
 
@@ -85,11 +69,7 @@ fn a_check_that_takes_its_time_is_named_while_it_runs() {
     world.touch("go");
     let shown = terminal.end().expect(0);
     assert!(!shown.text().contains("check 1 of 1"), "{}", shown.text());
-    assert!(
-        shown.text().contains("the base case holds"),
-        "{}",
-        shown.text()
-    );
+    assert!(shown.text().contains("the base case holds"), "{}", shown.text());
 }
 
 #[test]
@@ -97,10 +77,7 @@ fn colour_goes_to_terminals_alone_unless_it_is_asked_for() {
     let world = World::new();
     waiting(&world);
     let colour = |args: &[&str], env: &[(&str, &str)]| {
-        Terminal::start(&world, 80, args, env)
-            .end()
-            .expect(0)
-            .is_coloured()
+        Terminal::start(&world, 80, args, env).end().expect(0).is_coloured()
     };
     assert!(colour(&["status"], &[]));
     assert!(colour(&["--help"], &[]));
@@ -110,16 +87,8 @@ fn colour_goes_to_terminals_alone_unless_it_is_asked_for() {
     assert!(!colour(&["--color=never", "--help"], &[]));
     assert!(colour(&["status", "--color=always"], &[("NO_COLOR", "1")]));
     assert!(!colour(&["status", "--json"], &[]));
-    for args in [
-        &["status"][..],
-        &["--help"],
-        &["graph"],
-        &["status", "--color", "auto"],
-    ] {
-        assert!(
-            !world.descent(args).expect(0).stdout.contains('\x1b'),
-            "{args:?}"
-        );
+    for args in [&["status"][..], &["--help"], &["graph"], &["status", "--color", "auto"]] {
+        assert!(!world.descent(args).expect(0).stdout.contains('\x1b'), "{args:?}");
     }
     let forced = world.descent(&["status", "--color", "always"]).expect(0);
     assert!(forced.stdout.contains("\x1b["), "{}", forced.stdout);
@@ -127,8 +96,5 @@ fn colour_goes_to_terminals_alone_unless_it_is_asked_for() {
     forced.env("CLICOLOR_FORCE", "1");
     let forced = crate::world::Running::of(forced).wait().expect(0);
     assert!(forced.stdout.contains("\x1b["), "{}", forced.stdout);
-    world
-        .descent(&["status", "--color", "purple"])
-        .expect(2)
-        .says("purple");
+    world.descent(&["status", "--color", "purple"]).expect(2).says("purple");
 }

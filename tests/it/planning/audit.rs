@@ -20,14 +20,9 @@ fn found(world: &World) -> Vec<(String, u64)> {
 
 fn has(world: &World, code: &str, count: u64) {
     let found = found(world);
-    assert!(
-        found.contains(&(code.to_owned(), count)),
-        "no {code} {count} in {found:?}"
-    );
+    assert!(found.contains(&(code.to_owned(), count)), "no {code} {count} in {found:?}");
     let is_told = world.descent(&["audit", "--exit-code"]).expect(1);
-    is_told
-        .shows(code)
-        .shows("and at what the journal keeps: commits 1 to ");
+    is_told.shows(code).shows("and at what the journal keeps: commits 1 to ");
 }
 
 /// Plans that leave the number where it is, each by other words.
@@ -49,14 +44,9 @@ fn planners_that_move_without_coming_nearer_are_told_of() {
     let result = ran.result();
     let codes = result["findings"].as_array().expect("findings").iter();
     let codes: Vec<&str> = codes.filter_map(|one| one["code"].as_str()).collect();
-    assert_eq!(
-        codes,
-        ["thrashing", "no_progress", "budget_drift", "law_idle"]
-    );
+    assert_eq!(codes, ["thrashing", "no_progress", "budget_drift", "law_idle"]);
     let shown = world.descent(&["report"]).expect(0);
-    shown
-        .shows("The law: 6 directives, 0 followed by progress")
-        .shows("**thrashing**");
+    shown.shows("The law: 6 directives, 0 followed by progress").shows("**thrashing**");
     let watched = world.descent(&["watch"]).expect(5);
     watched.says("audit     4 findings: thrashing, no_progress, budget_drift, law_idle");
 }
@@ -75,11 +65,7 @@ fn a_tool_that_is_hindered_again_and_again_is_told_of() {
     let hindered = |n: usize| (format!("s{n}"), slow("sleep 60"));
     let atoms: serde_json::Map<String, Value> = (0..4).map(hindered).collect();
     let world = World::new();
-    world.align(&plan(
-        &["test -e g"],
-        json!({"max_attempts": 1}),
-        atoms.into(),
-    ));
+    world.align(&plan(&["test -e g"], json!({"max_attempts": 1}), atoms.into()));
     world.descent(&["run"]).expect(5);
     has(&world, "tool_health", 4);
     has(&world, "systemic", 4);
@@ -102,9 +88,7 @@ fn a_lesson_against_what_succeeds_is_told_of() {
     });
     let path = world.plan(&plan(&["test -e g"], json!({}), ways));
     let agree = || {
-        world
-            .descent(&["align", "-y", "--force", "-f", &path])
-            .expect(0);
+        world.descent(&["align", "-y", "--force", "-f", &path]).expect(0);
         world.descent(&["run"]).expect(0)
     };
     agree();
@@ -117,8 +101,7 @@ fn a_lesson_against_what_succeeds_is_told_of() {
     let text = fs::read_to_string(&file).expect("a book");
     fs::write(
         &file,
-        text.replace("\"prefer\"", "\"must_not\"")
-            .replace("\"seen\": 1", "\"seen\": 2"),
+        text.replace("\"prefer\"", "\"must_not\"").replace("\"seen\": 1", "\"seen\": 2"),
     )
     .expect("written");
     agree();
@@ -223,47 +206,19 @@ fn every_ending_names_the_role_that_is_accountable() {
     let done = || json!({"A": task("echo > g")});
     let once = || json!({"max_attempts": 1, "max_transient": 0});
     let one = |atom: Value| json!({ "A": atom });
-    is(
-        account_of(&["true"], json!({}), done(), 0),
-        "already_held",
-        "none",
-    );
-    is(
-        account_of(&["test -e g"], json!({}), done(), 0),
-        "base_case",
-        "none",
-    );
+    is(account_of(&["true"], json!({}), done(), 0), "already_held", "none");
+    is(account_of(&["test -e g"], json!({}), done(), 0), "base_case", "none");
     let wrong = one(task("exit 3"));
-    is(
-        account_of(&["test -e h"], once(), wrong.clone(), 5),
-        "no_choice",
-        "worker",
-    );
+    is(account_of(&["test -e h"], once(), wrong.clone(), 5), "no_choice", "worker");
     let hindered = one(slow("sleep 60"));
-    is(
-        account_of(&["test -e h"], once(), hindered, 5),
-        "no_choice",
-        "environment",
-    );
+    is(account_of(&["test -e h"], once(), hindered, 5), "no_choice", "environment");
     // Nobody but a person planned it.
-    is(
-        account_of(&["test -e h"], once(), done(), 5),
-        "no_choice",
-        "person",
-    );
-    is(
-        account_of(&["no-such-program"], once(), wrong, 5),
-        "no_choice",
-        "perceiver",
-    );
+    is(account_of(&["test -e h"], once(), done(), 5), "no_choice", "person");
+    is(account_of(&["no-such-program"], once(), wrong, 5), "no_choice", "perceiver");
     let limited = json!({"max_iterations": 1});
     let more =
         json!({"A": task("echo > f"), "B": with(task("cp f g"), json!({"depends_on": ["A"]}))});
-    is(
-        account_of(&["test -e g"], limited, more, 5),
-        "iterations",
-        "person",
-    );
+    is(account_of(&["test -e g"], limited, more, 5), "iterations", "person");
 }
 
 #[test]
@@ -287,17 +242,11 @@ fn a_planner_without_a_plan_and_one_whose_plan_is_not_enough_are_accountable() {
 #[test]
 fn a_stopped_run_is_a_persons() {
     let world = World::new();
-    world.align(&plan(
-        &["test -e h"],
-        json!({}),
-        json!({"A": task("sleep 600")}),
-    ));
+    world.align(&plan(&["test -e h"], json!({}), json!({"A": task("sleep 600")})));
     let mut running = world.start(&["run"]);
     wait_for("an attempt", || {
         let state = world.state();
-        state["run"]["in_flight"]
-            .as_array()
-            .is_some_and(|all| !all.is_empty())
+        state["run"]["in_flight"].as_array().is_some_and(|all| !all.is_empty())
     });
     world.descent(&["stop", "--now"]).expect(0);
     running.wait();

@@ -88,14 +88,7 @@ fn the_mode_is_that_of_the_step_else_of_the_agreement() {
     let hierarchical = json!({"context": {"mode": "hierarchical", "chars": 9000}});
     let selective = json!({"needs": ["thing-1"], "context": {"mode": "selective"}});
     for (constraints, sets, own, mode, chars, words) in [
-        (
-            hierarchical.clone(),
-            &[][..],
-            json!({}),
-            "hierarchical",
-            9_000,
-            by_name,
-        ),
+        (hierarchical.clone(), &[][..], json!({}), "hierarchical", 9_000, by_name),
         (
             json!({}),
             &["context=mode=hierarchical,chars=9000"][..],

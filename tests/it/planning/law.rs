@@ -5,15 +5,8 @@ use serde_json::{Value, json};
 use crate::world::{World, plan, task, wait_for, with};
 
 /// The numbers that lie in files of their own, by their names.
-const NUMBERS: [(&str, u32); 7] = [
-    ("ten", 10),
-    ("nine", 9),
-    ("five", 5),
-    ("four", 4),
-    ("two", 2),
-    ("none", 0),
-    ("zero", 0),
-];
+const NUMBERS: [(&str, u32); 7] =
+    [("ten", 10), ("nine", 9), ("five", 5), ("four", 4), ("two", 2), ("none", 0), ("zero", 0)];
 
 /// A plan that takes one of these numbers.
 pub(crate) fn takes(name: &str) -> Value {
@@ -63,9 +56,7 @@ fn points(ran: &crate::world::Ran) -> Vec<(String, String)> {
     let lines = ran.lines();
     let points = lines.iter().filter(|line| line["event"] == "law");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    points
-        .map(|one| (text(&one["d"]), text(&one["directive"])))
-        .collect()
+    points.map(|one| (text(&one["d"]), text(&one["directive"]))).collect()
 }
 
 pub(crate) fn run(world: &World, code: i32) -> Vec<(String, String)> {
@@ -90,11 +81,7 @@ pub(super) fn refused(world: &World) -> Vec<String> {
 fn a_distance_that_falls_refines_and_ends_completed() {
     let plans = ["ten", "five", "two", "none"].map(takes);
     let world = world(&plans, json!({}));
-    let wanted = [
-        ("0.834", "break_symmetry"),
-        ("0.417", "refine"),
-        ("0.167", "refine"),
-    ];
+    let wanted = [("0.834", "break_symmetry"), ("0.417", "refine"), ("0.167", "refine")];
     assert_eq!(run(&world, 0), told(&wanted));
     let log = world.descent(&["log"]).expect(0);
     log.shows("D 0.167 ↓")
@@ -139,10 +126,7 @@ fn a_flat_distance_by_hindered_work_wants_another_target() {
     let world = world(&[first, same, takes("none")], json!({"max_attempts": 3}));
     assert_eq!(run(&world, 0), told(&[("1", "change_path")]));
     let refused = refused(&world);
-    assert!(
-        refused[0].contains("blocked: sleep 60 failed in P-1."),
-        "{refused:?}"
-    );
+    assert!(refused[0].contains("blocked: sleep 60 failed in P-1."), "{refused:?}");
     let prompt = world.left("prompt.2");
     assert!(prompt.contains("- sleep 60, failed in P-1."), "{prompt}");
     assert_eq!(world.state()["run"]["law"]["blocked"][0]["tool"], "sleep");
@@ -154,17 +138,10 @@ fn a_distance_that_rises_by_wrong_work_wants_another_class_of_tool() {
     let fourth = of(json!({"w": task("cp none n"), "x": task("git cat-file -e two")}));
     let plans = [takes("ten"), takes("four"), third, fourth, takes("none")];
     let world = world(&plans, json!({"max_attempts": 2}));
-    let wanted = [
-        ("0.834", "break_symmetry"),
-        ("0.334", "refine"),
-        ("0.75", "change_approach"),
-    ];
+    let wanted = [("0.834", "break_symmetry"), ("0.334", "refine"), ("0.75", "change_approach")];
     assert_eq!(run(&world, 0), told(&wanted));
     let refused = refused(&world);
-    assert!(
-        refused[0].contains("blocked: git cat-file failed in "),
-        "{refused:?}"
-    );
+    assert!(refused[0].contains("blocked: git cat-file failed in "), "{refused:?}");
 }
 
 #[test]
@@ -173,17 +150,10 @@ fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
     let fourth = of(json!({"w": task("cp none n"), "x": slow("sleep 60")}));
     let plans = [takes("ten"), takes("four"), third, fourth, takes("none")];
     let world = world(&plans, json!({"max_attempts": 2}));
-    let wanted = [
-        ("0.834", "break_symmetry"),
-        ("0.334", "refine"),
-        ("0.75", "refine"),
-    ];
+    let wanted = [("0.834", "break_symmetry"), ("0.334", "refine"), ("0.75", "refine")];
     assert_eq!(run(&world, 0), told(&wanted));
     let refused = refused(&world);
-    assert!(
-        refused[0].contains("blocked: sleep 60 failed in "),
-        "{refused:?}"
-    );
+    assert!(refused[0].contains("blocked: sleep 60 failed in "), "{refused:?}");
 }
 
 #[test]
@@ -196,9 +166,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     let state = world.state();
     assert_eq!(state["run"]["last_result"]["reason"], "abandoned");
     let status = world.descent(&["status"]).expect(0);
-    status
-        .shows("abandon: no more planning")
-        .shows("exhausted (abandoned)");
+    status.shows("abandon: no more planning").shows("exhausted (abandoned)");
     let again = world.descent(&["run", "--set", "gradient=abandon_omega=1"]);
     again.expect(5);
     assert_eq!(world.left("calls").lines().count(), 4, "it plans on");
@@ -208,11 +176,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
 #[test]
 fn a_result_that_is_near_completes_nothing() {
     let world = world(&["ten", "two"].map(takes), json!({}));
-    let wanted = [
-        ("0.834", "break_symmetry"),
-        ("0.167", "refine"),
-        ("1", "change_approach"),
-    ];
+    let wanted = [("0.834", "break_symmetry"), ("0.167", "refine"), ("1", "change_approach")];
     assert_eq!(run(&world, 5), told(&wanted));
     let state = world.state();
     assert_eq!(state["run"]["status"], "exhausted");
@@ -245,12 +209,7 @@ fn by_directive() -> World {
 /// The numbers of all points and what followed them, without times and ids.
 fn standing(world: &World) -> Value {
     let law = &world.state()["run"]["law"];
-    json!([
-        law["curve"],
-        law["outcomes"],
-        law["best"]["d"],
-        law["point"]["directive"]
-    ])
+    json!([law["curve"], law["outcomes"], law["best"]["d"], law["point"]["directive"]])
 }
 
 #[test]
@@ -288,10 +247,7 @@ fn killed_after_a_point_a_run_goes_on_with_what_it_blocked() {
     run_of_it.kill();
     run(&world, 0);
     let refused = refused(&world);
-    assert!(
-        refused[0].contains("blocked: sleep 60 failed in P-1."),
-        "{refused:?}"
-    );
+    assert!(refused[0].contains("blocked: sleep 60 failed in P-1."), "{refused:?}");
     let law = &world.state()["run"]["law"];
     assert_eq!(law["point"], before["point"]);
     assert_eq!(law["blocked"], before["blocked"]);
@@ -300,25 +256,13 @@ fn killed_after_a_point_a_run_goes_on_with_what_it_blocked() {
 #[test]
 fn a_weight_that_is_none_is_a_fault_with_its_place() {
     for (gradient, words) in [
-        (
-            json!({"delta": 1.1}),
-            "/objective/constraints/gradient/delta",
-        ),
-        (
-            json!({"alpha": -0.1}),
-            "/objective/constraints/gradient/alpha",
-        ),
-        (
-            json!({"rho": "high"}),
-            "/objective/constraints/gradient/rho",
-        ),
+        (json!({"delta": 1.1}), "/objective/constraints/gradient/delta"),
+        (json!({"alpha": -0.1}), "/objective/constraints/gradient/alpha"),
+        (json!({"rho": "high"}), "/objective/constraints/gradient/rho"),
     ] {
         let world = World::new();
         let limits = json!({ "gradient": gradient });
         let path = world.plan(&plan(&["true"], limits, json!({"A": task("true")})));
-        world
-            .descent(&["align", "-f", &path, "-y"])
-            .expect(65)
-            .says(words);
+        world.descent(&["align", "-f", &path, "-y"]).expect(65).says(words);
     }
 }

@@ -50,10 +50,7 @@ fn after_hindered_work_the_same_tool_with_another_target_comes_first() {
 #[test]
 fn after_wrong_work_its_tool_comes_last_and_is_tried_all_the_same() {
     let wrong = || task("git cat-file -e gone");
-    let ways = [
-        ("same", "git cat-file -e HEAD && cp none n"),
-        ("free", "cp none n"),
-    ];
+    let ways = [("same", "git cat-file -e HEAD && cp none n"), ("free", "cp none n")];
     for (act, wanted) in [(true, "by free"), (false, "by same")] {
         let world = of_choices(wrong(), &ways, act);
         let wanted_point = [("1".to_owned(), "break_symmetry".to_owned())];

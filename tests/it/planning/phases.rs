@@ -19,10 +19,7 @@ fn pages(budget: Value, takes_a_part: bool) -> Value {
     let step = json!({"kind": "plan", "convergence_target": "F", "budget": budget,
         "action": {"run": prints}});
     let script = "cp \"$DESCENT_BINDINGS\" bindings; cp \"$DESCENT_PROMPT\" prompt; ls > sum";
-    let f = with(
-        after(&["N"], script),
-        json!({"accepts_partial": takes_a_part}),
-    );
+    let f = with(after(&["N"], script), json!({"accepts_partial": takes_a_part}));
     json!({"N": step, "F": f})
 }
 
@@ -34,11 +31,7 @@ fn what_is_missing_is_told_to_the_target_and_to_the_person() {
     let missing = "it is gone on with without N-2, N-3";
     let ran = world.descent(&["run"]).expect(0);
     let ran = ran.shows(missing);
-    assert!(
-        ran.stdout.contains("dropped N-2 of N: the page b"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("dropped N-2 of N: the page b"), "{}", ran.stdout);
     let bindings: Value = serde_json::from_str(&world.result_file("bindings")).unwrap();
     let expected =
         json!({"partial": true, "limit": "attempts", "missing": ["the page b", "run touch c"]});
@@ -55,13 +48,8 @@ fn what_is_missing_is_told_to_the_target_and_to_the_person() {
         {"atom": "N-3", "of": "N", "description": "run touch c"}]);
     assert_eq!(result["missing"], expected);
     let drawn = world.descent(&["graph"]).expect(0);
-    drawn
-        .shows("├ – N-2")
-        .shows("plans, in part, 1 attempt a plan");
-    world
-        .descent(&["log"])
-        .expect(0)
-        .shows("dropped   N: the attempts of its budget are over");
+    drawn.shows("├ – N-2").shows("plans, in part, 1 attempt a plan");
+    world.descent(&["log"]).expect(0).shows("dropped   N: the attempts of its budget are over");
     world.descent(&["why", "N-2"]).expect(0).shows("dropped");
     world.descent(&["validate"]).expect(0);
 }
@@ -159,11 +147,8 @@ fn a_budget_that_limits_nothing_is_a_fault_of_the_plan() {
 fn a_repair_that_waits_for_what_may_not_start_holds_nobody_up() {
     let world = World::new();
     let out = |name: &str| world.out(name).display().to_string();
-    let b = format!(
-        "test ! -e {} || {{ touch {}; sleep 600; }}; cp a b",
-        out("slow"),
-        out("again")
-    );
+    let b =
+        format!("test ! -e {} || {{ touch {}; sleep 600; }}; cp a b", out("slow"), out("again"));
     let text = json!({"atoms": {"a": task("date +%N > a"), "b": after(&["a"], &b)}}).to_string();
     let step = json!({"kind": "plan", "budget": {"time": "1h"},
         "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
@@ -193,11 +178,7 @@ fn a_repair_that_waits_for_what_may_not_start_holds_nobody_up() {
 #[test]
 fn what_a_person_takes_out_is_made_again_within_the_budget() {
     let world = World::new();
-    world.align(&plan(
-        &["test -e sum -a -e c"],
-        json!({}),
-        pages(json!({"attempts": 3}), false),
-    ));
+    world.align(&plan(&["test -e sum -a -e c"], json!({}), pages(json!({"attempts": 3}), false)));
     world.run().expect(0);
     let mut state = world.state();
     state["bindings"].as_object_mut().unwrap().remove("N-1");
@@ -236,20 +217,13 @@ fn what_is_in_doubt_is_asked_about_before_it_is_dropped() {
 fn what_a_person_says_is_done_counts_in_the_budget() {
     let world = World::new();
     let begun = world.out("begun").display().to_string();
-    let a = with(
-        task(&format!("echo x >> {begun}; sleep 600")),
-        json!({"effect": "external"}),
-    );
+    let a = with(task(&format!("echo x >> {begun}; sleep 600")), json!({"effect": "external"}));
     let text =
         json!({"atoms": {"a": a, "b": after(&["a"], "touch b"), "c": after(&["b"], "touch c")}});
     let step = json!({"kind": "plan", "convergence_target": "F", "budget": {"attempts": 2},
         "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
     let f = with(after(&["N"], "touch sum"), json!({"accepts_partial": true}));
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": step, "F": f}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": step, "F": f})));
     let run = world.start(&["run"]);
     world.wait_for_file("begun");
     run.kill();

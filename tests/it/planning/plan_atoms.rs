@@ -13,9 +13,7 @@ fn planner(world: &World, id: &str, prints: &[Value]) -> Value {
          echo call >> OUT/{id}.calls\ntouch left-behind\ncase $(wc -l < OUT/{id}.calls) in\n"
     );
     for (n, what) in prints.iter().enumerate() {
-        let text = what
-            .as_str()
-            .map_or_else(|| what.to_string(), str::to_owned);
+        let text = what.as_str().map_or_else(|| what.to_string(), str::to_owned);
         script += &format!("{}) cat <<'END'\n{text}\nEND\n;;\n", n + 1);
     }
     script += "*) exit 9;;\nesac\n";
@@ -48,28 +46,18 @@ fn sum() -> Value {
 fn what_a_planner_prints_is_done_and_who_waits_for_it_waits_for_all_of_it() {
     let world = World::new();
     let n = planner(&world, "N", &[two_atoms()]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.descent(&["run"]).expect(0).shows("planned   N");
     assert_eq!(world.result_file("sum"), "1\n1\n");
     let state = world.state();
     let n = &state["work_graph"]["atoms"]["N"];
-    assert_eq!(
-        (&n["kind"], &n["parts"]),
-        (&json!("all"), &json!(["N-1", "N-2"]))
-    );
+    assert_eq!((&n["kind"], &n["parts"]), (&json!("all"), &json!(["N-1", "N-2"])));
     let one = &state["bindings"]["N-1"]["of"];
     assert_eq!(one["origin"]["by"], "planner");
     assert_eq!(one["origin"]["proposed"], "one");
     assert_eq!(one["origin"]["reason"], "it must be");
     let trail = state["trail"].as_array().unwrap();
-    let entry = trail
-        .iter()
-        .find(|one| one["type"] == "plan")
-        .expect("a trail entry");
+    let entry = trail.iter().find(|one| one["type"] == "plan").expect("a trail entry");
     assert_eq!(entry["parts"], json!(["N-1", "N-2"]));
     world.descent(&["validate"]).expect(0);
     world.descent(&["log"]).expect(0).shows("2 atoms: N-1, N-2");
@@ -81,11 +69,7 @@ fn nothing_that_a_planner_changes_gets_into_the_result() {
     let world = World::new();
     let n = planner(&world, "N", &[two_atoms()]);
     let gone = "test ! -e left-behind";
-    world.align(&plan(
-        &["test -e sum", gone],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum", gone], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(0);
 }
 
@@ -99,15 +83,8 @@ fn every_fault_of_a_fragment_is_told_and_the_next_attempt_can_put_it_right() {
     }));
     let n = planner(&world, "N", &[wrong, two_atoms()]);
     let constraints = json!({"max_attempts": 2});
-    world.align(&plan(
-        &["test -e sum"],
-        constraints,
-        json!({"N": n, "F": sum()}),
-    ));
-    world
-        .descent(&["run"])
-        .expect(0)
-        .shows("its plan cannot be used");
+    world.align(&plan(&["test -e sum"], constraints, json!({"N": n, "F": sum()})));
+    world.descent(&["run"]).expect(0).shows("its plan cannot be used");
     let prompt = world.left("N.prompt.1");
     for words in [
         "/atoms/a/depends_on/0: there is no atom `F` (a fragment names its own atoms alone",
@@ -124,22 +101,12 @@ fn every_fault_of_a_fragment_is_told_and_the_next_attempt_can_put_it_right() {
 fn a_step_that_cannot_plan_fails_like_any_other() {
     let world = World::new();
     let n = planner(&world, "N", &[json!("I would begin with the parser")]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(5);
     let status = world.status();
     assert_eq!(status["unresolved"], json!(["F", "N"]), "{status}");
-    world
-        .descent(&["why", "N"])
-        .expect(0)
-        .shows("its plan cannot be used");
-    world
-        .descent(&["why", "N"])
-        .expect(0)
-        .shows("(a step that plans)");
+    world.descent(&["why", "N"]).expect(0).shows("its plan cannot be used");
+    world.descent(&["why", "N"]).expect(0).shows("(a step that plans)");
     let drawn = world.descent(&["graph", "--format", "mermaid"]).expect(0);
     assert!(!drawn.stdout.contains("subgraph"), "{}", drawn.stdout);
 }
@@ -161,10 +128,7 @@ fn what_is_left_is_told_in_numbers_and_in_words() {
     assert_eq!(budget, expected);
     let bindings: Value = serde_json::from_str(&world.left("N.bindings")).unwrap();
     assert_eq!(bindings["A"]["value"], 7);
-    assert!(
-        bindings["B"].is_object(),
-        "what that was made from too: {bindings}"
-    );
+    assert!(bindings["B"].is_object(), "what that was made from too: {bindings}");
     let prompt = world.left("N.prompt.0");
     for words in ["- atoms: 7", "serves F", "found it", "test -e sum"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
@@ -179,29 +143,18 @@ fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
         "bad": after(&["good"], "echo no such thing; exit 3"),
     }));
     let n = planner(&world, "N", &[bad, two_atoms()]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.descent(&["run"]).expect(0).shows("replanned N");
     let prompt = world.left("N.prompt.1");
-    for words in [
-        "Plans that failed",
-        "bad",
-        "exit 3: no such thing",
-        "was done, and did not help",
-    ] {
+    for words in ["Plans that failed", "bad", "exit 3: no such thing", "was done, and did not help"]
+    {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let n = &world.state()["work_graph"]["atoms"]["N"];
     assert_eq!(n["parts"], json!(["N-3", "N-4"]), "ids count on");
     assert_eq!(n["planned"]["fragments"][0]["parts"], json!(["N-1", "N-2"]));
     assert_eq!(world.result_file("sum"), "1\n1\n");
-    world
-        .descent(&["log"])
-        .expect(0)
-        .shows("replanned N: another plan is made: ");
+    world.descent(&["log"]).expect(0).shows("replanned N: another plan is made: ");
 }
 
 #[test]
@@ -209,26 +162,14 @@ fn the_same_plan_again_is_refused_and_the_rounds_have_an_end() {
     let world = World::new();
     let bad = fragment(json!({"a": task("false")}));
     let n = planner(&world, "N", &[bad.clone(), bad]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
-    world
-        .descent(&["run"])
-        .expect(5)
-        .shows("it is the plan of N.1");
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
+    world.descent(&["run"]).expect(5).shows("it is the plan of N.1");
     assert_eq!(calls(&world, "N"), 2);
     let world = World::new();
-    let rounds: Vec<Value> = (0..9)
-        .map(|n| fragment(json!({"a": task(&format!("exit {}", n + 1))})))
-        .collect();
+    let rounds: Vec<Value> =
+        (0..9).map(|n| fragment(json!({"a": task(&format!("exit {}", n + 1))}))).collect();
     let n = planner(&world, "N", &rounds);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(5);
     assert_eq!(calls(&world, "N"), 4, "once, and three times again");
 }
@@ -241,28 +182,15 @@ fn a_step_inside_a_plan_plans_with_what_is_left() {
         json!({"first": task("touch first"), "rest": with(inner, json!({"depends_on": ["first"]}))}),
     );
     let n = planner(&world, "N", &[outer]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(0);
     assert_eq!(world.result_file("sum"), "1\n1\n");
     let atoms = &world.state()["work_graph"]["atoms"];
     assert_eq!(atoms["N-2"]["parts"], json!(["N-2-1", "N-2-2"]));
     let outer: Value = serde_json::from_str(&world.left("N.budget")).unwrap();
     let inner: Value = serde_json::from_str(&world.left("M.budget")).unwrap();
-    for key in [
-        "tasks_in_contexts",
-        "alternatives",
-        "phases",
-        "refinements",
-        "depth",
-    ] {
-        assert!(
-            inner[key].as_u64() <= outer[key].as_u64(),
-            "{key}: {inner} {outer}"
-        );
+    for key in ["tasks_in_contexts", "alternatives", "phases", "refinements", "depth"] {
+        assert!(inner[key].as_u64() <= outer[key].as_u64(), "{key}: {inner} {outer}");
     }
     assert!(inner["tasks_in_contexts"].as_u64() < Some(20), "{inner}");
 }
@@ -301,11 +229,7 @@ fn a_kill_between_a_plan_and_its_parts_loses_nothing() {
         world.out("go").display(),
     ))}));
     let n = planner(&world, "N", &[slow]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     let run = world.start(&["run"]);
     world.wait_for_file("begun");
     run.kill();
@@ -319,15 +243,8 @@ fn a_kill_between_a_plan_and_its_parts_loses_nothing() {
 fn the_limits_of_planning_are_constraints_like_others() {
     let world = World::new();
     let n = planner(&world, "N", &[two_atoms()]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
-    world
-        .descent(&["run", "--set", "max_fragment_atoms=1"])
-        .expect(5)
-        .shows("2 atoms, the limit");
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
+    world.descent(&["run", "--set", "max_fragment_atoms=1"]).expect(5).shows("2 atoms, the limit");
     let shown = world.descent(&["status", "--constraints"]).expect(0);
     for limit in ["max_planned_atoms", "max_replans", "max_fragment_depth"] {
         assert!(shown.stdout.contains(limit), "{}", shown.stdout);
@@ -338,11 +255,7 @@ fn the_limits_of_planning_are_constraints_like_others() {
 fn a_remark_on_a_planned_step_changes_nothing_and_other_words_plan_it_anew() {
     let world = World::new();
     let n = planner(&world, "N", &[two_atoms(), two_atoms()]);
-    world.align(&plan(
-        &["test -e sum"],
-        json!({}),
-        json!({"N": n, "F": sum()}),
-    ));
+    world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(0);
     let words = "\"description\": \"plan N\",";
     world.replace_in_state(words, &format!("{words} \"notes\": \"mine\","));
@@ -375,10 +288,7 @@ fn a_pattern_of_a_planner_that_is_none_is_told_before_anything_is_made_of_its_pl
     world.align(&plan(&["test -e sum"], json!({}), atoms));
     world.run().expect(5);
     let why = world.descent(&["why", "--json", "N"]).expect(0).stdout;
-    for at in [
-        "0/checks/all/0/stdout_matches: not a regular",
-        "1/checks/file: not a glob",
-    ] {
+    for at in ["0/checks/all/0/stdout_matches: not a regular", "1/checks/file: not a glob"] {
         assert!(why.contains(&format!("/atoms/p/choices/{at}")), "{why}");
     }
     assert_eq!(world.state()["work_graph"]["atoms"]["N"]["kind"], "plan");
@@ -400,19 +310,13 @@ fn of_a_step_that_a_person_resolves_nothing_is_made_any_more() {
     world.descent(&["stop"]).expect(0);
     run.wait().expect(3);
     let mut state = world.state();
-    let step = state["work_graph"]["atoms"]
-        .as_object_mut()
-        .unwrap()
-        .remove("N");
+    let step = state["work_graph"]["atoms"].as_object_mut().unwrap().remove("N");
     state["bindings"]["N"] = json!({"summary": "by hand", "by": "person", "of": step});
     world.save(&state.to_string());
     world.run().expect(0);
     assert_eq!(world.left("begun").lines().count(), 1, "begun once");
     assert_eq!(
-        world
-            .ours(&["grep", "-c", "", &head(&world), "--", "one", "sum"])
-            .lines()
-            .count(),
+        world.ours(&["grep", "-c", "", &head(&world), "--", "one", "sum"]).lines().count(),
         1
     );
 }
@@ -433,10 +337,7 @@ fn what_nobody_could_do_is_a_fault_of_a_plan() {
     world.align(&plan(&["test -e sum"], json!({"max_attempts": 2}), atoms));
     world.run().expect(0);
     let prompt = world.left("N.prompt.1");
-    for at in [
-        "/atoms/a: it has no `action`",
-        "/atoms/g/choices/1: it has no `action`",
-    ] {
+    for at in ["/atoms/a: it has no `action`", "/atoms/g/choices/1: it has no `action`"] {
         assert!(prompt.contains(at), "no `{at}` in:\n{prompt}");
     }
 }
@@ -449,10 +350,7 @@ fn a_choice_that_could_not_be_planned_counts_as_tried() {
     world.align(&plan(&["test -e sum"], json!({}), atoms));
     world.run().expect(5);
     let choice = &world.status()["choices"][0];
-    assert_eq!(
-        (&choice["failed"], &choice["untried"]),
-        (&json!(["N", "b"]), &json!([]))
-    );
+    assert_eq!((&choice["failed"], &choice["untried"]), (&json!(["N", "b"]), &json!([])));
 }
 
 #[test]

@@ -39,17 +39,11 @@ fn the_work_of_an_agreed_planner_is_made_until_the_goal_is_reached() {
     let world = with_planner();
     world.descent(&AGREED).expect(0).shows("plans");
     let step = &world.state()["work_graph"]["atoms"]["S1"];
-    assert_eq!(
-        (&step["kind"], &step["agent"]),
-        (&json!("plan"), &json!("wise"))
-    );
+    assert_eq!((&step["kind"], &step["agent"]), (&json!("plan"), &json!("wise")));
     world.descent(&AGREED).expect(0).says("unchanged");
     // An agreement starts no planner.
     assert!(!world.out("asked").exists());
-    world
-        .descent(&["run"])
-        .expect(0)
-        .shows("2 atoms: S1-1, S1-2");
+    world.descent(&["run"]).expect(0).shows("2 atoms: S1-1, S1-2");
     assert_eq!(world.left("asked"), "planner\n");
     assert!(world.left("prompt").contains("have a two"));
     assert_eq!(world.result_file("two"), "1\n");
@@ -93,10 +87,7 @@ fn an_unknown_planner_or_no_name_of_one_is_refused_and_so_is_one_beside_a_plan()
         typed[7] = name;
         world.descent(&typed)
     };
-    with("wize")
-        .expect(78)
-        .says("E-NO-AGENT")
-        .says("did you mean `wise`?");
+    with("wize").expect(78).says("E-NO-AGENT").says("did you mean `wise`?");
     with("Not A Name").expect(2).says("names no agent");
     world
         .descent(&["align", "-f", "plan.yaml", "--plan-with", "wise"])

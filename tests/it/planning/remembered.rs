@@ -43,9 +43,7 @@ fn agree(world: &World, constraints: Value) {
     whole["objective"]["base_case"] =
         json!({"name": "few", "command": "cat n", "number": "(\\d+)", "at_most": 0});
     let path = world.plan(&whole);
-    world
-        .descent(&["align", "-y", "--force", "-f", &path])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &path]).expect(0);
 }
 
 fn again(world: &World, constraints: Value, flags: &[&str]) -> Ran {
@@ -67,11 +65,7 @@ fn a_lesson_alone_costs_attempts_of_the_planner_and_ends_no_run() {
     assert!(refused.iter().all(|one| one.contains(words)), "{refused:?}");
     ran.shows("its last attempt, so taken in spite of m77");
     let log = world.descent(&["log", "--json"]).expect(0);
-    assert!(
-        log.stdout.contains("\"in_spite_of\":[\"m77\"]"),
-        "{}",
-        log.stdout
-    );
+    assert!(log.stdout.contains("\"in_spite_of\":[\"m77\"]"), "{}", log.stdout);
 }
 
 #[test]
@@ -87,11 +81,9 @@ fn who_need_not_obey_the_law_or_has_no_memory_is_refused_nothing_for_a_lesson() 
     let world = poisoned("wc none && cp none n", "exit 127 twice");
     let free = json!({"max_attempts": 3, "gradient": {"act": false}});
     let off = json!({"max_attempts": 3, "memory": "off"});
-    for (constraints, flags) in [
-        (free, &[][..]),
-        (off, &[][..]),
-        (json!({"max_attempts": 3}), &["--no-memory"][..]),
-    ] {
+    for (constraints, flags) in
+        [(free, &[][..]), (off, &[][..]), (json!({"max_attempts": 3}), &["--no-memory"][..])]
+    {
         again(&world, constraints, flags).expect(0);
         assert_eq!(refused(&world), Vec::<String>::new());
     }

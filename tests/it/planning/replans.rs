@@ -55,9 +55,7 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
     let atoms = json!({"one": task("echo 7 > made")});
     configure(&world, &prints(&out(&world), &atoms));
     let text = world.plan(&plan(&["test -e sum"], json!({}), fails()));
-    let aligned = world
-        .descent(&["align", "--plan", &text, "--yes"])
-        .expect(0);
+    let aligned = world.descent(&["align", "--plan", &text, "--yes"]).expect(0);
     let more = "more for each of at most 10 changes of the plan";
     aligned.shows(more);
     let ran = world.descent(&["run"]).expect(0).shows(more);
@@ -65,10 +63,7 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
     assert_eq!(world.result_file("sum"), "7\n");
     let state = world.state();
     let a = &state["work_graph"]["atoms"]["A"];
-    assert_eq!(
-        (&a["kind"], &a["parts"]),
-        (&json!("all"), &json!(["A-1", "A-2"]))
-    );
+    assert_eq!((&a["kind"], &a["parts"]), (&json!("all"), &json!(["A-1", "A-2"])));
     let planned = &a["planned"];
     assert_eq!(planned["by"], "planner");
     assert_eq!(planned["reason"], "A failed for good");
@@ -79,13 +74,8 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
     assert_eq!(closing["checks"]["command"], "test -e made");
     let grant = &state["run"]["grant"];
     assert_eq!((&grant["left"], &grant["tried"]), (&json!(9), &json!(1)));
-    let [change] = &changes(&world)[..] else {
-        panic!("one change")
-    };
-    assert_eq!(
-        (&change["atom"], &change["place"]),
-        (&json!("A"), &json!("atom"))
-    );
+    let [change] = &changes(&world)[..] else { panic!("one change") };
+    assert_eq!((&change["atom"], &change["place"]), (&json!("A"), &json!("atom")));
     let prompt = world.left("prompt");
     for words in [
         "# Why the plan is changed here",
@@ -98,10 +88,7 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let budget: Value = serde_json::from_str(&world.left("budget")).unwrap();
-    assert_eq!(
-        (&budget["atoms"], &budget["tasks_in_contexts"]),
-        (&json!(19), &json!(19))
-    );
+    assert_eq!((&budget["atoms"], &budget["tasks_in_contexts"]), (&json!(19), &json!(19)));
     world.descent(&["validate"]).expect(0);
     let shown = |command: &[&str], words: &str| drop(world.descent(command).expect(0).shows(words));
     shown(&["log"], "A becomes a step that plans");
@@ -115,11 +102,7 @@ fn without_a_planner_a_task_that_failed_for_good_ends_the_run() {
     let world = World::new();
     world.align(&plan(&["test -e sum"], json!({}), fails()));
     let ran = world.descent(&["run"]).expect(5);
-    assert!(
-        !ran.stdout.contains("changes of the plan"),
-        "{}",
-        ran.stdout
-    );
+    assert!(!ran.stdout.contains("changes of the plan"), "{}", ran.stdout);
     assert_eq!(world.state()["run"]["grant"], Value::Null);
     // A worker alone is no planner.
     world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
@@ -130,10 +113,7 @@ fn without_a_planner_a_task_that_failed_for_good_ends_the_run() {
 #[test]
 fn a_refuted_base_case_gets_a_root_that_waits_for_all_others() {
     let world = world("");
-    configure(
-        &world,
-        &prints(&out(&world), &json!({"b": task("test -e a && touch b")})),
-    );
+    configure(&world, &prints(&out(&world), &json!({"b": task("test -e a && touch b")})));
     let atoms = json!({"A": task("touch a")});
     world.align(&plan(&["test -e b"], json!({}), atoms));
     let ran = world.descent(&["run"]).expect(0);
@@ -142,19 +122,13 @@ fn a_refuted_base_case_gets_a_root_that_waits_for_all_others() {
     assert_eq!(root["depends_on"], json!(["A"]));
     assert_eq!(root["origin"]["by"], "planner");
     let prompt = world.left("prompt");
-    assert!(
-        prompt.contains("- the base case, with every step done: "),
-        "{prompt}"
-    );
+    assert!(prompt.contains("- the base case, with every step done: "), "{prompt}");
 }
 
 #[test]
 fn a_group_that_failed_gets_one_more_choice_that_plans() {
     let world = world("");
-    configure(
-        &world,
-        &prints(&out(&world), &json!({"c": task("touch sum")})),
-    );
+    configure(&world, &prints(&out(&world), &json!({"c": task("touch sum")})));
     let group = json!({"kind": "any", "choices": ["A", "B"]});
     let atoms = json!({"G": group, "A": task("exit 1"), "B": task("exit 2")});
     world.align(&plan(&["test -e sum"], json!({}), atoms));
@@ -172,10 +146,7 @@ fn a_group_that_failed_gets_one_more_choice_that_plans() {
 #[test]
 fn a_planner_that_comes_to_nothing_is_not_asked_for_the_same_step_again() {
     let world = world("");
-    configure(
-        &world,
-        &format!("echo call >> {}/calls; exit 1", out(&world)),
-    );
+    configure(&world, &format!("echo call >> {}/calls; exit 1", out(&world)));
     let constraints = json!({"max_replans": 2, "max_attempts": 1});
     world.align(&plan(&["test -e sum"], constraints, fails()));
     let ran = world.descent(&["run"]).expect(5);

@@ -17,14 +17,7 @@ fn persons(world: &World) -> (Vec<u8>, String, Vec<(String, String)>) {
         + &world.git(&["stash", "list"])
         + &world.git(&["symbolic-ref", "HEAD"]);
     let names = world.git(&["ls-files", "-co", "--exclude-standard"]);
-    (
-        index,
-        refs,
-        names
-            .lines()
-            .map(|name| (name.to_owned(), world.read(name)))
-            .collect(),
-    )
+    (index, refs, names.lines().map(|name| (name.to_owned(), world.read(name))).collect())
 }
 
 #[test]
@@ -42,10 +35,7 @@ fn on_a_clean_tree_it_is_a_fast_forward_with_a_commit_an_atom() {
         (world.read("a.txt").as_str(), world.read("new.txt").as_str()),
         ("hello\nworld\n", "new\n")
     );
-    assert_eq!(
-        world.git(&["symbolic-ref", "HEAD"]).trim(),
-        "refs/heads/main"
-    );
+    assert_eq!(world.git(&["symbolic-ref", "HEAD"]).trim(), "refs/heads/main");
 }
 
 #[test]
@@ -63,11 +53,7 @@ fn a_file_that_is_there_keeps_its_mode_but_for_the_executable_bit() {
     set("closed", 0o600);
     set("opened", 0o640);
     let step = "for f in closed opened plain; do echo y >>$f; done; chmod +x opened";
-    world.align(&plan(
-        &["grep -q y plain"],
-        json!({}),
-        json!({"A1": task(step)}),
-    ));
+    world.align(&plan(&["grep -q y plain"], json!({}), json!({"A1": task(step)})));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
     let mode = |name: &str| path(name).metadata().unwrap().permissions().mode() & 0o777;
@@ -82,11 +68,7 @@ fn beside_a_lock_of_another_git_nothing_is_written() {
     world.align(&work());
     world.run().expect(0);
     let before = persons(&world);
-    for lock in [
-        ".git/index.lock",
-        ".git/HEAD.lock",
-        ".git/refs/heads/main.lock",
-    ] {
+    for lock in [".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock"] {
         world.write(lock, "");
         let refused = world.descent(&["apply"]).expect(69);
         refused
@@ -116,10 +98,7 @@ fn on_a_dirty_tree_the_changes_come_into_the_files_and_nothing_else_moves() {
     assert_eq!(applied["no_commit"], why);
     let (_, refs, files) = persons(&world);
     assert_eq!(refs, before.1);
-    assert_eq!(
-        world.git(&["diff", "--cached", "--name-only"]),
-        "staged.txt\n"
-    );
+    assert_eq!(world.git(&["diff", "--cached", "--name-only"]), "staged.txt\n");
     assert!(files.contains(&("a.txt".to_owned(), "hello\nworld\n".to_owned())));
     assert!(files.contains(&("mine.txt".to_owned(), "uncommitted \u{fc}\r\n".to_owned())));
 }
@@ -131,11 +110,7 @@ fn where_the_persons_file_differs_from_the_base_it_refuses_with_the_paths_and_ch
     world.run().expect(0);
     world.write("a.txt", "my own words\n");
     let before = persons(&world);
-    world
-        .descent(&["apply"])
-        .expect(1)
-        .says("E-APPLY-OVERLAP")
-        .says("a.txt");
+    world.descent(&["apply"]).expect(1).says("E-APPLY-OVERLAP").says("a.txt");
     assert_eq!(persons(&world), before);
     world.write("a.txt", "hello\n");
     world.descent(&["apply"]).expect(0);
@@ -171,10 +146,7 @@ fn twice_is_the_same_as_once() {
 fn before_any_run_there_is_nothing_to_apply() {
     let world = World::new();
     world.align(&work());
-    assert_eq!(
-        world.descent(&["apply", "--json"]).expect(0).json()["applied"],
-        "nothing"
-    );
+    assert_eq!(world.descent(&["apply", "--json"]).expect(0).json()["applied"], "nothing");
 }
 
 #[test]
@@ -192,28 +164,15 @@ fn deleted_renamed_and_executable_files_arrive_as_they_are() {
     let world = World::new();
     world.write("mine.txt", "dirty\n");
     let run = "git mv a.txt b.txt 2>/dev/null || mv a.txt b.txt; printf '#!/bin/sh\\n' > tool; chmod +x tool; ln -s tool link";
-    world.align(&plan(
-        &["test -x tool"],
-        json!({}),
-        json!({"A1": task(run)}),
-    ));
+    world.align(&plan(&["test -x tool"], json!({}), json!({"A1": task(run)})));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
     assert!(!world.repo().join("a.txt").exists() && world.read("b.txt") == "hello\n");
     assert_eq!(
-        std::fs::metadata(world.repo().join("tool"))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o111,
+        std::fs::metadata(world.repo().join("tool")).unwrap().permissions().mode() & 0o111,
         0o111
     );
-    assert_eq!(
-        std::fs::read_link(world.repo().join("link"))
-            .unwrap()
-            .to_str(),
-        Some("tool")
-    );
+    assert_eq!(std::fs::read_link(world.repo().join("link")).unwrap().to_str(), Some("tool"));
 }
 
 /// A finished run whose changes hold text, a binary file, a deletion and a mode.
@@ -222,11 +181,7 @@ fn finished() -> World {
     world.write("gone.txt", "gone\n");
     world.commit_all("second");
     let run = "echo world >> a.txt; rm gone.txt; head -c 300 /dev/zero > blob; printf '#!/bin/sh\\n' > tool; chmod +x tool";
-    world.align(&plan(
-        &["grep -q world a.txt"],
-        json!({}),
-        json!({"A1": task(run)}),
-    ));
+    world.align(&plan(&["grep -q world a.txt"], json!({}), json!({"A1": task(run)})));
     world.run().expect(0);
     world
 }
@@ -236,10 +191,7 @@ fn a_dry_run_tells_how_with_the_lines_of_each_file_and_writes_nothing() {
     let world = finished();
     let before = persons(&world);
     let told = world.descent(&["apply", "-n", "--json"]).expect(0).json();
-    assert_eq!(
-        (&told["applied"], &told["dry_run"]),
-        (&json!("fast_forward"), &json!(true))
-    );
+    assert_eq!((&told["applied"], &told["dry_run"]), (&json!("fast_forward"), &json!(true)));
     let changes = json!([
         {"path": "a.txt", "added": 1, "removed": 0},
         {"path": "blob", "added": null, "removed": null},
@@ -263,10 +215,7 @@ fn a_dry_run_that_would_be_refused_names_the_overlaps_and_ends_with_1() {
     world.write("a.txt", "my own words\n");
     let before = persons(&world);
     let told = world.descent(&["apply", "-n", "--json"]).expect(1).json();
-    assert_eq!(
-        (&told["applied"], &told["overlaps"]),
-        (&json!("refused"), &json!(["a.txt"]))
-    );
+    assert_eq!((&told["applied"], &told["overlaps"]), (&json!("refused"), &json!(["a.txt"])));
     let shown = world.descent(&["apply", "-n"]).expect(1);
     shown.shows("overlaps  a.txt").shows("apply --branch");
     assert_eq!(persons(&world), before);
@@ -277,31 +226,16 @@ fn as_a_branch_it_is_a_commit_an_atom_and_nothing_else_moves() {
     let world = finished();
     world.write("a.txt", "my own words\n");
     let head = world.git(&["rev-parse", "HEAD"]);
-    world
-        .descent(&["apply", "-n", "--branch", "side/try"])
-        .expect(0)
-        .shows("would make");
+    world.descent(&["apply", "-n", "--branch", "side/try"]).expect(0).shows("would make");
     assert_eq!(world.git(&["branch", "--list", "side/*"]), "");
-    let made = world
-        .descent(&["apply", "--branch", "side/try", "--json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (&made["applied"], &made["branch"]),
-        (&json!("branch"), &json!("side/try"))
-    );
-    assert_eq!(
-        world.git(&["rev-list", "--count", "main..side/try"]).trim(),
-        "1"
-    );
+    let made = world.descent(&["apply", "--branch", "side/try", "--json"]).expect(0).json();
+    assert_eq!((&made["applied"], &made["branch"]), (&json!("branch"), &json!("side/try")));
+    assert_eq!(world.git(&["rev-list", "--count", "main..side/try"]).trim(), "1");
     let trailers = world.git(&["log", "-1", "--format=%(trailers)", "side/try"]);
     assert!(trailers.contains("Descent-Atom: A1"), "{trailers}");
     assert_eq!(world.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(world.git(&["status", "--porcelain"]), " M a.txt\n");
-    world
-        .descent(&["apply", "--branch", "side/try"])
-        .expect(0)
-        .shows("already");
+    world.descent(&["apply", "--branch", "side/try"]).expect(0).shows("already");
 }
 
 #[test]
@@ -317,32 +251,16 @@ fn a_branch_that_is_in_the_way_stays_and_no_name_breaks_out() {
         }
     }
     world.git(&["branch", "a/b"]);
-    world
-        .descent(&["apply", "--branch", "a"])
-        .expect(1)
-        .says("a/b");
-    for name in [
-        "",
-        "HEAD",
-        "a..b",
-        "a b",
-        "-x",
-        "../x",
-        "x.lock",
-        "@{-1}",
-        "@",
-        "refs/heads/x",
-        "a\u{7}",
-    ] {
+    world.descent(&["apply", "--branch", "a"]).expect(1).says("a/b");
+    for name in
+        ["", "HEAD", "a..b", "a b", "-x", "../x", "x.lock", "@{-1}", "@", "refs/heads/x", "a\u{7}"]
+    {
         let args = ["apply".to_owned(), format!("--branch={name}")];
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         world.descent(&args).expect(2);
     }
     let now = world.git(&["for-each-ref", "refs/heads"]);
-    assert_eq!(
-        now.replace(&world.git(&["for-each-ref", "refs/heads/a"]), ""),
-        before
-    );
+    assert_eq!(now.replace(&world.git(&["for-each-ref", "refs/heads/a"]), ""), before);
 }
 
 #[test]
@@ -358,23 +276,14 @@ fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
     }
     let before = persons(&world);
     let file = world.out("result.patch").display().to_string();
-    let made = world
-        .descent(&["apply", "--patch", &file, "--json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (&made["applied"], &made["patch"]),
-        (&json!("patch"), &json!(file))
-    );
+    let made = world.descent(&["apply", "--patch", &file, "--json"]).expect(0).json();
+    assert_eq!((&made["applied"], &made["patch"]), (&json!("patch"), &json!(file)));
     let piped = world.descent(&["apply", "--patch", "-"]).expect(0).stdout;
     assert_eq!(piped, world.left("result.patch"));
     assert_eq!(persons(&world), before);
     world.git(&["config", "--unset", "diff.noprefix"]);
     world.git(&["apply", &file]);
-    let result = world.status()["workspace"]["commit"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let result = world.status()["workspace"]["commit"].as_str().unwrap().to_owned();
     world.git(&["add", "-A"]);
     let tree = world.git(&["write-tree"]);
     assert_eq!(world.ours(&["diff", tree.trim(), &result]), "");
@@ -383,26 +292,14 @@ fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
     assert_eq!(world.left("result.patch"), piped);
     let out = world.out("").display().to_string();
     let state = world.state_path().display().to_string();
-    let there = [
-        "-C",
-        &out,
-        "--state",
-        &state,
-        "apply",
-        "--patch",
-        "there.patch",
-    ];
+    let there = ["-C", &out, "--state", &state, "apply", "--patch", "there.patch"];
     world.descent(&there).expect(0);
     assert_eq!(world.left("there.patch"), piped);
     let nowhere = world.out("no/such/dir.patch").display().to_string();
-    world
-        .descent(&["apply", "--patch", &nowhere])
-        .expect(74)
-        .says("dir.patch");
-    for both in [
-        &["apply", "--patch", "-", "--json"][..],
-        &["apply", "--patch", "x", "--branch", "y"],
-    ] {
+    world.descent(&["apply", "--patch", &nowhere]).expect(74).says("dir.patch");
+    for both in
+        [&["apply", "--patch", "-", "--json"][..], &["apply", "--patch", "x", "--branch", "y"]]
+    {
         world.descent(both).expect(2);
     }
 }

@@ -13,9 +13,7 @@ fn ran(world: &World, file: &str) {
     let done = format!("test -f {file}");
     let atoms = json!({"A1": task(&format!("echo x > {file}"))});
     let path = world.plan(&plan(&[&done], json!({}), atoms));
-    world
-        .descent(&["align", "-y", "--force", "-f", &path])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &path]).expect(0);
     world.run().expect(0);
 }
 
@@ -24,10 +22,7 @@ fn lineage(world: &World) -> String {
 }
 
 fn clean(world: &World, flags: &[&str]) -> Value {
-    world
-        .descent(&[&["clean", "--json"], flags].concat())
-        .expect(0)
-        .json()
+    world.descent(&[&["clean", "--json"], flags].concat()).expect(0).json()
 }
 
 /// The places at which a lineage has something.
@@ -52,10 +47,7 @@ fn what_a_replaced_run_left_goes_once_its_result_was_applied() {
     let found = clean(&world, &["-n"]);
     assert_eq!(found["removed"][0]["lineage"], first.as_str());
     assert_eq!(places(&world, &first).len(), 3, "it only looked");
-    world
-        .descent(&["doctor"])
-        .shows("leftovers")
-        .shows("1 ended run");
+    world.descent(&["doctor"]).shows("leftovers").shows("1 ended run");
     clean(&world, &[]);
     assert_eq!(places(&world, &first), Vec::<PathBuf>::new());
     assert_eq!(clean(&world, &[])["removed"], json!([]));
@@ -73,9 +65,7 @@ fn a_result_that_was_not_applied_is_named_and_goes_only_when_asked() {
     let first = lineage(&world);
     ran(&world, "two");
     let ran = world.descent(&["clean"]).expect(0);
-    ran.shows(&first)
-        .shows("was not applied")
-        .shows("--unapplied");
+    ran.shows(&first).shows("was not applied").shows("--unapplied");
     assert_eq!(places(&world, &first).len(), 3);
     let gone = clean(&world, &["--unapplied"]);
     assert_eq!(gone["removed"][0]["lineage"], first.as_str());
@@ -87,24 +77,15 @@ fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
     let world = World::new();
     ran(&world, "one");
     world.descent(&["fork"]).expect(0);
-    let path = world.plan(&plan(
-        &["test -f two"],
-        json!({}),
-        json!({"A1": task("echo > two")}),
-    ));
+    let path = world.plan(&plan(&["test -f two"], json!({}), json!({"A1": task("echo > two")})));
     fs::create_dir_all(world.repo().join("sub")).unwrap();
     let state = world.repo().join("sub/other.json").display().to_string();
-    world
-        .descent(&["--state", &state, "align", "-y", "-f", &path])
-        .expect(0);
+    world.descent(&["--state", &state, "align", "-y", "-f", &path]).expect(0);
     world.descent(&["--state", &state, "run"]).expect(0);
     let before = listing(&world.root());
     for flags in [&[][..], &["--unapplied"]] {
         let found = clean(&world, flags);
-        assert_eq!(
-            (&found["removed"], &found["kept"]),
-            (&json!([]), &json!([]))
-        );
+        assert_eq!((&found["removed"], &found["kept"]), (&json!([]), &json!([])));
     }
     let kept: Vec<PathBuf> = before.into_keys().filter(|path| !path.exists()).collect();
     assert_eq!(kept, Vec::<PathBuf>::new());
@@ -132,9 +113,8 @@ fn a_state_that_was_rescued_into_the_cache_goes_only_when_asked() {
     world.touch("go");
     let ended = running.wait().expect(74);
     let rescued = ended.stderr.split_whitespace();
-    let mut rescued = rescued
-        .map(|word| word.trim_matches('\''))
-        .filter(|word| word.contains("/state-"));
+    let mut rescued =
+        rescued.map(|word| word.trim_matches('\'')).filter(|word| word.contains("/state-"));
     let rescued = PathBuf::from(rescued.next().unwrap());
     let kept = clean(&world, &[]);
     assert_eq!((&kept["removed"], rescued.exists()), (&json!([]), true));
@@ -164,23 +144,13 @@ fn references_and_worktrees_of_earlier_versions_go_but_for_results_that_are_nowh
     world.git(&["update-ref", "refs/descent/old/start", "HEAD"]);
     let tree = world.git(&["rev-parse", "HEAD^{tree}"]);
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let made = [
-        &who[..],
-        &["commit-tree", tree.trim(), "-p", head.trim(), "-m", "made"],
-    ]
-    .concat();
+    let made = [&who[..], &["commit-tree", tree.trim(), "-p", head.trim(), "-m", "made"]].concat();
     let made = world.git(&made);
     world.git(&["update-ref", "refs/descent/made/result", made.trim()]);
     let at = world.cache().join("descent/old/12345678/attempt-0");
     fs::create_dir_all(at.parent().unwrap()).unwrap();
     world.git(&["worktree", "add", "-q", "--detach", at.to_str().unwrap()]);
-    fs::write(
-        world
-            .repo()
-            .join(".git/worktrees/attempt-0/descent-index.x"),
-        "",
-    )
-    .unwrap();
+    fs::write(world.repo().join(".git/worktrees/attempt-0/descent-index.x"), "").unwrap();
     let found = clean(&world, &[]);
     assert_eq!(found["removed"][0]["lineage"], "old");
     assert_eq!(found["kept"][0]["lineage"], "made");
@@ -196,11 +166,7 @@ fn trees(world: &World, lineage: &str) -> Vec<PathBuf> {
     let cache = world.cache().join("descent");
     let mut dirs = vec![cache.join(lineage)];
     dirs.extend(
-        fs::read_dir(cache.join("checks"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|one| one.path()),
+        fs::read_dir(cache.join("checks")).into_iter().flatten().flatten().map(|one| one.path()),
     );
     dirs.retain(|dir| dir.exists());
     dirs
@@ -242,16 +208,7 @@ fn nothing_goes_of_a_run_that_was_applied_and_is_at_work_again() {
     let atoms = json!({"work_graph": {"atoms": {"A2": task(&format!("echo > {}; {waits}", world.out("began").display()))}}});
     fs::write(&more, atoms.to_string()).unwrap();
     let more = more.display().to_string();
-    world
-        .descent(&[
-            "redirect",
-            "--add",
-            &more,
-            "--add-check",
-            "grep -q y one",
-            "-y",
-        ])
-        .expect(0);
+    world.descent(&["redirect", "--add", &more, "--add-check", "grep -q y one", "-y"]).expect(0);
     assert_eq!(clean(&world, &[])["removed"], json!([]));
     let mut run = world.start(&["run"]);
     crate::world::wait_for("the step begins", || world.out("began").exists());
@@ -281,8 +238,7 @@ fn an_applied_run_of_another_project_is_known_as_applied_and_one_that_was_not_is
     for found in [clean_there(&["-n"]), clean(&world, &["-n"])] {
         let named = |key: &str| {
             let all = found[key].as_array().unwrap().iter();
-            all.map(|one| one["lineage"].as_str().unwrap().to_owned())
-                .collect::<Vec<_>>()
+            all.map(|one| one["lineage"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(
             (named("removed"), named("kept")),
@@ -292,10 +248,7 @@ fn an_applied_run_of_another_project_is_known_as_applied_and_one_that_was_not_is
     }
     clean_there(&[]);
     let repository = world.repo().join(".descent/repository");
-    assert!(
-        repository.join(&first).exists(),
-        "it goes from its own project alone"
-    );
+    assert!(repository.join(&first).exists(), "it goes from its own project alone");
     assert!(!world.cache().join("descent").join(&first).exists());
     assert!(world.cache().join("descent").join(&second).exists());
 }

@@ -19,10 +19,7 @@ fn exhausted() -> World {
 fn apply_brings_the_nearest_tree_and_with_last_the_last() {
     let world = exhausted();
     let run = &world.state()["run"];
-    assert!(
-        run["delivered"].is_string() && run["delivered"] != run["head"],
-        "{run}"
-    );
+    assert!(run["delivered"].is_string() && run["delivered"] != run["head"], "{run}");
     let stat = |args: &[&str]| world.descent(args).expect(0).stdout;
     assert!(stat(&["diff"]).contains("+4\n"));
     assert!(stat(&["diff", "--last"]).contains("+9\n"));
@@ -55,20 +52,10 @@ fn the_nearest_tree_comes_without_last() {
 #[test]
 fn where_both_are_one_tree_last_is_no_other() {
     let world = World::new();
-    let plan = plan(
-        &["test -e g"],
-        json!({}),
-        json!({"A": task("echo done > g")}),
-    );
+    let plan = plan(&["test -e g"], json!({}), json!({"A": task("echo done > g")}));
     world.align(&plan);
-    world
-        .descent(&["diff", "--last"])
-        .expect(1)
-        .says("there is no result yet");
-    world
-        .descent(&["apply", "--last"])
-        .expect(0)
-        .shows("there is nothing to apply");
+    world.descent(&["diff", "--last"]).expect(1).says("there is no result yet");
+    world.descent(&["apply", "--last"]).expect(0).shows("there is nothing to apply");
     world.run().expect(0);
     let ran = world.descent(&["apply", "--last"]).expect(0);
     assert!(!ran.stderr.contains("last attempts"), "{}", ran.stderr);

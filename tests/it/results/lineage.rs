@@ -64,23 +64,13 @@ fn objects_that_the_person_prunes_in_mid_run_are_no_loss() {
         go.display()
     );
     let atoms = json!({"A1": task("echo 1 > first"), "A2": after(&["A1"], &step)});
-    world.align(&plan(
-        &["grep -q STAGED one && test -f first"],
-        json!({}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q STAGED one && test -f first"], json!({}), atoms));
     let mut running = world.start(&["run"]);
     wait_for("the attempt", || at.exists());
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     // From the working tree too: nothing that could be recorded once more.
     world.git(&["rm", "-q", "-f", "staged.txt"]);
-    world.git(
-        &[
-            &who[..],
-            &["commit", "-q", "--amend", "--allow-empty", "-m", "other"],
-        ]
-        .concat(),
-    );
+    world.git(&[&who[..], &["commit", "-q", "--amend", "--allow-empty", "-m", "other"]].concat());
     world.git(&["reflog", "expire", "--expire=now", "--all"]);
     world.git(&["gc", "-q", "--prune=now"]);
     world.touch("go");
@@ -174,11 +164,7 @@ fn an_unfinished_run_of_the_old_layout_goes_on_after_one_move() {
     world.descent(&["run"]).expect(0).says("was moved to");
     assert_eq!(world.left("ended"), "A1\nA2\n");
     let head = world.git(&["rev-parse", "HEAD"]);
-    let refs = world.git(&[
-        "for-each-ref",
-        "--format=%(refname) %(objectname)",
-        "refs/descent",
-    ]);
+    let refs = world.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/descent"]);
     assert_eq!(refs, format!("refs/descent/{lineage}/start {head}"));
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 2);
     let again = world.descent(&["run"]).expect(0);

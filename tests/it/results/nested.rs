@@ -39,17 +39,7 @@ fn around(world: &World, inside: &Path) -> Vec<(PathBuf, String)> {
 
 fn work_there(world: &World, dir: &Path) -> Ran {
     let step = "s=touch io";
-    let align = [
-        "align",
-        "child",
-        "--why",
-        "w",
-        "--check",
-        "test -e io",
-        "--step",
-        step,
-        "-y",
-    ];
+    let align = ["align", "child", "--why", "w", "--check", "test -e io", "--step", step, "-y"];
     world.descent_in(dir, &align).expect(0);
     world.descent_in(dir, &["run", "-q", "--apply"]).expect(0)
 }
@@ -61,10 +51,7 @@ fn in_a_worktree_inside_of_a_project_the_work_is_done_and_applied_there() {
     let before = around(&world, &inside);
     work_there(&world, &inside);
     assert!(inside.join("io").exists() && inside.join(".descent/state.json").exists());
-    let log = world
-        .descent_in(&inside, &["status", "--json"])
-        .expect(0)
-        .json();
+    let log = world.descent_in(&inside, &["status", "--json"]).expect(0).json();
     assert_eq!(log["goal"], "child");
     let subjects = world.git(&["-C", ".worktrees/x", "log", "--format=%s", "main..x"]);
     assert_eq!(subjects, "s\n");
@@ -72,10 +59,7 @@ fn in_a_worktree_inside_of_a_project_the_work_is_done_and_applied_there() {
     // Below its top it is the same project.
     let below = inside.join("below");
     fs::create_dir(&below).unwrap();
-    let shown = world
-        .descent_in(&below, &["status", "--json"])
-        .expect(0)
-        .json();
+    let shown = world.descent_in(&below, &["status", "--json"]).expect(0).json();
     assert_eq!(shown["goal"], "child");
 }
 
@@ -92,13 +76,8 @@ fn no_command_there_works_on_the_project_around_and_each_names_both_ways_to_say_
     let allow = ["-c", "protocol.file.allow=always"];
     let from = world.repo().display().to_string();
     world.git(&[&allow[..], &["submodule", "add", "-q", &from, "sub"]].concat());
-    let places = [
-        inside.clone(),
-        nested,
-        bare,
-        world.repo().join("sub"),
-        world.repo().join(".git"),
-    ];
+    let places =
+        [inside.clone(), nested, bare, world.repo().join("sub"), world.repo().join(".git")];
     let before = around(&world, &inside);
     let way = format!("descent -C {} …", world.repo().display());
     for place in &places {
@@ -118,8 +97,7 @@ fn no_command_there_works_on_the_project_around_and_each_names_both_ways_to_say_
             }
             let ran = ran.expect(4).says("E-NO-STATE").says(&way);
             assert!(
-                ran.stderr
-                    .contains("`descent align …` begins a project here"),
+                ran.stderr.contains("`descent align …` begins a project here"),
                 "{}",
                 ran.stderr
             );
@@ -128,13 +106,9 @@ fn no_command_there_works_on_the_project_around_and_each_names_both_ways_to_say_
     assert_eq!(around(&world, &inside), before);
     // As it is said: each of the ways works.
     let around = world.repo().display().to_string();
-    world
-        .descent_in(&inside, &["-C", &around, "status"])
-        .expect(0);
+    world.descent_in(&inside, &["-C", &around, "status"]).expect(0);
     let state = world.state_path().display().to_string();
-    world
-        .descent_in(&inside, &["--state", &state, "status"])
-        .expect(0);
+    world.descent_in(&inside, &["--state", &state, "status"]).expect(0);
     fs::create_dir(inside.join(".descent")).unwrap();
     let ran = world.descent_in(&inside, &["status"]).expect(4);
     assert!(!ran.stderr.contains(&way), "{}", ran.stderr);
@@ -153,9 +127,7 @@ fn a_state_is_found_from_where_git_finds_the_repository_and_from_nowhere_else() 
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let git = |command: &mut std::process::Command| command.output().unwrap().status.success();
         let mut asked = world.bare_command("git");
-        asked
-            .args(["rev-parse", "--show-toplevel"])
-            .current_dir(world.repo().join(dir));
+        asked.args(["rev-parse", "--show-toplevel"]).current_dir(world.repo().join(dir));
         asked.envs(variables.iter().map(|(name, value)| (name, value)));
         assert_eq!(git(&mut asked), git(&mut command), "{dir} {variables:?}");
         Running::of(command).wait()
@@ -163,12 +135,7 @@ fn a_state_is_found_from_where_git_finds_the_repository_and_from_nowhere_else() 
     for dir in ["ignored/deep", "empty", "plain/deep"] {
         status(dir, &[]).expect(0);
     }
-    let ceiling = |dir: PathBuf| {
-        [(
-            "GIT_CEILING_DIRECTORIES",
-            format!("/none:{}", dir.display()),
-        )]
-    };
+    let ceiling = |dir: PathBuf| [("GIT_CEILING_DIRECTORIES", format!("/none:{}", dir.display()))];
     status("plain/deep", &ceiling(world.root())).expect(0);
     status("plain/deep", &ceiling(world.repo())).expect(4);
     status(".", &ceiling(world.repo())).expect(0);
@@ -182,24 +149,12 @@ fn a_variable_of_a_hook_does_not_move_the_work_to_the_project_around() {
     let git_dir = world.repo().join(".git").display().to_string();
     let work_tree = world.repo().display().to_string();
     for args in [
-        &[
-            "align",
-            "child",
-            "--why",
-            "w",
-            "--check",
-            "test -e io",
-            "--step",
-            "s=touch io",
-            "-y",
-        ][..],
+        &["align", "child", "--why", "w", "--check", "test -e io", "--step", "s=touch io", "-y"][..],
         &["run", "-q", "--apply"],
     ] {
         let mut command = world.command(args);
         command.current_dir(&inside);
-        command
-            .env("GIT_DIR", &git_dir)
-            .env("GIT_WORK_TREE", &work_tree);
+        command.env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &work_tree);
         Running::of(command).wait().expect(0);
     }
     assert!(inside.join("io").exists());
@@ -214,13 +169,7 @@ fn a_project_that_lost_its_git_is_not_taken_for_a_directory_of_the_repository_ar
     let moved = world.out("git");
     fs::rename(inside.join(".git"), &moved).unwrap();
     let before = around(&world, &inside);
-    for command in [
-        &["run"][..],
-        &["apply"],
-        &["apply", "--branch", "b"],
-        &["verify"],
-        &["diff"],
-    ] {
+    for command in [&["run"][..], &["apply"], &["apply", "--branch", "b"], &["verify"], &["diff"]] {
         let ran = world.descent_in(&inside, command).expect(69);
         ran.says("E-NO-REPOSITORY").says("put the project's .git");
     }

@@ -51,11 +51,7 @@ fn picture(world: &World) -> Vec<String> {
         }
         let mode = path.symlink_metadata().unwrap().permissions().mode();
         let link = fs::read_link(&path).unwrap_or_default();
-        seen.push(format!(
-            "{} {mode:o} {} {bytes:?}",
-            name.display(),
-            link.display()
-        ));
+        seen.push(format!("{} {mode:o} {} {bytes:?}", name.display(), link.display()));
     }
     seen
 }
@@ -76,12 +72,7 @@ fn lives_through_as(world: &World, work: &Value) -> Value {
     let before = picture(world);
     world.align(work);
     let ran = world.run().expect(0);
-    assert_eq!(
-        ran.count("failed") + ran.count("attempt_failed"),
-        1,
-        "{}",
-        ran.stdout
-    );
+    assert_eq!(ran.count("failed") + ran.count("attempt_failed"), 1, "{}", ran.stdout);
     assert_eq!(world.status()["status"], "completed");
     let after = picture(world);
     let other: Vec<_> = before.iter().zip(&after).filter(|(a, b)| a != b).collect();

@@ -83,16 +83,10 @@ fn align_says_where_attempts_work_and_the_same_plan_again_is_unchanged() {
         .shows("starts from: the files as they are");
     aligned_with(&world, &[]).expect(0).says("unchanged");
     world.descent(&["status"]).expect(0);
-    world
-        .descent(&["run", "--from", "HEAD"])
-        .expect(2)
-        .says("a run starts from the files here");
+    world.descent(&["run", "--from", "HEAD"]).expect(2).says("a run starts from the files here");
     world.descent(&["run", "--apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
-    world
-        .descent(&["status"])
-        .expect(0)
-        .shows("the files as they were");
+    world.descent(&["status"]).expect(0).shows("the files as they were");
 }
 
 #[test]
@@ -104,12 +98,7 @@ fn files_of_the_persons_that_changed_meanwhile_are_named_and_nothing_is_written(
         let was = fs::read(world.repo().join(name)).ok();
         world.write(name, text);
         let before = picture(&world);
-        world
-            .descent(&["apply"])
-            .expect(1)
-            .says("E-APPLY-OVERLAP")
-            .says(name)
-            .says("--patch FILE");
+        world.descent(&["apply"]).expect(1).says("E-APPLY-OVERLAP").says(name).says("--patch FILE");
         world.descent(&["apply", "-n"]).expect(1).shows("overlaps");
         assert_eq!(picture(&world), before);
         match was {
@@ -148,10 +137,7 @@ fn what_is_linked_is_there_in_attempts_and_stays_where_it_is() {
     world.align(&plan(&["test -f copied"], constraints, atoms));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
-    assert_eq!(
-        (world.read("copied"), world.read("data/x")),
-        ("big\n".into(), "big\n".into())
-    );
+    assert_eq!((world.read("copied"), world.read("data/x")), ("big\n".into(), "big\n".into()));
     assert!(!world.repo().join("data").is_symlink());
     let tree = world.ours(&["ls-tree", "-r", "--name-only", &head(&world)]);
     assert_eq!(tree, "a.txt\ncopied\n");
@@ -172,10 +158,7 @@ fn bytes_come_back_as_they_are_whatever_git_is_configured_to_do() {
     ] {
         world.git(&["config", "--global", key, value]);
     }
-    world.write(
-        ".gitattributes",
-        "* text eol=lf filter=up working-tree-encoding=UTF-16\n",
-    );
+    world.write(".gitattributes", "* text eol=lf filter=up working-tree-encoding=UTF-16\n");
     world.write("a.txt", "one\r\ntwo\n");
     world.write("run.sh", "#!/bin/sh\n");
     let script = world.repo().join("run.sh");
@@ -200,9 +183,7 @@ fn an_ignore_file_that_lies_there_counts_and_repositories_inside_are_left_alone(
     fs::create_dir(world.repo().join("inside")).unwrap();
     world.git(&["init", "-q", "inside"]);
     world.write("inside/i", "i\n");
-    aligned_with(&world, &[])
-        .expect(0)
-        .shows("left out: inside (a repository of its own)");
+    aligned_with(&world, &[]).expect(0).shows("left out: inside (a repository of its own)");
     world.run().expect(0);
     let tree = world.ours(&["ls-tree", "-r", "--name-only", &head(&world)]);
     assert_eq!(tree, ".gitignore\na.txt\nnew/good.txt\n");
@@ -212,12 +193,7 @@ fn an_ignore_file_that_lies_there_counts_and_repositories_inside_are_left_alone(
 fn asked_for_in_a_repository_it_leaves_that_alone_and_apply_writes_files() {
     let world = World::new();
     world.write("mine.txt", "not committed\n");
-    let asked = [
-        "rev-parse HEAD",
-        "for-each-ref",
-        "status --porcelain",
-        "stash list",
-    ];
+    let asked = ["rev-parse HEAD", "for-each-ref", "status --porcelain", "stash list"];
     let look = |world: &World| asked.map(|args| world.git(&args.split(' ').collect::<Vec<_>>()));
     let (before, files) = (look(&world), listing(&world.repo().join(".git")));
     lives_through(&world, &["--set", "workspace=shadow"]);
@@ -282,9 +258,7 @@ fn a_directory_of_many_files_is_asked_about_and_refused_where_nobody_can_answer(
     at.sees("more than 50,000 files").sees("1 or 2").types("2");
     at.sees("workspace: shared");
     assert!(at.ends().success());
-    aligned_with(&world, &["--link", "many"])
-        .expect(0)
-        .shows("workspace: shadow");
+    aligned_with(&world, &["--link", "many"]).expect(0).shows("workspace: shadow");
 }
 
 #[test]
@@ -306,14 +280,8 @@ fn a_state_that_says_nothing_of_it_asks_for_a_word_and_takes_it() {
     let world = plain();
     aligned_with(&world, &[]).expect(0);
     world.replace_in_state("\"workspace\": \"shadow\"", "\"workspace\": \"git\"");
-    world
-        .descent(&["run"])
-        .expect(69)
-        .says("E-NO-REPOSITORY")
-        .says("--set workspace=shadow");
-    world
-        .descent(&["run", "--set", "workspace=shadow", "--apply"])
-        .expect(0);
+    world.descent(&["run"]).expect(69).says("E-NO-REPOSITORY").says("--set workspace=shadow");
+    world.descent(&["run", "--set", "workspace=shadow", "--apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
 }
 
@@ -324,10 +292,7 @@ fn an_old_state_that_is_migrated_here_works_apart_too() {
     let old = fs::read_to_string(fixtures.join("aot-1.2.md")).unwrap();
     world.write("old.md", &old);
     world.descent(&["migrate", "old.md"]).expect(0);
-    assert_eq!(
-        world.state()["objective"]["constraints"]["workspace"],
-        "shadow"
-    );
+    assert_eq!(world.state()["objective"]["constraints"]["workspace"], "shadow");
 }
 
 #[test]

@@ -32,14 +32,8 @@ fn files_that_were_untracked_at_the_start_and_that_the_result_leaves_alone_do_no
     assert_eq!(applied["applied"], "fast_forward", "{applied}");
     let made = world.git(&["log", "--reverse", "--format=%P %s", "-2"]);
     assert!(made.starts_with(&format!("{} ", home.trim())), "{made}");
-    assert_eq!(
-        world.git(&["diff", "--name-only", home.trim(), "HEAD"]),
-        "a.txt\nnew.txt\n"
-    );
-    assert_eq!(
-        world.git(&["status", "--porcelain"]),
-        "?? a.log\n?? notes/\n"
-    );
+    assert_eq!(world.git(&["diff", "--name-only", home.trim(), "HEAD"]), "a.txt\nnew.txt\n");
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? a.log\n?? notes/\n");
     assert_eq!(
         (world.read("a.log"), world.read("a.txt")),
         ("mine, and more\n".into(), "hello\nworld\n".into())
@@ -47,10 +41,7 @@ fn files_that_were_untracked_at_the_start_and_that_the_result_leaves_alone_do_no
     // Once and for all.
     let head = world.git(&["rev-parse", "HEAD"]);
     let again = world.descent(&["apply", "--json"]).expect(0).json();
-    assert_eq!(
-        (&again["applied"], world.git(&["rev-parse", "HEAD"])),
-        (&json!("nothing"), head)
-    );
+    assert_eq!((&again["applied"], world.git(&["rev-parse", "HEAD"])), (&json!("nothing"), head));
     world.git(&["fsck", "--strict"]);
 }
 
@@ -67,10 +58,7 @@ fn killed_between_files_index_and_branch_an_apply_over_untracked_files_comes_to_
         let again = world.descent(&["apply", "--json"]).expect(0).json();
         assert_eq!(again["applied"], "fast_forward", "{stop:?} {again}");
         assert_eq!(world.git(&["rev-parse", "HEAD"]).trim(), made);
-        assert_eq!(
-            world.git(&["status", "--porcelain"]),
-            "?? a.log\n?? notes/\n"
-        );
+        assert_eq!(world.git(&["status", "--porcelain"]), "?? a.log\n?? notes/\n");
     }
 }
 
@@ -79,35 +67,21 @@ fn where_apply_makes_no_commit_its_line_says_why_and_names_the_branch_as_the_oth
     let grow = |more: &str| json!({"A1": task(&format!("echo world >> a.txt; {more}"))});
     let said = |world: &World, why: &str| {
         for flags in [&["apply", "-n"][..], &["apply"]] {
-            let ran = world
-                .descent(flags)
-                .expect(0)
-                .shows(why)
-                .shows("--branch NAME");
+            let ran = world.descent(flags).expect(0).shows(why).shows("--branch NAME");
             assert!(ran.stdout.contains("no commit"), "{}", ran.stdout);
         }
         assert_eq!(world.git(&["rev-list", "--count", "HEAD"]).trim(), "1");
         world.descent(&["apply", "--branch", "whole"]).expect(0);
     };
     let world = untracked(grow("echo more >> a.log"));
-    said(
-        &world,
-        "a.log: the result changes it, and it was not tracked at the start",
-    );
+    said(&world, "a.log: the result changes it, and it was not tracked at the start");
     let world = World::new();
     world.write("a.txt", "hello, changed\n");
     world.align(&plan(&["grep -q world a.txt"], json!({}), grow("true")));
     world.run().expect(0);
-    said(
-        &world,
-        "a.txt: the run started from changes of it that were not committed",
-    );
+    said(&world, "a.txt: the run started from changes of it that were not committed");
     let world = untracked(grow("true"));
-    fs::write(
-        world.repo().join(".git/MERGE_HEAD"),
-        world.git(&["rev-parse", "HEAD"]),
-    )
-    .unwrap();
+    fs::write(world.repo().join(".git/MERGE_HEAD"), world.git(&["rev-parse", "HEAD"])).unwrap();
     said(&world, "a merge, a rebase or a bisect is under way");
 }
 
@@ -146,39 +120,20 @@ fn more_of_a_run_comes_on_top_of_what_was_applied_beside_untracked_files() {
 fn what_was_applied_as_files_and_is_in_no_commit_comes_with_what_a_later_run_adds() {
     let world = World::new();
     world.write("a.log", "mine\n");
-    world.align(&plan(
-        &["test -e one.txt"],
-        json!({}),
-        json!({"A1": task("echo one > one.txt")}),
-    ));
+    world.align(&plan(&["test -e one.txt"], json!({}), json!({"A1": task("echo one > one.txt")})));
     world.run().expect(0);
     world.write("a.txt", "hello, changed\n");
     let applied = world.descent(&["apply", "--json"]).expect(0).json();
-    assert_eq!(
-        applied["no_commit"],
-        "a.txt has changes that are not committed"
-    );
+    assert_eq!(applied["no_commit"], "a.txt has changes that are not committed");
     world.write("a.txt", "hello\n");
     let more = world.root().join("more.json");
     let atoms = json!({"work_graph": {"atoms": {"A2": task("echo two > two.txt")}}});
     fs::write(&more, atoms.to_string()).unwrap();
     let more = more.display().to_string();
-    world
-        .descent(&[
-            "redirect",
-            "--add",
-            &more,
-            "--add-check",
-            "test -e two.txt",
-            "-y",
-        ])
-        .expect(0);
+    world.descent(&["redirect", "--add", &more, "--add-check", "test -e two.txt", "-y"]).expect(0);
     world.run().expect(0);
     let applied = world.descent(&["apply", "--json"]).expect(0).json();
     assert_eq!(applied["applied"], "fast_forward", "{applied}");
-    assert_eq!(
-        world.git(&["ls-tree", "--name-only", "HEAD"]),
-        "a.txt\none.txt\ntwo.txt\n"
-    );
+    assert_eq!(world.git(&["ls-tree", "--name-only", "HEAD"]), "a.txt\none.txt\ntwo.txt\n");
     assert_eq!(world.git(&["status", "--porcelain"]), "?? a.log\n");
 }

@@ -50,11 +50,7 @@ pub fn aligner(world: &World, script: &str) {
 pub fn says(turns: &[Value]) -> String {
     let mut script = "case $n in\n".to_owned();
     for (n, what) in turns.iter().enumerate() {
-        let at = if n + 1 == turns.len() {
-            "*".to_owned()
-        } else {
-            (n + 1).to_string()
-        };
+        let at = if n + 1 == turns.len() { "*".to_owned() } else { (n + 1).to_string() };
         script += &format!("{at}) cat <<'END'\n{what}\nEND\n;;\n");
     }
     script + "esac"
@@ -97,22 +93,16 @@ pub fn nothing_of_it_is_left(world: &World) {
 #[test]
 fn one_sentence_becomes_an_agreement_once_its_questions_are_answered() {
     let world = project();
-    aligner(
-        &world,
-        &says(&[proposal(two_questions()), proposal(json!([]))]),
-    );
+    aligner(&world, &says(&[proposal(two_questions()), proposal(json!([]))]));
     let mut at = at_terminal(&world);
-    at.sees("asking the aligner `wise` for an agreement…")
-        .sees("5 minutes at most");
+    at.sees("asking the aligner `wise` for an agreement…").sees("5 minutes at most");
     at.sees("wise asks (1 of 2): Where does the log go?")
         .sees("since: two places are used")
         .sees("2. var/log")
         .sees("> ")
         .types("3");
     at.sees("no 3 in the list").sees("> ").types("2");
-    at.sees("wise asks (2 of 2): Who reads it?")
-        .sees("> ")
-        .types("");
+    at.sees("wise asks (2 of 2): Who reads it?").sees("> ").types("");
     at.sees("the agreement with your answers");
     at.sees("proposed by `wise`; nothing of it ran:")
         .sees("there is a log of every greeting")
@@ -124,11 +114,7 @@ fn one_sentence_becomes_an_agreement_once_its_questions_are_answered() {
     assert!(!world.repo().join(".descent").exists());
     nothing_of_it_is_left(&world);
     at.sees("[y/e/N] ").types("y");
-    at.sees("fail")
-        .sees("logged")
-        .sees("agree?")
-        .sees("[y/e/N] ")
-        .types("y");
+    at.sees("fail").sees("logged").sees("agree?").sees("[y/e/N] ").types("y");
     at.sees("next: descent run");
     assert_eq!(at.ends().code(), Some(0));
     let objective = world.state()["objective"].clone();
@@ -152,19 +138,14 @@ fn one_sentence_becomes_an_agreement_once_its_questions_are_answered() {
     ] {
         assert!(first.contains(words), "no `{words}` in:\n{first}");
     }
-    for words in [
-        "Where does the log go? — var/log",
-        "Ask nothing more",
-        "there is a log of every greeting",
-    ] {
+    for words in
+        ["Where does the log go? — var/log", "Ask nothing more", "there is a log of every greeting"]
+    {
         assert!(second.contains(words), "no `{words}` in:\n{second}");
     }
     assert_eq!(world.left("asked"), "aligner\naligner\n");
     assert!(world.left("files.1").contains("Makefile"));
-    assert_ne!(
-        world.left("at.1").trim(),
-        world.repo().display().to_string()
-    );
+    assert_ne!(world.left("at.1").trim(), world.repo().display().to_string());
     let schema: Value = serde_json::from_str(&world.left("schema.1")).unwrap();
     assert_eq!(schema["properties"]["questions"]["maxItems"], 5);
     world.run().expect(0);
@@ -206,18 +187,10 @@ fn a_proposal_is_edited_before_anything_of_it_runs_and_again_before_it_is_agreed
     let script = "if grep -q '\"logged\"' \"$1\"; then sed -i 's/grep -q hello log/test -s log/; s/\"logged\"/\"there\"/' \"$1\"\n\
          else sed -i 's/there is a log/there is one log/' \"$1\"; fi";
     let mut at = edits(&world, script);
-    at.sees("as you edited it; nothing of it ran:")
-        .sees("test -s log")
-        .sees("[y/e/N] ")
-        .types("y");
+    at.sees("as you edited it; nothing of it ran:").sees("test -s log").sees("[y/e/N] ").types("y");
     at.sees("agree?").sees("[y/e/N] ").types("e");
-    at.sees("there is one log of every greeting")
-        .sees("[y/e/N] ")
-        .types("y");
-    at.sees("agree?")
-        .sees("[y/e/N] ")
-        .types("y")
-        .sees("next: descent run");
+    at.sees("there is one log of every greeting").sees("[y/e/N] ").types("y");
+    at.sees("agree?").sees("[y/e/N] ").types("y").sees("next: descent run");
     assert_eq!(at.ends().code(), Some(0));
     let objective = world.state()["objective"].clone();
     assert_eq!(
@@ -236,15 +209,12 @@ fn an_edited_proposal_that_is_not_agreed_is_kept_as_a_plan() {
     aligner(&world, &says(&[proposal(json!([]))]));
     let mut at = edits(&world, "sed -i 's/there is a log/there is one log/' \"$1\"");
     at.sees("as you edited it").sees("[y/e/N] ").types("n");
-    at.sees("what you typed is kept in ")
-        .sees("next: go on from there: descent align -f ");
+    at.sees("what you typed is kept in ").sees("next: go on from there: descent align -f ");
     assert_eq!(at.ends().code(), Some(4));
     let kept = listing(&world.cache().join("descent/drafts"));
     let path = kept.keys().next().expect("a copy");
     let path = world.cache().join("descent/drafts").join(path);
-    world
-        .descent(&["align", "-f", &path.display().to_string(), "-y"])
-        .expect(0);
+    world.descent(&["align", "-f", &path.display().to_string(), "-y"]).expect(0);
     let objective = world.state()["objective"].clone();
     assert_eq!(objective["goal"], "there is one log of every greeting");
     assert_eq!(objective["raw_input"], "log the greetings, please");
@@ -254,13 +224,8 @@ fn an_edited_proposal_that_is_not_agreed_is_kept_as_a_plan() {
 fn an_edit_that_is_no_plan_is_refused_with_its_place_and_its_text_is_kept() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
-    let mut at = edits(
-        &world,
-        "sed -i 's/\"goal\"/\"gaol\"/' \"$1\"; echo MINE >> \"$1\"",
-    );
-    at.sees("E-PLAN-INVALID")
-        .sees("edit again (e), or discard (x)?")
-        .types("x");
+    let mut at = edits(&world, "sed -i 's/\"goal\"/\"gaol\"/' \"$1\"; echo MINE >> \"$1\"");
+    at.sees("E-PLAN-INVALID").sees("edit again (e), or discard (x)?").types("x");
     at.sees("what you typed is kept in ");
     assert_eq!(at.ends().code(), Some(4));
     let kept = listing(&world.cache().join("descent/drafts"));
@@ -278,11 +243,7 @@ fn nobody_is_asked_where_no_person_answers_or_nothing_is_missing() {
     }
     let mut at = Terminal::start(&world, &[&sentence[..], &["-y"]].concat());
     assert_eq!(at.ends().code(), Some(4));
-    let whole = [
-        &sentence[..],
-        &["--check", "test -f log", "--step", "w=touch log"],
-    ]
-    .concat();
+    let whole = [&sentence[..], &["--check", "test -f log", "--step", "w=touch log"]].concat();
     let mut at = Terminal::start(&world, &whole);
     at.sees("agree? [y/N] ").types("n");
     assert_eq!(at.ends().code(), Some(4));
@@ -313,10 +274,7 @@ fn flags_stay_and_the_aligner_is_told_of_them() {
         ],
     );
     at.sees("proposed by").sees("[y/e/N] ").types("y");
-    at.sees("agree?")
-        .sees("[y/e/N] ")
-        .types("y")
-        .sees("next: descent run");
+    at.sees("agree?").sees("[y/e/N] ").types("y").sees("next: descent run");
     assert_eq!(at.ends().code(), Some(0));
     // A check that it repeats is there once.
     let all = world.state()["objective"]["base_case"]["all"].clone();
@@ -324,11 +282,7 @@ fn flags_stay_and_the_aligner_is_told_of_them() {
         all,
         json!([{"command": "grep -q hello log", "name": "logged"}, {"command": "test -s log"}])
     );
-    assert!(
-        world
-            .left("prompt.1")
-            .contains("- a check of the base case: test -s log\n")
-    );
+    assert!(world.left("prompt.1").contains("- a check of the base case: test -s log\n"));
 }
 
 #[test]
@@ -341,8 +295,5 @@ fn outside_of_a_repository_it_works_on_a_copy() {
     assert_eq!(at.ends().code(), Some(4));
     assert!(world.left("files.1").contains("notes"));
     assert!(!world.repo().join("left-behind").exists());
-    assert_ne!(
-        world.left("at.1").trim(),
-        world.repo().display().to_string()
-    );
+    assert_ne!(world.left("at.1").trim(), world.repo().display().to_string());
 }

@@ -36,10 +36,7 @@ pub(crate) fn judge(world: &World, script: &str) {
     );
     let path = world.program("judge", &text);
     let command = format!("run = \"{}\"", path.display());
-    world.write(
-        "descent.toml",
-        &format!("[agents.j]\n{command}\n[roles]\njudge = \"j\"\n"),
-    );
+    world.write("descent.toml", &format!("[agents.j]\n{command}\n[roles]\njudge = \"j\"\n"));
 }
 
 pub(crate) fn says(answer: &str) -> String {
@@ -92,12 +89,7 @@ fn a_quality_leaf_is_rated_once_when_every_machine_leaf_holds_and_completes_the_
     assert_eq!(asked(&world), 1);
     assert_eq!(world.left("asked"), "judge\n");
     let prompt = world.left("prompt");
-    for words in [
-        "clear words",
-        "test -f note",
-        "the note is readable",
-        "\"score\"",
-    ] {
+    for words in ["clear words", "test -f note", "the note is readable", "\"score\""] {
         assert!(prompt.contains(words), "no {words} in:\n{prompt}");
     }
     assert_eq!(world.state()["run"]["spent"]["consults"], 1);
@@ -139,10 +131,7 @@ fn a_score_below_the_threshold_refutes_the_choices_and_the_next_are_rated() {
     assert_eq!(asked(&world), 2);
     assert_eq!(world.result_file("note"), "words\n");
     let schema: Value = serde_json::from_str(&world.left("schema")).unwrap();
-    assert_eq!(
-        schema["properties"]["levels"]["required"],
-        json!(["words", "size"])
-    );
+    assert_eq!(schema["properties"]["levels"]["required"], json!(["words", "size"]));
     let ratings = world.state()["run"]["ratings"].clone();
     assert_eq!(ratings[0]["score"], "0.7", "{ratings}");
     assert_eq!(ratings[1]["score"], "0.8", "{ratings}");
@@ -161,29 +150,16 @@ fn a_judge_with_a_scope_sees_the_difference_within_it_and_nothing_else() {
         let work =
             "mkdir -p docs/b; echo one > docs/a.md; echo two > docs/b/c.md; echo three > main.c";
         let leaf = with(leaf(), json!({"scope": scope}));
-        world.align(&rated(
-            "test -f main.c",
-            &leaf,
-            json!({}),
-            json!({"A1": task(work)}),
-        ));
+        world.align(&rated("test -f main.c", &leaf, json!({}), json!({"A1": task(work)})));
         judge(&world, &says(GOOD));
         world.run().expect(0);
         let prompt = world.left("prompt");
         for path in ["docs/a.md", "docs/b/c.md", "main.c"] {
             let head = format!("+++ b/{path}");
-            assert_eq!(
-                prompt.contains(&head),
-                shown.contains(&path),
-                "{scope}: {path}\n{prompt}"
-            );
+            assert_eq!(prompt.contains(&head), shown.contains(&path), "{scope}: {path}\n{prompt}");
         }
         let nothing = "Nothing that you rate differs from what the work began with.";
-        assert_eq!(
-            prompt.contains(nothing),
-            shown.is_empty(),
-            "{scope}\n{prompt}"
-        );
+        assert_eq!(prompt.contains(nothing), shown.is_empty(), "{scope}\n{prompt}");
     }
 }
 
@@ -202,27 +178,17 @@ fn who_tries_another_way_is_told_what_the_judge_said_of_the_last() {
     });
     world.align(&rated("test -f note", &leaf(), json!({}), atoms));
     let bad = r#"{"score": 0.3, "because": "the letter x is ugly"}"#;
-    let script = format!(
-        "if grep -q A1 \"$DESCENT_PROMPT\"; then\n{}\nelse\n{}\nfi",
-        says(bad),
-        says(GOOD)
-    );
+    let script =
+        format!("if grep -q A1 \"$DESCENT_PROMPT\"; then\n{}\nelse\n{}\nfi", says(bad), says(GOOD));
     judge(&world, &script);
     let out = world.out("").display().to_string();
     let worker =
         format!("echo $DESCENT_ATOM > note; cp $DESCENT_PROMPT {out}/worker.$DESCENT_ATOM");
-    let text = format!(
-        "worker = {{run = \"{worker}\"}}\n{}",
-        world.read("descent.toml")
-    );
+    let text = format!("worker = {{run = \"{worker}\"}}\n{}", world.read("descent.toml"));
     world.write("descent.toml", &text);
     world.run().expect(0);
     let told = world.left("worker.A2");
-    for words in [
-        "the goal was not reached with it",
-        "rated 0.3 by j",
-        "the letter x is ugly",
-    ] {
+    for words in ["the goal was not reached with it", "rated 0.3 by j", "the letter x is ugly"] {
         assert!(told.contains(words), "no `{words}` in:\n{told}");
     }
 }
@@ -275,10 +241,7 @@ fn a_judge_whose_answers_cannot_be_used_ends_the_run_and_refutes_nothing() {
     let big = "head -c 10000000 /dev/zero | tr '\\0' x".to_owned();
     let rows = [
         (says("I like it."), "no JSON object"),
-        (
-            says(r#"{"score": 11, "because": "best ever"}"#),
-            "from 0 to 1",
-        ),
+        (says(r#"{"score": 11, "because": "best ever"}"#), "from 0 to 1"),
         (says(r#"{"score": "high", "because": ""}"#), "from 0 to 1"),
         (says(r#"{"verdict": "pass"}"#), "`score`"),
         (big, "64 KiB"),
@@ -305,10 +268,8 @@ fn a_judge_whose_answers_cannot_be_used_ends_the_run_and_refutes_nothing() {
 fn an_answer_that_a_talking_judge_gives_is_read_in_prose_and_its_usage_counts() {
     for protocol in [Claude, Codex] {
         let world = with_note();
-        let answer = [(
-            "FIXTURE_ANSWER",
-            "Well:\n```json\n{\"score\": 1, \"because\": \"yes\"}\n```",
-        )];
+        let answer =
+            [("FIXTURE_ANSWER", "Well:\n```json\n{\"score\": 1, \"because\": \"yes\"}\n```")];
         let agent = protocol.agent(&world, "works", &answer);
         configured(&world, &[("fixture", &agent)], "judge = \"fixture\"");
         world.run().expect(0);
@@ -342,14 +303,8 @@ fn a_question_is_dropped_by_a_stop_and_asked_again_by_the_next_run() {
     let question = world.status()["question"].clone();
     assert_eq!(question["agent"], "j");
     assert_eq!(question["about"], "quality: the note is readable");
-    world
-        .descent(&["status"])
-        .expect(0)
-        .shows("asks     j as judge, for");
-    world
-        .descent(&["why"])
-        .expect(0)
-        .shows("the judge j is asked: quality: the note is readable");
+    world.descent(&["status"]).expect(0).shows("asks     j as judge, for");
+    world.descent(&["why"]).expect(0).shows("the judge j is asked: quality: the note is readable");
     world.descent(&["stop"]).expect(0);
     running.wait().expect(3);
     assert_eq!(processes(&nap), Vec::<String>::new());
@@ -359,10 +314,7 @@ fn a_question_is_dropped_by_a_stop_and_asked_again_by_the_next_run() {
     assert_eq!(asked(&world), 2);
     // The work was done by the run before.
     assert_eq!(result["reason"], "base_case");
-    assert_eq!(
-        result["summary"],
-        "the base case holds; 1 atom solved, 1 attempt"
-    );
+    assert_eq!(result["summary"], "the base case holds; 1 atom solved, 1 attempt");
 }
 
 #[test]
@@ -378,9 +330,7 @@ fn a_kill_in_mid_question_leaves_nothing_running_and_an_answer_that_was_kept_is_
     world.run().expect(0);
     assert_eq!(processes(&nap), Vec::<String>::new());
     // The same question, under its own name.
-    let outcome = world
-        .repo()
-        .join(".descent/attempts/consult-1/outcome.json");
+    let outcome = world.repo().join(".descent/attempts/consult-1/outcome.json");
     let kept = std::fs::read_to_string(&outcome).unwrap();
     assert!(kept.contains("it reads well"), "{kept}");
     assert_eq!(world.state()["run"]["spent"]["consults"], 1);
@@ -399,10 +349,7 @@ fn a_kill_in_mid_question_leaves_nothing_running_and_an_answer_that_was_kept_is_
 fn an_edit_of_what_is_rated_makes_the_question_void() {
     let world = with_note();
     let go = world.out("go").display().to_string();
-    judge(
-        &world,
-        &format!("until [ -f {go} ]; do sleep 0.02; done; {}", says(GOOD)),
-    );
+    judge(&world, &format!("until [ -f {go} ]; do sleep 0.02; done; {}", says(GOOD)));
     let mut running = world.start(&["run"]);
     wait_for("the judge", || asked(&world) == 1);
     world.replace_in_state("the note is readable", "the note is short");
@@ -435,13 +382,8 @@ fn a_judge_that_is_cheaper_than_the_planner_is_warned_of() {
     world.write("descent.toml", &plain);
     let quiet = world.descent(&["run"]).expect(0);
     assert!(!quiet.stderr.contains("cheaper"), "{}", quiet.stderr);
-    let priced = plain.replace(
-        "[roles]",
-        "price = {input = \"1\", output = \"5\"}\n[roles]",
-    ) + "price = {input = \"3\", output = \"15\"}\n";
+    let priced = plain.replace("[roles]", "price = {input = \"1\", output = \"5\"}\n[roles]")
+        + "price = {input = \"3\", output = \"15\"}\n";
     world.write("descent.toml", &priced);
-    world
-        .descent(&["run"])
-        .expect(0)
-        .says("the judge `j` is cheaper than the planner `p`");
+    world.descent(&["run"]).expect(0).says("the judge `j` is cheaper than the planner `p`");
 }

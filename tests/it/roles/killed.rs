@@ -115,13 +115,7 @@ fn killed_at_random_moments_the_story_ends_and_no_answer_that_was_kept_is_asked_
             }
         }
         let ran = world.run();
-        assert_eq!(
-            ran.code,
-            Some(0),
-            "seed {seed}\n{}\n{}",
-            ran.stdout,
-            ran.stderr
-        );
+        assert_eq!(ran.code, Some(0), "seed {seed}\n{}\n{}", ran.stdout, ran.stderr);
         let count = counted(&model, &all);
         for ((settled, count), one) in settled.iter().zip(&count).zip(&all) {
             let is_again = settled.is_some_and(|settled| settled != *count);
@@ -141,11 +135,7 @@ fn killed_at_random_moments_the_story_ends_and_no_answer_that_was_kept_is_asked_
             "seed {seed}: {calls} calls of {asked}"
         );
         story::check_end(&world, seed);
-        assert_eq!(
-            processes_in(&world.root()),
-            Vec::<String>::new(),
-            "seed {seed}"
-        );
+        assert_eq!(processes_in(&world.root()), Vec::<String>::new(), "seed {seed}");
     });
     let [kills, questions, twice] = [kills, questions, twice].map(AtomicU64::into_inner);
     println!(

@@ -61,13 +61,8 @@ fn probed(world: &World) -> usize {
 }
 
 fn order(ran: &Ran, event: &str) -> Vec<String> {
-    let lines = ran
-        .lines()
-        .into_iter()
-        .filter(|line| line["event"] == event);
-    lines
-        .map(|line| line["atom"].as_str().unwrap().to_owned())
-        .collect()
+    let lines = ran.lines().into_iter().filter(|line| line["event"] == event);
+    lines.map(|line| line["atom"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -85,10 +80,7 @@ fn the_choices_of_an_unknown_group_are_probed_side_by_side_and_the_feasible_one_
     assert_eq!(world.result_file("note"), "A2\n");
     assert!(!world.result_file("a.txt").is_empty());
     let told = world.left("worker.A2");
-    assert!(
-        told.contains("it can be done:\n\nthe parser is there"),
-        "{told}"
-    );
+    assert!(told.contains("it can be done:\n\nthe parser is there"), "{told}");
     let trail = world.state()["trail"].clone();
     let probes = trail.as_array().unwrap().iter();
     let probes: Vec<&Value> = probes.filter(|one| one["type"] == "probe").collect();
@@ -102,22 +94,15 @@ fn the_choices_of_an_unknown_group_are_probed_side_by_side_and_the_feasible_one_
     // Whatever a probe writes, nothing of it is kept.
     assert!(!world.repo().join("junk").exists());
     let report = world.descent(&["report", "--json"]).expect(0).json();
-    assert_eq!(
-        report["tried"]["probes"].as_array().unwrap().len(),
-        2,
-        "{report}"
-    );
+    assert_eq!(report["tried"]["probes"].as_array().unwrap().len(), 2, "{report}");
     assert_eq!(processes_in(&world.root()), Vec::<String>::new());
 }
 
 #[test]
 fn a_choice_that_a_probe_calls_infeasible_is_tried_last_and_not_ruled_out() {
     let world = two_ways(json!({"max_attempts": 1}));
-    let script = format!(
-        "if echo \"$TITLE\" | grep -q A1; then\n{}\nelse\n{}\nfi",
-        says(BAD),
-        says(GOOD)
-    );
+    let script =
+        format!("if echo \"$TITLE\" | grep -q A1; then\n{}\nelse\n{}\nfi", says(BAD), says(GOOD));
     agents(&world, &script);
     let toml = world.read("descent.toml");
     let toml = toml.replace(
@@ -129,10 +114,7 @@ fn a_choice_that_a_probe_calls_infeasible_is_tried_last_and_not_ruled_out() {
     let ran = world.run().expect(0);
     assert_eq!(order(&ran, "attempt_started"), ["A1", "A2", "A2", "A1"]);
     let told = world.left("worker.A1");
-    assert!(
-        told.contains("It may be wrong:\n\nhands are missing"),
-        "{told}"
-    );
+    assert!(told.contains("It may be wrong:\n\nhands are missing"), "{told}");
 }
 
 /// Three ways to a note, of which each is found out to be as these say, and done by this command.
@@ -226,10 +208,8 @@ fn an_unknown_task_is_probed_once_before_its_first_attempt() {
     world.align(&plan(&["test -f note"], json!({"max_attempts": 3}), atoms));
     agents(&world, &says(GOOD));
     let toml = world.read("descent.toml");
-    let toml = toml.replace(
-        "echo $DESCENT_ATOM >> note",
-        "[ $DESCENT_ATTEMPT = 2 ] || exit 1; touch note",
-    );
+    let toml = toml
+        .replace("echo $DESCENT_ATOM >> note", "[ $DESCENT_ATTEMPT = 2 ] || exit 1; touch note");
     world.write("descent.toml", &toml);
     let ran = world.run().expect(0);
     assert_eq!(probed(&world), 1);
@@ -241,16 +221,10 @@ fn an_unknown_task_is_probed_once_before_its_first_attempt() {
 fn a_probe_that_finds_nothing_out_costs_its_attempt_and_its_task_is_tried_as_any_other() {
     for (script, words) in [
         (says("it will be fine"), "no JSON object"),
-        (
-            says(r#"{"feasible": "perhaps", "findings": "x"}"#),
-            "true or false",
-        ),
+        (says(r#"{"feasible": "perhaps", "findings": "x"}"#), "true or false"),
         ("echo broken >&2; exit 3".to_owned(), "exit 3"),
         ("kill -9 $$".to_owned(), "signal 9"),
-        (
-            "head -c 1000000 /dev/zero | tr '\\0' x".to_owned(),
-            "64 KiB",
-        ),
+        ("head -c 1000000 /dev/zero | tr '\\0' x".to_owned(), "64 KiB"),
     ] {
         let world = World::new();
         let atoms = json!({"A1": by_worker("write a note", json!({"unknown": true}))});
@@ -261,10 +235,7 @@ fn a_probe_that_finds_nothing_out_costs_its_attempt_and_its_task_is_tried_as_any
         let mut found = lines.filter(|line| line["event"] == "probed");
         let found = found.next().unwrap();
         assert!(found.get("feasible").is_none(), "{found}");
-        assert!(
-            found["findings"].as_str().unwrap().contains(words),
-            "{found}"
-        );
+        assert!(found["findings"].as_str().unwrap().contains(words), "{found}");
         assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
         let told = world.left("worker.A1");
         assert!(!told.contains("Found out before"), "{told}");
@@ -295,9 +266,7 @@ fn without_a_probe_an_unknown_task_is_tried_at_once_and_an_action_is_never_probe
     assert_eq!(probed(&world), 0);
     let world = two_ways(json!({}));
     agents(&world, &says(GOOD));
-    let toml = world
-        .read("descent.toml")
-        .replace("roles.probe", "roles.judge");
+    let toml = world.read("descent.toml").replace("roles.probe", "roles.judge");
     world.write("descent.toml", &toml);
     let ran = world.run().expect(0);
     assert_eq!(ran.count("probed"), 0);
@@ -314,11 +283,7 @@ fn a_talking_probe_reads_and_its_usage_counts_in_its_role() {
     world.align(&plan(&["test -f note"], json!({}), atoms));
     let probe = Codex.agent(&world, "works", &[("FIXTURE_ANSWER", GOOD)]);
     let worker = Codex.agent(&world, "works", &[]);
-    configured(
-        &world,
-        &[("p", &probe), ("w", &worker)],
-        "probe = \"p\"\nworker = \"w\"",
-    );
+    configured(&world, &[("p", &probe), ("w", &worker)], "probe = \"p\"\nworker = \"w\"");
     world.run().expect(0);
     let spent = world.state()["run"]["spent_by_agent"].clone();
     let rows = spent.as_array().unwrap().iter();
@@ -334,14 +299,8 @@ fn a_kill_in_mid_probe_leaves_nothing_and_the_probe_is_made_again() {
     let running = world.start(&["run"]);
     crate::world::wait_for("both probes", || probed(&world) == 2);
     let flight = world.status()["in_flight"][0].clone();
-    assert_eq!(
-        (&flight["role"], &flight["of"]),
-        (&json!("probe"), &json!(1))
-    );
-    world
-        .descent(&["status"])
-        .expect(0)
-        .shows("A1  a probe, for");
+    assert_eq!((&flight["role"], &flight["of"]), (&json!("probe"), &json!(1)));
+    world.descent(&["status"]).expect(0).shows("A1  a probe, for");
     running.kill();
     agents(&world, &says(GOOD));
     let ran = world.run().expect(0);

@@ -16,10 +16,7 @@ fn block() -> String {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let mut blocks = readme.split("```toml\n").skip(1);
     let with_models = blocks.find(|block| block.contains("provider ="));
-    let block = with_models
-        .expect("a block with a provider")
-        .split("```")
-        .next();
+    let block = with_models.expect("a block with a provider").split("```").next();
     block.unwrap().to_owned()
 }
 
@@ -38,23 +35,13 @@ fn the_configuration_of_the_readme_works_with_its_agent_its_key_and_its_local_se
     let by_key = Model::start(&world, &json!("none"), &["--answers", &rules]);
     // The local one wants no key.
     let local = Model::open(&world, &["--answers", &rules]);
-    let vendor = format!(
-        "provider = \"messages\"\nbase_url = \"{}\"\n",
-        by_key.address
-    );
+    let vendor = format!("provider = \"messages\"\nbase_url = \"{}\"\n", by_key.address);
     let text = block();
-    for words in [
-        "provider = \"messages\"",
-        "http://localhost:11434",
-        "ANTHROPIC_API_KEY",
-    ] {
+    for words in ["provider = \"messages\"", "http://localhost:11434", "ANTHROPIC_API_KEY"] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }
     let text = text.replacen("provider = \"messages\"", &vendor, 1);
-    world.write(
-        "descent.toml",
-        &text.replace("http://localhost:11434", &local.address),
-    );
+    world.write("descent.toml", &text.replace("http://localhost:11434", &local.address));
     let agent = agents::headless().display().to_string();
     world.program(
         "claude",
@@ -66,11 +53,8 @@ fn the_configuration_of_the_readme_works_with_its_agent_its_key_and_its_local_se
     );
     let command = |args: &[&str]| {
         let mut command = world.command(args);
-        let path = format!(
-            "{}:{}",
-            world.root().join("bin").display(),
-            std::env::var("PATH").unwrap()
-        );
+        let path =
+            format!("{}:{}", world.root().join("bin").display(), std::env::var("PATH").unwrap());
         command.env("PATH", path).env("ANTHROPIC_API_KEY", KEY);
         Running::of(command)
     };
@@ -84,15 +68,8 @@ fn the_configuration_of_the_readme_works_with_its_agent_its_key_and_its_local_se
     let work = world.plan(&work);
     command(&["align", "-y", "-f", &work]).wait().expect(0);
     let ran = command(&["run", "--json"]).wait().expect(0);
-    assert_eq!(
-        ran.count("planned") + ran.count("probed") + ran.count("consulted"),
-        3
-    );
+    assert_eq!(ran.count("planned") + ran.count("probed") + ran.count("consulted"), 3);
     assert_eq!(world.result_file("note"), "a note\n");
     assert_eq!((by_key.questions().len(), local.questions().len()), (1, 2));
-    command(&["doctor"])
-        .wait()
-        .shows("agent thinker")
-        .shows("agent local")
-        .shows("agent claude");
+    command(&["doctor"]).wait().shows("agent thinker").shows("agent local").shows("agent claude");
 }

@@ -34,18 +34,14 @@ fn a_change_in_a_sentence_is_shown_as_a_difference_and_made_after_a_yes() {
     let world = with_aligner(&[change(question), change(json!([]))]);
     let mut at = Terminal::start(&world, &["redirect", "sign the log"]);
     at.sees("asking the aligner `wise` for a change");
-    at.sees("wise asks (1 of 1): Signed by whom?")
-        .sees("> ")
-        .types("1");
+    at.sees("wise asks (1 of 1): Signed by whom?").sees("> ").types("1");
     at.sees("the change with your answers");
     at.sees("proposed by `wise`; nothing of it counts yet:")
         .sees("the log is signed")
         .sees("all that it sets, whole:")
         .sees("grep -q ada log")
         .sees("echo ada >> log");
-    at.sees("redirect? [y/N] ")
-        .types("y")
-        .sees("redirected, serial");
+    at.sees("redirect? [y/N] ").types("y").sees("redirected, serial");
     assert_eq!(at.ends().code(), Some(0));
     let state = world.state();
     assert_eq!(state["objective"]["goal"], "the log is signed");
@@ -53,11 +49,7 @@ fn a_change_in_a_sentence_is_shown_as_a_difference_and_made_after_a_yes() {
         state["objective"]["clarifications"],
         json!([{"question": "Signed by whom?", "resolution": "ada"}])
     );
-    let ids: Vec<&String> = state["work_graph"]["atoms"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .collect();
+    let ids: Vec<&String> = state["work_graph"]["atoms"].as_object().unwrap().keys().collect();
     assert_eq!(ids, ["A1", "sign"]);
     let prompt = world.left("prompt.1");
     for words in [
@@ -68,10 +60,7 @@ fn a_change_in_a_sentence_is_shown_as_a_difference_and_made_after_a_yes() {
     ] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
-    assert_eq!(
-        state["corrections"].as_array().unwrap().last().unwrap()["reason"],
-        "sign the log"
-    );
+    assert_eq!(state["corrections"].as_array().unwrap().last().unwrap()["reason"], "sign the log");
     world.run().expect(0);
     assert_eq!(world.result_file("log"), "hello\nada\n");
 }
@@ -84,10 +73,7 @@ fn a_change_that_is_refused_changes_nothing_and_flags_can_be_typed() {
     at.sees("redirect? [y/N] ").types("n");
     at.sees("redirect> ");
     assert_eq!(world.state_bytes(), before);
-    at.types("--remove A2")
-        .sees("redirect? [y/N] ")
-        .types("y")
-        .sees("redirected, serial");
+    at.types("--remove A2").sees("redirect? [y/N] ").types("y").sees("redirected, serial");
     assert_eq!(at.ends().code(), Some(0));
     assert_eq!(world.state()["objective"]["goal"], "it is so");
 }
@@ -108,9 +94,7 @@ fn a_yes_on_the_command_line_asks_no_aligner_and_adopts_nothing() {
     let world = with_aligner(&[change(json!([]))]);
     let before = world.state_bytes();
     world.descent(&["redirect", "sign the log", "-y"]).expect(2);
-    world
-        .descent(&["redirect", "sign the log", "--json"])
-        .expect(2);
+    world.descent(&["redirect", "sign the log", "--json"]).expect(2);
     let mut at = Terminal::start(&world, &["redirect", "sign the log", "-n"]);
     assert_eq!(at.ends().code(), Some(2));
     assert!(!world.out("asked").exists());

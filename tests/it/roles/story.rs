@@ -74,23 +74,14 @@ pub(crate) fn answers() -> Value {
     let question = json!([{"question": "Who reads it?", "why": "its length depends on that"}]);
     let probe = "You find out whether this can be done";
     json!([
-        rule(
-            &["You are the aligner", "Ask nothing more"],
-            agreement(json!([]))
-        ),
+        rule(&["You are the aligner", "Ask nothing more"], agreement(json!([]))),
         rule(&["You are the aligner"], agreement(question)),
-        rule(
-            &["You are the judge"],
-            json!({"score": 0.9, "because": "short chapters"})
-        ),
+        rule(&["You are the judge"], json!({"score": 0.9, "because": "short chapters"})),
         rule(
             &[probe, "look into book-5"],
             json!({"feasible": false, "findings": "there is no printer"})
         ),
-        rule(
-            &[probe],
-            json!({"feasible": true, "findings": "there is a pencil"})
-        ),
+        rule(&[probe], json!({"feasible": true, "findings": "there is a pencil"})),
         rule(&["Why the plan is changed here"], tied()),
         rule(&["plan the chapters"], chapters()),
     ])
@@ -169,11 +160,8 @@ pub(crate) fn align(world: &World) {
         ],
     );
     at.sees("(--why)").sees("> ").types("people ask");
-    at.sees("thinker asks (1 of 1): Who reads it?")
-        .sees("> ")
-        .types("beginners");
-    at.sees("proposed by `thinker`")
-        .sees("the handbook reads well");
+    at.sees("thinker asks (1 of 1): Who reads it?").sees("> ").types("beginners");
+    at.sees("proposed by `thinker`").sees("the handbook reads well");
     at.sees("run its checks now").sees("[y/e/N] ").types("y");
     at.sees("agree?").sees("[y/e/N] ").types("y");
     at.sees("next: descent run");
@@ -181,13 +169,8 @@ pub(crate) fn align(world: &World) {
 }
 
 fn of(ran: &Ran, event: &str, key: &str) -> Vec<String> {
-    let lines = ran
-        .lines()
-        .into_iter()
-        .filter(|line| line["event"] == event);
-    lines
-        .map(|line| line[key].as_str().unwrap_or_default().to_owned())
-        .collect()
+    let lines = ran.lines().into_iter().filter(|line| line["event"] == event);
+    lines.map(|line| line[key].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -198,39 +181,20 @@ fn from_one_sentence_to_completed_with_every_role_by_each_wire_and_by_each_kind_
         world.touch("together");
         align(&world);
         let ran = world.run();
-        assert_eq!(
-            ran.code,
-            Some(0),
-            "{thinker:?}\n{}\n{}",
-            ran.stdout,
-            ran.stderr
-        );
+        assert_eq!(ran.code, Some(0), "{thinker:?}\n{}\n{}", ran.stdout, ran.stderr);
         check(&world, &ran, thinker);
         if let Some(model) = &model {
             assert_eq!(model.questions().len(), QUESTIONS, "{thinker:?}");
         }
-        assert!(
-            !ran.stdout.contains(KEY) && !ran.stderr.contains(KEY),
-            "{thinker:?}"
-        );
-        assert_eq!(
-            with_key(&world.root()),
-            [world.root().join("home/key")],
-            "{thinker:?}"
-        );
-        assert_eq!(
-            processes_in(&world.root()),
-            Vec::<String>::new(),
-            "{thinker:?}"
-        );
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{thinker:?}");
+        assert_eq!(with_key(&world.root()), [world.root().join("home/key")], "{thinker:?}");
+        assert_eq!(processes_in(&world.root()), Vec::<String>::new(), "{thinker:?}");
     }
 }
 
 /// The book is whole, whatever happened on the way.
 pub(crate) fn check_end(world: &World, seed: u64) {
-    let chapters: String = (1..=3)
-        .map(|n| world.result_file(&format!("c{n}")))
-        .collect();
+    let chapters: String = (1..=3).map(|n| world.result_file(&format!("c{n}"))).collect();
     assert_eq!(chapters, "a chapter\n".repeat(3), "seed {seed}");
     assert_eq!(world.result_file("cover"), "a cover\n", "seed {seed}");
     assert_eq!(world.result_file("spine"), "a thread\n", "seed {seed}");
@@ -243,28 +207,16 @@ fn check(world: &World, ran: &Ran, thinker: Thinker) {
     let mut probed = of(ran, "probed", "atom");
     probed.sort();
     assert_eq!(probed, ["book-5", "book-6"], "{thinker:?}");
-    assert_eq!(
-        of(ran, "replanned", "because"),
-        ["bind failed for good"],
-        "{thinker:?}"
-    );
+    assert_eq!(of(ran, "replanned", "because"), ["bind failed for good"], "{thinker:?}");
     let mut solved = of(ran, "solved", "atom");
     solved.sort();
-    assert_eq!(
-        solved,
-        ["bind-1", "book-1", "book-2", "book-3", "book-6"],
-        "{thinker:?}"
-    );
+    assert_eq!(solved, ["bind-1", "book-1", "book-2", "book-3", "book-6"], "{thinker:?}");
     assert_eq!(ran.count("consulted"), 1, "{thinker:?}");
     let state = world.state();
     let rows = state["run"]["spent_by_agent"].as_array().unwrap().iter();
     let mut roles: Vec<&str> = rows.filter_map(|row| row["role"].as_str()).collect();
     roles.sort();
-    assert_eq!(
-        roles,
-        ["aligner", "judge", "planner", "probe"],
-        "{thinker:?}"
-    );
+    assert_eq!(roles, ["aligner", "judge", "planner", "probe"], "{thinker:?}");
     let told = &state["objective"]["clarifications"][0];
     assert_eq!(told["resolution"], "beginners", "{thinker:?}");
     for (command, words) in [

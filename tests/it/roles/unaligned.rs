@@ -22,19 +22,12 @@ use crate::{
 fn today_s_questions_go_on(at: &mut Terminal, world: &World) {
     at.sees("(--check)").sees("> ").types("test -f log");
     at.sees("Another one?").sees("> ").types("");
-    at.sees("(--step)")
-        .sees("> ")
-        .types("write=echo hello > log");
+    at.sees("(--step)").sees("> ").types("write=echo hello > log");
     at.sees("And then?").sees("> ").types("");
     at.sees("(--protect)").sees("> ").types("");
-    at.sees("agree? [y/N] ")
-        .types("y")
-        .sees("next: descent run");
+    at.sees("agree? [y/N] ").types("y").sees("next: descent run");
     assert_eq!(at.ends().code(), Some(0));
-    assert_eq!(
-        world.state()["objective"]["background_intent"],
-        "people ask"
-    );
+    assert_eq!(world.state()["objective"]["background_intent"], "people ask");
     assert!(!world.cache().join("descent/aligning").exists());
 }
 
@@ -42,19 +35,10 @@ fn today_s_questions_go_on(at: &mut Terminal, world: &World) {
 fn an_aligner_that_fails_is_told_in_a_line_and_today_s_questions_go_on() {
     for (script, why) in [
         ("echo 'no account' >&2; exit 3", "3: no account"),
-        (
-            "echo 'I cannot.'",
-            "its answer cannot be used: its answer holds no JSON object",
-        ),
-        (
-            "echo '{\"goal\": \"g\"}'",
-            "the key `base_case` is missing; the key `atoms` is missing",
-        ),
+        ("echo 'I cannot.'", "its answer cannot be used: its answer holds no JSON object"),
+        ("echo '{\"goal\": \"g\"}'", "the key `base_case` is missing; the key `atoms` is missing"),
         ("exec no-such-program", "127"),
-        (
-            "head -c 100000 /dev/zero | tr '\\0' x",
-            "it printed more than 64 KiB",
-        ),
+        ("head -c 100000 /dev/zero | tr '\\0' x", "it printed more than 64 KiB"),
     ] {
         let world = project();
         aligner(&world, script);
@@ -78,10 +62,7 @@ fn where_the_second_answer_fails_the_first_proposal_is_shown_with_what_was_answe
         .sees("asked: Who reads it? my aunt")
         .sees("[y/e/N] ")
         .types("y");
-    at.sees("agree?")
-        .sees("[y/e/N] ")
-        .types("y")
-        .sees("next: descent run");
+    at.sees("agree?").sees("[y/e/N] ").types("y").sees("next: descent run");
     assert_eq!(at.ends().code(), Some(0));
     assert_eq!(
         world.state()["objective"]["clarifications"][1],
@@ -122,8 +103,7 @@ fn words_of_a_readme_stay_data_and_nothing_that_they_ask_for_runs() {
     aligner(&world, &says(&[obeys]));
     let mut at = at_terminal(&world);
     at.sees("all that it sets, whole:");
-    at.sees(&format!("touch {ran}"))
-        .sees(&format!("touch {ran}"));
+    at.sees(&format!("touch {ran}")).sees(&format!("touch {ran}"));
     at.sees("[y/e/N] ").types("");
     assert_eq!(at.ends().code(), Some(4));
     assert!(!world.out("ran").exists());
@@ -173,9 +153,7 @@ fn a_strangers_configuration_starts_no_aligner_before_a_person_allowed_it() {
     world.commit_all("hers");
     world.git(&["config", "user.email", "ada@example.org"]);
     let mut at = Terminal::start(&world, &WORDS);
-    at.sees("the worker of descent.toml")
-        .sees("[y/N] ")
-        .types("n");
+    at.sees("the worker of descent.toml").sees("[y/N] ").types("n");
     assert_eq!(at.ends().code(), Some(77));
     assert_eq!(asked(&world), 0);
     let mut at = Terminal::start(&world, &WORDS);
@@ -205,11 +183,7 @@ fn a_talking_aligner_that_is_silent_logged_out_or_wrong_to_the_end_is_told_in_a_
     for (behaviour, answer, why) in [
         ("silent", "", "the agent said nothing for 5 s"),
         ("login", "", "the agent"),
-        (
-            "works",
-            "{\"gaol\": 1}",
-            "unknown key `gaol` (did you mean `goal`?)",
-        ),
+        ("works", "{\"gaol\": 1}", "unknown key `gaol` (did you mean `goal`?)"),
     ] {
         let world = project();
         let nap = long_nap();
@@ -230,11 +204,7 @@ fn a_talking_aligner_that_is_silent_logged_out_or_wrong_to_the_end_is_told_in_a_
         assert_eq!(processes(&nap), Vec::<String>::new());
         if behaviour == "works" {
             let mended = world.left("told");
-            assert_eq!(
-                mended.matches("Your answer cannot be used: ").count(),
-                2,
-                "{mended}"
-            );
+            assert_eq!(mended.matches("Your answer cannot be used: ").count(), 2, "{mended}");
         }
     }
 }

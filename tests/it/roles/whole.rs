@@ -59,16 +59,10 @@ fn an_agreement_is_proposed_with_all_that_decides_and_no_word_of_it_is_cut() {
             "questions": questions,
         })
     };
-    aligner(
-        &world,
-        &says(&[proposal(json!([question()])), proposal(json!([]))]),
-    );
+    aligner(&world, &says(&[proposal(json!([question()])), proposal(json!([]))]));
     let mut at = at_terminal(&world);
     at.sees("wise asks (1 of 1)").sees("2. no").sees("> ");
-    shows(
-        &at.screen(),
-        &["asked to its end", "since its end", "one option"],
-    );
+    shows(&at.screen(), &["asked to its end", "since its end", "one option"]);
     at.types("2");
     at.sees("the agreement with your answers");
     at.sees("run its checks now");
@@ -79,17 +73,9 @@ fn an_agreement_is_proposed_with_all_that_decides_and_no_word_of_it_is_cut() {
     assert!(!words.contains('…'), "{words}");
     shows(
         words,
-        &[
-            "the goal to its end",
-            "given to its end",
-            "done to its end",
-            "asked to its end no",
-        ],
+        &["the goal to its end", "given to its end", "done to its end", "asked to its end no"],
     );
-    assert!(
-        words.split_whitespace().collect::<String>().contains(&wide),
-        "{words}"
-    );
+    assert!(words.split_whitespace().collect::<String>().contains(&wide), "{words}");
     let listed = [
         "check expect_exit 7",
         "check name logged",

@@ -25,11 +25,7 @@ fn every_step_that_was_agreed_is_made_although_the_checks_hold_before() {
 fn with_finish_early_the_first_verdict_that_holds_ends_the_run_and_names_what_is_open() {
     let world = World::new();
     let atoms = json!({"S1": task("echo foo >f"), "S2": after(&["S1"], "sleep 20")});
-    world.align(&plan(
-        &["grep -q foo f"],
-        json!({"finish_early": true}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q foo f"], json!({"finish_early": true}), atoms));
     let result = world.run().expect(0).result();
     assert_eq!(open(&result), ["S2"]);
 }
@@ -41,10 +37,7 @@ fn a_base_case_that_holds_at_the_start_ends_the_run_and_names_the_steps_that_wer
     let ran = world.descent(&["run"]).expect(0);
     ran.shows("open    S1: run touch s1");
     let result = world.run().expect(0).result();
-    assert_eq!(
-        (open(&result), &result["reason"]),
-        (vec!["S1"], &json!("already_held"))
-    );
+    assert_eq!((open(&result), &result["reason"]), (vec!["S1"], &json!("already_held")));
 }
 
 #[test]
@@ -56,11 +49,7 @@ fn at_a_dead_end_what_is_ready_is_done_and_the_run_completes_where_the_base_case
         "c": after(&["a"], "sleep 0.2; touch c"),
         "d": after(&["b"], "touch d"),
     });
-    world.align(&plan(
-        &["grep -q foo f"],
-        json!({"max_parallel_agents": 1}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q foo f"], json!({"max_parallel_agents": 1}), atoms));
     let result = world.run().expect(0).result();
     assert_eq!(open(&result), ["b", "d"]);
     assert_eq!(result["open"][0]["reason"], "exit 1");
@@ -74,11 +63,7 @@ fn at_a_dead_end_what_is_ready_is_done_and_the_run_completes_where_the_base_case
 #[test]
 fn a_step_that_is_added_to_a_completed_run_is_made_by_the_next() {
     let world = World::new();
-    world.align(&plan(
-        &["test -e a"],
-        json!({}),
-        json!({"A": task("touch a")}),
-    ));
+    world.align(&plan(&["test -e a"], json!({}), json!({"A": task("touch a")})));
     world.run().expect(0);
     let mut state = world.state();
     state["work_graph"]["atoms"]["B"] = task("touch b");
@@ -96,11 +81,7 @@ fn an_exhausted_run_delivers_the_tree_on_which_most_checks_held() {
         "nearly": task("echo foo >f"),
         "broken": task("exit 1"),
     });
-    world.align(&plan(
-        &["grep -q foo f", "echo looking for bar; grep bar f"],
-        json!({}),
-        atoms,
-    ));
+    world.align(&plan(&["grep -q foo f", "echo looking for bar; grep bar f"], json!({}), atoms));
     let ran = world.descent(&["run"]).expect(5);
     // The cause stands there, with what the failing check printed last.
     ran.shows("fail    echo looking for bar; grep bar f  (exit 1)\n          looking for bar")
@@ -116,11 +97,7 @@ fn an_exhausted_run_delivers_the_tree_on_which_most_checks_held() {
 fn a_check_that_could_not_be_decided_is_told_apart_from_one_that_failed() {
     let world = World::new();
     let constraints = json!({"max_transient": 0});
-    world.align(&plan(
-        &["no-such-program-here"],
-        constraints,
-        json!({"A": task("true")}),
-    ));
+    world.align(&plan(&["no-such-program-here"], constraints, json!({"A": task("true")})));
     let ran = world.descent(&["run"]).expect(5);
     ran.shows("unknown no-such-program-here  (could not be decided: exit 127 (not found))");
 }
@@ -159,9 +136,7 @@ fn an_open_step_that_is_mended_is_made_by_the_next_run() {
     let result = world.run().expect(0).result();
     assert_eq!(open(&result), ["b"]);
     assert!(
-        result["summary"]
-            .as_str()
-            .is_some_and(|text| text.ends_with("; 1 step open")),
+        result["summary"].as_str().is_some_and(|text| text.ends_with("; 1 step open")),
         "{result}"
     );
     world.replace_in_state("touch b; exit 1\"", "touch b\"");

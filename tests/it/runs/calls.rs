@@ -22,11 +22,7 @@ const TRIES: usize = 3;
 ///
 /// The loop, the guard and the command make them.
 const CEILINGS: [Ceiling; 10] = [
-    (
-        "processes and threads",
-        &["clone", "clone3", "fork", "vfork"],
-        3.2,
-    ),
+    ("processes and threads", &["clone", "clone3", "fork", "vfork"], 3.2),
     ("programs", &["execve", "execveat"], 1.1),
     ("fsyncs", &["fsync", "fdatasync", "syncfs"], 2.0),
     // One of them takes over a directory, instead of four new files and a directory.
@@ -34,17 +30,9 @@ const CEILINGS: [Ceiling; 10] = [
     ("directories", &["mkdir", "mkdirat", "rmdir"], 3.2),
     ("new files", &[NEW_FILE], 1.4),
     ("opens", &["open", "openat", "openat2", "creat"], 16.0),
-    (
-        "writes",
-        &["write", "pwrite64", "writev", "sendto", "sendmsg"],
-        22.0,
-    ),
+    ("writes", &["write", "pwrite64", "writev", "sendto", "sendmsg"], 22.0),
     ("futexes", &["futex"], 5.0),
-    (
-        "waits",
-        &["epoll_wait", "epoll_pwait", "poll", "ppoll"],
-        18.0,
-    ),
+    ("waits", &["epoll_wait", "epoll_pwait", "poll", "ppoll"], 18.0),
 ];
 
 /// How often a step that changed a file starts git at most, and a run before its first step and after its last.
@@ -80,13 +68,8 @@ fn trace(
     let mut command = world.bare_command("strace");
     let kinds = format!("trace={}", calls.join(","));
     command.args(["-f", "-qq", "-e", &kinds, "-o"]);
-    command
-        .arg(&trace)
-        .args([env!("CARGO_BIN_EXE_descent"), "run"]);
-    let ran = command
-        .stdin(Stdio::null())
-        .output()
-        .expect("strace was there just now");
+    command.arg(&trace).args([env!("CARGO_BIN_EXE_descent"), "run"]);
+    let ran = command.stdin(Stdio::null()).output().expect("strace was there just now");
     // No atom can bring the file.
     assert_eq!(ran.status.code(), Some(5), "{ran:?}");
     std::fs::read_to_string(&trace).unwrap()

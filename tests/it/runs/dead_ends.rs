@@ -24,10 +24,7 @@ fn a_dead_end_names_what_opens_it() {
         "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"no key\"}' > \"$DESCENT_RESULT\"";
     let raise = "descent run --set max_attempts=4";
     for (script, expected) in [
-        (
-            "exit 1",
-            &["descent why A", CHANGE, raise, "descent retry A"] as &[&str],
-        ),
+        ("exit 1", &["descent why A", CHANGE, raise, "descent retry A"] as &[&str]),
         ("no-such-program", &["descent why A", CHANGE, MEND]),
         (gives_up, &[GUIDE, "descent why A", CHANGE]),
     ] {
@@ -44,21 +41,11 @@ fn a_failed_attempt_of_a_worker_may_be_made_again_as_it_is_or_with_words() {
     let world = World::new();
     world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
     let atom = json!({"description": "do it"});
-    world.align(&plan(
-        &["test -e done"],
-        json!({"max_attempts": 1}),
-        json!({"A": atom}),
-    ));
+    world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), json!({"A": atom})));
     let raise = "descent run --set max_attempts=2";
-    check(
-        &world,
-        &["descent why A", CHANGE, raise, "descent retry A", GUIDE],
-    );
+    check(&world, &["descent why A", CHANGE, raise, "descent retry A", GUIDE]);
     world.descent(&["retry", "A"]).expect(0);
-    check(
-        &world,
-        &["descent why A", CHANGE, raise, "descent retry A", GUIDE],
-    );
+    check(&world, &["descent why A", CHANGE, raise, "descent retry A", GUIDE]);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
 
@@ -71,28 +58,17 @@ fn a_blocked_worker_asks_a_person_and_the_answer_is_the_next_command() {
          echo '{{\"clarity\": \"BLOCKED\", \"summary\": \"{question}\"}}' > \"$DESCENT_RESULT\"\n"
     );
     let path = world.program("worker", &blocked);
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = \"{}\"}}\n", path.display()),
-    );
+    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
     let atom = json!({"description": "make the file"});
     world.align(&plan(&["test -e done"], json!({}), json!({"A": atom})));
     let ran = world.descent(&["run"]).expect(5);
-    let ran = ran
-        .shows(&format!("A is blocked: {question}"))
-        .shows(&format!("next: {GUIDE}"));
+    let ran = ran.shows(&format!("A is blocked: {question}")).shows(&format!("next: {GUIDE}"));
     assert!(!ran.stdout.contains("the work was wrong"), "{}", ran.stdout);
-    assert!(
-        !ran.stdout.contains("nothing is left to try"),
-        "{}",
-        ran.stdout
-    );
+    assert!(!ran.stdout.contains("nothing is left to try"), "{}", ran.stdout);
     for look in [&["status"][..], &["why", "A"], &["report"]] {
         world.descent(look).expect(0).shows(question).shows(GUIDE);
     }
-    world
-        .descent(&["guide", "call it done", "--for", "A"])
-        .expect(0);
+    world.descent(&["guide", "call it done", "--for", "A"]).expect(0);
     assert_eq!(world.status()["next"], "descent run");
     world.run().expect(0);
 }
@@ -124,11 +100,7 @@ fn in_shared_the_end_has_the_evidence_that_it_was_decided_by() {
 fn what_is_mended_is_tried_again_by_the_next_run() {
     let world = World::new();
     let late = world.out("late").display().to_string();
-    world.align(&plan(
-        &["test -e done"],
-        json!({}),
-        json!({"A": task(&late)}),
-    ));
+    world.align(&plan(&["test -e done"], json!({}), json!({"A": task(&late)})));
     check(&world, &["descent why A", CHANGE, MEND]);
     let bin = world.program("late", "#!/bin/sh\ntouch done\n");
     std::fs::copy(bin, &late).unwrap();

@@ -20,10 +20,7 @@ fn action(world: &World) -> String {
 
 /// A run of these atoms side by side, in a state with room for the values of `fit` of them. Gives what takes the room.
 fn nearly_full(world: &World, atoms: Vec<(String, Value)>, fit: usize) -> String {
-    let checks: Vec<String> = atoms
-        .iter()
-        .map(|(id, _)| format!("test -f {id}"))
-        .collect();
+    let checks: Vec<String> = atoms.iter().map(|(id, _)| format!("test -f {id}")).collect();
     let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
     let atoms = Value::Object(atoms.into_iter().collect());
     let limits = json!({"max_parallel_agents": 3, "max_attempts": 1, "max_transient": 0});
@@ -59,12 +56,7 @@ fn a_run_whose_state_is_full_ends_in_order_and_goes_on_once_there_is_room() {
     let summary = result["summary"].as_str().unwrap();
     let large = "15728640 is the most: ballast 14.9 MiB, bindings";
     assert!(summary.contains(large), "{summary}");
-    assert!(
-        result["next_moves"][0]
-            .as_str()
-            .unwrap()
-            .starts_with("descent edit")
-    );
+    assert!(result["next_moves"][0].as_str().unwrap().starts_with("descent edit"));
     assert!(world.out("told").exists(), "it is told");
     assert_eq!(bound(&state), 1, "{}", ran.stdout);
     let mut waiting = run["in_flight"].as_array().unwrap().clone();
@@ -96,17 +88,11 @@ fn an_effect_that_may_happen_only_once_is_waited_for_and_does_not_happen_again()
     let world = World::new();
     let once = task(&format!("sleep 2; {}", action(&world)));
     let once = with(once, json!({"effect": "external"}));
-    let atoms = vec![
-        ("A1".to_owned(), task(&action(&world))),
-        ("E".to_owned(), once),
-    ];
+    let atoms = vec![("A1".to_owned(), task(&action(&world))), ("E".to_owned(), once)];
     let ballast = nearly_full(&world, atoms, 0);
     world.run().expect(69);
     assert_eq!(world.left("E"), ".\n");
-    assert_eq!(
-        world.state()["run"]["in_flight"].as_array().unwrap().len(),
-        2
-    );
+    assert_eq!(world.state()["run"]["in_flight"].as_array().unwrap().len(), 2);
     world.save(&world.state_text().replacen(&ballast, "", 1));
     world.run().expect(0);
     assert_eq!(world.left("E"), ".\n");

@@ -37,10 +37,7 @@ fn files(world: &World) -> Vec<PathBuf> {
 fn failures(world: &World) -> Vec<Value> {
     let state = world.state();
     let entries = state["trail"].as_array().unwrap().iter();
-    entries
-        .filter(|entry| entry["type"] == "failure")
-        .cloned()
-        .collect()
+    entries.filter(|entry| entry["type"] == "failure").cloned().collect()
 }
 
 fn why(world: &World, atom: &str) -> String {
@@ -52,17 +49,12 @@ fn of_a_check_that_fails_at_length_the_state_keeps_an_excerpt_and_a_file_the_who
     let world = failing_check(json!({}));
     world.run().expect(5);
     let files = files(&world);
-    let [file] = &files[..] else {
-        panic!("{files:?}")
-    };
+    let [file] = &files[..] else { panic!("{files:?}") };
     let bytes = fs::read(file).unwrap();
     assert_eq!(String::from_utf8(bytes.clone()).unwrap(), printed());
     let hex = hex_of(&Sha256::digest(&bytes));
     assert_eq!(file.file_name().unwrap().to_str(), Some(&*hex));
-    assert_eq!(
-        fs::metadata(file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     let failure = &failures(&world)[0];
     let whole = json!({"digest": format!("sha256:{hex}"), "bytes": bytes.len()});
     assert_eq!(failure["whole"], whole, "{failure}");
@@ -71,11 +63,7 @@ fn of_a_check_that_fails_at_length_the_state_keeps_an_excerpt_and_a_file_the_who
     let told = why(&world, "A1");
     assert!(told.contains(file.to_str().unwrap()), "{told}");
     let told = world.descent(&["why", "A1", "--json"]).json();
-    assert_eq!(
-        told["attempts"][0]["whole"]["path"],
-        file.to_str().unwrap(),
-        "{told}"
-    );
+    assert_eq!(told["attempts"][0]["whole"]["path"], file.to_str().unwrap(), "{told}");
     world.descent(&["validate"]).expect(0);
 }
 
@@ -101,24 +89,14 @@ fn a_file_that_is_gone_is_told_and_missed_by_nobody() {
 fn attempts_that_print_the_same_share_one_file_that_the_next_is_told_of() {
     let world = World::new();
     let prompts = world.out("prompt").display().to_string();
-    let atom = task(&format!(
-        "cp $DESCENT_PROMPT {prompts}.$DESCENT_ATTEMPT; {PRINTS}; exit 3"
-    ));
-    world.align(&plan(
-        &["test -e never"],
-        json!({"max_attempts": 3}),
-        json!({"A1": atom}),
-    ));
+    let atom = task(&format!("cp $DESCENT_PROMPT {prompts}.$DESCENT_ATTEMPT; {PRINTS}; exit 3"));
+    world.align(&plan(&["test -e never"], json!({"max_attempts": 3}), json!({"A1": atom})));
     world.run().expect(5);
     let files = files(&world);
     assert_eq!((failures(&world).len(), files.len()), (3, 1), "{files:?}");
     assert_eq!(fs::read_to_string(&files[0]).unwrap(), printed());
     let prompt = world.left("prompt.3");
-    assert_eq!(
-        prompt.matches(files[0].to_str().unwrap()).count(),
-        2,
-        "{prompt}"
-    );
+    assert_eq!(prompt.matches(files[0].to_str().unwrap()).count(), 2, "{prompt}");
 }
 
 #[test]
@@ -152,16 +130,10 @@ fn what_stands_between_the_selections_that_the_base_case_refuted_is_kept_whole()
 fn a_run_that_ends_names_the_file_of_the_check_that_does_not_hold() {
     let world = World::new();
     let check = format!("{PRINTS}; exit 1");
-    world.align(&plan(
-        &[&check],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&[&check], json!({}), json!({"A1": task("touch done")})));
     let ran = world.descent(&["run"]).expect(5);
     let files = files(&world);
-    let [file] = &files[..] else {
-        panic!("{files:?}")
-    };
+    let [file] = &files[..] else { panic!("{files:?}") };
     let named = format!("its output: {}", file.display());
     ran.shows(&named);
     let result = world.descent(&["run", "--json"]).expect(5).result();
@@ -174,19 +146,11 @@ fn where_nothing_can_be_kept_the_run_says_so_once_and_goes_on() {
     let world = failing_check(json!({"max_attempts": 2}));
     fs::write(evidence(&world), "in the way").unwrap();
     let ran = world.run().expect(5);
-    assert_eq!(
-        ran.stderr.matches("long outputs cannot be kept").count(),
-        1,
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(ran.stderr.matches("long outputs cannot be kept").count(), 1, "{}", ran.stderr);
     let failures = failures(&world);
     assert_eq!(failures.len(), 2);
     for failure in failures {
-        assert!(
-            failure.get("whole").is_none() && failure["output"].is_string(),
-            "{failure}"
-        );
+        assert!(failure.get("whole").is_none() && failure["output"].is_string(), "{failure}");
     }
     assert_eq!(fs::read_to_string(evidence(&world)).unwrap(), "in the way");
 }
@@ -199,11 +163,7 @@ fn of_more_than_a_mebibyte_beginning_and_end_are_kept() {
     world.run().expect(5);
     let text = fs::read_to_string(&files(&world)[0]).unwrap();
     assert!(text.starts_with("first\nxxx") && text.ends_with("xxxlast\n"));
-    assert!(
-        text.contains(" bytes left out …") && text.len() < 1_100_000,
-        "{}",
-        text.len()
-    );
+    assert!(text.contains(" bytes left out …") && text.len() < 1_100_000, "{}", text.len());
 }
 
 #[test]
@@ -212,27 +172,16 @@ fn what_is_withheld_from_attempts_stands_in_no_file() {
     let check = json!({"all": [{"command": format!("{PRINTS}; env; exit 1")}]});
     let atom = with(task("true"), json!({"checks": check}));
     let prints = task(&format!("{PRINTS}; env; exit 1"));
-    world.align(&plan(
-        &["test -e never"],
-        json!({}),
-        json!({"A1": atom, "A2": prints}),
-    ));
+    world.align(&plan(&["test -e never"], json!({}), json!({"A1": atom, "A2": prints})));
     let mut command = world.command(&["run"]);
     command.env("MY_API_TOKEN", "hunter2");
     let ran = crate::world::Running::of(command).wait().expect(5);
-    assert!(
-        ran.stderr.contains("withheld from attempts: MY_API_TOKEN"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("withheld from attempts: MY_API_TOKEN"), "{}", ran.stderr);
     let files = files(&world);
     assert_eq!(files.len(), 2);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        assert!(
-            text.contains("HOME=") && !text.contains("hunter2"),
-            "{text}"
-        );
+        assert!(text.contains("HOME=") && !text.contains("hunter2"), "{text}");
     }
 }
 
@@ -240,10 +189,7 @@ fn what_is_withheld_from_attempts_stands_in_no_file() {
 fn a_reference_that_a_person_bends_names_nothing() {
     let world = failing_check(json!({}));
     world.run().expect(5);
-    let digest = failures(&world)[0]["whole"]["digest"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let digest = failures(&world)[0]["whole"]["digest"].as_str().unwrap().to_owned();
     fs::write(world.root().join("secret"), "s\n").unwrap();
     world.replace_in_state(&digest, "sha256:../../../secret");
     world.descent(&["validate"]).expect(0);

@@ -17,11 +17,7 @@ fn failing(world: &World, hangs_at: u64) {
          seq $DESCENT_ATTEMPT 10000 | head -c 2000; echo; echo reason $((DESCENT_ATTEMPT % 3)); exit 1"
     );
     let constraints = json!({"max_attempts": ATTEMPTS});
-    world.align(&plan(
-        &["test -e never"],
-        constraints,
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -e never"], constraints, json!({"A1": task(&run)})));
 }
 
 fn trail(world: &World) -> Vec<Value> {
@@ -48,17 +44,10 @@ fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted()
     let trail = trail(&world);
     assert_eq!(failures(&trail), (3, LINES), "{trail:?}");
     assert_eq!(attempts(&world), ATTEMPTS);
-    let line = trail
-        .iter()
-        .find(|entry| entry["attempt"] == "A1.30")
-        .unwrap();
+    let line = trail.iter().find(|entry| entry["attempt"] == "A1.30").unwrap();
     assert_eq!(line["reason"], "exit 1: reason 0");
     assert!(line.get("output").is_none(), "{line}");
-    assert!(
-        world.state_bytes().len() < 50_000,
-        "{}",
-        world.state_bytes().len()
-    );
+    assert!(world.state_bytes().len() < 50_000, "{}", world.state_bytes().len());
     world.descent(&["validate"]).expect(0);
 
     let why = world.descent(&["why", "A1"]).expect(0).stdout;
@@ -70,12 +59,7 @@ fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted()
     assert!(why["attempts"][0]["fingerprint"].is_string(), "{why}");
     assert_eq!(why["tries"][0]["attempts"], ATTEMPTS);
     let past = why["past"].as_array().unwrap().iter();
-    let failed = past.filter(|told| {
-        told["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("failed A1 after ")
-    });
+    let failed = past.filter(|told| told["text"].as_str().unwrap().starts_with("failed A1 after "));
     assert_eq!(failed.count() as u64, ATTEMPTS, "the journal has each");
     // Entries were shortened and left out between the two.
     let between = world.descent(&["log", "-20.."]).expect(0);
@@ -86,18 +70,15 @@ fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted()
     let log = world.descent(&["log", "--json"]).json();
     let entries = log["entries"].as_array().unwrap().iter();
     let failed = entries.filter(|entry| entry["event"]["event"] == "attempt_failed");
-    let mut told: Vec<&str> = failed
-        .map(|entry| entry["event"]["attempt"].as_str().unwrap())
-        .collect();
+    let mut told: Vec<&str> =
+        failed.map(|entry| entry["event"]["attempt"].as_str().unwrap()).collect();
     assert_eq!(told.len() as u64, ATTEMPTS, "{told:?}");
     told.sort_unstable();
     told.dedup();
     assert_eq!(told.len() as u64, ATTEMPTS, "one was told twice: {told:?}");
 
     let prompt = world.left("mark.prompt");
-    let told = prompt
-        .lines()
-        .filter(|line| line.contains(" failed: exit 1: reason "));
+    let told = prompt.lines().filter(|line| line.contains(" failed: exit 1: reason "));
     assert_eq!(told.count(), 10, "{prompt}");
     assert!(prompt.contains(" × exit 1: reason 2\n"), "{prompt}");
     // Failures that went to the journal are there as they were.
@@ -134,14 +115,8 @@ fn what_a_person_writes_beside_a_failure_keeps_it_and_what_is_deleted_comes_back
     entries[1]["notes"] = json!("look at this one");
     entries.remove(0);
     world.save(&serde_json::to_string_pretty(&state).unwrap());
-    world
-        .descent(&["run", "--set", "max_attempts=70"])
-        .expect(5);
+    world.descent(&["run", "--set", "max_attempts=70"]).expect(5);
     let trail = trail(&world);
     assert_eq!(failures(&trail), (3, LINES + 1), "{trail:?}");
-    assert!(
-        trail
-            .iter()
-            .any(|entry| entry["notes"] == "look at this one")
-    );
+    assert!(trail.iter().any(|entry| entry["notes"] == "look at this one"));
 }

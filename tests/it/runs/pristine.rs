@@ -15,14 +15,7 @@ fn installing() -> World {
 
 fn verdicts(result: &Value) -> Vec<(&str, &str)> {
     let proofs = result["evidence"].as_array().expect("evidence").iter();
-    proofs
-        .map(|one| {
-            (
-                one["check"].as_str().unwrap(),
-                one["verdict"].as_str().unwrap(),
-            )
-        })
-        .collect()
+    proofs.map(|one| (one["check"].as_str().unwrap(), one["verdict"].as_str().unwrap())).collect()
 }
 
 #[test]
@@ -33,13 +26,7 @@ fn a_result_that_changes_the_lock_file_is_judged_with_what_it_installs() {
     let atoms = json!({"bump": task("echo v2 >deps")});
     world.align(&plan(&checks, constraints, atoms));
     let result = world.run().expect(5).result();
-    assert_eq!(
-        verdicts(&result),
-        [
-            ("grep -q v1 installed", "fail"),
-            ("grep -q v2 deps", "pass")
-        ]
-    );
+    assert_eq!(verdicts(&result), [("grep -q v1 installed", "fail"), ("grep -q v2 deps", "pass")]);
 }
 
 #[test]
@@ -49,11 +36,7 @@ fn a_good_upgrade_is_judged_with_what_it_installs_by_its_own_checks_too() {
     let mut bump = task("echo v2 >deps");
     bump["checks"] = own;
     let constraints = json!({"setup": "cp deps installed"});
-    world.align(&plan(
-        &["grep -q v2 installed"],
-        constraints,
-        json!({"bump": bump}),
-    ));
+    world.align(&plan(&["grep -q v2 installed"], constraints, json!({"bump": bump})));
     world.run().expect(0);
 }
 
@@ -68,10 +51,7 @@ fn what_one_check_makes_is_not_there_for_the_verdict_that_completes_a_run() {
     let checks = ["make STRICT=strict prog", "make prog"];
     world.align(&plan(&checks, json!({}), json!({"mend": task("true")})));
     let result = world.run().expect(5).result();
-    assert_eq!(
-        verdicts(&result),
-        [("make STRICT=strict prog", "fail"), ("make prog", "pass")]
-    );
+    assert_eq!(verdicts(&result), [("make STRICT=strict prog", "fail"), ("make prog", "pass")]);
 }
 
 #[test]
@@ -125,10 +105,7 @@ fn a_setup_that_fails_on_a_result_fails_that_result_and_the_search_goes_on() {
     ));
     let ran = world.run().expect(0);
     assert_eq!(ran.count("refuted"), 1, "{}", ran.stdout);
-    assert_eq!(
-        world.state()["work_graph"]["atoms"]["way"]["selected"],
-        "good"
-    );
+    assert_eq!(world.state()["work_graph"]["atoms"]["way"]["selected"], "good");
 }
 
 #[test]
@@ -144,10 +121,7 @@ fn a_setup_that_fails_on_the_start_too_stops_the_run_as_unavailable() {
     ));
     std::fs::remove_file(&works).unwrap();
     let result = world.run().expect(69).result();
-    assert_eq!(
-        (&result["result"], &result["reason"]),
-        (&json!("stopped"), &json!("unavailable"))
-    );
+    assert_eq!((&result["result"], &result["reason"]), (&json!("stopped"), &json!("unavailable")));
     assert_eq!(result["workspace"]["path"], Value::Null);
     world.touch("works");
     world.run().expect(0);
@@ -162,21 +136,12 @@ fn what_keep_names_survives_from_one_pristine_checkout_to_the_next_and_nothing_e
     let check =
         format!("ls kept gone >>{log} 2>/dev/null; echo . >>{log}; touch kept gone; test -e done");
     let constraints = json!({"keep": ["kept"]});
-    world.align(&plan(
-        &[&check],
-        constraints,
-        json!({"A": task("touch done")}),
-    ));
+    world.align(&plan(&[&check], constraints, json!({"A": task("touch done")})));
     world.run().expect(0);
     world.run().expect(0);
     let left = world.left("log");
     assert!(left.contains("kept"), "{left}");
-    let last = left
-        .trim_end()
-        .trim_end_matches('.')
-        .rsplit('.')
-        .next()
-        .unwrap_or_default();
+    let last = left.trim_end().trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     assert_eq!(last.trim(), "kept", "{left}");
 }
 
@@ -204,48 +169,26 @@ fn the_workspace_shared_says_that_it_has_no_fresh_checkout() {
         json!({"workspace": "shared"}),
         json!({"A": task("touch done")}),
     ));
-    world
-        .descent(&["run"])
-        .expect(0)
-        .shows("checked in place: there is no fresh checkout here");
+    world.descent(&["run"]).expect(0).shows("checked in place: there is no fresh checkout here");
 }
 
 #[test]
 fn verify_judges_what_the_person_has_now_and_on_request_the_result_or_a_commit() {
     let world = World::new();
-    world.align(&plan(
-        &["grep -q good f"],
-        json!({}),
-        json!({"A": task("echo good >f")}),
-    ));
-    world
-        .descent(&["verify", "--result"])
-        .expect(1)
-        .says("E-NO-RESULT");
-    world
-        .descent(&["verify"])
-        .expect(1)
-        .shows("does not hold on your files as they are");
+    world.align(&plan(&["grep -q good f"], json!({}), json!({"A": task("echo good >f")})));
+    world.descent(&["verify", "--result"]).expect(1).says("E-NO-RESULT");
+    world.descent(&["verify"]).expect(1).shows("does not hold on your files as they are");
     world.run().expect(0);
-    world
-        .descent(&["verify", "--result"])
-        .expect(0)
-        .shows("holds on the result");
+    world.descent(&["verify", "--result"]).expect(0).shows("holds on the result");
     world.descent(&["verify"]).expect(1);
     world.descent(&["apply"]).expect(0);
     world.descent(&["verify"]).expect(0);
-    world
-        .descent(&["verify", "HEAD"])
-        .expect(0)
-        .shows("holds on HEAD");
+    world.descent(&["verify", "HEAD"]).expect(0).shows("holds on HEAD");
     world.write("f", "broken\n");
     world.git(&["commit", "-qam", "I break it"]);
     world.descent(&["verify"]).expect(1);
     world.descent(&["verify", "HEAD~1"]).expect(0);
-    world
-        .descent(&["verify", "nowhere"])
-        .expect(2)
-        .says("E-NO-SUCH-REV");
+    world.descent(&["verify", "nowhere"]).expect(2).says("E-NO-SUCH-REV");
 }
 
 /// Two ways, each judged by checks of its own, the first of them wrong.
@@ -293,10 +236,7 @@ fn a_setup_that_works_only_in_a_fresh_tree_gives_no_attempt_up() {
     let world = World::new();
     world.write(".gitignore", "out\n");
     world.commit_all("an ignored directory");
-    let ways = judged_by_itself(
-        "grep -q good out/a.txt",
-        ["echo bad >a.txt", "echo good >a.txt"],
-    );
+    let ways = judged_by_itself("grep -q good out/a.txt", ["echo bad >a.txt", "echo good >a.txt"]);
     let constraints = json!({"setup": "mkdir out && cp a.txt out"});
     world.align(&plan(&["grep -q good out/a.txt"], constraints, ways));
     world.run().expect(0);

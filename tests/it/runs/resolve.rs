@@ -19,14 +19,9 @@ impl Doubtful {
             sent.display(),
             go.display()
         );
-        let go_on = format!(
-            "[ ! -e {0} ] || sleep {nap}; touch beside",
-            world.out("stay").display()
-        );
-        let told = format!(
-            "cp \"$DESCENT_BINDINGS\" {}; touch done",
-            world.out("told").display()
-        );
+        let go_on =
+            format!("[ ! -e {0} ] || sleep {nap}; touch beside", world.out("stay").display());
+        let told = format!("cp \"$DESCENT_BINDINGS\" {}; touch done", world.out("told").display());
         let atoms = json!({
             "A0": task(&go_on),
             "deploy": with(task(&deploy), json!({"effect": "external"})),
@@ -35,9 +30,7 @@ impl Doubtful {
         world.align(&plan(&["test -f done && test -f beside"], json!({}), atoms));
         let run = world.start(&["run"]);
         world.wait_for_file("sent");
-        wait_for("the other is bound", || {
-            world.state()["bindings"]["A0"].is_object()
-        });
+        wait_for("the other is bound", || world.state()["bindings"]["A0"].is_object());
         run.kill();
         world.touch("go");
         Self { world, nap }
@@ -65,11 +58,7 @@ fn what_is_in_doubt_is_listed_with_what_to_type() {
         .expect(0)
         .shows(&attempt)
         .shows(&format!("next: descent resolve {attempt} --done"));
-    let listed = doubtful
-        .world
-        .descent(&["resolve", "--json"])
-        .expect(0)
-        .json();
+    let listed = doubtful.world.descent(&["resolve", "--json"]).expect(0).json();
     assert_eq!(
         (&listed["result"], &listed["doubts"][0]["atom"]),
         (&json!("listed"), &json!("deploy"))
@@ -77,32 +66,19 @@ fn what_is_in_doubt_is_listed_with_what_to_type() {
     assert!(listed["doubts"][0]["since"].is_string(), "{listed}");
     let why = doubtful.world.descent(&["why", "deploy"]).expect(0);
     why.shows(&format!("{attempt} in_doubt, attempt 1"));
-    doubtful
-        .world
-        .descent(&["resolve", &attempt])
-        .expect(2)
-        .says("--retry");
+    doubtful.world.descent(&["resolve", &attempt]).expect(2).says("--retry");
 }
 
 #[test]
 fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
     let (doubtful, attempt) = Doubtful::ended();
     let said = ["resolve", &attempt, "--done", "--summary", "it is live"];
-    doubtful
-        .world
-        .descent(&said)
-        .expect(0)
-        .shows("next: descent run");
+    doubtful.world.descent(&said).expect(0).shows("next: descent run");
     let state = doubtful.world.state();
     let word = &state["corrections"][0];
     assert_eq!(
         (&word["type"], &word["by"], &word["attempt"], &word["done"]),
-        (
-            &json!("resolution"),
-            &json!("ada"),
-            &json!(attempt),
-            &json!(true)
-        )
+        (&json!("resolution"), &json!("ada"), &json!(attempt), &json!(true))
     );
     assert_eq!(state["bindings"]["deploy"]["attempts"], 1);
     doubtful.world.run().expect(0);
@@ -113,9 +89,7 @@ fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
         .world
         .descent(&["log"])
         .expect(0)
-        .shows(&format!(
-            "nobody knows whether the effect of {attempt} happened"
-        ))
+        .shows(&format!("nobody knows whether the effect of {attempt} happened"))
         .shows("it is live");
 }
 
@@ -135,15 +109,8 @@ fn done_is_said_of_the_atom_as_it_was_then_and_a_person_is_told_that_it_is_made_
 #[test]
 fn retry_makes_the_attempt_again_under_the_same_number() {
     let (doubtful, attempt) = Doubtful::ended();
-    let said = doubtful
-        .world
-        .descent(&["resolve", &attempt, "--retry", "--json"])
-        .expect(0)
-        .json();
-    assert_eq!(
-        (&said["result"], &said["doubts"]),
-        (&json!("retry"), &json!([]))
-    );
+    let said = doubtful.world.descent(&["resolve", &attempt, "--retry", "--json"]).expect(0).json();
+    assert_eq!((&said["result"], &said["doubts"]), (&json!("retry"), &json!([])));
     doubtful.world.run().expect(0);
     assert_eq!(doubtful.world.left("sent"), "1\n1\n");
 }
@@ -171,10 +138,7 @@ fn a_fork_of_what_was_cut_off_asks_too_and_repeats_nothing() {
 fn an_effect_outside_that_a_timeout_cut_off_is_in_doubt_and_not_tried_again() {
     let (world, nap) = (World::new(), long_nap());
     let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());
-    let atom = with(
-        task(&deploy),
-        json!({"effect": "external", "timeout": "1s"}),
-    );
+    let atom = with(task(&deploy), json!({"effect": "external", "timeout": "1s"}));
     let twice = json!({"max_attempts": 2});
     world.align(&plan(&["test -f done"], twice, json!({"deploy": atom})));
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
@@ -191,19 +155,14 @@ fn an_effect_outside_whose_change_does_not_merge_is_not_made_again_unasked() {
         sent.display(),
         at.display()
     );
-    let other = format!(
-        "until [ -e {} ]; do sleep 0.02; done; echo other > f",
-        sent.display()
-    );
+    let other = format!("until [ -e {} ]; do sleep 0.02; done; echo other > f", sent.display());
     let atoms = json!({
         "deploy": with(task(&deploy), json!({"effect": "external"})),
         "other": task(&other),
     });
     world.align(&plan(&["test -f done"], json!({}), atoms));
     let mut run = world.start(&["run", "--json"]);
-    wait_for("the other is bound", || {
-        world.state()["bindings"]["other"].is_object()
-    });
+    wait_for("the other is bound", || world.state()["bindings"]["other"].is_object());
     world.touch("at");
     assert_eq!(run.wait().expect(6).result()["reason"], "in_doubt");
     assert_eq!(world.left("sent"), "x\n");
@@ -216,10 +175,7 @@ fn what_is_not_in_doubt_is_refused_with_what_is() {
     let refused = doubtful.world.descent(&["resolve", "deploy.99", "--done"]);
     refused.expect(2).says("E-NOT-IN-DOUBT").says(&attempt);
     assert_eq!(doubtful.world.state_bytes(), before);
-    doubtful
-        .world
-        .descent(&["resolve", &attempt, "--done"])
-        .expect(0);
+    doubtful.world.descent(&["resolve", &attempt, "--done"]).expect(0);
     let again = doubtful.world.descent(&["resolve", &attempt, "--retry"]);
     again.expect(2).says("nothing is in doubt");
 }
@@ -236,9 +192,7 @@ fn a_live_loop_goes_on_from_what_a_person_resolves() {
     wait_for("the doubt", || world.state_text().contains("\"in_doubt\""));
     let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
     wait_for("the other works", || !processes(&doubtful.nap).is_empty());
-    world
-        .descent(&["resolve", attempt.as_str().unwrap(), "--done"])
-        .expect(0);
+    world.descent(&["resolve", attempt.as_str().unwrap(), "--done"]).expect(0);
     world.wait_for_file("told");
     std::fs::remove_file(world.out("stay")).unwrap();
     world.descent(&["stop"]).expect(0);
@@ -251,10 +205,7 @@ fn a_live_loop_goes_on_from_what_a_person_resolves() {
 /// A deployment that was made, of what another atom made; the base case waits for `never`.
 fn deployed() -> World {
     let world = World::new();
-    let deploy = format!(
-        "cat made; echo x >> {}; touch deployed",
-        world.out("sent").display()
-    );
+    let deploy = format!("cat made; echo x >> {}; touch deployed", world.out("sent").display());
     let atoms = json!({
         "make": task("echo 1 > made"),
         "deploy": with(task(&deploy), json!({"effect": "external", "depends_on": ["make"]})),
@@ -351,16 +302,8 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
     let remove = "rm -rf \"$PWD\"";
     let protect = "echo x > checks";
     for (how, constraints, why) in [
-        (
-            spoil,
-            json!({"max_attempts": 3}),
-            "its answer cannot be read",
-        ),
-        (
-            remove,
-            json!({"max_attempts": 3}),
-            "its workspace cannot be used",
-        ),
+        (spoil, json!({"max_attempts": 3}), "its answer cannot be read"),
+        (remove, json!({"max_attempts": 3}), "its workspace cannot be used"),
         (
             protect,
             json!({"max_attempts": 3, "protected": ["checks"]}),
@@ -370,11 +313,7 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
         let world = World::new();
         let deploy = format!("echo x >> {}; {how}", world.out("sent").display());
         let atom = with(task(&deploy), json!({"effect": "external"}));
-        world.align(&plan(
-            &["test -f done"],
-            constraints,
-            json!({"deploy": atom}),
-        ));
+        world.align(&plan(&["test -f done"], constraints, json!({"deploy": atom})));
         assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
         world.run().expect(6);
         assert_eq!(world.left("sent"), "x\n", "{how}");
@@ -386,10 +325,8 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
 #[test]
 fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
     let world = World::new();
-    let deploy = format!(
-        "echo x >> {}; echo '{{' > \"$DESCENT_RESULT\"",
-        world.out("sent").display()
-    );
+    let deploy =
+        format!("echo x >> {}; echo '{{' > \"$DESCENT_RESULT\"", world.out("sent").display());
     world.align(&plan(
         &["test -f done"],
         json!({}),
@@ -401,11 +338,7 @@ fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
     world.save(&serde_json::to_string_pretty(&state).unwrap());
     world.run().expect(6);
     assert_eq!(world.left("sent"), "x\n");
-    world
-        .descent(&["resolve"])
-        .expect(0)
-        .shows("its answer cannot be read")
-        .shows("started at 2");
+    world.descent(&["resolve"]).expect(0).shows("its answer cannot be read").shows("started at 2");
 }
 
 #[test]

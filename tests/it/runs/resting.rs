@@ -25,11 +25,7 @@ fn either(constraints: Value, first: &str, second: &str) -> World {
 }
 
 fn order(world: &World) -> String {
-    world
-        .left("at")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    world.left("at").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -55,10 +51,7 @@ fn what_rests_is_told_and_goes_on_when_nothing_else_is_left() {
     graph.shows("◌ A1").shows("◌ resting");
     world.descent(&["status"]).expect(0).shows("resting  A1");
     let tries = &world.state()["work_graph"]["atoms"]["A1"]["tries"];
-    assert_eq!(
-        (&tries[0]["rest"], &tries[0]["attempts"]),
-        (&json!("resting"), &json!(2))
-    );
+    assert_eq!((&tries[0]["rest"], &tries[0]["attempts"]), (&json!("resting"), &json!(2)));
     let ran = world.descent(&["run", "--json", "--set", "max_iterations=100"]);
     let ran = ran.expect(0);
     assert_eq!(order(&world), "A1 A1 A2 A2 A2 A1");
@@ -98,11 +91,9 @@ fn without_rests_and_for_an_action_every_attempt_is_made_unless_a_person_says_so
     let world = either(json!({"reflection": {"rest": false}}), ALIKE, "touch done");
     world.run().expect(0);
     assert_eq!(order(&world), "A1 A1 A1 A2");
-    for (reflection, expected) in [
-        (json!({}), 3),
-        (json!({"persistent_after": 2}), 3),
-        (json!({"rest": true}), 2),
-    ] {
+    for (reflection, expected) in
+        [(json!({}), 3), (json!({"persistent_after": 2}), 3), (json!({"rest": true}), 2)]
+    {
         let world = World::new();
         let at = world.out("at").display().to_string();
         let atoms = json!({
@@ -129,9 +120,7 @@ fn without_reflection_an_atom_has_one_attempt_and_more_is_a_fault_with_its_place
     ran.says("without reflection an atom has one attempt");
     let constraints = json!({"reflection": off, "max_attempts": 2});
     let path = world.plan(&plan(&["false"], constraints, json!({"A": task("true")})));
-    let ran = world
-        .descent(&["align", "--force", "-y", "-f", &path])
-        .expect(65);
+    let ran = world.descent(&["align", "--force", "-y", "-f", &path]).expect(65);
     ran.says("/objective/constraints/reflection");
     for (pair, words) in [
         ("reflection=persistent_after=1", "from 2 to 20"),

@@ -73,20 +73,12 @@ fn a_choice_that_breaks_the_whole_is_taken_back_and_the_next_is_tried() {
     ]);
     assert_eq!(log, "Z\nright\nA1\n\n");
     assert_eq!(world.result_file("copy"), "right\n");
-    let attempts = ran
-        .lines()
-        .into_iter()
-        .filter(|line| line["event"] == "attempt_started");
-    let atoms: Vec<String> = attempts
-        .map(|line| line["atom"].as_str().unwrap().to_owned())
-        .collect();
+    let attempts = ran.lines().into_iter().filter(|line| line["event"] == "attempt_started");
+    let atoms: Vec<String> =
+        attempts.map(|line| line["atom"].as_str().unwrap().to_owned()).collect();
     assert_eq!(atoms, ["A1", "wrong", "Z", "broken", "right", "Z"]);
     let why = world.descent(&["why", "G"]).expect(0);
-    assert!(
-        why.stdout.contains("wrong") && why.stdout.contains("right"),
-        "{}",
-        why.stdout
-    );
+    assert!(why.stdout.contains("wrong") && why.stdout.contains("right"), "{}", why.stdout);
     let why = world.descent(&["why", "broken", "--json"]).expect(0).json();
     assert!(why["trail"].to_string().contains("exit 3"), "{why}");
 }
@@ -100,10 +92,7 @@ fn without_the_right_choice_it_ends_exhausted_with_what_was_tried_and_next_moves
     world.align(&plan(WHOLE, json!({}), atoms));
     let ran = world.run().expect(5);
     let result = ran.result();
-    assert_eq!(
-        (&result["result"], &result["reason"]),
-        (&json!("exhausted"), &json!("no_choice"))
-    );
+    assert_eq!((&result["result"], &result["reason"]), (&json!("exhausted"), &json!("no_choice")));
     let failed = result["failed"].to_string();
     assert!(
         failed.contains("broken")
@@ -121,11 +110,7 @@ fn without_the_right_choice_it_ends_exhausted_with_what_was_tried_and_next_moves
 fn a_failed_attempt_is_made_again_up_to_the_limit() {
     let world = World::new();
     let atom = fails_first(&world, 1, "exit 1", "touch done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 2}),
-        json!({"A1": atom}),
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 2}), json!({"A1": atom})));
     world.run().expect(0);
     assert_eq!(world.left("tries"), "1\n2\n");
     assert_eq!(world.state()["bindings"]["A1"]["attempts"], 2);
@@ -136,19 +121,11 @@ fn a_failed_attempt_is_made_again_up_to_the_limit() {
 #[test]
 fn an_atom_whose_own_check_fails_has_failed_whatever_it_says() {
     let world = World::new();
-    let atom = with(
-        task("touch almost"),
-        json!({"checks": {"all": [{"command": "test -f really"}]}}),
-    );
+    let atom =
+        with(task("touch almost"), json!({"checks": {"all": [{"command": "test -f really"}]}}));
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     let result = world.run().expect(5).result();
-    assert!(
-        result["failed"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("test -f really"),
-        "{result}"
-    );
+    assert!(result["failed"][0]["reason"].as_str().unwrap().contains("test -f really"), "{result}");
     assert_eq!(result["failed"][0]["class"], "logical");
     assert_eq!(world.state()["run"].get("line"), None);
 }
@@ -174,11 +151,7 @@ fn a_transient_error_is_tried_again_after_a_while_below_the_same_attempt() {
 fn transient_errors_have_a_limit_and_are_environmental_beyond_it() {
     let world = World::new();
     let atom = fails_first(&world, 9, "exit 75", "touch done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_transient": 1}),
-        json!({"A1": atom}),
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_transient": 1}), json!({"A1": atom})));
     let ran = world.run().expect(5);
     assert_eq!(ran.count("transient"), 1);
     assert_eq!(ran.result()["failed"][0]["class"], "environmental");
@@ -196,10 +169,7 @@ fn check_class(command: &str, class: &str, reason: &str) {
     let result = world.run().expect(5).result();
     let failed = &result["failed"][0];
     assert_eq!(failed["class"], class, "{command}: {failed}");
-    assert!(
-        failed["reason"].as_str().unwrap().contains(reason),
-        "{command}: {failed}"
-    );
+    assert!(failed["reason"].as_str().unwrap().contains(reason), "{command}: {failed}");
 }
 
 #[test]
@@ -225,11 +195,7 @@ fn a_signal_is_an_environmental_failure() {
 #[test]
 fn a_second_run_on_completed_verifies_and_starts_nothing() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     world.run().expect(0);
     let again = world.run().expect(0);
     assert_eq!(again.count("attempt_started"), 0);
@@ -241,11 +207,7 @@ fn logical_failures_stay_and_environmental_ones_are_tried_again_by_the_next_run(
     let world = World::new();
     let there = world.out("tool");
     let command = format!("{} && touch done", there.display());
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&command)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&command)})));
     world.run().expect(5);
     std::fs::copy("/bin/true", &there).unwrap();
     let again = world.run().expect(0);
@@ -268,11 +230,7 @@ fn stuck_with_somebody_to_ask_it_needs_guidance() {
 #[test]
 fn an_assertion_waits_for_a_person_once_all_else_holds() {
     let world = World::new();
-    let mut plan = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    );
+    let mut plan = plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}));
     plan["objective"]["base_case"]["all"]
         .as_array_mut()
         .unwrap()
@@ -290,11 +248,7 @@ fn an_assertion_waits_for_a_person_once_all_else_holds() {
 fn a_limit_of_iterations_ends_it_exhausted_and_a_raised_one_goes_on() {
     let world = World::new();
     let atoms = json!({"A1": task("touch one"), "A2": after(&["A1"], "touch done")});
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_iterations": 1}),
-        atoms,
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_iterations": 1}), atoms));
     let result = world.run().expect(5).result();
     assert_eq!(result["reason"], "iterations");
     world.replace_in_state("\"max_iterations\": 1", "\"max_iterations\": 9");
@@ -305,17 +259,10 @@ fn a_limit_of_iterations_ends_it_exhausted_and_a_raised_one_goes_on() {
 fn a_run_starts_from_the_untracked_file_and_ends_with_its_test_passing() {
     let world = World::new();
     world.write("test.sh", "grep -q world a.txt\n");
-    world.align(&plan(
-        &["sh test.sh"],
-        json!({}),
-        json!({"A1": task("echo world >> a.txt")}),
-    ));
+    world.align(&plan(&["sh test.sh"], json!({}), json!({"A1": task("echo world >> a.txt")})));
     let before = world.read("test.sh");
     world.run().expect(0);
-    assert_eq!(
-        (world.read("test.sh"), world.read("a.txt")),
-        (before, "hello\n".to_owned())
-    );
+    assert_eq!((world.read("test.sh"), world.read("a.txt")), (before, "hello\n".to_owned()));
     assert!(world.git(&["status", "--porcelain"]).contains("?? test.sh"));
     assert_eq!(world.status()["started_from"]["dirty"], true);
 }
@@ -333,28 +280,18 @@ fn every_line_of_a_run_in_json_is_a_value_with_its_schema_and_the_last_is_the_wh
     }
     assert_eq!(result["lineage"], world.state()["lineage"]);
     assert!(
-        result["evidence"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|proof| proof["verdict"] == "pass"),
+        result["evidence"].as_array().unwrap().iter().all(|proof| proof["verdict"] == "pass"),
         "{result}"
     );
     assert!(
-        std::path::Path::new(result["workspace"]["path"].as_str().unwrap())
-            .join("copy")
-            .is_file()
+        std::path::Path::new(result["workspace"]["path"].as_str().unwrap()).join("copy").is_file()
     );
 }
 
 #[test]
 fn status_in_json_has_the_keys_of_the_contract_before_and_after() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     let before = world.status();
     let keys = "status live iteration serial resolved unresolved bound base_case spent started_from workspace in_flight last_result next";
     for key in keys.split(' ') {
@@ -369,11 +306,7 @@ fn status_in_json_has_the_keys_of_the_contract_before_and_after() {
     world.run().expect(0);
     let status = world.status();
     assert_eq!(
-        (
-            &status["status"],
-            &status["resolved"],
-            &status["unresolved"]
-        ),
+        (&status["status"], &status["resolved"], &status["unresolved"]),
         (&json!("completed"), &json!(["A1"]), &json!([]))
     );
     assert_eq!(status["workspace"]["commit"], world.state()["run"]["head"]);
@@ -401,28 +334,17 @@ fn for_a_person_a_line_says_what_starts_ends_is_chosen_and_taken_back_and_how_lo
         "completed: ",
         "next: descent apply",
     ] {
-        assert!(
-            ran.stdout.contains(words),
-            "no `{words}` in:\n{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains(words), "no `{words}` in:\n{}", ran.stdout);
     }
 }
 
 #[test]
 fn verify_says_by_its_exit_code_whether_the_result_holds() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     world.descent(&["verify"]).expect(1).shows("does not hold");
     world.run().expect(0);
-    let verified = world
-        .descent(&["verify", "--result", "--json"])
-        .expect(0)
-        .json();
+    let verified = world.descent(&["verify", "--result", "--json"]).expect(0).json();
     assert_eq!(
         (&verified["holds"], &verified["on"]),
         (&json!(true), &world.state()["run"]["head"])
@@ -453,8 +375,5 @@ fn in_place_the_work_is_done_where_the_person_is_when_they_say_so() {
     assert!(world.repo().join("done").exists());
     // Nothing records there what a step changes.
     let summary = world.state()["bindings"]["A1"]["summary"].to_string();
-    assert!(
-        summary.contains("exit 0") && !summary.contains("changed"),
-        "{summary}"
-    );
+    assert!(summary.contains("exit 0") && !summary.contains("changed"), "{summary}");
 }

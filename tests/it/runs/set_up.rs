@@ -47,21 +47,9 @@ fn nothing_that_setup_changed_is_the_steps_or_comes_home() {
         json!({"protected": ["lock", "a.txt", "link", "gone", "file", "dir/**"]}),
     );
     let atoms = json!({"A": task("grep -q set lock && test -x a.txt && touch out")});
-    let aligned = world.try_align(&plan(
-        &["test -e out", "grep -q set lock"],
-        constraints,
-        atoms,
-    ));
-    let page = aligned
-        .expect(0)
-        .stdout
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    assert!(
-        page.contains("it changes a.txt, dir, dir/in, file, file/x and 4 more"),
-        "{page}"
-    );
+    let aligned = world.try_align(&plan(&["test -e out", "grep -q set lock"], constraints, atoms));
+    let page = aligned.expect(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("it changes a.txt, dir, dir/in, file, file/x and 4 more"), "{page}");
     world.run().expect(0);
     assert_eq!(files(&world), ["out"]);
     assert_eq!(of_result(&world), "out\n");
@@ -76,11 +64,7 @@ fn what_a_step_changes_on_top_of_setup_counts_as_the_step_left_it() {
     let step = "echo step >>lock; echo v1 >gone; rm new; echo step >>a.txt; echo y >file/y; rm dir";
     let constraints = json!({"setup": "echo set >>lock; chmod +x a.txt; rm gone; echo new >new; \
         rm file && mkdir file && echo x >file/x; rm -r dir && echo x >dir"});
-    world.align(&plan(
-        &["grep -q step lock"],
-        constraints,
-        json!({"A": task(step)}),
-    ));
+    world.align(&plan(&["grep -q step lock"], constraints, json!({"A": task(step)})));
     world.run().expect(0);
     // It made `gone` as it was, and took away what only `setup` had made.
     assert_eq!(of_result(&world), "a.txt\nfile\nfile/y\nlock\n");
@@ -163,9 +147,7 @@ fn an_attempt_that_outlives_a_kill_of_the_loop_knows_what_setup_did() {
     let session = world.repo().join(".descent/attempts/A.1/session.json");
     wait_for("the session is kept", || session.exists());
     world.wait_for_file("began");
-    wait_for("its tool runs", || {
-        !processes(&format!("sleep {nap}")).is_empty()
-    });
+    wait_for("its tool runs", || !processes(&format!("sleep {nap}")).is_empty());
     run.kill();
     let ran = world.run().expect(0);
     assert!(ran.stdout.contains("its agent goes on"), "{}", ran.stdout);

@@ -20,24 +20,16 @@ fn aligned() -> World {
 
 #[test]
 fn from_a_commit_a_tag_or_a_branch_nothing_uncommitted_comes_along() {
-    for (rev, seen) in [
-        ("HEAD~1", "hello\n"),
-        ("v2", "hello\nsecond\n"),
-        ("main", "hello\nsecond\n"),
-    ] {
+    for (rev, seen) in
+        [("HEAD~1", "hello\n"), ("v2", "hello\nsecond\n"), ("main", "hello\nsecond\n")]
+    {
         let world = aligned();
         world.descent(&["run", "--from", rev]).expect(0);
         let from = &world.status()["started_from"];
         let commit = world.git(&["rev-parse", &format!("{rev}^{{commit}}")]);
-        assert_eq!(
-            (&from["commit"], &from["dirty"]),
-            (&json!(commit.trim()), &json!(false))
-        );
+        assert_eq!((&from["commit"], &from["dirty"]), (&json!(commit.trim()), &json!(false)));
         assert_eq!(world.result_file("seen.txt"), seen);
-        world
-            .descent(&["status"])
-            .expect(0)
-            .shows(&format!("from     {rev} at"));
+        world.descent(&["status"]).expect(0).shows(&format!("from     {rev} at"));
         let applied = world.descent(&["apply", "--json"]).expect(0).json();
         assert_eq!(
             (&applied["applied"], &applied["files"]),
@@ -55,11 +47,7 @@ fn apply_compares_with_where_the_run_started() {
     let atoms = json!({"A1": task("echo other >> a.txt")});
     world.align(&plan(&["grep -q other a.txt"], json!({}), atoms));
     world.descent(&["run", "--from", "HEAD~1"]).expect(0);
-    world
-        .descent(&["apply"])
-        .expect(1)
-        .says("a.txt")
-        .says("--branch");
+    world.descent(&["apply"]).expect(1).says("a.txt").says("--branch");
     world.descent(&["apply", "--branch", "other"]).expect(0);
     assert_eq!(world.git(&["show", "other:a.txt"]), "hello\nother\n");
 }
@@ -68,14 +56,7 @@ fn apply_compares_with_where_the_run_started() {
 fn what_names_no_commit_is_refused_and_nothing_begins() {
     let world = aligned();
     let before = world.state_bytes();
-    for rev in [
-        "nowhere",
-        "",
-        "--all",
-        "HEAD^{tree}",
-        "HEAD:a.txt",
-        "a\u{1b}[31m",
-    ] {
+    for rev in ["nowhere", "", "--all", "HEAD^{tree}", "HEAD:a.txt", "a\u{1b}[31m"] {
         let flag = format!("--from={rev}");
         let refused = world.descent(&["run", &flag]).expect(2);
         refused.says("E-NO-SUCH-REV");
@@ -93,9 +74,7 @@ fn a_run_that_has_begun_is_not_started_elsewhere() {
     refused.says("E-BEGUN").says("align --force");
     assert_eq!(world.state_bytes(), before);
     let same = world.root().join("plan.json").display().to_string();
-    world
-        .descent(&["align", "-y", "--force", "-f", &same])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &same]).expect(0);
     world.descent(&["run", "--from", "v2"]).expect(0);
     assert_eq!(world.result_file("seen.txt"), "hello\nsecond\n");
 }
@@ -103,15 +82,8 @@ fn a_run_that_has_begun_is_not_started_elsewhere() {
 #[test]
 fn in_place_there_is_nowhere_else_to_start() {
     let world = World::new();
-    world.align(&plan(
-        &["false"],
-        json!({"workspace": "shared"}),
-        json!({"A1": task("true")}),
-    ));
-    world
-        .descent(&["run", "--from", "HEAD"])
-        .expect(2)
-        .says("in place");
+    world.align(&plan(&["false"], json!({"workspace": "shared"}), json!({"A1": task("true")})));
+    world.descent(&["run", "--from", "HEAD"]).expect(2).says("in place");
 }
 
 /// Its outcome finds no directory to be recorded in, and must not make one: what is put back would lie in it.
@@ -133,26 +105,17 @@ fn comes_back_after(harm: impl Fn(&World)) {
     let slow = format!("echo > '{}'; exec sleep {nap}", world.out("slow").display());
     let checks = [format!("test -e '{}'", world.out("held").display())];
     let constraints = json!({"finish_early": true});
-    world.align(&plan(
-        &[&checks[0]],
-        constraints,
-        json!({"A1": task(&slow)}),
-    ));
+    world.align(&plan(&[&checks[0]], constraints, json!({"A1": task(&slow)})));
     let mut run = world.start(&["run"]);
     world.wait_for_file("slow");
     harm(&world);
     let ended = run.wait().expect(74).says("E-STATE-VANISHED");
     assert_eq!(processes(&nap), Vec::<String>::new());
     let (_, command) = ended.stderr.split_once("\nnext: ").expect("a command");
-    let shell = std::process::Command::new("sh")
-        .args(["-c", command.trim()])
-        .status();
+    let shell = std::process::Command::new("sh").args(["-c", command.trim()]).status();
     assert!(shell.expect("sh").success(), "{command}");
     let status = world.status();
-    assert_eq!(
-        (&status["status"], &status["live"]),
-        (&json!("running"), &json!(false))
-    );
+    assert_eq!((&status["status"], &status["live"]), (&json!("running"), &json!(false)));
     world.touch("held");
     world.run().expect(0);
     assert_eq!(world.git(&["status", "--porcelain"]), "");

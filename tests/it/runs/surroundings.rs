@@ -32,9 +32,7 @@ fn descent(world: &World, args: &[&str], vars: &[(&str, String)]) -> Ran {
 }
 
 fn is_here(program: &str) -> bool {
-    let found = Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .output();
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     found.is_ok_and(|found| found.status.success())
 }
 
@@ -47,10 +45,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     symlink(world.repo(), &linked).unwrap();
     let worker = world.program(
         "worker",
-        &format!(
-            "#!/bin/sh\nenv >{}/worker; touch done\n",
-            world.out("").display()
-        ),
+        &format!("#!/bin/sh\nenv >{}/worker; touch done\n", world.out("").display()),
     );
     let config = format!(
         "[agents.w]\nrun = \"{}\"\nenv = [\"MINE\"]\n[roles]\nworker = \"w\"\n",
@@ -58,10 +53,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     );
     world.write("descent.toml", &config);
     world.commit_all("a worker with variables");
-    let (repo, linked) = (
-        world.repo().display().to_string(),
-        linked.display().to_string(),
-    );
+    let (repo, linked) = (world.repo().display().to_string(), linked.display().to_string());
     let forms = [
         format!("{repo}/src"),
         format!("/x:{linked}/src:{repo}/src"),
@@ -70,19 +62,11 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     ];
     let ours = ["PATH", "HOME", "TMPDIR", "TEMP", "TMP"];
     let names = names().into_iter().filter(|name| !ours.contains(name));
-    let names: Vec<&str> = names
-        .chain(["XDG_DATA_DIRS", "LC_X", "MINE", "PASSED"])
-        .collect();
-    let mut vars: Vec<(&str, String)> = names
-        .iter()
-        .copied()
-        .zip(forms.iter().cloned().cycle())
-        .collect();
+    let names: Vec<&str> = names.chain(["XDG_DATA_DIRS", "LC_X", "MINE", "PASSED"]).collect();
+    let mut vars: Vec<(&str, String)> =
+        names.iter().copied().zip(forms.iter().cloned().cycle()).collect();
     let path = std::env::var("PATH").unwrap();
-    vars.extend([
-        ("PATH", format!("{path}:{repo}/src")),
-        ("TMPDIR", format!("{repo}/src")),
-    ]);
+    vars.extend([("PATH", format!("{path}:{repo}/src")), ("TMPDIR", format!("{repo}/src"))]);
     let note = |job: &str| format!("env >>{}", world.out(job).display());
     let constraints = json!({"setup": note("setup"), "env": ["PASSED"]});
     let mut by_worker = task("");
@@ -93,10 +77,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     descent(&world, &["align", "-y", "-f", &plan], &vars).expect(0);
     // The look in the project itself is the one that is handed them as they are.
     let here = world.left("check");
-    assert!(
-        here.contains(&format!("PYTHONPATH={linked}")) || here.contains(&repo),
-        "{here}"
-    );
+    assert!(here.contains(&format!("PYTHONPATH={linked}")) || here.contains(&repo), "{here}");
     std::fs::remove_file(world.out("check")).unwrap();
     descent(&world, &["run"], &vars).expect(0);
     descent(&world, &["verify", "--result"], &vars).expect(0);
@@ -104,18 +85,11 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
         let seen = world.left(job);
         let is_ours = |line: &&str| line.starts_with("DESCENT_") || line.starts_with("GIT_CEILING");
         let lines: Vec<&str> = seen.lines().filter(|line| !is_ours(line)).collect();
-        let back = lines
-            .iter()
-            .find(|line| line.contains(&repo) || line.contains(&linked));
+        let back = lines.iter().find(|line| line.contains(&repo) || line.contains(&linked));
         assert_eq!(back, None, "{job}");
         for name in names.iter().filter(|name| **name != "MINE") {
-            let value = lines
-                .iter()
-                .find(|line| line.starts_with(&format!("{name}=")));
-            assert!(
-                value.is_some_and(|line| line.contains("/src")),
-                "{job}: {name}: {value:?}"
-            );
+            let value = lines.iter().find(|line| line.starts_with(&format!("{name}=")));
+            assert!(value.is_some_and(|line| line.contains("/src")), "{job}: {name}: {value:?}");
         }
     }
     let worker = world.left("worker");
@@ -198,17 +172,11 @@ fn a_check_that_a_variable_leads_to_the_project_judges_the_result() {
         let world = World::new();
         std::fs::create_dir(world.repo().join("src")).unwrap();
         world.write(tool.file, &format!("{}\n", tool.one));
-        Command::new("chmod")
-            .arg("+x")
-            .arg(world.repo().join(tool.file))
-            .status()
-            .unwrap();
+        Command::new("chmod").arg("+x").arg(world.repo().join(tool.file)).status().unwrap();
         world.commit_all("a file that is found by a variable");
         let repo = world.repo().display().to_string();
-        let value = tool
-            .value
-            .replace("REPO", &repo)
-            .replace("OLD", &std::env::var("PATH").unwrap());
+        let value =
+            tool.value.replace("REPO", &repo).replace("OLD", &std::env::var("PATH").unwrap());
         let vars = [(tool.variable, value)];
         let step = format!("sed -i 's/1/22/' {}; touch done", tool.file);
         let step = step.replace("s/1/22/", "$s/1/22/");
@@ -218,23 +186,11 @@ fn a_check_that_a_variable_leads_to_the_project_judges_the_result() {
             constraints,
             json!({"A": task(&step)}),
         ));
-        descent(&world, &["align", "-y", "-f", &plan], &vars)
-            .expect(0)
-            .shows("pass");
-        let ran = descent(&world, &["run", "--json"], &vars)
-            .expect(5)
-            .result();
+        descent(&world, &["align", "-y", "-f", &plan], &vars).expect(0).shows("pass");
+        let ran = descent(&world, &["run", "--json"], &vars).expect(5).result();
         let verdicts = ran["evidence"].as_array().unwrap().iter();
-        let verdicts: Vec<&str> = verdicts
-            .map(|one| one["verdict"].as_str().unwrap())
-            .collect();
-        assert_eq!(
-            verdicts,
-            ["fail", "pass"],
-            "{} {}",
-            tool.program,
-            tool.variable
-        );
+        let verdicts: Vec<&str> = verdicts.map(|one| one["verdict"].as_str().unwrap()).collect();
+        assert_eq!(verdicts, ["fail", "pass"], "{} {}", tool.program, tool.variable);
     }
 }
 
@@ -247,11 +203,7 @@ fn with_environment() -> (World, [(&'static str, String); 2]) {
     std::fs::create_dir(world.repo().join("src")).unwrap();
     world.write("src/pkg.py", "f = 1\n");
     world.write(".venv/bin/tool", "#!/bin/sh\n");
-    Command::new("chmod")
-        .arg("+x")
-        .arg(world.repo().join(".venv/bin/tool"))
-        .status()
-        .unwrap();
+    Command::new("chmod").arg("+x").arg(world.repo().join(".venv/bin/tool")).status().unwrap();
     world.commit_all("an environment");
     let venv = world.repo().join(".venv").display().to_string();
     let path = format!("{venv}/bin:{}", std::env::var("PATH").unwrap());
@@ -262,20 +214,12 @@ fn with_environment() -> (World, [(&'static str, String); 2]) {
 fn a_variable_that_names_what_no_checkout_has_is_told_with_the_way_out() {
     let (world, vars) = with_environment();
     let plan = |constraints| {
-        plan(
-            &["tool", "test -e done"],
-            constraints,
-            json!({"A": task("touch done")}),
-        )
+        plan(&["tool", "test -e done"], constraints, json!({"A": task("touch done")}))
     };
     let align = |plan: &str| {
         let _ = std::fs::remove_dir_all(world.repo().join(".descent"));
         let aligned = descent(&world, &["align", "-y", "-f", plan], &vars).expect(0);
-        aligned
-            .stdout
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+        aligned.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let named = "`.venv`: it is named by PATH and VIRTUAL_ENV, and a checkout lacks it";
     let page = align(&world.plan(&plan(json!({}))));
@@ -297,14 +241,8 @@ fn a_variable_that_names_what_no_checkout_has_is_told_with_the_way_out() {
     let pth = world.repo().join(".venv/lib/site-packages/pkg.pth");
     std::fs::write(pth, format!("{}/src\n", world.repo().display())).unwrap();
     let page = align(&world.plan(&plan(json!({}))));
-    assert!(
-        page.contains("do: make it in each checkout: --setup COMMAND"),
-        "{page}"
-    );
-    assert!(
-        page.contains("lacks it") && !page.contains("--link"),
-        "{page}"
-    );
+    assert!(page.contains("do: make it in each checkout: --setup COMMAND"), "{page}");
+    assert!(page.contains("lacks it") && !page.contains("--link"), "{page}");
     // A setup that would write into the person's own environment does not get there, and the reason is named.
     let writes = json!({"setup": "echo here >\"$VIRTUAL_ENV/editable.pth\""});
     let plan = world.plan(&plan(writes));
@@ -334,29 +272,15 @@ fn put(at: PathBuf, text: String) {
 const LEADS_BACK: [(&str, Puts); 11] = [
     ("lnk", |top, _| put_link(top.join("lnk"), &top.join("src"))),
     ("src/lnk", |top, _| put_link(top.join("src/lnk"), top)),
-    ("shared/x", |top, _| {
-        put_link(top.join("shared/x"), Path::new("../src"))
-    }),
-    ("shared/@a/x", |top, _| {
-        put_link(top.join("shared/@a/x"), Path::new("../../src/pkg.py"))
-    }),
-    ("shared", |top, _| {
-        put_link(top.join("shared"), Path::new("src"))
-    }),
+    ("shared/x", |top, _| put_link(top.join("shared/x"), Path::new("../src"))),
+    ("shared/@a/x", |top, _| put_link(top.join("shared/@a/x"), Path::new("../../src/pkg.py"))),
+    ("shared", |top, _| put_link(top.join("shared"), Path::new("src"))),
     ("shared/lib/a.pth", |top, _| {
-        put(
-            top.join("shared/lib/a.pth"),
-            format!("import os\n{}/src\n", top.display()),
-        )
+        put(top.join("shared/lib/a.pth"), format!("import os\n{}/src\n", top.display()))
     }),
-    ("shared/lib/b.pth", |top, _| {
-        put(top.join("shared/lib/b.pth"), "../../src\n".to_owned())
-    }),
+    ("shared/lib/b.pth", |top, _| put(top.join("shared/lib/b.pth"), "../../src\n".to_owned())),
     ("shared/lib/c.egg-link", |top, _| {
-        put(
-            top.join("shared/lib/c.egg-link"),
-            format!("{}\n.", top.display()),
-        )
+        put(top.join("shared/lib/c.egg-link"), format!("{}\n.", top.display()))
     }),
     ("shared/spaced", |top, _| {
         put(top.join("my src/a"), String::new());
@@ -381,11 +305,7 @@ const STAYS_OUT: [Puts; 7] = [
     |top, out| {
         put(
             top.join("shared/a.pth"),
-            format!(
-                "{}\nimport os; os.x('{}/ignored')\n",
-                out.display(),
-                top.display()
-            ),
+            format!("{}\nimport os; os.x('{}/ignored')\n", out.display(), top.display()),
         )
     },
     |top, out| {
@@ -402,11 +322,8 @@ fn with(puts: Puts) -> (World, String) {
     put(world.repo().join("ignored/in"), String::new());
     puts(&world.repo(), &world.out(""));
     world.commit_all("what may lead back");
-    let plan = plan(
-        &["test -e done"],
-        json!({"link": ["shared"]}),
-        json!({"A": task("touch done")}),
-    );
+    let plan =
+        plan(&["test -e done"], json!({"link": ["shared"]}), json!({"A": task("touch done")}));
     let plan = world.plan(&plan);
     (world, plan)
 }
@@ -443,10 +360,7 @@ fn what_leads_back_since_the_agreement_is_refused_before_anything_runs() {
     std::fs::remove_file(world.repo().join("back")).unwrap();
     world.run().expect(0);
     symlink(world.repo().join("src"), world.repo().join("shared/back")).unwrap();
-    world
-        .descent(&["verify", "--result"])
-        .expect(65)
-        .says("E-LEADS-BACK");
+    world.descent(&["verify", "--result"]).expect(65).says("E-LEADS-BACK");
 }
 
 #[test]
@@ -461,16 +375,7 @@ fn ignored_packages_that_no_checkout_has_are_named_with_the_way_out() {
         json!({"A": task("touch done")}),
     ));
     let words = "`node_modules`: it holds packages, and a checkout lacks it";
-    world
-        .descent(&["align", "-y", "-f", &file])
-        .expect(0)
-        .shows("--link node_modules");
-    world
-        .descent(&["run"])
-        .expect(5)
-        .says(words)
-        .says("descent run --set link=node_modules");
-    world
-        .descent(&["run", "--set", "link=node_modules"])
-        .expect(0);
+    world.descent(&["align", "-y", "-f", &file]).expect(0).shows("--link node_modules");
+    world.descent(&["run"]).expect(5).says(words).says("descent run --set link=node_modules");
+    world.descent(&["run", "--set", "link=node_modules"]).expect(0);
 }

@@ -96,9 +96,7 @@ fn a_late_save_that_came_with_a_clone_is_not_taken_up() {
     let clone = Clone::of(late_save);
     trust(&clone.world);
     // Long enough for what was swapped out to have come to rest.
-    clone
-        .world
-        .replace_in_state("\"touch done\"", "\"sleep 3; touch done\"");
+    clone.world.replace_in_state("\"touch done\"", "\"sleep 3; touch done\"");
     clone.world.run().expect(0);
     assert!(!clone.is_pwned());
     let kept = clone.aside().join(".state.json.old-0123456789abcdef-1-1");
@@ -107,13 +105,9 @@ fn a_late_save_that_came_with_a_clone_is_not_taken_up() {
 
 #[test]
 fn no_command_that_writes_takes_in_what_came_with_a_clone() {
-    for args in [
-        &["undo", "-y"][..],
-        &["confirm"],
-        &["resolve", "A1-1", "--retry"],
-        &["fork"],
-        &["edit"],
-    ] {
+    for args in
+        [&["undo", "-y"][..], &["confirm"], &["resolve", "A1-1", "--retry"], &["fork"], &["edit"]]
+    {
         let clone = Clone::of(|world| {
             journal(world);
             late_save(world);
@@ -142,11 +136,7 @@ fn an_outcome_that_came_with_a_clone_is_none_of_ours() {
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("outcome.json"), "{}").unwrap();
         fs::create_dir_all(world.repo().join(".descent/repository/objects")).unwrap();
-        fs::write(
-            world.repo().join(".descent/repository/HEAD"),
-            "ref: refs/heads/main\n",
-        )
-        .unwrap();
+        fs::write(world.repo().join(".descent/repository/HEAD"), "ref: refs/heads/main\n").unwrap();
     });
     trust(&clone.world);
     let aside = clone.aside();
@@ -158,10 +148,7 @@ fn an_outcome_that_came_with_a_clone_is_none_of_ours() {
 #[test]
 fn a_state_alone_is_allowed_without_a_word_of_moving() {
     let clone = Clone::of(|world| {
-        for entry in fs::read_dir(world.repo().join(".descent"))
-            .unwrap()
-            .flatten()
-        {
+        for entry in fs::read_dir(world.repo().join(".descent")).unwrap().flatten() {
             if entry.path() != world.state_path() {
                 let _ = fs::remove_file(entry.path());
                 let _ = fs::remove_dir_all(entry.path());
@@ -169,9 +156,7 @@ fn a_state_alone_is_allowed_without_a_word_of_moving() {
         }
     });
     let hash = clone.world.descent(&["trust", "--json"]).expect(77).json()["hash"].clone();
-    let ran = clone
-        .world
-        .descent(&["trust", "--hash", hash.as_str().unwrap()]);
+    let ran = clone.world.descent(&["trust", "--hash", hash.as_str().unwrap()]);
     assert!(!ran.expect(0).stderr.contains("moved aside"));
     clone.world.run().expect(0);
 }
@@ -179,29 +164,16 @@ fn a_state_alone_is_allowed_without_a_word_of_moving() {
 #[test]
 fn another_state_in_the_same_directory_stays_where_it_is() {
     let clone = Clone::of(|world| {
-        world
-            .descent(&["fork"])
-            .expect(0)
-            .shows("fork-1.json")
-            .code
-            .map_or((), |_| ())
+        world.descent(&["fork"]).expect(0).shows("fork-1.json").code.map_or((), |_| ())
     });
     trust(&clone.world);
     let dir = clone.world.repo().join(".descent");
     assert!(dir.join("fork-1.json").is_file() && dir.join("fork-1.json.d").is_dir());
     let fork = dir.join("fork-1.json").display().to_string();
     clone.world.descent(&["--state", &fork, "run"]).expect(77);
-    let shown = clone
-        .world
-        .descent(&["--state", &fork, "trust", "--json"])
-        .expect(77)
-        .json();
+    let shown = clone.world.descent(&["--state", &fork, "trust", "--json"]).expect(77).json();
     let hash = shown["hash"].as_str().unwrap().to_owned();
-    clone
-        .world
-        .descent(&["--state", &fork, "trust", "--hash", &hash])
-        .expect(0)
-        .says("journal");
+    clone.world.descent(&["--state", &fork, "trust", "--hash", &hash]).expect(0).says("journal");
     clone.world.descent(&["--state", &fork, "run"]).expect(0);
     assert_eq!(marks(&clone.world), 0);
 }
@@ -238,10 +210,7 @@ fn a_state_that_a_pull_changed_is_asked_about_and_ones_own_commit_is_not() {
     world.descent(&["verify"]).expect(1);
     committed("eve@example.org", "true; touch done", &evil(world));
     for command in ["run", "verify", "undo", "fork"] {
-        world
-            .descent(&[command])
-            .expect(77)
-            .says("the file is as eve@example.org committed it");
+        world.descent(&[command]).expect(77).says("the file is as eve@example.org committed it");
     }
     assert!(!clone.is_pwned());
     trust(world);
@@ -262,10 +231,7 @@ fn what_replaces_an_allowed_state_before_the_lease_is_neither_run_nor_written_ov
     ));
     let theirs = world
         .state_text()
-        .replace(
-            world.state()["lineage"].as_str().unwrap(),
-            "01980000-0000-7000-8000-000000000000",
-        )
+        .replace(world.state()["lineage"].as_str().unwrap(), "01980000-0000-7000-8000-000000000000")
         .replace("touch done", &format!("{mark}; touch done"));
     // Holds the run after its first look: it tries the file system of the state under this lock, with its lease taken.
     let lock = fs::File::options()

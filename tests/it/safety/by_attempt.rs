@@ -60,10 +60,7 @@ fn is_asked_about(world: &World) {
         .says("E-NOT-TRUSTED")
         .says("descent.toml has commands or settings that an attempt of a run wrote")
         .says("next: descent trust");
-    world
-        .descent(&["run", "--detach"])
-        .expect(77)
-        .says("E-NOT-TRUSTED");
+    world.descent(&["run", "--detach"]).expect(77).says("E-NOT-TRUSTED");
     assert_eq!(marks(world), 0);
 }
 
@@ -97,9 +94,7 @@ fn a_new_agreement_asks_about_what_an_attempt_wrote() {
         .says("next: descent trust --worker");
     let shown = world.descent(&["trust", "--worker", "--json"]).expect(77);
     let hash = shown.json()["hash"].as_str().unwrap().to_owned();
-    world
-        .descent(&["trust", "--worker", "--hash", &hash])
-        .expect(0);
+    world.descent(&["trust", "--worker", "--hash", &hash]).expect(0);
     world.descent(&align).expect(0);
     assert_eq!(marks(&world), 0);
     world.run().expect(0);
@@ -126,14 +121,9 @@ fn a_persons_own_edit_asks_nothing_but_makes_no_command_beside_it_theirs() {
 fn what_a_branch_brought_home_is_asked_about_too() {
     let world = with_a_worker();
     world.descent(&["run"]).expect(5);
-    world
-        .descent(&["apply", "--branch", "result"])
-        .expect(0)
-        .shows(TOLD);
+    world.descent(&["apply", "--branch", "result"]).expect(0).shows(TOLD);
     // The file as it was is the person's own.
-    world
-        .descent(&["run", "--json", "--set", "max_attempts=2"])
-        .expect(5);
+    world.descent(&["run", "--json", "--set", "max_attempts=2"]).expect(5);
     world.git(&["merge", "-q", "--no-edit", "result"]);
     is_asked_about(&world);
 }
@@ -142,10 +132,7 @@ fn what_a_branch_brought_home_is_asked_about_too() {
 #[test]
 fn a_configuration_of_a_project_below_is_asked_about_there() {
     let world = written("sub/descent.toml", "worker = {run = \"touch done\"}\n");
-    world
-        .descent(&["run"])
-        .expect(5)
-        .says("attempts changed sub/descent.toml");
+    world.descent(&["run"]).expect(5).says("attempts changed sub/descent.toml");
     world.descent(&["apply"]).expect(0);
     let sub = world.repo().join("sub");
     fs::create_dir(sub.join(".descent")).unwrap();
@@ -162,25 +149,16 @@ fn a_configuration_of_a_project_below_is_asked_about_there() {
 #[test]
 fn neither_a_filter_nor_a_link_hides_what_an_attempt_wrote() {
     let world = written("descent.toml", "# $Id$\n");
-    let keyword = format!(
-        "worker = {{run = \"touch {} # $Id$\"}}\n",
-        world.out("w").display()
-    );
+    let keyword = format!("worker = {{run = \"touch {} # $Id$\"}}\n", world.out("w").display());
     fs::write(world.root().join("texts/descent.toml"), keyword).unwrap();
-    world.replace_in_state(
-        "mkdir -p sub",
-        "echo descent.toml ident >.gitattributes; true",
-    );
+    world.replace_in_state("mkdir -p sub", "echo descent.toml ident >.gitattributes; true");
     world.descent(&["run"]).expect(5).says(TOLD);
     world.descent(&["apply"]).expect(0);
     assert!(world.read("descent.toml").contains("# $Id: "));
     is_asked_about(&world);
 
     let world = with_a_worker();
-    world.replace_in_state(
-        "mkdir -p sub",
-        "rm descent.toml; ln -s conf descent.toml; true",
-    );
+    world.replace_in_state("mkdir -p sub", "rm descent.toml; ln -s conf descent.toml; true");
     world.replace_in_state("toml descent.toml", "toml conf");
     world.descent(&["run"]).expect(5).says(TOLD);
     world.descent(&["apply"]).expect(0);

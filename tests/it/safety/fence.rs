@@ -101,29 +101,15 @@ fn tried(by: By, is_worker: bool) {
     let records = match by {
         // Landlock leaves them open.
         By::Root("guard") => String::new(),
-        By::Root(_) => world
-            .root()
-            .join("home/.local/state/descent")
-            .display()
-            .to_string(),
-        By::Account => world
-            .root()
-            .join(".local/state/descent")
-            .display()
-            .to_string(),
+        By::Root(_) => world.root().join("home/.local/state/descent").display().to_string(),
+        By::Account => world.root().join(".local/state/descent").display().to_string(),
     };
-    let tries = format!(
-        "OUT={out} RECORDS={records} sh {} {repo}",
-        program.display()
-    );
+    let tries = format!("OUT={out} RECORDS={records} sh {} {repo}", program.display());
     let atom = match is_worker {
         true => json!({"kind": "task", "description": "try"}),
         false => task(&format!("{tries}; touch done")),
     };
-    world.write(
-        "descent.toml",
-        &format!("worker = {{run = '{tries}; touch done'}}\n"),
-    );
+    world.write("descent.toml", &format!("worker = {{run = '{tries}; touch done'}}\n"));
     world.commit_all("a worker");
     let check = format!("test $PWD = $(cat {repo}) || DESCENT_PROMPT=/x/y {tries}; test -f done");
     let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));
@@ -182,9 +168,7 @@ fn an_ordinary_account_has_its_own_home_behind_the_fence() {
     let file = world.plan(&plan(&[check], json!({}), json!({"A1": keeps})));
     give(&world);
     ran(&world, By::Account, &["align", "-f", &file, "-y"]).expect(0);
-    ran(&world, By::Account, &["run"])
-        .expect(0)
-        .shows("completed");
+    ran(&world, By::Account, &["run"]).expect(0).shows("completed");
     let kept = fs::read_to_string(world.root().join("old")).unwrap();
     assert_eq!(kept, "kept\n");
 }
@@ -197,11 +181,7 @@ fn edited(edit: &str) -> (World, Running) {
         "sed -i '{edit}' {}; touch edited; until test -f go; do sleep 0.05; done",
         state.display()
     );
-    let plan = plan(
-        &["test -f never"],
-        json!({"workspace": "shared"}),
-        json!({"A1": task(&step)}),
-    );
+    let plan = plan(&["test -f never"], json!({"workspace": "shared"}), json!({"A1": task(&step)}));
     let file = world.plan(&plan);
     ran(&world, By::Root("guard"), &["align", "-f", &file, "-y"]).expect(0);
     let running = Running::of(command(&world, By::Root("guard"), &["run"]));
@@ -211,9 +191,7 @@ fn edited(edit: &str) -> (World, Running) {
 /// Waits until the edit of a step is noticed and refused, and ends the run.
 fn refused(edit: &str) -> World {
     let (world, mut running) = edited(edit);
-    wait_for("the edit is noticed", || {
-        running.said().contains("nobody knows who changed it")
-    });
+    wait_for("the edit is noticed", || running.said().contains("nobody knows who changed it"));
     fs::write(world.repo().join("go"), "").unwrap();
     running.signal(rustix::process::Signal::INT);
     let ended = running.wait();
@@ -227,24 +205,15 @@ fn refused(edit: &str) -> World {
 #[test]
 fn a_forged_answer_waits_for_consent_where_no_fence_holds() {
     let answer = r#"{"id": "c1", "timestamp": "2026-01-01T00:00:00.000Z", "type": "confirmation", "description": "d", "trail_cleared": false, "by": "person", "changes": [], "name": "it looks right", "holds": true}"#;
-    refused(&format!(
-        r#"s/"corrections": \[\]/"corrections": [{answer}]/"#
-    ));
+    refused(&format!(r#"s/"corrections": \[\]/"corrections": [{answer}]/"#));
 }
 
 #[test]
 fn a_forged_base_case_waits_for_consent_where_no_fence_holds() {
     let world = refused("s/test -f never/true/");
     let hash = ran(&world, By::Root("guard"), &["trust", "--json"]).json()["hash"].clone();
-    ran(
-        &world,
-        By::Root("guard"),
-        &["trust", "--hash", hash.as_str().unwrap()],
-    )
-    .expect(0);
-    ran(&world, By::Root("guard"), &["run"])
-        .expect(0)
-        .shows("completed");
+    ran(&world, By::Root("guard"), &["trust", "--hash", hash.as_str().unwrap()]).expect(0);
+    ran(&world, By::Root("guard"), &["run"]).expect(0).shows("completed");
     let state = world.state();
     let corrections = state["corrections"].as_array().unwrap();
     assert!(!corrections.is_empty() && corrections.iter().all(|one| one["by"] == "unknown"));

@@ -15,21 +15,14 @@ const COMMANDS: [&[&str]; 6] = [
     &["run"],
     &["apply"],
     &["stop"],
-    &[
-        "align", "x", "--why", "y", "--check", "true", "--step", "s=true", "-y",
-    ],
+    &["align", "x", "--why", "y", "--check", "true", "--step", "s=true", "-y"],
 ];
 
 #[track_caller]
 fn is_refused(world: &World, why: &str) {
     let before = listing(&world.root());
     for args in COMMANDS {
-        world
-            .descent(args)
-            .expect(77)
-            .says("E-PLACE-LINK")
-            .says(why)
-            .says("next: rm ");
+        world.descent(args).expect(77).says("E-PLACE-LINK").says(why).says("next: rm ");
     }
     assert_same(&world.root(), &before);
     assert_eq!(marks(world), 0);
@@ -46,9 +39,7 @@ fn a_directory_of_the_state_that_a_clone_links_elsewhere_is_not_followed() {
     // Named by the person, it is meant.
     let state = elsewhere.join("state.json");
     let named = ["--state", state.to_str().unwrap()];
-    let align = [
-        "align", "x", "--why", "y", "--check", "true", "--step", "s=true", "-y",
-    ];
+    let align = ["align", "x", "--why", "y", "--check", "true", "--step", "s=true", "-y"];
     world.descent(&[&named[..], &align].concat()).expect(0);
     // So it is in the index, and where it leads to nothing.
     world.git(&["rm", "-rq", "--cached", ".descent"]);
@@ -102,11 +93,7 @@ fn a_link_to_nothing_is_not_followed_and_a_persons_own_is() {
 fn a_link_in_the_place_of_any_directory_of_the_cache_is_replaced_and_nothing_changes_where_it_leads()
  {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A": task("touch done")})));
     world.run().expect(0);
     let cache = world.cache().join("descent");
     let dirs = |depth: usize| {
@@ -116,9 +103,7 @@ fn a_link_in_the_place_of_any_directory_of_the_cache_is_replaced_and_nothing_cha
             found.filter(|path| below(path) <= depth && path.is_dir() && !path.is_symlink());
         found.collect::<Vec<PathBuf>>()
     };
-    let checks = dirs(4)
-        .into_iter()
-        .filter(|dir| dir.starts_with(cache.join("checks")));
+    let checks = dirs(4).into_iter().filter(|dir| dir.starts_with(cache.join("checks")));
     let all: Vec<PathBuf> = dirs(2).into_iter().chain(checks).collect();
     assert!(all.len() > 6, "{all:?}");
     for (n, dir) in all.iter().enumerate().filter(|(_, dir)| dir.exists()) {

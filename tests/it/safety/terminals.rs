@@ -17,10 +17,7 @@ fn what_asks_at_the_terminal_fails_at_once_and_nothing_reaches_the_persons_shell
     // A terminal is a session's own only where its leader opens it, as a shell does.
     let mut command = std::process::Command::new("setsid");
     let descent = world.command(&["run"]);
-    command
-        .args(["-w", "-c"])
-        .arg(descent.get_program())
-        .args(descent.get_args());
+    command.args(["-w", "-c"]).arg(descent.get_program()).args(descent.get_args());
     for (name, value) in descent.get_envs() {
         match value {
             Some(value) => command.env(name, value),

@@ -95,13 +95,7 @@ fn a_state_of_another_machine_executes_nothing_and_every_command_of_it_is_shown(
     for command in ["run", "verify"] {
         let ran = there(&world, &[command]).expect(77).says("E-NOT-TRUSTED");
         assert_eq!(ran.stdout, "");
-        for words in [
-            "setup",
-            "check",
-            "action A1",
-            "own-check",
-            "next: descent trust",
-        ] {
+        for words in ["setup", "check", "action A1", "own-check", "next: descent trust"] {
             assert!(ran.stderr.contains(words), "no `{words}`:\n{}", ran.stderr);
         }
         let error = there(&world, &[command, "--json"]).expect(77).json();
@@ -162,9 +156,7 @@ fn a_state_that_was_allowed_by_its_digest_runs_and_is_not_asked_about_again() {
     there(&world, &["verify"]).expect(1);
     world.replace_in_state("touch done", "touch done; true");
     there(&world, &["run"]).expect(0);
-    there(&world, &["trust"])
-        .expect(0)
-        .shows("nothing to allow");
+    there(&world, &["trust"]).expect(0).shows("nothing to allow");
 }
 
 #[test]
@@ -188,9 +180,7 @@ fn a_digest_of_something_else_allows_nothing_and_the_right_one_is_shown() {
         .says("E-TRUST-HASH")
         .says(&now)
         .says("curl evil.example");
-    there(&world, &["trust", "--hash", "sha256:12"])
-        .expect(2)
-        .says("no digest");
+    there(&world, &["trust", "--hash", "sha256:12"]).expect(2).says("no digest");
     there(&world, &["run"]).expect(77);
     assert_eq!(marks(&world), 0);
 }
@@ -216,9 +206,7 @@ fn two_states_of_one_project_are_allowed_each_by_itself() {
     let other = world.root().join("repo/other.json");
     let other = other.to_str().unwrap();
     let plan = world.plan(&with(marking(&world), json!({})));
-    world
-        .descent(&["--state", other, "align", "-y", "-f", &plan])
-        .expect(0);
+    world.descent(&["--state", other, "align", "-y", "-f", &plan]).expect(0);
     let one = hash_there(&world, &[]);
     there(&world, &["trust", "--hash", &one]).expect(0);
     there(&world, &["--state", other, "run"]).expect(77);
@@ -254,11 +242,7 @@ fn records_are_for_their_owner_alone_and_lie_in_neither_cache_nor_repository() {
 fn check_spoilt(spoil: impl Fn(&PathBuf), why: &str) {
     let world = agreed();
     listing(&records(&world)).keys().for_each(spoil);
-    world
-        .descent(&["run"])
-        .expect(77)
-        .says("is not believed")
-        .says(why);
+    world.descent(&["run"]).expect(77).says("is not believed").says(why);
     assert_eq!(marks(&world), 0);
 }
 
@@ -268,10 +252,7 @@ fn a_record_that_is_a_link_or_that_others_can_reach_is_not_believed() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     check_spoilt(|path| chmod(path, 0o604), "0604");
-    check_spoilt(
-        |path| chmod(&path.parent().unwrap().to_owned(), 0o777),
-        "its directory",
-    );
+    check_spoilt(|path| chmod(&path.parent().unwrap().to_owned(), 0o777), "its directory");
     check_spoilt(
         |path| {
             let real = path.with_extension("real");
@@ -328,9 +309,8 @@ fn nothing_in_a_command_steers_the_terminal_or_hides() {
 #[test]
 fn of_ten_thousand_commands_a_refusal_shows_some_and_trust_shows_all() {
     let world = World::new();
-    let atoms: serde_json::Map<String, Value> = (0..10_000)
-        .map(|n| (format!("A{n}"), task(&format!("echo number {n}"))))
-        .collect();
+    let atoms: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("A{n}"), task(&format!("echo number {n}")))).collect();
     world.align(&plan(&["true"], json!({}), Value::Object(atoms)));
     let refused = there(&world, &["run"]).expect(77);
     assert!(refused.stderr.lines().count() < 50);
@@ -384,10 +364,7 @@ fn a_state_file_of_another_account_is_another_hand_until_its_digest_is_allowed()
     }
     let world = agreed();
     chown(world.state_path(), Some(4242), None).unwrap();
-    world
-        .descent(&["run"])
-        .expect(77)
-        .says("another account (4242)");
+    world.descent(&["run"]).expect(77).says("another account (4242)");
     assert_eq!(marks(&world), 0);
     trust(&world);
     world.replace_in_state("touch done", "touch done; true");
@@ -424,9 +401,7 @@ fn a_state_that_becomes_another_accounts_in_mid_run_is_not_taken_in() {
     fs::write(&theirs, text.replace("test -f done", "touch stolen")).unwrap();
     chown(&theirs, Some(4242), None).unwrap();
     fs::rename(&theirs, world.state_path()).unwrap();
-    wait_for("the refusal", || {
-        run.said().contains("it belongs to another account (4242)")
-    });
+    wait_for("the refusal", || run.said().contains("it belongs to another account (4242)"));
     world.touch("go");
     world.save(&text);
     run.wait().expect(0);
@@ -452,19 +427,12 @@ fn a_directory_of_another_account_above_is_refused_with_what_to_type() {
         &["align", "x", "--why", "y", "--check", "true", "-y"],
     ] {
         let ran = world.descent_in(&below, args).expect(77);
-        ran.says("E-OTHERS-PLACE")
-            .says("another account (4242)")
-            .says("mkdir .descent");
+        ran.says("E-OTHERS-PLACE").says("another account (4242)").says("mkdir .descent");
     }
     assert_eq!(listing(&dir), before);
     let state = world.state_path();
-    world
-        .descent_in(&below, &["--state", state.to_str().unwrap(), "status"])
-        .expect(0);
+    world.descent_in(&below, &["--state", state.to_str().unwrap(), "status"]).expect(0);
     fs::create_dir(below.join(".descent")).unwrap();
-    world
-        .descent_in(&below, &["status"])
-        .expect(4)
-        .says("E-NO-STATE");
+    world.descent_in(&below, &["status"]).expect(4).says("E-NO-STATE");
     assert_eq!(marks(&world), 0);
 }

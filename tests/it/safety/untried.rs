@@ -66,8 +66,7 @@ fn of_agent(found: &Value, name: &str) -> Value {
     let findings = found["findings"].as_array().unwrap();
     let name = format!("agent {name}");
     let one = findings.iter().find(|one| one["name"] == *name);
-    one.unwrap_or_else(|| panic!("no {name} in {found:#}"))
-        .clone()
+    one.unwrap_or_else(|| panic!("no {name} in {found:#}")).clone()
 }
 
 #[test]
@@ -109,9 +108,7 @@ fn doctor_tries_what_a_person_allowed_and_what_is_their_own_again() {
     commit_as(&world, "eve@example.org");
     let shown = world.descent(&["trust", "--worker", "--json"]).expect(77);
     let hash = shown.json()["hash"].as_str().unwrap().to_owned();
-    world
-        .descent(&["trust", "--worker", "--hash", &hash])
-        .expect(0);
+    world.descent(&["trust", "--worker", "--hash", &hash]).expect(0);
     let found = doctor(&world, &["--json"]).json();
     assert_eq!(of_agent(&found, "c")["health"], "ok", "{found:#}");
     assert!(world.out("key-command").exists() && world.out("program").exists());
@@ -120,12 +117,7 @@ fn doctor_tries_what_a_person_allowed_and_what_is_their_own_again() {
     world.write("descent.toml", &text.replace("NOWHERE_SET", "OTHER_SET"));
     commit_as(&world, "eve@example.org");
     let found = doctor(&world, &["--json"]).json();
-    assert!(
-        of_agent(&found, "c")["found"]
-            .as_str()
-            .unwrap()
-            .starts_with("not tried")
-    );
+    assert!(of_agent(&found, "c")["found"].as_str().unwrap().starts_with("not tried"));
     world.write("descent.toml", &text.replace("NOWHERE_SET", "MINE_SET"));
     let found = doctor(&world, &["--json"]).json();
     assert_eq!(of_agent(&found, "c")["health"], "ok", "{found:#}");

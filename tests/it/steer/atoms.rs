@@ -11,11 +11,7 @@ fn listens_for(word: &str) -> World {
     let prompts = world.out("prompts").display().to_string();
     let run =
         format!("cat $DESCENT_PROMPT >> {prompts}; grep -q '{word}' $DESCENT_PROMPT && touch done");
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": task(&run)})));
     world
 }
 
@@ -34,10 +30,7 @@ fn guidance_is_in_the_next_prompt_beside_the_failures_and_is_a_correction_of_its
         .shows("A1: the port 8443")
         .shows("→ tried anew with these words: A1")
         .shows("next: descent run");
-    world
-        .descent(&["why", "A1"])
-        .expect(0)
-        .shows("guidance   the port 8443");
+    world.descent(&["why", "A1"]).expect(0).shows("guidance   the port 8443");
     world.run().expect(0);
     let prompts = world.left("prompts");
     let last = prompts.rsplit("Today is ").next().unwrap_or_default();
@@ -56,10 +49,7 @@ fn guidance_is_in_the_next_prompt_beside_the_failures_and_is_a_correction_of_its
 fn guidance_by_hand_is_the_same_correction() {
     let world = listens_for("[p]ort 8443");
     world.run().expect(5);
-    world.replace_in_state(
-        "\"A1\": {",
-        "\"A1\": {\n        \"guidance\": [\"the port 8443\"],",
-    );
+    world.replace_in_state("\"A1\": {", "\"A1\": {\n        \"guidance\": [\"the port 8443\"],");
     world.run().expect(0);
     let given = corrections(&world);
     assert_eq!(given[0]["type"], "guidance", "{given:?}");
@@ -69,10 +59,7 @@ fn guidance_by_hand_is_the_same_correction() {
 #[test]
 fn guidance_to_an_atom_at_work_ends_its_attempt_at_no_cost_and_starts_another() {
     let (world, mut run) = at_work();
-    world
-        .descent(&["guide", "be quick", "--for", "A1"])
-        .expect(0)
-        .shows("next: descent status");
+    world.descent(&["guide", "be quick", "--for", "A1"]).expect(0).shows("next: descent status");
     wait_for("another attempt", || world.left("at").lines().count() == 2);
     world.touch("go");
     run.wait().expect(0);
@@ -82,10 +69,7 @@ fn guidance_to_an_atom_at_work_ends_its_attempt_at_no_cost_and_starts_another() 
 #[test]
 fn guidance_that_nobody_asks_for_names_who_failed() {
     let world = listens_for("[p]ort 8443");
-    world
-        .descent(&["guide", "the port 8443"])
-        .expect(2)
-        .says("no atom asks for guidance");
+    world.descent(&["guide", "the port 8443"]).expect(2).says("no atom asks for guidance");
     world.run().expect(5);
     world
         .descent(&["guide", "the port 8443"])
@@ -145,10 +129,7 @@ fn in_a_row() -> World {
 #[test]
 fn a_skipped_atom_counts_as_done_and_comes_back_when_it_is_forgotten() {
     let world = in_a_row();
-    world
-        .descent(&["skip", "A1", "--reason", "by hand"])
-        .expect(0)
-        .shows("next: descent run");
+    world.descent(&["skip", "A1", "--reason", "by hand"]).expect(0).shows("next: descent run");
     world.run().expect(0);
     let skipped = &world.state()["bindings"]["A1"];
     assert_eq!(skipped["summary"], "skipped: by hand");
@@ -161,9 +142,7 @@ fn a_skipped_atom_counts_as_done_and_comes_back_when_it_is_forgotten() {
         .descent(&["skip", "A2"])
         .expect(65)
         .says("A2 is solved (descent redirect --forget A2 makes it again)");
-    world
-        .descent(&["redirect", "-y", "--forget", "A1"])
-        .expect(0);
+    world.descent(&["redirect", "-y", "--forget", "A1"]).expect(0);
     assert_eq!(world.state()["bindings"]["A1"], Value::Null);
 }
 
@@ -353,11 +332,7 @@ fn a_cause_that_three_atoms_share_is_told_once_and_counted_in_the_state() {
     let ran = world.descent(&["run", "--json"]).expect(5);
     assert_eq!(ran.count("pattern"), 1);
     let place = |event: &str| ran.stdout.find(event).expect("an event");
-    assert!(
-        place("attempt_failed") < place("\"pattern\""),
-        "{}",
-        ran.stdout
-    );
+    assert!(place("attempt_failed") < place("\"pattern\""), "{}", ran.stdout);
     let patterns = world.state()["run"]["patterns"].clone();
     assert_eq!(patterns[0]["failures"], 8, "{patterns}");
     assert_eq!(patterns[0]["atoms"], json!(["A1", "A2", "A3", "A4"]));
@@ -375,11 +350,7 @@ fn what_a_failed_attempt_reported_is_told_to_the_next_one() {
         r#"{"summary": "the key is wrong", "value": {"tried": 8443}, "handoff": "ask the owner"}"#;
     let run = format!("cp $DESCENT_PROMPT {prompt}; echo '{report}' > $DESCENT_RESULT; exit 1");
     let constraints = json!({"max_attempts": 2});
-    world.align(&plan(
-        &["test -e never"],
-        constraints,
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -e never"], constraints, json!({"A1": task(&run)})));
     world.run().expect(5);
     let told = world.left("prompt");
     for words in ["    the key is wrong\n", "    ask the owner\n"] {
@@ -387,10 +358,7 @@ fn what_a_failed_attempt_reported_is_told_to_the_next_one() {
     }
     let failure = &world.state()["trail"][0];
     assert_eq!(failure["value"], json!({"tried": 8443}), "{failure}");
-    world
-        .descent(&["why", "A1"])
-        .expect(0)
-        .shows("left: ask the owner");
+    world.descent(&["why", "A1"]).expect(0).shows("left: ask the owner");
 }
 
 #[test]

@@ -25,20 +25,12 @@ const ROW: Row = Row {
 };
 
 /// The failed atom is open again.
-const OPEN: Row = Row {
-    made: &["bad"],
-    lasts: &["bad", "slow"],
-    ..ROW
-};
+const OPEN: Row = Row { made: &["bad"], lasts: &["bad", "slow"], ..ROW };
 
 /// The failed atom was opened before. While it stays failed, what changes the graph or a result beside `right` has `left`
 /// judged again, which was refuted with these as they were, and the run ends there.
 const AT_WORK: Row = Row {
-    prepared: Some(Prepared {
-        args: &["retry", "bad"],
-        starts: &["bad"],
-        lasts: &["bad", "slow"],
-    }),
+    prepared: Some(Prepared { args: &["retry", "bad"], starts: &["bad"], lasts: &["bad", "slow"] }),
     lasts: &["bad", "slow"],
     ..ROW
 };
@@ -56,24 +48,11 @@ fn take(records: &mut Value, id: &str) -> Value {
 #[test]
 fn another_objective_clears_the_trail_and_opens_what_failed() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--goal", "another"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Plan(|plan| plan["objective"]["goal"] = json!("another")),
-            Flight::Ends,
-        ),
-        (
-            Way::Hand(|state| state["objective"]["goal"] = json!("another")),
-            Flight::GoesOn,
-        ),
+        (Way::Command(&["redirect", "-y", "--goal", "another"]), Flight::Ends),
+        (Way::Plan(|plan| plan["objective"]["goal"] = json!("another")), Flight::Ends),
+        (Way::Hand(|state| state["objective"]["goal"] = json!("another")), Flight::GoesOn),
     ];
-    let promise = Row {
-        trail: Trail::Cleared,
-        kinds: &["objective_change"],
-        ..OPEN
-    };
+    let promise = Row { trail: Trail::Cleared, kinds: &["objective_change"], ..OPEN };
     row(promise, &ways);
 }
 
@@ -103,10 +82,7 @@ fn another_objective_opens_a_completed_run() {
         assert_eq!(state["run"]["status"], "aligned");
         assert_eq!(state["trail"], json!([]));
         assert_eq!(state["corrections"][0]["type"], "objective_change");
-        assert!(
-            state["bindings"]["good"].is_object(),
-            "what is solved stays"
-        );
+        assert!(state["bindings"]["good"].is_object(), "what is solved stays");
         world.run().expect(0);
     }
 }
@@ -115,20 +91,13 @@ fn another_objective_opens_a_completed_run() {
 #[test]
 fn other_words_of_an_atom_open_its_result_and_what_was_made_from_it() {
     let ways = [
-        (
-            Way::Plan(|plan| atom(plan, "same")["description"] = json!("another")),
-            Flight::Ends,
-        ),
+        (Way::Plan(|plan| atom(plan, "same")["description"] = json!("another")), Flight::Ends),
         (
             Way::Hand(|state| state["bindings"]["same"]["of"]["description"] = json!("another")),
             Flight::GoesOn,
         ),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        made: &["same", "next"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["dag_adjustment"], made: &["same", "next"], ..AT_WORK };
     row(promise, &ways);
 }
 
@@ -136,20 +105,10 @@ fn other_words_of_an_atom_open_its_result_and_what_was_made_from_it() {
 #[test]
 fn an_atom_that_is_taken_out_goes_with_its_result_and_no_other_is_open() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--remove", "alone"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Plan(|plan| drop(take(&mut plan["work_graph"]["atoms"], "alone"))),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--remove", "alone"]), Flight::Ends),
+        (Way::Plan(|plan| drop(take(&mut plan["work_graph"]["atoms"], "alone"))), Flight::Ends),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        bound: &["next", "other", "same"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["dag_adjustment"], bound: &["next", "other", "same"], ..AT_WORK };
     row(promise, &ways);
 }
 
@@ -160,47 +119,28 @@ fn an_open_atom_that_is_taken_out_ends_its_attempt() {
         atom(state, "right")["parts"] = json!(["bad"]);
     };
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--remove", "slow"]),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--remove", "slow"]), Flight::Ends),
         (Way::Plan(take_out), Flight::Ends),
         (Way::Hand(take_out), Flight::GoesOn),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        lasts: &["bad"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["dag_adjustment"], lasts: &["bad"], ..AT_WORK };
     row(promise, &ways);
 }
 
 #[test]
 fn an_edit_of_an_atom_in_flight_ends_its_attempt() {
     let ways = [
-        (
-            Way::Plan(|plan| atom(plan, "slow")["description"] = json!("another")),
-            Flight::Ends,
-        ),
-        (
-            Way::Hand(|state| atom(state, "slow")["description"] = json!("another")),
-            Flight::Ends,
-        ),
+        (Way::Plan(|plan| atom(plan, "slow")["description"] = json!("another")), Flight::Ends),
+        (Way::Hand(|state| atom(state, "slow")["description"] = json!("another")), Flight::Ends),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        ..ROW
-    };
+    let promise = Row { kinds: &["dag_adjustment"], ..ROW };
     row(promise, &ways);
 }
 
 #[test]
 fn a_raised_limit_opens_what_it_had_ended() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--set", "max_attempts=2"]),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--set", "max_attempts=2"]), Flight::Ends),
         (Way::Run(&["run", "--set", "max_attempts=2"]), Flight::None),
         (
             Way::Plan(|plan| plan["objective"]["constraints"]["max_attempts"] = json!(2)),
@@ -211,10 +151,7 @@ fn a_raised_limit_opens_what_it_had_ended() {
             Flight::GoesOn,
         ),
     ];
-    let promise = Row {
-        kinds: &["constraint_change"],
-        ..OPEN
-    };
+    let promise = Row { kinds: &["constraint_change"], ..OPEN };
     row(promise, &ways);
 }
 
@@ -222,10 +159,7 @@ fn a_raised_limit_opens_what_it_had_ended() {
 #[test]
 fn a_raised_limit_opens_what_it_had_ended_also_where_nobody_knows_what_the_edit_began_from() {
     let raise = |state: &mut Value| state["objective"]["constraints"]["max_attempts"] = json!(2);
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        ..OPEN
-    };
+    let promise = Row { kinds: &["dag_adjustment"], ..OPEN };
     row(promise, &[(Way::WithoutPast(raise), Flight::None)]);
 }
 
@@ -234,16 +168,9 @@ fn a_raised_limit_opens_what_it_had_ended_also_where_nobody_knows_what_the_edit_
 fn another_start_takes_the_refutations_out_and_opens_what_failed() {
     let ways = [
         (Way::Moved(&["redirect", "-y", "--from", "."]), Flight::Ends),
-        (
-            Way::Refused(&["run", "--from", "HEAD"], 2, "E-BEGUN"),
-            Flight::None,
-        ),
+        (Way::Refused(&["run", "--from", "HEAD"], 2, "E-BEGUN"), Flight::None),
     ];
-    let promise = Row {
-        trail: Trail::WithoutRefutations,
-        kinds: &["start_change"],
-        ..OPEN
-    };
+    let promise = Row { trail: Trail::WithoutRefutations, kinds: &["start_change"], ..OPEN };
     row(promise, &ways);
 }
 
@@ -251,10 +178,7 @@ fn another_start_takes_the_refutations_out_and_opens_what_failed() {
 fn a_start_that_is_written_by_hand_gives_way() {
     let by_hand =
         |state: &mut Value| state["run"]["started_from"]["commit"] = json!("0".repeat(40));
-    let promise = Row {
-        kinds: &["resolution"],
-        ..ROW
-    };
+    let promise = Row { kinds: &["resolution"], ..ROW };
     row(promise, &[(Way::Hand(by_hand), Flight::GoesOn)]);
 }
 
@@ -262,34 +186,18 @@ fn a_start_that_is_written_by_hand_gives_way() {
 #[test]
 fn a_result_that_is_overwritten_opens_what_was_made_from_it_and_only_that() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--bind", "same=by my word"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Refused(&["skip", "same"], 65, "same is solved"),
-            Flight::None,
-        ),
-        (
-            Way::Hand(|state| state["bindings"]["same"]["value"] = json!(2)),
-            Flight::GoesOn,
-        ),
+        (Way::Command(&["redirect", "-y", "--bind", "same=by my word"]), Flight::Ends),
+        (Way::Refused(&["skip", "same"], 65, "same is solved"), Flight::None),
+        (Way::Hand(|state| state["bindings"]["same"]["value"] = json!(2)), Flight::GoesOn),
     ];
-    let promise = Row {
-        kinds: &["bindings_override"],
-        made: &["next"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["bindings_override"], made: &["next"], ..AT_WORK };
     row(promise, &ways);
 }
 
 #[test]
 fn a_result_that_is_given_to_an_open_atom_opens_nothing() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--bind", "bad=by my word"]),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--bind", "bad=by my word"]), Flight::Ends),
         (Way::Command(&["skip", "bad"]), Flight::GoesOn),
         (
             Way::Hand(|state| {
@@ -311,44 +219,21 @@ fn a_result_that_is_given_to_an_open_atom_opens_nothing() {
 #[test]
 fn a_result_that_is_forgotten_is_made_again_and_what_was_made_from_it_too() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--forget", "other"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Refused(&["retry", "other"], 65, "other is solved"),
-            Flight::None,
-        ),
-        (
-            Way::Hand(|state| drop(take(&mut state["bindings"], "other"))),
-            Flight::GoesOn,
-        ),
+        (Way::Command(&["redirect", "-y", "--forget", "other"]), Flight::Ends),
+        (Way::Refused(&["retry", "other"], 65, "other is solved"), Flight::None),
+        (Way::Hand(|state| drop(take(&mut state["bindings"], "other"))), Flight::GoesOn),
     ];
-    let promise = Row {
-        kinds: &["bindings_override"],
-        made: &["next", "other"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["bindings_override"], made: &["next", "other"], ..AT_WORK };
     row(promise, &ways);
 }
 
 #[test]
 fn what_was_made_from_a_forgotten_result_stays_where_the_same_result_is_made_again() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--forget", "same"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Hand(|state| drop(take(&mut state["bindings"], "same"))),
-            Flight::GoesOn,
-        ),
+        (Way::Command(&["redirect", "-y", "--forget", "same"]), Flight::Ends),
+        (Way::Hand(|state| drop(take(&mut state["bindings"], "same"))), Flight::GoesOn),
     ];
-    let promise = Row {
-        kinds: &["bindings_override"],
-        made: &["same"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["bindings_override"], made: &["same"], ..AT_WORK };
     row(promise, &ways);
 }
 
@@ -356,58 +241,37 @@ fn what_was_made_from_a_forgotten_result_stays_where_the_same_result_is_made_aga
 #[test]
 fn guidance_opens_a_context_of_the_atoms_that_it_speaks_to_and_of_no_other() {
     let ways = [
-        (
-            Way::Command(&["guide", "the port is 8443", "--for", "bad"]),
-            Flight::GoesOn,
-        ),
+        (Way::Command(&["guide", "the port is 8443", "--for", "bad"]), Flight::GoesOn),
         (
             Way::Hand(|state| atom(state, "bad")["guidance"] = json!(["the port is 8443"])),
             Flight::GoesOn,
         ),
     ];
-    let promise = Row {
-        kinds: &["guidance"],
-        ..OPEN
-    };
+    let promise = Row { kinds: &["guidance"], ..OPEN };
     row(promise, &ways);
 }
 
 #[test]
 fn guidance_to_an_atom_in_flight_ends_its_attempt() {
     let ways = [
-        (
-            Way::Command(&["guide", "the port is 8443", "--for", "slow"]),
-            Flight::Ends,
-        ),
+        (Way::Command(&["guide", "the port is 8443", "--for", "slow"]), Flight::Ends),
         (
             Way::Hand(|state| atom(state, "slow")["guidance"] = json!(["the port is 8443"])),
             Flight::Ends,
         ),
     ];
-    let promise = Row {
-        kinds: &["guidance"],
-        ..ROW
-    };
+    let promise = Row { kinds: &["guidance"], ..ROW };
     row(promise, &ways);
 }
 
 #[test]
 fn failures_that_count_no_more_open_their_atom() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--retry", "bad"]),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--retry", "bad"]), Flight::Ends),
         (Way::Command(&["retry", "bad"]), Flight::GoesOn),
-        (
-            Way::Hand(|state| atom(state, "bad")["status"] = json!("pending")),
-            Flight::GoesOn,
-        ),
+        (Way::Hand(|state| atom(state, "bad")["status"] = json!("pending")), Flight::GoesOn),
     ];
-    let promise = Row {
-        kinds: &["resolution"],
-        ..OPEN
-    };
+    let promise = Row { kinds: &["resolution"], ..OPEN };
     row(promise, &ways);
 }
 
@@ -415,19 +279,10 @@ fn failures_that_count_no_more_open_their_atom() {
 #[test]
 fn a_choice_that_a_person_makes_is_one_of_the_graph() {
     let ways = [
-        (
-            Way::Command(&["redirect", "-y", "--select", "way=left"]),
-            Flight::Ends,
-        ),
-        (
-            Way::Hand(|state| atom(state, "way")["selected"] = json!("left")),
-            Flight::Ends,
-        ),
+        (Way::Command(&["redirect", "-y", "--select", "way=left"]), Flight::Ends),
+        (Way::Hand(|state| atom(state, "way")["selected"] = json!("left")), Flight::Ends),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["dag_adjustment"], ..AT_WORK };
     row(promise, &ways);
 }
 
@@ -435,23 +290,13 @@ fn a_choice_that_a_person_makes_is_one_of_the_graph() {
 #[test]
 fn a_selected_that_names_no_choice_is_read_as_null() {
     let ways = [
+        (Way::Hand(|state| atom(state, "way")["selected"] = json!("rihgt")), Flight::Ends),
         (
-            Way::Hand(|state| atom(state, "way")["selected"] = json!("rihgt")),
-            Flight::Ends,
-        ),
-        (
-            Way::Refused(
-                &["redirect", "-y", "--select", "way=rihgt"],
-                65,
-                "did you mean `right`?",
-            ),
+            Way::Refused(&["redirect", "-y", "--select", "way=rihgt"], 65, "did you mean `right`?"),
             Flight::None,
         ),
     ];
-    let promise = Row {
-        kinds: &["dag_adjustment"],
-        ..AT_WORK
-    };
+    let promise = Row { kinds: &["dag_adjustment"], ..AT_WORK };
     row(promise, &ways);
 }
 

@@ -89,11 +89,7 @@ impl Story {
         if let Some(mut run) = self.run.take() {
             let ended = run.wait();
             let is_typed = matches!(ended.code, Some(0 | 3 | 5 | 6)) || ended.signal == Some(9);
-            assert!(
-                is_typed,
-                "seed {}: {:?}\n{}",
-                self.seed, ended.code, ended.stderr
-            );
+            assert!(is_typed, "seed {}: {:?}\n{}", self.seed, ended.code, ended.stderr);
         }
         self.run = Some(self.world.start(&["run"]));
     }
@@ -117,12 +113,7 @@ impl Story {
             6 => self.edit(n),
             7 => {
                 // Whoever asks may be killed at any moment.
-                self.asker = Some(Terminal::start(
-                    world,
-                    100,
-                    &["redirect", "to be asked"],
-                    &[],
-                ));
+                self.asker = Some(Terminal::start(world, 100, &["redirect", "to be asked"], &[]));
             }
             8 => {
                 self.watch = Some(world.start(&["watch"]));
@@ -143,11 +134,7 @@ impl Story {
     fn heard(&self, code: Option<i32>, keep: impl FnOnce(&mut Said)) {
         match code {
             Some(0) => keep(&mut self.said.borrow_mut()),
-            code => assert!(
-                matches!(code, Some(65 | 75)),
-                "seed {}: {code:?}",
-                self.seed
-            ),
+            code => assert!(matches!(code, Some(65 | 75)), "seed {}: {code:?}", self.seed),
         }
     }
 
@@ -171,13 +158,7 @@ impl Story {
         }
         let seed = self.seed;
         let last = self.world.descent(&["run"]);
-        assert_eq!(
-            last.code,
-            Some(0),
-            "seed {seed}: {}\n{}",
-            last.stdout,
-            last.stderr
-        );
+        assert_eq!(last.code, Some(0), "seed {seed}: {}\n{}", last.stdout, last.stderr);
         let state = self.world.state();
         self.check(&state);
         let here = self.world.root().display().to_string();
@@ -194,9 +175,9 @@ impl Story {
             assert_eq!(times, 1, "seed {seed}: `{reason}` in {corrections:#?}");
         }
         let atom = &state["bindings"]["C1"]["of"];
-        let guidance: Vec<&str> = atom["guidance"].as_array().map_or(Vec::new(), |all| {
-            all.iter().filter_map(Value::as_str).collect()
-        });
+        let guidance: Vec<&str> = atom["guidance"]
+            .as_array()
+            .map_or(Vec::new(), |all| all.iter().filter_map(Value::as_str).collect());
         assert_eq!(guidance, said.guidance, "seed {seed}: {atom:#}");
         let notes = &state["objective"]["constraints"]["notes"];
         for note in &said.notes {
@@ -211,8 +192,5 @@ impl Story {
 fn whatever_is_asked_and_killed_no_request_is_lost_or_obeyed_twice() {
     let times = chance::count("CONTROL", 8);
     side_by_side(SIDE_BY_SIDE, times, |seed| Story::new(seed).tell());
-    println!(
-        "{times} stories, seed {}: each request once",
-        chance::seed()
-    );
+    println!("{times} stories, seed {}: each request once", chance::seed());
 }

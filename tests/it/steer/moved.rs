@@ -13,11 +13,7 @@ fn work(world: &World) -> Value {
         "b": task("echo b > b"),
         "end": after(&["a", "b"], &format!("echo at >> {at}; while ! test -f {go}; do sleep 0.01; done; touch done")),
     });
-    plan(
-        &["test -f done && test -f b && grep -q ', a' a.txt"],
-        json!({}),
-        atoms,
-    )
+    plan(&["test -f done && test -f b && grep -q ', a' a.txt"], json!({}), atoms)
 }
 
 #[test]
@@ -29,14 +25,10 @@ fn a_commit_that_is_pulled_in_mid_run_is_taken_in_and_what_conflicts_is_made_aga
     world.write("a.txt", "moved\n");
     world.write("new", "new\n");
     world.commit_all("upstream");
-    let done = world
-        .descent(&["redirect", "--from", "HEAD", "-y", "--json", "it moved"])
-        .expect(0)
-        .json();
+    let done =
+        world.descent(&["redirect", "--from", "HEAD", "-y", "--json", "it moved"]).expect(0).json();
     assert_eq!(done["moved"], json!(["a.txt", "new"]));
-    wait_for("the last atom again", || {
-        world.left("at").lines().count() == 2
-    });
+    wait_for("the last atom again", || world.left("at").lines().count() == 2);
     world.touch("go");
     let ran = run.wait().expect(0);
     let repaired = ran.lines();
@@ -66,10 +58,9 @@ fn a_run_tells_what_moved_since_its_start_but_not_what_it_brought_home_itself() 
     let says = |expected: Option<&str>| {
         let said = world.run().expect(5).stderr;
         match expected {
-            Some(paths) => assert!(
-                said.contains(&format!("{words} of this run: {paths} (")),
-                "{said}"
-            ),
+            Some(paths) => {
+                assert!(said.contains(&format!("{words} of this run: {paths} (")), "{said}")
+            }
             None => assert!(!said.contains(words), "{said}"),
         }
     };
@@ -82,9 +73,7 @@ fn a_run_tells_what_moved_since_its_start_but_not_what_it_brought_home_itself() 
     says(Some("allowed, b"));
     world.write("b", "b\n");
     (0..12).for_each(|n| world.write(&format!("n{n:02}"), "n\n"));
-    says(Some(
-        "allowed, n00, n01, n02, n03, n04, n05, n06, n07, n08 and 3 more",
-    ));
+    says(Some("allowed, n00, n01, n02, n03, n04, n05, n06, n07, n08 and 3 more"));
     world
         .descent(&["redirect", "--from", ".", "-n"])
         .expect(0)
@@ -93,15 +82,8 @@ fn a_run_tells_what_moved_since_its_start_but_not_what_it_brought_home_itself() 
     world.descent(&["redirect", "--from", ".", "-y"]).expect(0);
     let ran = world.run().expect(0);
     assert!(!ran.stderr.contains(words), "{}", ran.stderr);
-    assert_eq!(
-        world.state()["run"]["spent"]["attempts"],
-        3,
-        "b is not made again"
-    );
-    world
-        .descent(&["redirect", "--from", ".", "-y"])
-        .expect(0)
-        .shows("unchanged");
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 3, "b is not made again");
+    world.descent(&["redirect", "--from", ".", "-y"]).expect(0).shows("unchanged");
 }
 
 #[test]
@@ -109,10 +91,7 @@ fn a_start_that_cannot_be_taken_is_refused_with_the_way_to_go() {
     let world = World::new();
     let redirect = |rev: &str| world.descent(&["redirect", "-y", "--from", rev]);
     world.align(&plan(&["false"], json!({}), json!({"a": task("touch a")})));
-    redirect(".")
-        .expect(2)
-        .says("E-NOT-BEGUN")
-        .says("descent run");
+    redirect(".").expect(2).says("E-NOT-BEGUN").says("descent run");
     redirect("v1").expect(2).says("descent run --from v1");
     world.run().expect(5);
     let before = listing(&world.repo());
@@ -131,10 +110,7 @@ fn a_start_that_cannot_be_taken_is_refused_with_the_way_to_go() {
         .output();
     assert!(!merging.expect("git").status.success(), "a conflict");
     let state = world.state_bytes();
-    redirect(".")
-        .expect(2)
-        .says("E-AMID-MERGE")
-        .says("--from HEAD");
+    redirect(".").expect(2).says("E-AMID-MERGE").says("--from HEAD");
     assert_eq!(world.state_bytes(), state);
     redirect("HEAD").expect(0).shows("start: ");
 }
@@ -147,14 +123,8 @@ fn elsewhere_the_files_are_the_only_start_or_there_is_none() {
     world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), atoms));
     world.run().expect(5);
     world.write("allowed", "yes\n");
-    world
-        .descent(&["redirect", "-y", "--from", "HEAD"])
-        .expect(2)
-        .says("--from .");
-    world
-        .run()
-        .expect(5)
-        .says("since the start of this run: allowed");
+    world.descent(&["redirect", "-y", "--from", "HEAD"]).expect(2).says("--from .");
+    world.run().expect(5).says("since the start of this run: allowed");
     world.descent(&["redirect", "-y", "--from", "."]).expect(0);
     world.run().expect(0);
     assert_eq!(world.state()["run"]["spent"]["attempts"], 3);
@@ -162,14 +132,7 @@ fn elsewhere_the_files_are_the_only_start_or_there_is_none() {
     assert_eq!(world.read("done"), "");
 
     let shared = World::new();
-    shared.align(&plan(
-        &["false"],
-        json!({"workspace": "shared"}),
-        json!({"a": task("true")}),
-    ));
+    shared.align(&plan(&["false"], json!({"workspace": "shared"}), json!({"a": task("true")})));
     shared.run().expect(5);
-    shared
-        .descent(&["redirect", "-y", "--from", "."])
-        .expect(2)
-        .says("work in place");
+    shared.descent(&["redirect", "-y", "--from", "."]).expect(2).says("work in place");
 }

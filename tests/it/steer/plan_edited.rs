@@ -43,26 +43,16 @@ fn an_edited_plan_changes_a_run_at_work_by_its_difference_alone() {
     atoms["b"]["action"]["run"] = json!("touch done");
     atoms.remove("c");
     atoms.insert("d".to_owned(), task("touch d"));
-    align(&world, &file, &["-n"])
-        .expect(0)
-        .shows("c removed")
-        .shows("ends after at most");
+    align(&world, &file, &["-n"]).expect(0).shows("c removed").shows("ends after at most");
     align(&world, &file, &[]).expect(2).says("descent align -y");
-    assert_eq!(
-        world.state()["corrections"].as_array().map(Vec::len),
-        Some(1)
-    );
+    assert_eq!(world.state()["corrections"].as_array().map(Vec::len), Some(1));
     let done = align(&world, &file, &["-y", "--json"]).expect(0).json();
     assert_eq!(done["result"], "redirected");
     assert_eq!(done["ended"].as_array().map(Vec::len), Some(1), "{done}");
     run.wait().expect(0);
     assert_eq!(processes(&nap), Vec::<String>::new());
     let state = world.state();
-    let mut solved: Vec<&String> = state["bindings"]
-        .as_object()
-        .expect("a map")
-        .keys()
-        .collect();
+    let mut solved: Vec<&String> = state["bindings"].as_object().expect("a map").keys().collect();
     solved.sort();
     assert_eq!(solved, ["a", "b", "d", "mine"], "what somebody added stays");
     let again = align(&world, &file, &["--json"]).expect(0).json();
@@ -81,10 +71,7 @@ fn faults_of_an_edited_plan_are_told_with_their_places_and_nothing_is_written() 
     let add = mine.display().to_string();
     world.descent(&["redirect", "-y", "--add", &add]).expect(0);
     let before = listing(&world.repo());
-    file["work_graph"]["atoms"]
-        .as_object_mut()
-        .expect("a map")
-        .remove("c");
+    file["work_graph"]["atoms"].as_object_mut().expect("a map").remove("c");
     let counted = json!({"command": "wc -l", "number": "(\\d+)", "at_least": "baseline"});
     file["objective"]["base_case"]["all"] = json!([counted]);
     align(&world, &file, &["-y"])
@@ -93,20 +80,14 @@ fn faults_of_an_edited_plan_are_told_with_their_places_and_nothing_is_written() 
         .says("/work_graph/atoms/c: mine waits for c")
         .says("/objective/base_case/all/0: the baseline");
     file["work_graph"]["atoms"]["d"] = after(&["nowhere"], "true");
-    align(&world, &file, &["-y"])
-        .expect(65)
-        .says("E-PLAN-INVALID");
+    align(&world, &file, &["-y"]).expect(65).says("E-PLAN-INVALID");
     assert_same(&world.repo(), &before);
 }
 
 #[test]
 fn a_completed_run_goes_on_with_its_plan_and_gives_way_to_another_goal() {
     let world = World::new();
-    let mut file = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"a": task("touch done")}),
-    );
+    let mut file = plan(&["test -f done"], json!({}), json!({"a": task("touch done")}));
     world.align(&file);
     world.run().expect(0);
     let lineage = world.state()["lineage"].clone();
@@ -114,26 +95,17 @@ fn a_completed_run_goes_on_with_its_plan_and_gives_way_to_another_goal() {
     align(&world, &file, &["-y"]).expect(0).shows("b added");
     world.run().expect(0);
     assert_eq!(world.state()["lineage"], lineage);
-    assert_eq!(
-        world.state()["run"]["spent"]["attempts"],
-        2,
-        "a is not made again"
-    );
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2, "a is not made again");
     file["objective"]["goal"] = json!("it is something else");
-    align(&world, &file, &["-y"])
-        .expect(0)
-        .says("what stood here is kept");
+    align(&world, &file, &["-y"]).expect(0).says("what stood here is kept");
     assert_ne!(world.state()["lineage"], lineage);
 }
 
 #[test]
 fn a_state_that_keeps_no_plan_loses_nothing_to_one() {
     let world = World::new();
-    let mut file = plan(
-        &["test -f done"],
-        json!({}),
-        json!({"a": task("true"), "c": task("true")}),
-    );
+    let mut file =
+        plan(&["test -f done"], json!({}), json!({"a": task("true"), "c": task("true")}));
     world.align(&file);
     // As an older version wrote it: without the plan, and by the seal nobody's edit.
     let mut state = world.state();

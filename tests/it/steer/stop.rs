@@ -22,11 +22,7 @@ pub fn napping(more: Value) -> Napping {
     let run = format!(
         "(setsid sleep {nap} >/dev/null 2>&1 &); echo $DESCENT_ATTEMPT >> {at}; [ -e {go} ] || sleep {nap}; touch done"
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": with(task(&run), more)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": with(task(&run), more)})));
     let run = world.start(&["run", "--json"]);
     wait_for("the attempt", || !world.left("at").is_empty());
     Napping { world, nap, run }
@@ -104,27 +100,15 @@ fn a_stop_ends_what_runs_before_anything_is_written_of_it() {
 fn a_stop_ends_the_run_with_3_keeps_its_reason_and_costs_no_attempt() {
     let mut it = napping(json!({}));
     assert_eq!(it.world.descent(&["status", "--exit-code"]).code, Some(75));
-    it.world
-        .descent(&["stop", "--reason", "lunch"])
-        .expect(0)
-        .shows("stopped");
+    it.world.descent(&["stop", "--reason", "lunch"]).expect(0).shows("stopped");
     let result = it.run.wait().expect(3).result();
-    assert_eq!(
-        (&result["result"], &result["reason"]),
-        (&json!("stopped"), &json!("stopped"))
-    );
+    assert_eq!((&result["result"], &result["reason"]), (&json!("stopped"), &json!("stopped")));
     let state = it.world.state();
     assert_eq!(
-        (
-            &state["control"]["stop_requested"],
-            &state["control"]["request"]
-        ),
+        (&state["control"]["stop_requested"], &state["control"]["request"]),
         (&json!(false), &Value::Null)
     );
-    assert!(
-        it.world.state_text().contains("lunch"),
-        "the reason is kept"
-    );
+    assert!(it.world.state_text().contains("lunch"), "the reason is kept");
     assert_eq!(it.world.descent(&["status", "--exit-code"]).code, Some(3));
     it.check_stopped_and_resumes();
 }
@@ -146,11 +130,7 @@ fn a_stop_while_the_loop_is_about_to_begin_is_not_lost() {
     let world = World::new();
     let atoms = json!({"A1": task(&format!("exec sleep {}", long_nap()))});
     world.align(&plan(&["test -f done"], json!({}), atoms));
-    let (lock, at, go) = (
-        world.repo().join(".descent/run.lock"),
-        world.out("at"),
-        world.out("go"),
-    );
+    let (lock, at, go) = (world.repo().join(".descent/run.lock"), world.out("at"), world.out("go"));
     let path = std::env::var("PATH").expect("a PATH");
     let slow = format!(
         "#!/bin/sh\nPATH='{path}'\nflock -n {} true && exec git \"$@\"\n\
@@ -161,10 +141,7 @@ fn a_stop_while_the_loop_is_about_to_begin_is_not_lost() {
     );
     let git = world.program("git", &slow);
     let mut command = world.command(&["run", "--json"]);
-    command.env(
-        "PATH",
-        format!("{}:{path}", git.parent().expect("bin").display()),
-    );
+    command.env("PATH", format!("{}:{path}", git.parent().expect("bin").display()));
     let mut run = Running::of(command);
     wait_for("the lease", || at.exists());
     let mut stop = world.start(&["stop", "--no-wait"]);
@@ -190,11 +167,7 @@ fn the_loop_reacts_to_a_stop_at_once() {
     let begun = std::time::Instant::now();
     it.run.wait().expect(3);
     // A slow poll would take a second at least.
-    assert!(
-        begun.elapsed() < std::time::Duration::from_millis(900),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < std::time::Duration::from_millis(900), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -218,9 +191,7 @@ fn a_termination_stops_in_order_and_then_the_run_dies_by_it() {
 fn what_may_not_be_interrupted_finishes_first_on_a_stop() {
     let mut it = napping(json!({"interruptible": false}));
     it.world.descent(&["stop", "--no-wait"]).expect(0);
-    wait_for("the loop has seen it", || {
-        it.world.state()["control"]["stop_requested"] == true
-    });
+    wait_for("the loop has seen it", || it.world.state()["control"]["stop_requested"] == true);
     assert!(!processes(&it.nap).is_empty());
     // A second one, now: it is ended.
     it.world.descent(&["stop", "--now"]).expect(0);
@@ -232,9 +203,7 @@ fn what_may_not_be_interrupted_finishes_first_on_a_stop() {
 fn a_second_interrupt_ends_at_once_what_may_not_be_interrupted() {
     let mut it = napping(json!({"interruptible": false}));
     it.run.signal(Signal::INT);
-    wait_for("the first is taken", || {
-        it.world.state()["control"]["stop_requested"] == true
-    });
+    wait_for("the first is taken", || it.world.state()["control"]["stop_requested"] == true);
     assert_eq!(it.world.status()["live"], true);
     it.run.signal(Signal::INT);
     assert_eq!(it.run.wait().signal, Some(2));
@@ -245,18 +214,11 @@ fn a_second_interrupt_ends_at_once_what_may_not_be_interrupted() {
 fn with_nothing_running_a_stop_says_so_and_changes_nothing() {
     let world = World::new();
     world.descent(&["stop"]).expect(0).shows("nothing runs");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     let before = world.state_bytes();
     let idle = world.descent(&["stop"]).expect(0);
     idle.shows("nothing runs\nnext: descent run");
-    assert_eq!(
-        world.descent(&["stop", "--json"]).expect(0).json()["result"],
-        "nothing runs"
-    );
+    assert_eq!(world.descent(&["stop", "--json"]).expect(0).json()["result"], "nothing runs");
     assert_eq!(world.state_bytes(), before);
 }
 
@@ -269,15 +231,13 @@ fn a_request_to_a_run_that_was_killed_is_retired_and_never_obeyed_by_the_next() 
     let ran = it.world.run().expect(0);
     assert_eq!(ran.count("retired"), 1);
     let log = it.world.descent(&["log"]).expect(0);
-    log.shows("asked     by ada: stop")
-        .shows(": it was for an earlier run");
+    log.shows("asked     by ada: stop").shows(": it was for an earlier run");
 }
 
 #[test]
 fn a_flag_set_by_hand_stops_the_present_run() {
     let mut it = napping(json!({}));
-    it.world
-        .replace_in_state("\"stop_requested\": false", "\"stop_requested\": true");
+    it.world.replace_in_state("\"stop_requested\": false", "\"stop_requested\": true");
     it.run.wait().expect(3);
     it.check_stopped_and_resumes();
 }
@@ -286,14 +246,8 @@ fn a_flag_set_by_hand_stops_the_present_run() {
 fn a_stop_while_it_waits_to_try_again_is_obeyed_at_once() {
     let world = World::new();
     let at = world.out("at").display().to_string();
-    let atom = task(&format!(
-        "echo x >> {at}; [ $(wc -l < {at}) -gt 4 ] || exit 75; touch done"
-    ));
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_transient": 9}),
-        json!({"A1": atom}),
-    ));
+    let atom = task(&format!("echo x >> {at}; [ $(wc -l < {at}) -gt 4 ] || exit 75; touch done"));
+    world.align(&plan(&["test -f done"], json!({"max_transient": 9}), json!({"A1": atom})));
     let mut run = world.start(&["run", "--json"]);
     wait_for("two tries", || world.left("at").lines().count() >= 2);
     world.descent(&["stop"]).expect(0);
@@ -306,11 +260,7 @@ fn a_stop_while_it_waits_to_try_again_is_obeyed_at_once() {
 #[test]
 fn a_reader_that_goes_away_does_not_end_the_run() {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     let mut command = world.command(&["run", "--json"]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -323,26 +273,13 @@ fn a_reader_that_goes_away_does_not_end_the_run() {
 #[test]
 fn the_loop_of_a_second_state_file_is_another_one() {
     let it = napping(json!({}));
-    let path = it.world.plan(&plan(
-        &["test -f other"],
-        json!({}),
-        json!({"A1": task("touch other")}),
-    ));
-    it.world
-        .descent(&["--state", "other.json", "align", "-y", "-f", &path])
-        .expect(0);
-    it.world
-        .descent(&["--state", "other.json", "stop"])
-        .expect(0)
-        .shows("nothing runs");
-    it.world
-        .descent(&["--state", "other.json", "run"])
-        .expect(0);
+    let path =
+        it.world.plan(&plan(&["test -f other"], json!({}), json!({"A1": task("touch other")})));
+    it.world.descent(&["--state", "other.json", "align", "-y", "-f", &path]).expect(0);
+    it.world.descent(&["--state", "other.json", "stop"]).expect(0).shows("nothing runs");
+    it.world.descent(&["--state", "other.json", "run"]).expect(0);
     assert_eq!(it.world.status()["live"], true);
-    assert!(
-        !processes(&it.nap).is_empty(),
-        "what is not its own is left alone"
-    );
+    assert!(!processes(&it.nap).is_empty(), "what is not its own is left alone");
 }
 
 /// A check that naps, outside of any loop: `args` evaluates it, is interrupted, and leaves nothing running.
@@ -350,9 +287,7 @@ fn the_loop_of_a_second_state_file_is_another_one() {
 fn check_interrupted(world: &World, args: &[&str], nap: &str) -> Ran {
     let mut looking = world.start(args);
     wait_for("the check runs", || {
-        processes("sleep")
-            .iter()
-            .any(|line| line.contains(&format!(" sleep {nap}")))
+        processes("sleep").iter().any(|line| line.contains(&format!(" sleep {nap}")))
     });
     looking.signal(Signal::INT);
     let ran = looking.wait();
@@ -364,21 +299,12 @@ fn check_interrupted(world: &World, args: &[&str], nap: &str) -> Ran {
 #[test]
 fn an_interrupt_during_align_leaves_no_process_and_makes_nothing() {
     let (world, nap) = (World::new(), long_nap());
-    let path = world.plan(&plan(
-        &[&format!("sleep {nap}")],
-        json!({}),
-        json!({"A1": task("true")}),
-    ));
+    let path =
+        world.plan(&plan(&[&format!("sleep {nap}")], json!({}), json!({"A1": task("true")})));
     let before = listing(&world.repo());
-    for args in [
-        &["align", "-y", "-f", &path][..],
-        &["align", "--json", "-f", &path],
-    ] {
+    for args in [&["align", "-y", "-f", &path][..], &["align", "--json", "-f", &path]] {
         let ran = check_interrupted(&world, args, &nap);
-        assert_eq!(
-            ran.stdout, "",
-            "what was cut off is shown as an agreement: {args:?}"
-        );
+        assert_eq!(ran.stdout, "", "what was cut off is shown as an agreement: {args:?}");
         assert_same(&world.repo(), &before);
     }
 }

@@ -38,10 +38,7 @@ fn a_stop_says_how_many_processes_ended_how_long_it_took_and_in_which_commit() {
     assert_eq!(stop["serial"], state["serial"]);
     assert_eq!(stop["signals"], json!([]));
     let ended = &state["run"]["last_result"]["ended"];
-    assert_eq!(
-        (&ended["processes"], &ended["ms"]),
-        (&stop["processes"], &stop["ms"])
-    );
+    assert_eq!((&ended["processes"], &ended["ms"]), (&stop["processes"], &stop["ms"]));
     it.check_stopped_and_resumes();
     assert_eq!(it.world.state()["run"]["last_result"]["ended"], Value::Null);
 }
@@ -51,8 +48,7 @@ fn the_proof_of_a_stop_is_shown_to_people_too() {
     let it = napping(json!({}));
     wait_for("both sleeps", || processes(&it.nap).len() >= 2);
     let stop = it.world.descent(&["stop"]).expect(0);
-    stop.shows("stopped: 3 processes ended within ")
-        .shows("\nnext: descent run");
+    stop.shows("stopped: 3 processes ended within ").shows("\nnext: descent run");
 }
 
 #[test]
@@ -61,10 +57,7 @@ fn a_stop_that_does_not_wait_is_told_to_a_program_too() {
     let stop = it.world.descent(&["stop", "--no-wait", "--json"]);
     let stop = stop.expect(0).json();
     assert_eq!(stop["result"], "requested");
-    assert_eq!(
-        (&stop["processes"], &stop["signals"]),
-        (&Value::Null, &json!([]))
-    );
+    assert_eq!((&stop["processes"], &stop["signals"]), (&Value::Null, &json!([])));
     it.run.wait().expect(3);
 }
 
@@ -73,11 +66,7 @@ fn a_loop_that_was_stopped_by_a_signal_is_continued_and_ended() {
     let mut it = napping(json!({}));
     it.run.signal(Signal::STOP);
     wait_for("it is hung", || it.world.status()["activity"] == "hung");
-    let stop = it
-        .world
-        .descent(&["stop", "--now", "--json"])
-        .expect(0)
-        .json();
+    let stop = it.world.descent(&["stop", "--now", "--json"]).expect(0).json();
     assert_eq!(stop["signals"], json!(["SIGTERM", "SIGCONT"]));
     it.run.wait();
     it.check_stopped_and_resumes();
@@ -88,10 +77,7 @@ fn an_edit_that_a_stopped_loop_could_not_take_in_outlives_a_stop_now() {
     let mut it = napping(json!({}));
     it.run.signal(Signal::STOP);
     wait_for("it is hung", || it.world.status()["activity"] == "hung");
-    it.world.replace_in_state(
-        "\"background_intent\": \"",
-        "\"background_intent\": \"because ",
-    );
+    it.world.replace_in_state("\"background_intent\": \"", "\"background_intent\": \"because ");
     it.world.descent(&["stop", "--now"]).expect(0);
     it.run.wait();
     assert!(it.world.state_text().contains("because "));
@@ -122,11 +108,7 @@ fn a_loop_that_ignores_the_signal_is_killed_and_nothing_of_it_goes_on() {
     let (world, nap) = (World::new(), crate::world::long_nap());
     let at = world.out("at").display().to_string();
     let action = format!("(setsid sleep {nap} &); echo x >> {at}; sleep {nap}");
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&action)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&action)})));
     let mut deaf = world.bare_command("sh");
     let binary = env!("CARGO_BIN_EXE_descent");
     deaf.args(["-c", &format!("trap '' TERM; exec {binary} run")]);
@@ -169,11 +151,7 @@ fn a_loop_that_delivers_gets_no_kill_and_keeps_its_result() {
         hung.display()
     );
     world.program("filter", &filter);
-    world.align(&plan(
-        &["grep -q y x.slow"],
-        json!({}),
-        json!({"A1": task("echo y >> x.slow")}),
-    ));
+    world.align(&plan(&["grep -q y x.slow"], json!({}), json!({"A1": task("echo y >> x.slow")})));
     let mut run = world.start(&["run"]);
     world.wait_for_file("hung");
     let stop = world.descent(&["stop", "--now", "--json"]).expect(0).json();

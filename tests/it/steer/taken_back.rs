@@ -16,19 +16,12 @@ fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew(
     world.run().expect(0);
     let attempts = world.state()["run"]["spent"]["attempts"].clone();
     world.replace_in_state("\"selected\": \"right\"", "\"selected\": \"rihgt\"");
-    world
-        .descent(&["validate"])
-        .expect(0)
-        .says("read as null")
-        .says("did you mean `right`?");
+    world.descent(&["validate"]).expect(0).says("read as null").says("did you mean `right`?");
     let ran = world.run().expect(0);
     assert_eq!(ran.count("corrected"), 1, "{}", ran.stdout);
     // The records against `left` still hold, and the result of `right` comes back without an attempt.
     assert_eq!(world.state()["run"]["spent"]["attempts"], attempts);
-    assert_eq!(
-        world.state()["work_graph"]["atoms"]["way"]["selected"],
-        "right"
-    );
+    assert_eq!(world.state()["work_graph"]["atoms"]["way"]["selected"], "right");
     assert_eq!(world.result_file("way"), "right\n");
 }
 
@@ -69,9 +62,6 @@ fn a_result_that_is_taken_out_is_made_again_though_what_was_made_from_it_had_fai
     };
     let once = || (1, json!(1), json!(1));
     assert_eq!((started("a"), started("z")), (once(), once()));
-    let bound = lines
-        .iter()
-        .find(|line| line["event"] == "run_started")
-        .unwrap();
+    let bound = lines.iter().find(|line| line["event"] == "run_started").unwrap();
     assert_eq!(bound["attempts_left"], "2");
 }

@@ -37,10 +37,7 @@ fn built(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("this program");
     let folder = exe.ancestors().nth(2).expect("target/<profile>");
     let path = folder.join("examples").join(name);
-    let newest = sources(&path)
-        .iter()
-        .filter_map(|source| modified(source))
-        .max();
+    let newest = sources(&path).iter().filter_map(|source| modified(source)).max();
     let is_new = newest.is_some() && modified(&path) >= newest;
     assert!(
         is_new,
@@ -53,9 +50,7 @@ fn built(name: &str) -> PathBuf {
 /// The files below `fixtures/agents` that cargo lists beside the program as its sources.
 fn sources(program: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string(program.with_extension("d")).unwrap_or_default();
-    let files = list
-        .split_whitespace()
-        .filter(|path| path.contains(SOURCES));
+    let files = list.split_whitespace().filter(|path| path.contains(SOURCES));
     files.map(PathBuf::from).collect()
 }
 
@@ -72,11 +67,8 @@ pub struct Peer {
 
 impl Peer {
     pub fn start(command: &mut Command) -> Self {
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
+        let child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.expect("it starts");
         let stdout = child.stdout.take().expect("piped");
         let (send, lines) = mpsc::channel();
@@ -87,11 +79,7 @@ impl Peer {
                 }
             }
         });
-        Self {
-            stdin: child.stdin.take(),
-            child,
-            lines,
-        }
+        Self { stdin: child.stdin.take(), child, lines }
     }
 
     pub fn say(&mut self, message: &Value) {
@@ -108,9 +96,7 @@ impl Peer {
     #[track_caller]
     pub fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + WAIT;
-        while let Ok(line) = self
-            .lines
-            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now()))
         {
             let message = serde_json::from_str(&line).unwrap_or(Value::Null);
             if holds(&message) {

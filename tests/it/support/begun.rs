@@ -13,11 +13,7 @@ pub fn at_work() -> (World, Running) {
         at.display(),
         go.display()
     );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&run)})));
     let run = world.start(&["run", "--json"]);
     wait_for("the attempt", || !world.left("at").is_empty());
     (world, run)

@@ -40,7 +40,5 @@ fn validator(name: &str) -> Option<Arc<Validator>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("state-schema");
     let text = fs::read(folder.join(format!("{word}.schema.json"))).ok()?;
     let schema = serde_json::from_slice(&text).expect("a schema is JSON");
-    Some(Arc::new(
-        jsonschema::validator_for(&schema).expect("a schema"),
-    ))
+    Some(Arc::new(jsonschema::validator_for(&schema).expect("a schema")))
 }

@@ -53,11 +53,7 @@ impl Kept {
         for entry in fs::read_dir(dir).expect("a directory").flatten() {
             let path = entry.path();
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let removed = if is_dir {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
+            let removed = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.expect("it is taken away");
         }
         for (path, entry) in &self.0 {

@@ -4,12 +4,7 @@
 //! it lacks something that `scripts/test` could have installed. A feature that the machine lacks stays a line.
 //! Invariant: the machine is asked without the program under test, so that a broken feature is no lack. The program's
 //! own tests have this file as a module too (`src/main.rs`).
-#![allow(
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::print_stderr,
-    dead_code
-)] // door: tests
+#![allow(clippy::disallowed_methods, clippy::panic, clippy::print_stderr, dead_code)] // door: tests
 
 use std::{env, fs::OpenOptions, io::Write, process::Command, thread};
 
@@ -74,10 +69,7 @@ pub fn can_trace() -> bool {
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        passed_over(
-            "files of another account",
-            Lack::Machine("only root gives files away"),
-        );
+        passed_over("files of another account", Lack::Machine("only root gives files away"));
     }
     is_root
 }

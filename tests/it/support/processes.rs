@@ -8,10 +8,7 @@ pub fn processes(words: &str) -> Vec<String> {
     let lines = entries.filter_map(|entry| {
         let pid = entry.file_name().to_string_lossy().parse::<u32>().ok()?;
         let line = fs::read(entry.path().join("cmdline")).ok()?;
-        Some(format!(
-            "{pid} {}",
-            String::from_utf8_lossy(&line).replace('\0', " ")
-        ))
+        Some(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")))
     });
     lines.filter(|line| line.contains(words)).collect()
 }
@@ -33,9 +30,5 @@ pub fn processes_in(dir: &Path) -> Vec<String> {
 pub fn long_nap() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NAPS: AtomicU32 = AtomicU32::new(0);
-    format!(
-        "7200.{}{:04}",
-        std::process::id(),
-        NAPS.fetch_add(1, Ordering::Relaxed)
-    )
+    format!("7200.{}{:04}", std::process::id(), NAPS.fetch_add(1, Ordering::Relaxed))
 }

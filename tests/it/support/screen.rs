@@ -69,20 +69,10 @@ impl Terminal {
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(name).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&slave, size).unwrap();
         let side = || Stdio::from(slave.try_clone().unwrap());
-        let child = command
-            .stdin(side())
-            .stdout(side())
-            .stderr(side())
-            .spawn()
-            .unwrap();
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
         // Otherwise the command would keep the slave open, and the reader would never see an end.
         drop(command);
         let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -94,12 +84,7 @@ impl Terminal {
                 to.lock().unwrap().extend_from_slice(&block[..n]);
             }
         });
-        Self {
-            child,
-            bytes,
-            reader: Some(reader),
-            master,
-        }
+        Self { child, bytes, reader: Some(reader), master }
     }
 
     pub fn written(&self) -> String {
@@ -180,12 +165,7 @@ impl Terminal {
         );
         self.reader.take().unwrap().join().unwrap();
         let (status, written) = (status.unwrap(), self.written());
-        Shown {
-            code: status.code(),
-            signal: status.signal(),
-            screen: screen(&written),
-            written,
-        }
+        Shown { code: status.code(), signal: status.signal(), screen: screen(&written), written }
     }
 }
 
@@ -212,11 +192,7 @@ fn screen(written: &str) -> Vec<String> {
                 }
             }
             '\x1b' => {
-                assert_eq!(
-                    chars.next(),
-                    Some('['),
-                    "an unknown sequence in {written:?}"
-                );
+                assert_eq!(chars.next(), Some('['), "an unknown sequence in {written:?}");
                 let mut number = String::new();
                 let last = loop {
                     match chars.next().expect("a whole sequence") {
@@ -245,6 +221,5 @@ fn screen(written: &str) -> Vec<String> {
         }
     }
     let rows = rows.into_iter();
-    rows.map(|row| row.into_iter().collect::<String>().trim_end().to_owned())
-        .collect()
+    rows.map(|row| row.into_iter().collect::<String>().trim_end().to_owned()).collect()
 }

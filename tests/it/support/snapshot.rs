@@ -58,9 +58,7 @@ fn plain(world: &World, shown: &str) -> String {
         let pattern = Regex::new(pattern).expect("a pattern");
         text = pattern.replace_all(&text, word).into_owned();
     }
-    text.lines()
-        .map(|line| format!("{}\n", fixed(line)))
-        .collect()
+    text.lines().map(|line| format!("{}\n", fixed(line))).collect()
 }
 
 /// The line without what varies where it was cut.

@@ -29,10 +29,7 @@ pub fn answered(command: &mut Command, question: &str, answer: &str) -> Ran {
         }
     });
     let again = || Stdio::from(terminal.try_clone().expect("the terminal again"));
-    command
-        .stdin(again())
-        .stderr(again())
-        .stdout(Stdio::piped());
+    command.stdin(again()).stderr(again()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let shown = || seen.lock().expect("unpoisoned").clone();
     wait_for_or(question, || shown().contains(question), shown);
@@ -51,12 +48,7 @@ pub fn answered(command: &mut Command, question: &str, answer: &str) -> Ran {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     drop(terminal);
     reader.join().expect("it read");
-    Ran {
-        code: status.code(),
-        signal: status.signal(),
-        stdout,
-        stderr: shown(),
-    }
+    Ran { code: status.code(), signal: status.signal(), stdout, stderr: shown() }
 }
 
 fn open() -> (File, File) {
@@ -102,18 +94,10 @@ impl Terminal {
         let reader = std::thread::spawn(move || {
             let mut block = [0; 4096];
             while let Ok(n @ 1..) = from.read(&mut block) {
-                to.lock()
-                    .expect("unpoisoned")
-                    .extend_from_slice(&block[..n]);
+                to.lock().expect("unpoisoned").extend_from_slice(&block[..n]);
             }
         });
-        Self {
-            child,
-            keys,
-            screen,
-            reader,
-            read: 0,
-        }
+        Self { child, keys, screen, reader, read: 0 }
     }
 
     /// All that was on the screen, with the line ends of a file.
@@ -141,9 +125,7 @@ impl Terminal {
     }
 
     pub fn types(&mut self, line: &str) -> &mut Self {
-        self.keys
-            .write_all(format!("{line}\n").as_bytes())
-            .expect("typed");
+        self.keys.write_all(format!("{line}\n").as_bytes()).expect("typed");
         self
     }
 

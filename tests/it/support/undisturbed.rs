@@ -32,9 +32,7 @@ pub fn end_of(world: &World) -> End {
             .map(|(id, binding)| (id.clone(), binding["attempts"].clone()))
             .collect(),
         spent: state["run"]["spent"]["attempts"].clone(),
-        tries: bound
-            .map(|(id, binding)| (id.clone(), attempts_of(&binding["of"])))
-            .collect(),
+        tries: bound.map(|(id, binding)| (id.clone(), attempts_of(&binding["of"]))).collect(),
     }
 }
 
@@ -96,10 +94,7 @@ pub fn check_counts(world: &World, seed: u64, cut_off: impl Fn(&str) -> u64) {
         let again = counted(&binding["of"], "transient");
         let interruptions = binding["of"]["interruptions"].as_u64().unwrap_or(0);
         let most = attempts_of(&binding["of"]) + again + interruptions + cut_off(id);
-        assert!(
-            times <= most,
-            "seed {seed}: {id} began {times} times, not {most}"
-        );
+        assert!(times <= most, "seed {seed}: {id} began {times} times, not {most}");
     }
 }
 
@@ -107,10 +102,7 @@ pub fn check_repository(world: &World, before: &[String], seed: u64) {
     assert_eq!(person(world), before, "seed {seed}: the person's own");
     let state = world.state();
     let head = state["run"]["head"].as_str().unwrap().to_owned();
-    let start = state["run"]["started_from"]["commit"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let start = state["run"]["started_from"]["commit"].as_str().unwrap().to_owned();
     let line = world.ours(&[
         "log",
         "--format=%(trailers:key=Descent-Atom,valueonly)",

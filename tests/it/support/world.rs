@@ -53,22 +53,13 @@ impl Ran {
 
     #[track_caller]
     pub fn says(self, words: &str) -> Self {
-        assert!(
-            self.stderr.contains(words),
-            "no `{words}` in:\n{}",
-            self.stderr
-        );
+        assert!(self.stderr.contains(words), "no `{words}` in:\n{}", self.stderr);
         self
     }
 
     #[track_caller]
     pub fn shows(self, words: &str) -> Self {
-        assert!(
-            self.stdout.contains(words),
-            "no `{words}` in:\n{}\n{}",
-            self.stdout,
-            self.stderr
-        );
+        assert!(self.stdout.contains(words), "no `{words}` in:\n{}\n{}", self.stdout, self.stderr);
         self
     }
 
@@ -86,9 +77,7 @@ impl Ran {
             .stdout
             .lines()
             .map(|line| described(serde_json::from_str(line).expect("a line is JSON")));
-        lines
-            .inspect(|line| assert!(line["schema"].is_string(), "{line}"))
-            .collect()
+        lines.inspect(|line| assert!(line["schema"].is_string(), "{line}")).collect()
     }
 
     /// The final result: the last line.
@@ -102,10 +91,7 @@ impl Ran {
 
     /// The number of events of a kind.
     pub fn count(&self, event: &str) -> usize {
-        self.lines()
-            .iter()
-            .filter(|line| line["event"] == event)
-            .count()
+        self.lines().iter().filter(|line| line["event"] == event).count()
     }
 }
 
@@ -126,12 +112,7 @@ impl Running {
             .expect("the program starts");
         let (stdout, one) = drain(child.stdout.take().expect("a pipe"));
         let (stderr, two) = drain(child.stderr.take().expect("a pipe"));
-        Self {
-            child,
-            stdout,
-            stderr,
-            readers: vec![one, two],
-        }
+        Self { child, stdout, stderr, readers: vec![one, two] }
     }
 
     pub fn pid(&self) -> u32 {
@@ -143,10 +124,8 @@ impl Running {
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
-        let pid = i32::try_from(self.pid())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-            .expect("a pid");
+        let pid =
+            i32::try_from(self.pid()).ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
         rustix::process::kill_process(pid, signal).expect("the program lives");
     }
 
@@ -183,11 +162,7 @@ impl Running {
             }
             if Instant::now() > deadline {
                 let _ = self.child.kill();
-                panic!(
-                    "the program did not end:\n{}\n{}",
-                    text(&self.stdout),
-                    text(&self.stderr)
-                );
+                panic!("the program did not end:\n{}\n{}", text(&self.stdout), text(&self.stderr));
             }
             std::thread::sleep(LOOK);
         }
@@ -207,9 +182,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, JoinHand
     let reader = std::thread::spawn(move || {
         let mut block = [0; 4096];
         while let Ok(n @ 1..) = pipe.read(&mut block) {
-            to.lock()
-                .expect("unpoisoned")
-                .extend_from_slice(&block[..n]);
+            to.lock().expect("unpoisoned").extend_from_slice(&block[..n]);
         }
     });
     (seen, reader)
@@ -301,9 +274,7 @@ impl World {
 
     pub fn bare_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
             .env("HOME", self.root().join("home"))
             .env("XDG_CACHE_HOME", self.cache())
@@ -426,10 +397,7 @@ impl World {
 
     /// The worktree that holds the result.
     pub fn result_file(&self, name: &str) -> String {
-        let path = self.status()["workspace"]["path"]
-            .as_str()
-            .expect("a result")
-            .to_owned();
+        let path = self.status()["workspace"]["path"].as_str().expect("a result").to_owned();
         fs::read_to_string(Path::new(&path).join(name)).unwrap_or_default()
     }
 
@@ -449,11 +417,7 @@ pub fn wait_for(what: &str, holds: impl FnMut() -> bool) {
 pub fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -> String) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(
-            Instant::now() < deadline,
-            "waited in vain for: {what}\n{}",
-            why()
-        );
+        assert!(Instant::now() < deadline, "waited in vain for: {what}\n{}", why());
         std::thread::sleep(LOOK);
     }
 }
@@ -466,9 +430,7 @@ pub fn assert_same(dir: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
     let is_seen = |path: &&PathBuf| !is_object(path) && !path.ends_with(".git/refs/descent");
     let now = listing(dir);
     let names = now.keys().chain(before.keys()).filter(is_seen);
-    let other: Vec<&PathBuf> = names
-        .filter(|path| now.get(*path) != before.get(*path))
-        .collect();
+    let other: Vec<&PathBuf> = names.filter(|path| now.get(*path) != before.get(*path)).collect();
     assert!(other.is_empty(), "{other:?}");
 }
 

@@ -13,15 +13,8 @@ use crate::world::{Running, World, long_nap, plan, processes, task, wait_for};
 pub fn waiting() -> World {
     let world = World::new();
     let go = world.out("go");
-    let run = format!(
-        "while ! test -f {}; do sleep 0.02; done; touch done",
-        go.display()
-    );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
+    let run = format!("while ! test -f {}; do sleep 0.02; done; touch done", go.display());
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&run)})));
     world
 }
 
@@ -40,9 +33,7 @@ fn logs(world: &World) -> Vec<PathBuf> {
 /// The detached process of a world that has one; its words are not those of a guard.
 fn detached(nap: &str) -> Option<Value> {
     let found = processes(nap);
-    let of_run = found
-        .iter()
-        .find(|line| line.contains("descent-detached"))?;
+    let of_run = found.iter().find(|line| line.contains("descent-detached"))?;
     let pid = of_run.split(' ').next()?.parse::<u64>().ok()?;
     Some(json!(pid))
 }
@@ -53,21 +44,15 @@ fn a_detached_run_holds_nothing_of_its_starter_and_goes_on_after_a_hangup() {
     let agreed = world.state()["serial"].as_u64().unwrap();
     let held = world.out("held");
     let mut through = world.bare_command("sh");
-    let script = format!(
-        "exec 7>{}; {} run --detach --json",
-        held.display(),
-        env!("CARGO_BIN_EXE_descent")
-    );
+    let script =
+        format!("exec 7>{}; {} run --detach --json", held.display(), env!("CARGO_BIN_EXE_descent"));
     through.args(["-c", &script]);
     let begun = Running::of(through).wait().expect(0).json();
     let (pid, log) = (&begun["pid"], PathBuf::from(begun["log"].as_str().unwrap()));
     let serial = |value: &Value| value["serial"].as_u64().unwrap();
     assert!(agreed < serial(&begun) && serial(&begun) <= serial(&world.state()));
     assert_eq!(begun["run"], world.state()["run"]["id"]);
-    assert_eq!(
-        fs::metadata(&log).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let mut files: Vec<(String, PathBuf)> = files
         .filter_map(|entry| {

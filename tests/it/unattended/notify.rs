@@ -11,11 +11,7 @@ use crate::world::{World, plan, task, wait_for};
 
 fn quick(check: &str) -> World {
     let world = World::new();
-    world.align(&plan(
-        &[check],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&[check], json!({}), json!({"A1": task("touch done")})));
     world
 }
 
@@ -38,14 +34,8 @@ fn told(world: &World) -> Vec<(String, Value)> {
 #[test]
 fn an_ending_is_told_with_the_result_when_the_lease_is_free() {
     let world = quick("test -f done");
-    let free = format!(
-        "{}; {} status --exit-code",
-        keeping(&world),
-        env!("CARGO_BIN_EXE_descent")
-    );
-    let ran = world
-        .descent(&["run", "--json", "--notify", &free])
-        .expect(0);
+    let free = format!("{}; {} status --exit-code", keeping(&world), env!("CARGO_BIN_EXE_descent"));
+    let ran = world.descent(&["run", "--json", "--notify", &free]).expect(0);
     assert!(!ran.stderr.contains("E-NOTIFY"), "{}", ran.stderr);
     assert_eq!(told(&world), [("ended".to_owned(), ran.result())]);
 }
@@ -77,17 +67,12 @@ fn a_command_that_is_not_there_is_refused_before_anything_starts() {
 fn a_wait_for_the_file_is_told_once_and_so_is_the_ending() {
     let world = waiting();
     let mut run = world.start(&["run", "--notify", &keeping(&world)]);
-    wait_for("the attempt", || {
-        world.status()["in_flight"][0]["atom"] == "A1"
-    });
+    wait_for("the attempt", || world.status()["in_flight"][0]["atom"] == "A1");
     let whole = world.state_text();
     world.save("{\"version\": ");
     wait_for("it is told", || world.left("told").ends_with('\n'));
     let (event, value) = told(&world).remove(0);
-    assert_eq!(
-        (event.as_str(), &value["waits_for"]),
-        ("waits", &json!("file"))
-    );
+    assert_eq!((event.as_str(), &value["waits_for"]), ("waits", &json!("file")));
     assert_eq!(value["next"], "descent validate");
     world.save(&whole);
     world.touch("go");
@@ -104,11 +89,7 @@ fn another_hands_command_of_the_configuration_is_allowed_first_and_the_flag_goes
     commit_as(&world, "eve@example.org");
     world.descent(&["run"]).expect(77);
     assert!(!world.out("told").exists());
-    world
-        .descent(&["trust"])
-        .expect(77)
-        .shows("  notify ")
-        .shows("read -r line");
+    world.descent(&["trust"]).expect(77).shows("  notify ").shows("read -r line");
     trust(&world);
     world.run().expect(0);
     assert_eq!(told(&world).len(), 1);

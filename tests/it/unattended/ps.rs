@@ -11,14 +11,8 @@ use crate::world::{plan, task};
 fn runs_of_several_projects_are_listed_from_anywhere_and_gone_states_are_dropped() {
     let world = waiting();
     let elsewhere = world.root();
-    world
-        .descent_in(&elsewhere, &["ps"])
-        .expect(0)
-        .shows("no run is known on this machine");
-    let begun = world
-        .descent(&["run", "--detach", "--json"])
-        .expect(0)
-        .json();
+    world.descent_in(&elsewhere, &["ps"]).expect(0).shows("no run is known on this machine");
+    let begun = world.descent(&["run", "--detach", "--json"]).expect(0).json();
     let other = world.out("other");
     fs::create_dir(&other).unwrap();
     let quick = plan(&["true"], json!({}), json!({"A1": task("true")}));
@@ -34,18 +28,9 @@ fn runs_of_several_projects_are_listed_from_anywhere_and_gone_states_are_dropped
     let (live, ended) = (&runs[0], &runs[1]);
     assert_eq!(live["project"], json!(world.repo()));
     assert_eq!((&live["live"], &live["pid"]), (&json!(true), &begun["pid"]));
-    assert_eq!(
-        (&live["detached"], &live["log"]),
-        (&json!(true), &begun["log"])
-    );
-    assert_eq!(
-        (&live["resolved"], &live["unresolved"]),
-        (&json!(0), &json!(1))
-    );
-    assert_eq!(
-        (&ended["status"], &ended["live"]),
-        (&json!("completed"), &json!(false))
-    );
+    assert_eq!((&live["detached"], &live["log"]), (&json!(true), &begun["log"]));
+    assert_eq!((&live["resolved"], &live["unresolved"]), (&json!(0), &json!(1)));
+    assert_eq!((&ended["status"], &ended["live"]), (&json!("completed"), &json!(false)));
     assert_eq!(ended["detached"], false);
     assert!(listed.stderr.contains("odd.json"), "{}", listed.stderr);
     fs::remove_dir_all(&other).unwrap();

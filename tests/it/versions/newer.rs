@@ -7,9 +7,7 @@ use serde_json::json;
 use crate::world::{Running, World, plan, task, wait_for_or};
 
 fn newer(world: &World, edits: &[(&str, &str)]) {
-    let mut text = world
-        .state_text()
-        .replacen("\"version\": \"2.4\"", "\"version\": \"2.7\"", 1);
+    let mut text = world.state_text().replacen("\"version\": \"2.4\"", "\"version\": \"2.7\"", 1);
     for (from, to) in edits {
         assert!(text.contains(from), "no `{from}` in:\n{text}");
         text = text.replacen(from, to, 1);
@@ -32,14 +30,8 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
     newer(
         &world,
         &[
-            (
-                "\"trail\": []",
-                "\"trail\": [{\"type\": \"hunch\", \"n\": 1e3}]",
-            ),
-            (
-                "\"max_attempts\": 2",
-                "\"max_attempts\": 2, \"mood\": {\"x\": 1.50}",
-            ),
+            ("\"trail\": []", "\"trail\": [{\"type\": \"hunch\", \"n\": 1e3}]"),
+            ("\"max_attempts\": 2", "\"max_attempts\": 2, \"mood\": {\"x\": 1.50}"),
         ],
     );
     world
@@ -52,13 +44,9 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
     command.env("EDITOR", editor);
     Running::of(command).wait().expect(0);
     let text = world.state_text();
-    for kept in [
-        "echo 1 >one",
-        "\"version\": \"2.7\"",
-        "\"type\": \"hunch\"",
-        "\"n\": 1e3",
-        "\"x\": 1.50",
-    ] {
+    for kept in
+        ["echo 1 >one", "\"version\": \"2.7\"", "\"type\": \"hunch\"", "\"n\": 1e3", "\"x\": 1.50"]
+    {
         assert!(text.contains(kept), "no `{kept}` in:\n{text}");
     }
 }
@@ -66,31 +54,15 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
 #[test]
 fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
     for (from, to, place) in [
-        (
-            "\"command\": \"test -e one\"",
-            "\"weather\": \"sunny\"",
-            "/objective/base_case/all/0",
-        ),
+        ("\"command\": \"test -e one\"", "\"weather\": \"sunny\"", "/objective/base_case/all/0"),
         (
             "\"max_attempts\": 2",
             "\"max_attempts\": 2, \"workspace\": \"cloud\"",
             "/objective/constraints/workspace",
         ),
-        (
-            "\"kind\": \"task\"",
-            "\"kind\": \"oracle\"",
-            "/work_graph/atoms/A1/kind",
-        ),
-        (
-            "\"status\": \"pending\"",
-            "\"status\": \"dreaming\"",
-            "/work_graph/atoms/A1/status",
-        ),
-        (
-            "\"status\": \"aligned\"",
-            "\"status\": \"dreaming\"",
-            "/run/status",
-        ),
+        ("\"kind\": \"task\"", "\"kind\": \"oracle\"", "/work_graph/atoms/A1/kind"),
+        ("\"status\": \"pending\"", "\"status\": \"dreaming\"", "/work_graph/atoms/A1/status"),
+        ("\"status\": \"aligned\"", "\"status\": \"dreaming\"", "/run/status"),
         (
             "\"kind\": \"task\"",
             "\"kind\": \"task\", \"effect\": \"quantum\"",
@@ -100,16 +72,8 @@ fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
         let world = aligned();
         newer(&world, &[(from, to)]);
         let before = world.state_bytes();
-        world
-            .descent(&["run"])
-            .expect(65)
-            .says("error[E-VERSION-NEEDED]")
-            .says("2.7")
-            .says(place);
-        world
-            .descent(&["verify"])
-            .expect(65)
-            .says("E-VERSION-NEEDED");
+        world.descent(&["run"]).expect(65).says("error[E-VERSION-NEEDED]").says("2.7").says(place);
+        world.descent(&["verify"]).expect(65).says("E-VERSION-NEEDED");
         world.descent(&["status"]).expect(0).says(place);
         for command in ["why", "log", "graph", "stop"] {
             world.descent(&[command]).expect(0);
@@ -122,34 +86,18 @@ fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
 fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
     let world = World::new();
     let go = world.out("go").display().to_string();
-    let first = format!(
-        "touch {}; until [ -e {go} ]; do sleep 0.02; done",
-        world.out("at").display()
-    );
+    let first =
+        format!("touch {}; until [ -e {go} ]; do sleep 0.02; done", world.out("at").display());
     let atoms = json!({"A1": task(&first), "A2": crate::world::after(&["A1"], "echo two >two")});
     world.align(&plan(&["test -e two"], json!({"max_attempts": 2}), atoms));
     let mut run: Running = world.start(&["run"]);
     world.wait_for_file("at");
-    newer(
-        &world,
-        &[(
-            "\"max_attempts\": 2",
-            "\"max_attempts\": 2, \"on_stuck\": \"pray\"",
-        )],
-    );
-    wait_for_or(
-        "the wait",
-        || run.said().contains("newer descent knows"),
-        || run.said(),
-    );
+    newer(&world, &[("\"max_attempts\": 2", "\"max_attempts\": 2, \"on_stuck\": \"pray\"")]);
+    wait_for_or("the wait", || run.said().contains("newer descent knows"), || run.said());
     let text = world.state_text().replace(", \"on_stuck\": \"pray\"", "");
     let text = text.replace("\"version\": \"2.7\"", "\"version\": \"2.4\"");
     world.save(&text);
-    wait_for_or(
-        "the end of it",
-        || run.said().contains("whole again"),
-        || run.said(),
-    );
+    wait_for_or("the end of it", || run.said().contains("whole again"), || run.said());
     world.touch("go");
     run.wait().expect(0);
 }
@@ -157,15 +105,9 @@ fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
 #[test]
 fn a_newer_major_version_is_looked_at_and_never_written() {
     let world = aligned();
-    let text = world
-        .state_text()
-        .replacen("\"version\": \"2.4\"", "\"version\": \"3.1\"", 1);
+    let text = world.state_text().replacen("\"version\": \"2.4\"", "\"version\": \"3.1\"", 1);
     world.save(&text);
-    world
-        .descent(&["status"])
-        .expect(0)
-        .says("version 3.1")
-        .shows("it is so");
+    world.descent(&["status"]).expect(0).says("version 3.1").shows("it is so");
     world.descent(&["validate"]).expect(65).says("3.1");
     for args in [
         &["run"][..],
@@ -173,9 +115,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
         &["confirm", "x"],
         &["edit"],
         &["apply"],
-        &[
-            "align", "-y", "x", "--why", "x", "--check", "false", "--step", "a=true", "--force",
-        ],
+        &["align", "-y", "x", "--why", "x", "--check", "false", "--step", "a=true", "--force"],
         &["migrate", ".descent/state.json"],
     ] {
         let ran = world.descent(args).expect(65);
@@ -189,9 +129,5 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     assert_eq!(world.state_text(), text);
     // A text that does not fit any more is told as far as it can be made out.
     world.save(&text.replacen("\"trail\": []", "\"trail\": {}", 1));
-    world
-        .descent(&["status"])
-        .expect(65)
-        .says("goal: it is so")
-        .says("open atoms: 1");
+    world.descent(&["status"]).expect(65).says("goal: it is so").says("open atoms: 1");
 }

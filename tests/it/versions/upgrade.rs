@@ -46,17 +46,11 @@ fn a_state_of_contract_1_2_is_migrated_and_runs_to_its_end() {
     let state = world.state();
     let words = "Please implement user authentication feature.\nstatus: this line is the person's, and no key\n---\nSo is this one.";
     assert_eq!(state["objective"]["raw_input"], words);
-    assert_eq!(
-        state["objective"]["base_case"]["all"][0]["command"],
-        "test -f src/auth.rs"
-    );
+    assert_eq!(state["objective"]["base_case"]["all"][0]["command"], "test -f src/auth.rs");
     let constraints = json!({"max_parallel_agents": 2, "max_iterations": 12});
     assert_eq!(state["objective"]["constraints"], constraints);
     assert_eq!(state["bindings"]["A1"]["summary"], "Created User model");
-    assert_eq!(
-        state["corrections"][0]["description"],
-        "Added caching requirement"
-    );
+    assert_eq!(state["corrections"][0]["description"], "Added caching requirement");
     assert_eq!(state["notes"]["kept"]["/control/iteration"], 5);
     assert!(items(&told, "changed").contains(&"/atoms/1/status".to_owned()));
     assert_eq!(world.run().expect(0).result()["result"], "completed");
@@ -79,22 +73,13 @@ fn a_state_of_contract_1_3_keeps_its_graph_its_failures_and_what_people_said() {
     assert_eq!(atoms["A5"]["depends_on"], json!(["A2"]));
     let parts = &state["objective"]["base_case"]["all"];
     assert_eq!(parts[0]["all"][1]["any"][0]["file"], "docs/*.md");
-    assert_eq!(
-        parts[1]["all"][1]["not_command"],
-        "npm audit --audit-level=high"
-    );
-    assert_eq!(
-        parts[1]["all"][2]["command"],
-        "test -e '/etc/ssl/private/auth.key'"
-    );
+    assert_eq!(parts[1]["all"][1]["not_command"], "npm audit --audit-level=high");
+    assert_eq!(parts[1]["all"][2]["command"], "test -e '/etc/ssl/private/auth.key'");
     assert_eq!(parts[3]["quality"], "Readability; Design");
     assert_eq!(parts[3]["pass_threshold"], "3.5");
     assert_eq!(parts[3]["scope"], "src/**/*.rs");
     assert_eq!(parts[3]["rubric"][1]["levels"]["5"], "Excellent design");
-    assert_eq!(
-        state["objective"]["scope"],
-        json!({"in": ["src"], "out": ["the admin tool"]})
-    );
+    assert_eq!(state["objective"]["scope"], json!({"in": ["src"], "out": ["the admin tool"]}));
     assert_eq!(state["trail"][1]["choice"], "A4_alt");
     let kept = &state["notes"]["kept"];
     assert_eq!(kept["/control/stop_reason"], "lunch");
@@ -109,25 +94,16 @@ fn a_migrated_graph_is_solved_without_what_had_failed() {
         .replace("/etc/ssl/private/auth.key", "src/auth.rs");
     let world = with_old(&text);
     world.descent(&["migrate"]).expect(0);
-    world
-        .run()
-        .expect(78)
-        .says("E-NO-JUDGE")
-        .says("Code Quality");
+    world.run().expect(78).says("E-NO-JUDGE").says("Code Quality");
     let answer = r#"{"levels": {"Readability": 3, "Design": 4}, "because": "well made"}"#;
     let judge = world.program("judge", &format!("#!/bin/sh\necho '{answer}'\n"));
-    let judge = format!(
-        "agents.j.run = \"{}\"\nroles.judge = \"j\"\n",
-        judge.display()
-    );
+    let judge = format!("agents.j.run = \"{}\"\nroles.judge = \"j\"\n", judge.display());
     world.write("descent.toml", &(world.read("descent.toml") + &judge));
     world.run().expect(6);
     assert_eq!(world.left("made"), "A4_alt\nA5\n");
     let rating = &world.state()["run"]["ratings"][0];
     assert_eq!(rating["score"], "0.7", "{rating}");
-    world
-        .descent(&["confirm", "Somebody looked at it"])
-        .expect(0);
+    world.descent(&["confirm", "Somebody looked at it"]).expect(0);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
 }
 
@@ -135,23 +111,14 @@ fn a_migrated_graph_is_solved_without_what_had_failed() {
 fn a_result_in_a_choice_that_is_not_selected_waits_until_it_is() {
     let text = fixture("aot-1.3.md")
         .replace("failed: [A4]", "failed: []")
-        .replace(
-            "JWT generation\"\n    status: pending",
-            "JWT generation\"\n    status: resolved",
-        )
-        .replace(
-            "bindings:\n",
-            "bindings:\n  A4:\n    summary: \"Signed with a key\"\n",
-        );
+        .replace("JWT generation\"\n    status: pending", "JWT generation\"\n    status: resolved")
+        .replace("bindings:\n", "bindings:\n  A4:\n    summary: \"Signed with a key\"\n");
     let world = with_old(&text);
     let report = world.descent(&["migrate", "--json"]).expect(0).json();
     let told = |fate: &str| items(&report, fate).contains(&"/bindings/A4".to_owned());
     assert!(told("changed") && !told("carried"), "{report}");
     let tries = &world.state()["work_graph"]["atoms"]["A4"]["tries"];
-    assert_eq!(
-        tries[0]["result"]["summary"], "Signed with a key",
-        "{tries}"
-    );
+    assert_eq!(tries[0]["result"]["summary"], "Signed with a key", "{tries}");
     world.descent(&["validate"]).expect(0);
     let beside = ["migrate", "-o", "other.json"];
     let next = "next: descent --state";
@@ -162,23 +129,15 @@ fn a_result_in_a_choice_that_is_not_selected_waits_until_it_is() {
 fn a_migration_is_shown_before_it_is_made_and_takes_no_place_that_is_taken() {
     let world = with_old(&fixture("aot-1.2.md"));
     let shown = world.descent(&["migrate", "-n"]).expect(0);
-    shown
-        .shows("aot-loop-state.md:30:13: /atoms/1/status: it was under way")
-        .shows("carried (");
+    shown.shows("aot-loop-state.md:30:13: /atoms/1/status: it was under way").shows("carried (");
     assert!(!world.repo().join(".descent").exists());
     world.descent(&["migrate", "-o", "other.json"]).expect(0);
     world.descent(&["validate", "other.json"]).expect(0);
     world.descent(&["migrate"]).expect(0);
     let before = world.state_bytes();
-    world
-        .descent(&["migrate"])
-        .expect(65)
-        .says("E-STATE-EXISTS");
+    world.descent(&["migrate"]).expect(65).says("E-STATE-EXISTS");
     assert_eq!(world.state_bytes(), before);
-    world
-        .descent(&["migrate", ".descent/state.json"])
-        .expect(0)
-        .shows("nothing to migrate");
+    world.descent(&["migrate", ".descent/state.json"]).expect(0).shows("nothing to migrate");
 }
 
 /// Migrates the file of 1.3 with one thing replaced.
@@ -209,18 +168,12 @@ fn what_can_be_meant_in_one_way_only_is_mended_and_told() {
     ] {
         let (world, ran) = migrated(from, to);
         let told = ran.expect(0).json();
-        assert!(
-            items(&told, "mended").contains(&place.to_owned()),
-            "{to}: {told:#}"
-        );
+        assert!(items(&told, "mended").contains(&place.to_owned()), "{to}: {told:#}");
         world.descent(&["validate"]).expect(0);
     }
     let (world, ran) = migrated("\"Login endpoint\"", "\"the \"login\" endpoint\"");
     ran.expect(0);
-    assert_eq!(
-        world.state()["work_graph"]["atoms"]["A5"]["description"],
-        "the \"login\" endpoint"
-    );
+    assert_eq!(world.state()["work_graph"]["atoms"]["A5"]["description"], "the \"login\" endpoint");
     let crlf = with_old(&fixture("aot-1.3.md").replace('\n', "\r\n"));
     crlf.descent(&["migrate"]).expect(0).shows("CR LF");
     crlf.descent(&["validate"]).expect(0);
@@ -235,18 +188,8 @@ fn what_is_unclear_is_refused_with_its_place_and_nothing_is_written() {
             "112:",
             "tab",
         ),
-        (
-            "depends_on: [A3, A4]",
-            "depends_on: [A3, A9]",
-            "113:22",
-            "no atom `A9`",
-        ),
-        (
-            "selected: A4_alt\n    failed",
-            "selected: A7\n    failed",
-            "123:15",
-            "no choice",
-        ),
+        ("depends_on: [A3, A4]", "depends_on: [A3, A9]", "113:22", "no atom `A9`"),
+        ("selected: A4_alt\n    failed", "selected: A7\n    failed", "123:15", "no choice"),
         (
             "or_group: token_method\n\n  - id: A4_alt",
             "or_group: tokens\n\n  - id: A4_alt",
@@ -255,22 +198,13 @@ fn what_is_unclear_is_refused_with_its_place_and_nothing_is_written() {
         ),
         ("id: A3\n", "id: A1\n", "92:9", "stands there already"),
         ("type: not_file", "type: no_file", "27:21", "no known type"),
-        (
-            "status: in_progress",
-            "status: almost",
-            "105:13",
-            "no status",
-        ),
+        ("status: in_progress", "status: almost", "105:13", "no status"),
         ("\natoms:\n", "\nother:\n", "3:1", "`atoms` is missing"),
         ("---\n\n# Original Prompt", "\n# Prompt", "", "not closed"),
     ] {
         let (world, ran) = migrated(from, to);
         let ran = ran.expect(65).says("error[E-MIGRATE-INVALID]").says(words);
-        assert!(
-            ran.stderr.contains(&format!("aot-loop-state.md:{place}")),
-            "{to}: {}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains(&format!("aot-loop-state.md:{place}")), "{to}: {}", ran.stderr);
         assert!(!world.repo().join(".descent").exists(), "{to}");
     }
 }
@@ -279,29 +213,15 @@ fn what_is_unclear_is_refused_with_its_place_and_nothing_is_written() {
 fn what_the_old_file_lacks_can_be_added() {
     let text = fixture("aot-1.2.md")
         .replace("type: command", "type: assertion")
-        .replace(
-            "  background_intent: \"Enable existing users to log in\"\n",
-            "",
-        );
+        .replace("  background_intent: \"Enable existing users to log in\"\n", "");
     let world = with_old(&text);
     world
         .descent(&["migrate"])
         .expect(65)
         .says("no leaf of the base case")
         .says("why it is wanted");
-    world
-        .descent(&[
-            "migrate",
-            "--why",
-            "people wait",
-            "--check",
-            "test -f src/auth.rs",
-        ])
-        .expect(0);
-    assert_eq!(
-        world.state()["objective"]["background_intent"],
-        "people wait"
-    );
+    world.descent(&["migrate", "--why", "people wait", "--check", "test -f src/auth.rs"]).expect(0);
+    assert_eq!(world.state()["objective"]["background_intent"], "people wait");
 }
 
 #[test]
@@ -354,9 +274,7 @@ fn a_state_with_packed_results_is_read_run_on_and_written_without_them() {
     assert_eq!(world.state_text(), text, "a look writes nothing");
     trust(&world);
     // It failed twenty times, and may once more.
-    world
-        .descent(&["run", "--set", "max_attempts=21"])
-        .expect(5);
+    world.descent(&["run", "--set", "max_attempts=21"]).expect(5);
     assert!(!world.repo().join("made").exists(), "nothing is made again");
     assert_eq!(world.status()["resolved"], resolved);
     assert_eq!(world.status()["spent"]["attempts"], 61);

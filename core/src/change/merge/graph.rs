@@ -116,9 +116,7 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
     }
     if let (Some(was), Some(is)) = (&base.binding, &mut theirs.binding) {
         let (was_node, is_node) = (was.node(), is.node());
-        let changed = FACTS
-            .iter()
-            .filter(|key| !same(was_node.get(key), is_node.get(key)));
+        let changed = FACTS.iter().filter(|key| !same(was_node.get(key), is_node.get(key)));
         let mut is_changed = false;
         for key in changed {
             trees.program(&doc::pointer_push(at, key), is_node.get(key).cloned());
@@ -140,18 +138,13 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
 /// The path of the task's keys.
 fn inside(item: &AtomEntry, at: &str) -> String {
     let of = if item.binding.is_some() { "/of" } else { "" };
-    let is_fragment = item
-        .atom
-        .plan()
-        .is_some_and(|plan| plan.in_force().is_some());
+    let is_fragment = item.atom.plan().is_some_and(|plan| plan.in_force().is_some());
     let planned = if is_fragment { "/planned" } else { "" };
     format!("{at}{of}{planned}")
 }
 
 /// Keys of a binding.
-const FACTS: [&str; 6] = [
-    "commit", "change", "evidence", "context", "inputs", "attempts",
-];
+const FACTS: [&str; 6] = ["commit", "change", "evidence", "context", "inputs", "attempts"];
 
 /// The path as in the edit, else as in the present state.
 fn pointer(id: &AtomId, items: &[Option<AtomEntry>; 3]) -> String {
@@ -260,11 +253,7 @@ fn result(
     theirs: &AtomEntry,
     at: &str,
 ) -> Option<Node> {
-    let results = [
-        base.and_then(AtomEntry::result),
-        ours.result(),
-        theirs.result(),
-    ];
+    let results = [base.and_then(AtomEntry::result), ours.result(), theirs.result()];
     let nodes = results.each_ref().map(Option::as_ref);
     if let Some(settled) = trees.settled(nodes) {
         return settled.cloned();
@@ -303,14 +292,8 @@ fn bound(
     theirs: &AtomEntry,
 ) -> Option<Arc<Binding>> {
     if let doc::Value::Object(members) = &mut result.value {
-        members.push(Member {
-            key: "of".into(),
-            key_span: Span::default(),
-            node: atom.node(),
-        });
+        members.push(Member { key: "of".into(), key_span: Span::default(), node: atom.node() });
     }
     let known = || theirs.binding.as_ref().or(ours.binding.as_ref()).cloned();
-    tree::read(&result, Binding::read)
-        .map(Arc::new)
-        .or_else(known)
+    tree::read(&result, Binding::read).map(Arc::new).or_else(known)
 }

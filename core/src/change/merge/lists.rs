@@ -102,10 +102,7 @@ fn walk(
     at: &str,
     name: impl Fn(&Node) -> String,
 ) -> ListDifference {
-    let mut walked = ListDifference {
-        remarks: Vec::new(),
-        added: Vec::new(),
-    };
+    let mut walked = ListDifference { remarks: Vec::new(), added: Vec::new() };
     let (ours, theirs) = (ours.unwrap_or_default(), theirs.unwrap_or_default());
     if base.as_ref() == Some(&theirs) || ours == theirs {
         return walked;
@@ -127,17 +124,12 @@ fn walk(
             None if was.is_none() => walked.added.push((*node).clone()),
             // The entry is gone: a limit dropped it, or the trail was cleared.
             None if !same(was, Some(node)) => {
-                trees.program(
-                    &doc::pointer_push(at, &format!("{index}")),
-                    Some((*node).clone()),
-                );
+                trees.program(&doc::pointer_push(at, &format!("{index}")), Some((*node).clone()));
             }
             None => {}
         }
     }
-    let gone = base
-        .iter()
-        .filter(|(key, _)| has_base && !theirs.contains_key(*key));
+    let gone = base.iter().filter(|(key, _)| has_base && !theirs.contains_key(*key));
     for (_, (index, _)) in gone {
         trees.program(&doc::pointer_push(at, &format!("{index}")), None);
     }

@@ -77,9 +77,5 @@ fn cut(value: Node) -> Node {
         return value;
     }
     let end = text.floor_char_boundary(VALUE_BYTES_MAX);
-    Node::string(format!(
-        "{}… ({} bytes in all)",
-        text.get(..end).unwrap_or_default(),
-        text.len()
-    ))
+    Node::string(format!("{}… ({} bytes in all)", text.get(..end).unwrap_or_default(), text.len()))
 }

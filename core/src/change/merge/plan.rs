@@ -33,11 +33,7 @@ pub(in crate::change) fn merge_plan(
     ours: &State,
     theirs: &State,
 ) -> PlanMerge {
-    let merging = Merging {
-        base: &base.unwrap_or_else(TakenPlan::nothing),
-        ours,
-        theirs,
-    };
+    let merging = Merging { base: &base.unwrap_or_else(TakenPlan::nothing), ours, theirs };
     let mut atoms = BTreeMap::new();
     for (id, wanted) in theirs.all_atoms() {
         if let Some(merged) = merging.atom(id, wanted) {
@@ -48,11 +44,7 @@ pub(in crate::change) fn merge_plan(
     let gone = gone.filter(|id| theirs.atom(id).is_none() && ours.atom(id).is_some());
     let mut removed: BTreeSet<AtomId> = gone.collect();
     removed.extend(merging.orphans(&atoms, &removed));
-    PlanMerge {
-        objective: merging.objective(),
-        atoms,
-        removed,
-    }
+    PlanMerge { objective: merging.objective(), atoms, removed }
 }
 
 struct Merging<'m> {
@@ -147,9 +139,7 @@ impl Merging<'_> {
                 && self.ours.atom(id).is_some_and(|atom| is_planned(atom))
         };
         let was_step = |id: &AtomId| self.ours.atom(id).is_some_and(|atom| atom.plan().is_some());
-        let no_steps = atoms
-            .iter()
-            .filter(|(id, atom)| was_step(id) && atom.plan().is_none());
+        let no_steps = atoms.iter().filter(|(id, atom)| was_step(id) && atom.plan().is_none());
         let tops = removed.iter().chain(no_steps.map(|(id, _)| id));
         let mut open: Vec<AtomId> = tops.cloned().collect();
         let mut found = BTreeSet::new();
@@ -207,10 +197,7 @@ fn measure(check: &mut Check, known: &[Check]) {
 
 /// A choice that the group no longer has is taken back.
 fn forget_choice(atom: &mut Atom) {
-    if let Body::Any {
-        choices, selected, ..
-    } = &mut atom.body
-    {
+    if let Body::Any { choices, selected, .. } = &mut atom.body {
         selected.take_if(|choice| !choices.contains(choice));
     }
 }

@@ -16,12 +16,7 @@ use crate::{
 
 pub(super) fn notebook(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let nodes = sides.each(|state| state.run.node());
-    let node = beside(
-        trees,
-        nodes.each_ref().map(Option::as_ref),
-        "/run",
-        &Run::RULE,
-    );
+    let node = beside(trees, nodes.each_ref().map(Option::as_ref), "/run", &Run::RULE);
     // The program's keys beside a person's can always be read; were it not so, the program's stand alone.
     let read = tree::read(&node, Run::read);
     merged.run = read.map_or_else(|| Arc::clone(&sides.ours.run), Arc::new);

@@ -27,18 +27,9 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    pub(super) const EDIT: Rule = Rule {
-        kept: Winner::Edit,
-        is_check: false,
-    };
-    pub(super) const PROGRAM: Rule = Rule {
-        kept: Winner::Program,
-        is_check: false,
-    };
-    pub(super) const CHECK: Rule = Rule {
-        kept: Winner::Edit,
-        is_check: true,
-    };
+    pub(super) const EDIT: Rule = Rule { kept: Winner::Edit, is_check: false };
+    pub(super) const PROGRAM: Rule = Rule { kept: Winner::Program, is_check: false };
+    pub(super) const CHECK: Rule = Rule { kept: Winner::Edit, is_check: true };
 }
 
 /// The rule of each key of a record; unknown keys are the person's.
@@ -106,12 +97,7 @@ impl Trees {
     }
 
     fn gives_way(&mut self, at: &str, kept: Winner, value: Option<Node>) {
-        self.lost.push(LostValue {
-            at: at.to_string(),
-            kept,
-            value,
-            extra: Extra::default(),
-        });
+        self.lost.push(LostValue { at: at.to_string(), kept, value, extra: Extra::default() });
     }
 
     /// Merges one place, by its rule.
@@ -142,11 +128,7 @@ impl Trees {
         let (ours, theirs) = (ours.unwrap_or(&none), theirs.unwrap_or(&none));
         let key = |key: &str| {
             let at = doc::pointer_push(at, key);
-            let nodes = [
-                base.and_then(|base| base.get(key)),
-                ours.get(key),
-                theirs.get(key),
-            ];
+            let nodes = [base.and_then(|base| base.get(key)), ours.get(key), theirs.get(key)];
             self.three(nodes, &at, Rule::EDIT)
         };
         Extra::merged(ours, theirs, key)
@@ -225,11 +207,7 @@ impl Trees {
         let mut members: Vec<(String, Node)> = Vec::with_capacity(keys.len());
         for key in keys {
             // A remark is the person's wherever it is.
-            let rule = if key == "notes" {
-                Rule::EDIT
-            } else {
-                rule_of(&key)
-            };
+            let rule = if key == "notes" { Rule::EDIT } else { rule_of(&key) };
             let values = nodes.map(|node| node.and_then(|node| node.get(&key)));
             if let Some(node) = self.three(values, &doc::pointer_push(at, &key), rule) {
                 members.push((key, node));
@@ -281,11 +259,7 @@ fn size(node: &Node) -> usize {
 
 /// Two checks can be merged if both are groups of the same kind.
 fn may_mix(ours: &Node, theirs: &Node, rule: Rule) -> bool {
-    let group = |node: &Node| {
-        ["all", "any"]
-            .into_iter()
-            .find(|key| node.get(key).is_some())
-    };
+    let group = |node: &Node| ["all", "any"].into_iter().find(|key| node.get(key).is_some());
     !rule.is_check || group(ours).is_some() && group(ours) == group(theirs)
 }
 

@@ -38,15 +38,11 @@ fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
         let missing = missing(&merged.state);
         let mut is_better = false;
         for id in missing {
-            let from = [sides.ours, sides.theirs]
-                .into_iter()
-                .find(|state| state.atom(&id).is_some());
+            let from =
+                [sides.ours, sides.theirs].into_iter().find(|state| state.atom(&id).is_some());
             let Some(from) = from else { continue };
             if let Some(binding) = from.bindings.get(&id) {
-                merged
-                    .state
-                    .bindings
-                    .insert(id.clone(), Arc::clone(binding));
+                merged.state.bindings.insert(id.clone(), Arc::clone(binding));
             } else if let Some(atom) = from.atoms.get(&id) {
                 merged.state.atoms.insert(id.clone(), Arc::clone(atom));
             }
@@ -64,9 +60,7 @@ fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
 /// Ids that are named but missing.
 fn missing(state: &State) -> BTreeSet<AtomId> {
     let all = state.all_atoms();
-    let named = all
-        .values()
-        .flat_map(|atom| atom.depends_on.iter().chain(atom.kids()));
+    let named = all.values().flat_map(|atom| atom.depends_on.iter().chain(atom.kids()));
     named.filter(|id| !all.contains_key(id)).cloned().collect()
 }
 
@@ -134,10 +128,7 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome
     }
     for id in base.all_atoms().into_keys() {
         if sides.theirs.atom(id).is_none() {
-            trees.program(
-                &doc::pointer_push("/work_graph/atoms", &id.to_string()),
-                None,
-            );
+            trees.program(&doc::pointer_push("/work_graph/atoms", &id.to_string()), None);
         }
     }
     merged.removed.clear();

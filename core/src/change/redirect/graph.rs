@@ -89,9 +89,7 @@ impl Reading<'_> {
             let hint = format!("--forget {into} opens it again");
             return self.fault("resolved", &place(into), message, Some(hint));
         }
-        let group = groups
-            .entry(into.clone())
-            .or_insert_with(|| (*present).clone());
+        let group = groups.entry(into.clone()).or_insert_with(|| (*present).clone());
         let new = topmost(&redirect.atoms);
         match &mut group.body {
             Body::All { parts } => parts.extend(new),
@@ -112,10 +110,7 @@ impl Reading<'_> {
         };
         let atom = groups.entry(group.clone());
         let atom = atom.or_insert_with(|| (*present).clone());
-        let Body::Any {
-            choices, selected, ..
-        } = &mut atom.body
-        else {
+        let Body::Any { choices, selected, .. } = &mut atom.body else {
             let message = format!("{group} has no choices");
             return self.fault("no-choice", &place(group), message, groups_of(state));
         };
@@ -161,9 +156,7 @@ fn subtrees(state: &State, tops: &[&AtomId]) -> BTreeSet<AtomId> {
 pub(super) fn without(group: &mut Atom, gone: &BTreeSet<AtomId>) -> Result<(), String> {
     let kids = match &mut group.body {
         Body::All { parts } => parts,
-        Body::Any {
-            choices, selected, ..
-        } => {
+        Body::Any { choices, selected, .. } => {
             selected.take_if(|choice| gone.contains(choice));
             choices
         }

@@ -23,13 +23,11 @@ impl Reading<'_> {
         let mut merged = merge_plan(TakenPlan::of(self.state), self.state, theirs);
         self.part_with(&mut merged);
         let after = merged.state(self.state);
-        self.faults
-            .extend(validate::unmeasured(&after, &Node::null()));
+        self.faults.extend(validate::unmeasured(&after, &Node::null()));
         let removed = merged.removed.iter().cloned();
         self.changes.extend(removed.map(Change::Removal));
         self.changes.extend(between::objective(self.state, &after));
-        self.changes
-            .extend(between::constraints(self.state, &after));
+        self.changes.extend(between::constraints(self.state, &after));
         for (id, atom) in merged.atoms {
             self.replace(id, atom);
         }

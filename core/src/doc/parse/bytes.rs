@@ -33,10 +33,7 @@ pub fn parse_bytes_as(
         None
     };
     if let Some(fault) = refused {
-        return Parsed {
-            node: None,
-            faults: vec![fault],
-        };
+        return Parsed { node: None, faults: vec![fault] };
     }
     match readable(bytes) {
         Cow::Borrowed(text) => read(text, limits),

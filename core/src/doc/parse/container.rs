@@ -26,11 +26,7 @@ impl Parser<'_> {
         self.open.push(self.at);
         let object = self.bytes[self.at] == b'{';
         self.at += 1;
-        let value = if object {
-            Value::Object(self.members())
-        } else {
-            Value::Array(self.items())
-        };
+        let value = if object { Value::Object(self.members()) } else { Value::Array(self.items()) };
         self.open.pop();
         value
     }
@@ -79,11 +75,7 @@ impl Parser<'_> {
             self.under(mark, &key);
         }
         let node = node.unwrap_or_else(|| self.absent());
-        Some(Member {
-            key,
-            key_span,
-            node,
-        })
+        Some(Member { key, key_span, node })
     }
 
     fn key(&mut self) -> Option<String> {
@@ -110,11 +102,7 @@ impl Parser<'_> {
             Some(b'=') => {
                 let message = "a colon belongs between key and value, not `=`";
                 self.fault(self.at..self.at + 1, "missing-colon", message, None);
-                self.at += if self.text[self.at..].starts_with("=>") {
-                    2
-                } else {
-                    1
-                };
+                self.at += if self.text[self.at..].starts_with("=>") { 2 } else { 1 };
             }
             None => return false,
             Some(b',' | b'}' | b']') => {

@@ -19,10 +19,7 @@ impl Parser<'_> {
         let start = self.at;
         let part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
         let rest = &self.bytes[start..];
-        self.at += rest
-            .iter()
-            .position(|byte| !part(byte))
-            .unwrap_or(rest.len());
+        self.at += rest.iter().position(|byte| !part(byte)).unwrap_or(rest.len());
         let raw = &self.text[start..self.at];
         if !is_number(raw.as_bytes()) {
             return self.bad_number(start, raw.to_owned());
@@ -60,10 +57,7 @@ impl Parser<'_> {
         let start = self.at;
         let part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$-.".contains(byte);
         let rest = &self.bytes[start..];
-        let len = rest
-            .iter()
-            .position(|byte| !part(byte))
-            .unwrap_or(rest.len());
+        let len = rest.iter().position(|byte| !part(byte)).unwrap_or(rest.len());
         self.at += len;
         let word = &self.text[start..self.at];
         match word {
@@ -89,13 +83,9 @@ impl Parser<'_> {
     /// structure.
     fn bare_text(&mut self, start: usize) -> Value {
         let rest = &self.text[start..];
-        let line = &rest[..rest
-            .find(['\n', '\r', '\0', ',', ']', '}', '{', '[', '"'])
-            .unwrap_or(rest.len())];
-        let comment = [" //", " /*", " #"]
-            .iter()
-            .filter_map(|mark| line.find(mark))
-            .min();
+        let line = &rest
+            [..rest.find(['\n', '\r', '\0', ',', ']', '}', '{', '[', '"']).unwrap_or(rest.len())];
+        let comment = [" //", " /*", " #"].iter().filter_map(|mark| line.find(mark)).min();
         let text = line[..comment.unwrap_or(line.len())].trim_end();
         self.at = start + text.len();
         self.missing_quotes(start, "unquoted-string", "this text needs double quotes");
@@ -106,10 +96,7 @@ impl Parser<'_> {
     pub(super) fn bare_key(&mut self) -> Option<String> {
         let start = self.at;
         let rest = &self.bytes[start..];
-        let len = rest
-            .iter()
-            .position(|byte| delimits(*byte))
-            .unwrap_or(rest.len());
+        let len = rest.iter().position(|byte| delimits(*byte)).unwrap_or(rest.len());
         if len == 0 {
             return None;
         }
@@ -121,19 +108,15 @@ impl Parser<'_> {
 
     fn missing_quotes(&mut self, start: usize, rule: &'static str, message: &str) {
         let rest = &self.text[self.at..];
-        let next = rest
-            .get(1..)
-            .and_then(|rest| rest.trim_start().chars().next());
+        let next = rest.get(1..).and_then(|rest| rest.trim_start().chars().next());
         let closes = next.is_none_or(|next| matches!(next, ',' | ':' | '}' | ']'));
         if rest.starts_with('"') && closes {
             self.at += 1;
             let message = "the opening quote is missing here";
             return self.fault(start..start, "missing-quote", message, None);
         }
-        let hint = format!(
-            "put \" before and after {}",
-            super::clipped(&self.text[start..self.at])
-        );
+        let hint =
+            format!("put \" before and after {}", super::clipped(&self.text[start..self.at]));
         self.fault(start..self.at, rule, message, Some(&hint));
     }
 

@@ -32,10 +32,7 @@ fn agrees(text: &str) -> Result<(), TestCaseError> {
     let fatal = |fault: &&Fault| fault.rule != "duplicate-key";
     let first = ours.faults.iter().find(fatal);
     for fault in &ours.faults {
-        prop_assert!(
-            text.get(fault.span.start()..fault.span.end()).is_some(),
-            "{fault:?}"
-        );
+        prop_assert!(text.get(fault.span.start()..fault.span.end()).is_some(), "{fault:?}");
     }
     let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
     match serde_json::from_str::<Other>(unmarked) {

@@ -36,24 +36,11 @@ const ACTIONS_MAX: usize = 20;
 /// Characters kept of the reasons.
 const REASON_CHARS_MAX: usize = 600;
 /// The types of an action.
-const TYPES: [&str; 5] = [
-    "step_add",
-    "step_modify",
-    "step_remove",
-    "subplan_create",
-    "step_mark_invalid",
-];
+const TYPES: [&str; 5] =
+    ["step_add", "step_modify", "step_remove", "subplan_create", "step_mark_invalid"];
 /// Keys that a change may give.
-const CHANGES: [&str; 8] = [
-    "description",
-    "depends_on",
-    "action",
-    "checks",
-    "touches",
-    "needs",
-    "provides",
-    "timeout",
-];
+const CHANGES: [&str; 8] =
+    ["description", "depends_on", "action", "checks", "touches", "needs", "provides", "timeout"];
 /// Keys that stay as they are in a task that is changed.
 const KEPT: [&str; 2] = ["effect", "output_schema"];
 
@@ -128,8 +115,7 @@ impl Actions {
         let list = list.unwrap_or_default();
         if list.is_empty() || list.len() > ACTIONS_MAX {
             let message = format!("`actions` is a list of 1 to {ACTIONS_MAX} actions");
-            self.faults
-                .push(fault("no-actions", "/actions", message, None));
+            self.faults.push(fault("no-actions", "/actions", message, None));
             return Vec::new();
         }
         let at = |n: usize| format!("/actions/{n}");
@@ -143,8 +129,7 @@ impl Actions {
                 let at = doc::pointer_push(at, &member.key);
                 let message = format!("unknown key `{}`", member.key);
                 let hint = doc::did_you_mean(&member.key, known.iter().copied());
-                self.faults
-                    .push(fault("unknown-key", &at, message, hint.as_deref()));
+                self.faults.push(fault("unknown-key", &at, message, hint.as_deref()));
             }
         }
     }
@@ -187,10 +172,7 @@ impl Actions {
             return;
         };
         let group = AtomId::new(target.as_str().unwrap_or_default());
-        let may_grow = asked
-            .graph
-            .ix(&group)
-            .is_some_and(|x| may_grow(asked.graph, x));
+        let may_grow = asked.graph.ix(&group).is_some_and(|x| may_grow(asked.graph, x));
         if !may_grow || members.len() != 1 {
             let message = match may_grow {
                 true => format!("a choice of `{group}` is one atom"),
@@ -401,10 +383,7 @@ impl Actions {
             taken.atoms.insert(id.clone(), atom);
             let group = self.choice_of.get(proposed);
             let Some((group, known)) = group.and_then(|group| {
-                let known = taken
-                    .atoms
-                    .get(group)
-                    .or(asked.state.atom(group).map(Arc::as_ref));
+                let known = taken.atoms.get(group).or(asked.state.atom(group).map(Arc::as_ref));
                 Some((group, known?.clone()))
             }) else {
                 continue;

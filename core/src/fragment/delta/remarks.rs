@@ -84,11 +84,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
         }
         questions.push(Question {
             about: AtomId::new(about),
-            asked: TaskQuestion {
-                question,
-                assume,
-                extra: Default::default(),
-            },
+            asked: TaskQuestion { question, assume, extra: Default::default() },
             at,
         });
     }

@@ -52,9 +52,7 @@ fn without(parent: &mut Atom, id: &AtomId) -> Result<(), &'static str> {
             return is_out.then_some(()).ok_or("stands for the plan of");
         }
         Body::All { parts } => parts,
-        Body::Any {
-            choices, selected, ..
-        } => {
+        Body::Any { choices, selected, .. } => {
             *selected = selected.take().filter(|one| one != id);
             choices
         }
@@ -74,15 +72,11 @@ fn waited_for(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     let kept = asked.state.all_atoms();
-    let kept = kept
-        .iter()
-        .map(|(id, atom)| (*id, taken.atoms.get(*id).unwrap_or(atom)));
+    let kept = kept.iter().map(|(id, atom)| (*id, taken.atoms.get(*id).unwrap_or(atom)));
     let new = taken.added.iter();
     let new = new.filter_map(|id| Some((id, taken.atoms.get(id)?)));
     for (id, atom) in kept.chain(new).filter(|(id, _)| !removed.contains_key(*id)) {
-        let target = atom
-            .plan()
-            .and_then(|plan| plan.convergence_target.as_ref());
+        let target = atom.plan().and_then(|plan| plan.convergence_target.as_ref());
         for needed in atom.depends_on.iter().chain(target) {
             if let Some(at) = removed.get(needed) {
                 let message = format!("`{id}` waits for `{needed}`");

@@ -70,14 +70,8 @@ impl MissingPart {
 
 /// Every missing part, in the order of the file.
 pub fn missing_parts(state: &State) -> Vec<MissingPart> {
-    let Objective {
-        goal,
-        background_intent,
-        deliverables,
-        definition_of_done,
-        base_case,
-        ..
-    } = &*state.objective;
+    let Objective { goal, background_intent, deliverables, definition_of_done, base_case, .. } =
+        &*state.objective;
     let is_blank = |text: &str| text.trim().is_empty();
     let leaves = base_case.as_ref().map(|check| check.leaves());
     let has_no_machine = leaves.is_some_and(|leaves| {
@@ -91,10 +85,7 @@ pub fn missing_parts(state: &State) -> Vec<MissingPart> {
         (MissingPart::Done, is_blank(definition_of_done)),
         (MissingPart::BaseCase, base_case.is_none()),
         (MissingPart::MachineLeaf, has_no_machine),
-        (
-            MissingPart::Work,
-            state.atoms.is_empty() && state.bindings.is_empty(),
-        ),
+        (MissingPart::Work, state.atoms.is_empty() && state.bindings.is_empty()),
     ];
     let missing = parts.into_iter().filter(|(_, is_missing)| *is_missing);
     missing.map(|(part, _)| part).collect()

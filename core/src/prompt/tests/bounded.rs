@@ -27,11 +27,7 @@ impl LongText {
 }
 
 fn text(chars_max: usize) -> impl Strategy<Value = LongText> {
-    let text = |(chars, has_lines, is_wide)| LongText {
-        chars,
-        has_lines,
-        is_wide,
-    };
+    let text = |(chars, has_lines, is_wide)| LongText { chars, has_lines, is_wide };
     (0..=chars_max, any::<bool>(), any::<bool>()).prop_map(text)
 }
 
@@ -64,13 +60,7 @@ fn lengths() -> impl Strategy<Value = Lengths> {
         text(1_900),
         text(9_000),
     );
-    let counts = (
-        0..200_usize,
-        0..60_usize,
-        0..10_usize,
-        0..80_usize,
-        0..20_usize,
-    );
+    let counts = (0..200_usize, 0..60_usize, 0..10_usize, 0..80_usize, 0..20_usize);
     (texts, counts).prop_map(|(texts, counts)| {
         let (words, goal, description, guidance, summary, output, report, schema) = texts;
         let (solved, siblings, failures, checks, in_flight) = counts;
@@ -98,14 +88,10 @@ fn list(count: usize, one: impl Fn(usize) -> String) -> Vec<String> {
 
 fn prompt(lengths: &Lengths) -> Prompt {
     let long = lengths.description.json();
-    let guidance: Vec<String> = lengths
-        .guidance
-        .iter()
-        .map(|one| format!("\"{}\"", one.json()))
-        .collect();
-    let checks = list(lengths.checks, |n| {
-        format!(r#"{{"command": "make {n} {}"}}"#, "y".repeat(200))
-    });
+    let guidance: Vec<String> =
+        lengths.guidance.iter().map(|one| format!("\"{}\"", one.json())).collect();
+    let checks =
+        list(lengths.checks, |n| format!(r#"{{"command": "make {n} {}"}}"#, "y".repeat(200)));
     let solved = list(lengths.solved, |n| format!("S{n}"));
     let quoted: Vec<String> = solved.iter().map(|id| format!("\"{id}\"")).collect();
     let own = format!(
@@ -147,10 +133,7 @@ fn prompt(lengths: &Lengths) -> Prompt {
             lengths.words.json(),
             lengths.goal.json()
         ),
-        atoms: [own, group]
-            .into_iter()
-            .chain(list(lengths.siblings, sibling))
-            .collect(),
+        atoms: [own, group].into_iter().chain(list(lengths.siblings, sibling)).collect(),
         bindings: list(lengths.solved, result),
         trail: list(lengths.failures, failure),
         run: format!(
@@ -181,11 +164,7 @@ proptest! {
 
 /// Everything at its limit at once.
 fn full() -> Lengths {
-    let long = |chars| LongText {
-        chars,
-        has_lines: true,
-        is_wide: false,
-    };
+    let long = |chars| LongText { chars, has_lines: true, is_wide: false };
     Lengths {
         words: long(40_000),
         goal: long(20_000),
@@ -209,23 +188,12 @@ fn with_everything_at_its_limit_results_and_failures_share_what_is_left() {
     let text = prompt.text();
     assert!(text.len() > BYTES_MAX * 9 / 10, "{} bytes", text.len());
     assert!(text.len() <= BYTES_MAX, "{} bytes", text.len());
-    for words in [
-        "- S0: ",
-        "by name only",
-        "- A.9 failed: ",
-        "    xxxxxxxxx\n",
-    ] {
+    for words in ["- S0: ", "by name only", "- A.9 failed: ", "    xxxxxxxxx\n"] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }
     let files: Vec<&str> = prompt.files.iter().map(|file| &*file.name).collect();
-    let expected = [
-        "goal.txt",
-        "words.txt",
-        "description.txt",
-        "guidance.txt",
-        "checks.txt",
-        "schema.json",
-    ];
+    let expected =
+        ["goal.txt", "words.txt", "description.txt", "guidance.txt", "checks.txt", "schema.json"];
     assert_eq!(files, expected);
     let words = full().words.json().replace("\\n", "\n");
     assert!(prompt.files[1].text.ends_with(words.trim_end()));
@@ -234,10 +202,7 @@ fn with_everything_at_its_limit_results_and_failures_share_what_is_left() {
 /// The prompt of an atom that `solved` atoms come before, each waiting for the one before it.
 fn after_a_chain(solved: usize) -> Prompt {
     let result = |n: usize| {
-        let waits = n
-            .checked_sub(1)
-            .map(|before| format!("\"S{before}\""))
-            .unwrap_or_default();
+        let waits = n.checked_sub(1).map(|before| format!("\"S{before}\"")).unwrap_or_default();
         format!(
             r#""S{n}": {{"summary": "{}", "of": {{"kind": "task", "description": "step {n}", "depends_on": [{waits}]}}}}"#,
             "done as it was said ".repeat(20)

@@ -22,11 +22,7 @@ fn a_value_is_cut_where_its_schema_lets_it() {
         (text(long("語", 200)), "{}", text(long("語", 200))),
         (text(long("語", 201)), "{}", text(long("語", 200) + "…")),
         ("[1, 2, 3]".into(), "{}", "[1, 2, 3]".into()),
-        (
-            "[1, 2, 3, 4]".into(),
-            "{}",
-            r#"[1, 2, 3, "… 4 in all"]"#.into(),
-        ),
+        ("[1, 2, 3, 4]".into(), "{}", r#"[1, 2, 3, "… 4 in all"]"#.into()),
         // Required keys first, the others as they stand.
         (
             r#"{"c": 1, "b": 2, "a": 3}"#.into(),
@@ -45,11 +41,7 @@ fn a_value_is_cut_where_its_schema_lets_it() {
             r#"{"a": {"b": {"c": "… 1 keys", "e": "… 2 items", "f": 3}}}"#.into(),
         ),
         // A schema that is none changes nothing.
-        (
-            r#"{"b": 1, "a": 2}"#.into(),
-            r#"{"required": 7}"#,
-            r#"{"b": 1, "a": 2}"#.into(),
-        ),
+        (r#"{"b": 1, "a": 2}"#.into(), r#"{"required": 7}"#, r#"{"b": 1, "a": 2}"#.into()),
     ] {
         let short = shortened(&node(&value), Some(&node(schema)));
         // As it is written: the order of the keys counts.

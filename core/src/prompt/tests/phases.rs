@@ -37,21 +37,16 @@ impl Default for PhasesText {
 
 impl PhasesText {
     fn world(&self) -> World {
-        let mut text = StateText {
-            constraints: self.constraints.clone(),
-            ..StateText::default()
-        };
+        let mut text = StateText { constraints: self.constraints.clone(), ..StateText::default() };
         for k in 1..=self.count {
             let waits = waits(k - 1);
             let ids: Vec<String> = (1..=self.results).map(|n| format!("P{k}-{n}")).collect();
             plan(&mut text, &format!("P{k}"), &waits, &ids, k);
-            text.bindings
-                .extend((1..=self.results).map(|n| self.result(k, n)));
+            text.bindings.extend((1..=self.results).map(|n| self.result(k, n)));
         }
         let waits = waits(self.count);
         let own = &self.own;
-        text.atoms
-            .push(format!(r#""N": {{"kind": "plan"{waits}{own}}}"#));
+        text.atoms.push(format!(r#""N": {{"kind": "plan"{waits}{own}}}"#));
         text.world()
     }
 
@@ -77,9 +72,7 @@ impl PhasesText {
 
 /// Adds a planning step whose fragment of these parts is in force.
 fn plan(text: &mut StateText, id: &str, more: &str, parts: &[String], attempt: usize) {
-    text.atoms.push(format!(
-        r#""{id}": {{"kind": "plan", "action": {{"run": "plan"}}{more}}}"#
-    ));
+    text.atoms.push(format!(r#""{id}": {{"kind": "plan", "action": {{"run": "plan"}}{more}}}"#));
     let world = text.world();
     let x = world.graph.ix(&AtomId::new(id)).unwrap();
     let context = world.active.context(x).unwrap();
@@ -115,10 +108,7 @@ fn levels(prompt: &Prompt, count: usize) -> String {
         };
         let item = rest.split("\n- ").next().unwrap_or_default();
         let item = item.split("\nPhase ").next().unwrap_or_default();
-        match (
-            item.contains("(its value"),
-            item.contains("(what it hands on"),
-        ) {
+        match (item.contains("(its value"), item.contains("(what it hands on")) {
             (true, true) => 'f',
             (true, false) => 'c',
             (false, true) => 's',
@@ -191,8 +181,7 @@ fn auto_tells_less_where_less_has_room_and_the_rest_by_name() {
 fn what_is_long_by_its_schema_is_told_in_summary() {
     let keys: Vec<String> = (0..2_000).map(|n| format!("\"k{n}\": {n}")).collect();
     let mut text = StateText::default();
-    text.atoms
-        .push(r#""N": {"kind": "plan", "depends_on": ["A"]}"#.into());
+    text.atoms.push(r#""N": {"kind": "plan", "depends_on": ["A"]}"#.into());
     text.bindings.push(format!(
         r#""A": {{"summary": "s", "handoff": "h", "value": {{{}}}, "of": {{"kind": "task"}}}}"#,
         keys.join(", ")
@@ -216,13 +205,7 @@ fn a_prompt_of_ten_phases_is_hardly_longer_than_one_of_three() {
         (40, 1_900, 500),
     ] {
         let length = |count| {
-            let phases = PhasesText {
-                count,
-                results,
-                chars,
-                items,
-                ..PhasesText::default()
-            };
+            let phases = PhasesText { count, results, chars, items, ..PhasesText::default() };
             let text = phases.prompt().text();
             assert!(text.len() <= 60_000, "{count} phases: {} bytes", text.len());
             text.len()
@@ -245,10 +228,7 @@ fn the_limit_of_characters_holds_for_the_whole_prompt() {
             ..PhasesText::default()
         };
         let text = phases.prompt().text();
-        let told = format!(
-            "{chars} characters of this prompt at most, about {} tokens",
-            chars / 4
-        );
+        let told = format!("{chars} characters of this prompt at most, about {} tokens", chars / 4);
         assert!(text.contains(&told), "{text}");
         assert!(text.len() <= chars, "{} of {chars}", text.len());
         // All the room is used, but for what is kept for names, reasons and failures.
@@ -276,14 +256,8 @@ fn every_result_upstream_lies_whole_beside_the_prompt() {
     let all = crate::doc::parse(&bindings(&next.world, &next.intent), &Default::default());
     let all = all.node.unwrap();
     for file in &prompt.files {
-        let own = crate::doc::parse(&file.text, &Default::default())
-            .node
-            .unwrap();
-        let id = file
-            .name
-            .strip_prefix("bindings/")
-            .unwrap()
-            .strip_suffix(".json");
+        let own = crate::doc::parse(&file.text, &Default::default()).node.unwrap();
+        let id = file.name.strip_prefix("bindings/").unwrap().strip_suffix(".json");
         let known = all.get(id.unwrap()).expect("it stands in the bindings too");
         assert_eq!(crate::doc::canonical(known), crate::doc::canonical(&own));
     }
@@ -301,17 +275,11 @@ fn the_reasons_of_the_newest_five_plans_are_told() {
     let prompt = phases.prompt();
     let text = part(&prompt, "reasons");
     for k in 3..=7 {
-        assert!(
-            text.contains(&format!("- P{k}, plan P{k}.{k}: reason of {k}\n")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("- P{k}, plan P{k}.{k}: reason of {k}\n")), "{text}");
     }
     assert!(!text.contains("reason of 2"), "{text}");
     // The newest is told among the results.
-    assert!(
-        !text.contains("P7-1: summary") && text.contains("P6-1: summary"),
-        "{text}"
-    );
+    assert!(!text.contains("P7-1: summary") && text.contains("P6-1: summary"), "{text}");
     let longest = text.lines().map(|line| line.len()).max();
     assert!(longest < Some(330), "{text}");
 }
@@ -327,20 +295,13 @@ fn a_phase_is_what_was_made_after_the_same_number_of_planning_steps() {
     let after = |id: &str| format!(r#", "depends_on": ["{id}"]"#);
     // A person's tasks before and after a step that plans.
     text.bindings.push(result("begin", ""));
-    plan(
-        &mut text,
-        "M",
-        &after("begin"),
-        &["M-1".into(), "M-2".into()],
-        1,
-    );
+    plan(&mut text, "M", &after("begin"), &["M-1".into(), "M-2".into()], 1);
     text.bindings.push(result("M-1", ""));
     text.bindings.push(result("beside", &after("M")));
     // A step inside of its fragment that plans.
     plan(&mut text, "M-2", &after("M-1"), &["M-2-1".into()], 2);
     text.bindings.push(result("M-2-1", ""));
-    text.atoms
-        .push(r#""N": {"kind": "plan", "depends_on": ["beside"]}"#.into());
+    text.atoms.push(r#""N": {"kind": "plan", "depends_on": ["beside"]}"#.into());
     let prompt = next(&text.world(), "N", no_files());
     let told = part(&prompt, "results").lines();
     let told: Vec<&str> = told.skip(2).take(7).collect();

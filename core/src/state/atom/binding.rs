@@ -71,14 +71,8 @@ impl Binding {
     /// or a person wrote it.
     pub fn result_digest(&self) -> Digest {
         let mut to = Writer::default();
-        to.some("value", self.value.clone())
-            .texts_unless_empty("artifacts", &self.artifacts);
-        to.some(
-            "change",
-            self.change
-                .as_ref()
-                .map(|change| Node::string(change.as_str())),
-        );
+        to.some("value", self.value.clone()).texts_unless_empty("artifacts", &self.artifacts);
+        to.some("change", self.change.as_ref().map(|change| Node::string(change.as_str())));
         if self.by != "action" {
             to.text("summary", &self.summary);
         }

@@ -52,14 +52,8 @@ impl Part for AtomStatus {
     fn rules() -> Vec<FieldRule> {
         Vec::from([
             rule::<StatusWord>("status", "`pending` unless given"),
-            rule::<String>(
-                "because",
-                "Why it is `invalid`, or the attempt that is `in_doubt`",
-            ),
-            rule::<Node>(
-                "output",
-                "Of one that is `invalid`: the value, and what it hands on",
-            ),
+            rule::<String>("because", "Why it is `invalid`, or the attempt that is `in_doubt`"),
+            rule::<Node>("output", "Of one that is `invalid`: the value, and what it hands on"),
         ])
     }
 
@@ -77,10 +71,7 @@ impl Part for AtomStatus {
         Some(match word {
             StatusWord::Pending => AtomStatus::Pending,
             StatusWord::Failed => AtomStatus::Failed,
-            StatusWord::Invalid => AtomStatus::Invalid(BlockedReport {
-                words: because,
-                output,
-            }),
+            StatusWord::Invalid => AtomStatus::Invalid(BlockedReport { words: because, output }),
             StatusWord::NeedsGuidance => AtomStatus::NeedsGuidance,
             StatusWord::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
         })
@@ -132,12 +123,10 @@ impl Part for Option<TryEnd> {
         match self {
             None => {}
             Some(TryEnd::Failed(class)) => {
-                to.text("ended", TryEndWord::Failed.word())
-                    .text("class", class.word());
+                to.text("ended", TryEndWord::Failed.word()).text("class", class.word());
             }
             Some(TryEnd::Parked(binding)) => {
-                to.text("ended", TryEndWord::Parked.word())
-                    .put("result", binding.parked_node());
+                to.text("ended", TryEndWord::Parked.word()).put("result", binding.parked_node());
             }
         }
     }

@@ -57,10 +57,7 @@ record! {
 
 fn is_a_limit(fields: &mut Fields<'_, '_>, budget: &PhaseBudget) {
     let mut limits = PhaseLimit::WORDS.into_iter();
-    let given: Vec<u64> = limits
-        .by_ref()
-        .filter_map(|(_, limit)| budget.of(limit))
-        .collect();
+    let given: Vec<u64> = limits.by_ref().filter_map(|(_, limit)| budget.of(limit)).collect();
     if given.is_empty() || given.contains(&0) {
         let hint = Some(
             "write attempts, time such as \"30m\", model_calls, tokens or cost_usd, each above 0"
@@ -68,9 +65,7 @@ fn is_a_limit(fields: &mut Fields<'_, '_>, budget: &PhaseBudget) {
         );
         let message = "a budget with which nothing can be tried, or that limits nothing".into();
         let at = (fields.pointer.clone(), fields.node.span);
-        fields
-            .found
-            .fault("empty-budget", (&at.0, at.1), message, hint);
+        fields.found.fault("empty-budget", (&at.0, at.1), message, hint);
     }
 }
 

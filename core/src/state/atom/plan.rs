@@ -116,9 +116,7 @@ const ALTERNATIVES: u32 = 16;
 impl Grant {
     pub fn of_person(constraints: &Constraints) -> Self {
         Self {
-            atoms: constraints
-                .max_fragment_atoms()
-                .min(constraints.max_planned_atoms()),
+            atoms: constraints.max_fragment_atoms().min(constraints.max_planned_atoms()),
             alternatives: ALTERNATIVES,
             rounds: constraints.max_refinements_per_atom().saturating_add(1),
         }
@@ -202,8 +200,7 @@ impl PlanningStep {
 
     /// The fragments of one context.
     pub fn made_in<'p>(&'p self, context: &'p Digest) -> impl Iterator<Item = &'p Fragment> {
-        self.fragments()
-            .filter(move |fragment| fragment.context == *context)
+        self.fragments().filter(move |fragment| fragment.context == *context)
     }
 
     pub(super) fn kids(&self) -> &[AtomId] {
@@ -211,17 +208,9 @@ impl PlanningStep {
     }
 
     pub fn grant(&self, constraints: &Constraints) -> Grant {
-        let Grant {
-            atoms,
-            alternatives,
-            rounds,
-        } = Grant::of_person(constraints);
+        let Grant { atoms, alternatives, rounds } = Grant::of_person(constraints);
         let Some(entry) = &self.grant else {
-            return Grant {
-                atoms,
-                alternatives,
-                rounds,
-            };
+            return Grant { atoms, alternatives, rounds };
         };
         Grant {
             atoms: entry.atoms.unwrap_or(atoms),
@@ -331,10 +320,7 @@ impl PlanningStep {
     /// Writes everything but the parts of the fragment in force; with them if `is_whole`.
     pub(super) fn write(&self, to: &mut Writer, is_whole: bool) {
         self.task.write(to);
-        to.some(
-            "convergence_target",
-            self.convergence_target.as_ref().map(FieldValue::node),
-        );
+        to.some("convergence_target", self.convergence_target.as_ref().map(FieldValue::node));
         to.some("grant", self.grant.as_ref().map(FieldValue::node))
             .some("budget", self.budget.as_ref().map(FieldValue::node))
             .some("context", self.context.as_ref().map(FieldValue::node));
@@ -355,11 +341,8 @@ impl PlanningStep {
             rule::<GrantEntry>("grant", "").by_program(),
             rule::<PhaseBudget>("budget", ""),
             rule::<PlannerContext>("context", ""),
-            rule::<Fragment>(
-                "fragment",
-                "The one in force; its parts are those of the atom",
-            )
-            .by_program(),
+            rule::<Fragment>("fragment", "The one in force; its parts are those of the atom")
+                .by_program(),
             rule::<Vec<Fragment>>("fragments", "Fragments of other contexts, and failed ones")
                 .by_program(),
         ]);
@@ -377,11 +360,7 @@ fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
         !task.spec.effect.is_in_tree(),
         task.spec.output_schema.is_some(),
     ];
-    for (key, _) in OUTCOME_KEYS
-        .into_iter()
-        .zip(is_there)
-        .filter(|(_, is_there)| *is_there)
-    {
+    for (key, _) in OUTCOME_KEYS.into_iter().zip(is_there).filter(|(_, is_there)| *is_there) {
         let message = alloc::format!("a planning step has no `{key}`: it makes nothing but atoms");
         let hint = Some("put it on an atom of the fragment, or on one that waits for it".into());
         fields.fault_at(key, "plan-key", message, hint);
@@ -401,25 +380,13 @@ impl Fragment {
 
     /// The facts of this one, with the parts and unknown keys of the other.
     fn with_parts_of(&self, other: &Self) -> Self {
-        Self {
-            parts: other.parts.clone(),
-            extra: other.extra.clone(),
-            ..self.clone()
-        }
+        Self { parts: other.parts.clone(), extra: other.extra.clone(), ..self.clone() }
     }
 
     /// The parts of the one in force are written as those of its atom.
     fn written(&self, with_parts: bool) -> Node {
-        let parts = if with_parts {
-            self.parts.clone()
-        } else {
-            Vec::new()
-        };
-        Self {
-            parts,
-            ..self.clone()
-        }
-        .node()
+        let parts = if with_parts { self.parts.clone() } else { Vec::new() };
+        Self { parts, ..self.clone() }.node()
     }
 }
 

@@ -29,9 +29,7 @@ pub(crate) const ALL: RecordRule = RecordRule {
             "Where this was a planning step: all of it but the parts of the fragment in force";
         Vec::from([
             kind(&KIND_ALL),
-            rule::<Vec<AtomId>>("parts", "")
-                .required()
-                .of_form(kids_form()),
+            rule::<Vec<AtomId>>("parts", "").required().of_form(kids_form()),
             rule::<Node>("planned", planned).of_form(Form::Record(&PLANNED)),
         ])
     },
@@ -66,9 +64,7 @@ pub(crate) const ANY: RecordRule = RecordRule {
     fields: || {
         Vec::from([
             kind(&KIND_ANY),
-            rule::<Vec<AtomId>>("choices", "")
-                .required()
-                .of_form(kids_form()),
+            rule::<Vec<AtomId>>("choices", "").required().of_form(kids_form()),
             rule::<AtomId>("selected", "The choice that is in force"),
             rule::<bool>("speculative", "Choices may be tried side by side"),
             rule::<bool>("unknown", "Choices are probed before one is tried"),
@@ -117,28 +113,12 @@ fn kind(words: &'static WordsRule) -> FieldRule {
     rule::<String>("kind", "").of_form(Form::Words(words))
 }
 
-const KIND_ALL: WordsRule = one_word(&[WordRule {
-    word: "all",
-    doc: "",
-}]);
-const KIND_ANY: WordsRule = one_word(&[WordRule {
-    word: "any",
-    doc: "",
-}]);
-const KIND_PLAN: WordsRule = one_word(&[WordRule {
-    word: "plan",
-    doc: "",
-}]);
-const KIND_TASK: WordsRule = one_word(&[WordRule {
-    word: "task",
-    doc: "",
-}]);
+const KIND_ALL: WordsRule = one_word(&[WordRule { word: "all", doc: "" }]);
+const KIND_ANY: WordsRule = one_word(&[WordRule { word: "any", doc: "" }]);
+const KIND_PLAN: WordsRule = one_word(&[WordRule { word: "plan", doc: "" }]);
+const KIND_TASK: WordsRule = one_word(&[WordRule { word: "task", doc: "" }]);
 
 /// Without a name: it is of one place alone.
 const fn one_word(words: &'static [WordRule]) -> WordsRule {
-    WordsRule {
-        name: "",
-        doc: "",
-        words,
-    }
+    WordsRule { name: "", doc: "", words }
 }

@@ -97,18 +97,11 @@ impl Atom {
             Body::All { parts } => ("all", Some(parts)),
             Body::Any { .. } => ("any", None),
         };
-        to.text("kind", kind)
-            .text_unless_empty("description", &self.description);
+        to.text("kind", kind).text_unless_empty("description", &self.description);
         if let Some(parts) = parts {
             to.put("parts", parts.node());
         }
-        if let Body::Any {
-            choices,
-            selected,
-            speculative,
-            unknown,
-        } = &self.body
-        {
+        if let Body::Any { choices, selected, speculative, unknown } = &self.body {
             let selected = selected.as_ref().map_or_else(Node::null, AtomId::node);
             to.put("choices", choices.node()).put("selected", selected);
             to.flag_if("speculative", *speculative);

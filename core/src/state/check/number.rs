@@ -32,10 +32,7 @@ pub struct NumberRule {
 impl NumberRule {
     /// Whether a limit stands for the measured value.
     pub fn has_baseline(&self) -> bool {
-        [&self.at_least, &self.at_most]
-            .into_iter()
-            .flatten()
-            .any(is_baseline)
+        [&self.at_least, &self.at_most].into_iter().flatten().any(is_baseline)
     }
 
     /// Whether a number meets the limits; `None` if one of them has no value yet.
@@ -62,15 +59,8 @@ impl NumberRule {
                 (true, None) => format!("{word} the baseline, which is not measured yet"),
             })
         };
-        let parts = [
-            one("at least", &self.at_least),
-            one("at most", &self.at_most),
-        ];
-        parts
-            .into_iter()
-            .flatten()
-            .reduce(|all, one| all + ", " + &one)
-            .unwrap_or_default()
+        let parts = [one("at least", &self.at_least), one("at most", &self.at_most)];
+        parts.into_iter().flatten().reduce(|all, one| all + ", " + &one).unwrap_or_default()
     }
 
     pub fn set_baseline(&mut self, number: f64) {
@@ -104,12 +94,7 @@ impl NumberRule {
                 refuse(fields, Some("number"), message, None);
                 None
             }
-            Some(pattern) => Some(Self {
-                pattern,
-                at_least,
-                at_most,
-                baseline,
-            }),
+            Some(pattern) => Some(Self { pattern, at_least, at_most, baseline }),
         }
     }
 }
@@ -122,11 +107,8 @@ impl Part for Option<NumberRule> {
                 "number",
                 "A regular expression with one group: the number to compare; several are summed",
             ),
-            rule::<Node>(
-                "at_least",
-                "`baseline` stands for the value that `align` measured",
-            )
-            .of_form(Form::Decimal),
+            rule::<Node>("at_least", "`baseline` stands for the value that `align` measured")
+                .of_form(Form::Decimal),
             rule::<Node>("at_most", "").of_form(Form::Decimal),
             rule::<Node>("baseline", of).of_form(Form::Decimal),
         ])
@@ -150,9 +132,7 @@ fn refuse(fields: &mut Fields<'_, '_>, key: Option<&str>, message: &str, hint: O
     let node = key.and_then(|key| fields.node.get(key));
     let span = node.map_or(fields.node.span, |node| node.span);
     let hint = hint.map(ToOwned::to_owned);
-    fields
-        .found
-        .fault("bad-number-rule", (&at, span), message.to_owned(), hint);
+    fields.found.fault("bad-number-rule", (&at, span), message.to_owned(), hint);
 }
 
 fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<FreeValue> {
@@ -190,15 +170,8 @@ fn plain(node: &Node) -> String {
 /// A measured number as it stands in the file.
 pub fn number_node(number: f64) -> Node {
     let text = format!("{number}");
-    let value = if number.abs() > EXACT_MAX {
-        Value::String(text)
-    } else {
-        Value::Number(text)
-    };
-    Node {
-        value,
-        span: Span::default(),
-    }
+    let value = if number.abs() > EXACT_MAX { Value::String(text) } else { Value::Number(text) };
+    Node { value, span: Span::default() }
 }
 
 /// A number of the file, or a decimal string (as numbers above 2^53 are written).

@@ -54,12 +54,8 @@ pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
         return;
     }
     for key in ["all", "any"] {
-        for (index, part) in node
-            .get(key)
-            .and_then(Node::as_array)
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
+        for (index, part) in
+            node.get(key).and_then(Node::as_array).unwrap_or_default().iter().enumerate()
         {
             let at = doc::pointer_push(&doc::pointer_push(pointer, key), &format!("{index}"));
             patterns(part, &at, into);
@@ -75,12 +71,7 @@ pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
     for (key, kind) in keys {
         if let Some((node, text)) = node.get(key).and_then(|node| Some((node, node.as_str()?))) {
             let pointer = doc::pointer_push(pointer, key);
-            into.push(Pattern {
-                pointer,
-                span: node.span,
-                text: text.to_owned(),
-                kind,
-            });
+            into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
         }
     }
 }

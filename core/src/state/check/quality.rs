@@ -119,11 +119,7 @@ impl QualityLeaf {
         match threshold.0 > 1_000 {
             true => {
                 let share = Thousandths(threshold.0 / LEVEL_MAX);
-                format!(
-                    "{} of {LEVEL_MAX}, which is {}",
-                    threshold.text(),
-                    share.text()
-                )
+                format!("{} of {LEVEL_MAX}, which is {}", threshold.text(), share.text())
             }
             false => threshold.text(),
         }
@@ -133,9 +129,8 @@ impl QualityLeaf {
     pub fn score(&self, levels: &[u32]) -> Thousandths {
         let pairs = || self.rubric.iter().zip(levels);
         let weights: u64 = pairs().map(|(one, _)| u64::from(one.weight.0)).sum();
-        let sum: u64 = pairs()
-            .map(|(one, level)| u64::from(one.weight.0) * u64::from(*level))
-            .sum();
+        let sum: u64 =
+            pairs().map(|(one, level)| u64::from(one.weight.0) * u64::from(*level)).sum();
         let most = weights * u64::from(LEVEL_MAX);
         let share = (sum * 1_000).checked_div(most).unwrap_or_default();
         Thousandths(u32::try_from(share).unwrap_or(1_000).min(1_000))
@@ -241,9 +236,7 @@ mod tests {
     use crate::state::Check;
 
     fn leaf(text: &str) -> QualityLeaf {
-        let tree = crate::doc::parse(text, &crate::doc::Limits::default())
-            .node
-            .unwrap();
+        let tree = crate::doc::parse(text, &crate::doc::Limits::default()).node.unwrap();
         let mut found = Findings::default();
         let check = Check::read(&tree, "", &mut found).unwrap();
         assert_eq!(found.faults, [], "{text}");
@@ -254,9 +247,7 @@ mod tests {
     }
 
     fn faults(text: &str) -> Vec<String> {
-        let tree = crate::doc::parse(text, &crate::doc::Limits::default())
-            .node
-            .unwrap();
+        let tree = crate::doc::parse(text, &crate::doc::Limits::default()).node.unwrap();
         let mut found = Findings::default();
         let _ = Check::read(&tree, "", &mut found);
         found.faults.into_iter().map(|one| one.message).collect()
@@ -269,11 +260,9 @@ mod tests {
                 {"criterion": "size", "weight": 3, "levels": {"1": "long", "5": "short"}}]}"#,
         );
         // (5 + 3 · 4) / 4 = 4.25; (1 + 3 · 5) / 4 = 4; (5 + 3 · 3) / 4 = 3.5.
-        for (levels, score, passes) in [
-            ([5, 4], 850, true),
-            ([1, 5], 800, true),
-            ([5, 3], 700, false),
-        ] {
+        for (levels, score, passes) in
+            [([5, 4], 850, true), ([1, 5], 800, true), ([5, 3], 700, false)]
+        {
             assert_eq!(rated.score(&levels), Thousandths(score));
             assert_eq!(rated.passes(Thousandths(score)), passes, "{levels:?}");
         }
@@ -289,9 +278,7 @@ mod tests {
             r#"{"quality":"readable","rubric":["names","size"]}"#,
             r#"{"quality":"readable","rubric":[{"criterion":"names","weight":"2.5"}],"pass_threshold":"0.9"}"#,
         ] {
-            let tree = crate::doc::parse(text, &crate::doc::Limits::default())
-                .node
-                .unwrap();
+            let tree = crate::doc::parse(text, &crate::doc::Limits::default()).node.unwrap();
             let check = Check::read(&tree, "", &mut Findings::default()).unwrap();
             assert_eq!(crate::doc::write_compact(&check.node()), text);
         }
@@ -305,14 +292,8 @@ mod tests {
             (r#"{"quality": "x", "pass_threshold": 6}"#, "at most 5"),
             (r#"{"quality": "x", "pass_threshold": "high"}"#, "no number"),
             (r#"{"quality": "x", "rubric": ["a", "a"]}"#, "twice"),
-            (
-                r#"{"quality": "x", "rubric": [{"criterion": "a", "weight": -1}]}"#,
-                "no number",
-            ),
-            (
-                r#"{"quality": "x", "rubric": [{"weight": 1}]}"#,
-                "criterion",
-            ),
+            (r#"{"quality": "x", "rubric": [{"criterion": "a", "weight": -1}]}"#, "no number"),
+            (r#"{"quality": "x", "rubric": [{"weight": 1}]}"#, "criterion"),
         ] {
             let told = faults(text).join("; ");
             assert!(told.contains(words), "{text}: {told}");

@@ -115,10 +115,7 @@ pub(super) trait Text {
 impl<K: Ord + Clone> Text for Lines<K> {
     fn size_max(&self) -> usize {
         let changed = self.changed.values().flatten();
-        self.written.span.len()
-            + changed
-                .map(|line| line.len() + PARTED_BY.len())
-                .sum::<usize>()
+        self.written.span.len() + changed.map(|line| line.len() + PARTED_BY.len()).sum::<usize>()
     }
 
     /// Lines that did not change are copied in runs.
@@ -137,12 +134,7 @@ impl<K: Ord + Clone> Text for Lines<K> {
             let next = at + length.text;
             if length.is_changed {
                 push(self.written.run(run..at));
-                push(
-                    self.changed
-                        .get(key)
-                        .and_then(Option::as_deref)
-                        .unwrap_or_default(),
-                );
+                push(self.changed.get(key).and_then(Option::as_deref).unwrap_or_default());
                 run = next;
             }
             at = next;

@@ -81,10 +81,7 @@ impl Extra {
 
     /// For a record that is written back as it is.
     pub fn whole(node: &Node) -> Self {
-        let carried = UnknownKeys {
-            whole: Some(node.clone()),
-            ..UnknownKeys::default()
-        };
+        let carried = UnknownKeys { whole: Some(node.clone()), ..UnknownKeys::default() };
         carried.into_extra()
     }
 
@@ -102,10 +99,8 @@ impl Extra {
         }
         let mut at_end = 0;
         for unknown in self.unknown().iter().rev() {
-            let after = unknown
-                .after
-                .as_ref()
-                .map(|after| pieces.iter().position(|(key, _)| key == after));
+            let after =
+                unknown.after.as_ref().map(|after| pieces.iter().position(|(key, _)| key == after));
             let place = match after {
                 None => 0,
                 Some(Some(index)) => index + 1,

@@ -26,9 +26,7 @@ impl DurationText {
             let digits = rest.find(|c: char| !c.is_ascii_digit())?;
             let count: u64 = rest.get(..digits)?.parse().ok()?;
             let tail = rest.get(digits..)?;
-            let letters = tail
-                .find(|c: char| c.is_ascii_digit())
-                .unwrap_or(tail.len());
+            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
             let unit_ms = match tail.get(..letters)?.trim() {
                 "ms" => 1,
                 "s" => 1_000,
@@ -40,17 +38,11 @@ impl DurationText {
             total_ms = total_ms.checked_add(count.checked_mul(unit_ms)?)?;
             rest = tail.get(letters..)?;
         }
-        Some(Self {
-            ms: total_ms,
-            text: text.to_owned(),
-        })
+        Some(Self { ms: total_ms, text: text.to_owned() })
     }
 
     pub fn minutes(count: u64) -> Self {
-        Self {
-            ms: count * 60_000,
-            text: format!("{count}m"),
-        }
+        Self { ms: count * 60_000, text: format!("{count}m") }
     }
 
     pub fn as_str(&self) -> &str {
@@ -104,7 +96,6 @@ impl Fields<'_, '_> {
 
     fn refuse(&mut self, key: &str, span: Span, code: &'static str, message: String, hint: String) {
         let pointer = self.at(key);
-        self.found
-            .fault(code, (&pointer, span), message, Some(hint));
+        self.found.fault(code, (&pointer, span), message, Some(hint));
     }
 }

@@ -16,11 +16,7 @@ pub struct Writer(Vec<Member>);
 
 impl Writer {
     pub fn put(&mut self, key: &str, node: Node) -> &mut Self {
-        self.0.push(Member {
-            key: key.to_owned(),
-            key_span: Span::default(),
-            node,
-        });
+        self.0.push(Member { key: key.to_owned(), key_span: Span::default(), node });
         self
     }
 
@@ -29,19 +25,11 @@ impl Writer {
     }
 
     pub fn text_unless_empty(&mut self, key: &str, text: &str) -> &mut Self {
-        if text.is_empty() {
-            self
-        } else {
-            self.text(key, text)
-        }
+        if text.is_empty() { self } else { self.text(key, text) }
     }
 
     pub fn flag_if(&mut self, key: &str, flag: bool) -> &mut Self {
-        if flag {
-            self.put(key, Node::bool(true))
-        } else {
-            self
-        }
+        if flag { self.put(key, Node::bool(true)) } else { self }
     }
 
     pub fn some(&mut self, key: &str, node: Option<Node>) -> &mut Self {
@@ -52,11 +40,7 @@ impl Writer {
     }
 
     pub fn texts_unless_empty<T: AsRef<str>>(&mut self, key: &str, texts: &[T]) -> &mut Self {
-        if texts.is_empty() {
-            self
-        } else {
-            self.put(key, texts_node(texts))
-        }
+        if texts.is_empty() { self } else { self.put(key, texts_node(texts)) }
     }
 
     /// The object, with the unknown keys at their old places.
@@ -74,12 +58,7 @@ impl Writer {
 }
 
 pub fn texts_node<T: AsRef<str>>(texts: &[T]) -> Node {
-    Node::array(
-        texts
-            .iter()
-            .map(|text| Node::string(text.as_ref()))
-            .collect(),
-    )
+    Node::array(texts.iter().map(|text| Node::string(text.as_ref())).collect())
 }
 
 pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {

@@ -12,16 +12,8 @@ use crate::state::{
 const OLD: &str = include_str!("tests/old-state.json");
 
 fn read(text: &str) -> State {
-    let Decoding {
-        state,
-        faults,
-        warnings,
-        ..
-    } = decode(text.as_bytes());
-    assert!(
-        faults.is_empty() && warnings.is_empty(),
-        "{faults:?} {warnings:?}"
-    );
+    let Decoding { state, faults, warnings, .. } = decode(text.as_bytes());
+    assert!(faults.is_empty() && warnings.is_empty(), "{faults:?} {warnings:?}");
     state.expect("a state")
 }
 
@@ -52,10 +44,7 @@ fn every_result_comes_out_and_the_state_is_written_plainly() {
 fn the_seal_tells_whether_a_person_edited_it() {
     let untouched = decode(OLD.as_bytes());
     assert!(untouched.packed_seal.is_some());
-    assert_eq!(
-        untouched.packed_seal,
-        untouched.state.and_then(|state| state.seal)
-    );
+    assert_eq!(untouched.packed_seal, untouched.state.and_then(|state| state.seal));
     for (from, to) in [
         ("\"goal\": \"all is done\"", "\"goal\": \"another\""),
         ("40 atoms are resolved", "41 atoms are resolved"),
@@ -63,10 +52,7 @@ fn the_seal_tells_whether_a_person_edited_it() {
     ] {
         assert!(OLD.contains(from), "{from}");
         let edited = decode(OLD.replacen(from, to, 1).as_bytes());
-        assert_ne!(
-            edited.packed_seal,
-            edited.state.and_then(|state| state.seal)
-        );
+        assert_ne!(edited.packed_seal, edited.state.and_then(|state| state.seal));
     }
     let plain = decode(written_plainly().as_bytes());
     assert!(plain.packed_seal.is_none());

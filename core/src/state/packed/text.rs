@@ -18,9 +18,7 @@ const HEAD: usize = 4;
 
 pub(super) fn unpacked(packed: &str) -> Result<Vec<u8>, &'static str> {
     const FOREIGN: &str = "it is not what was packed";
-    let bytes = BASE64
-        .decode(packed.as_bytes())
-        .map_err(|_| "it is not base64")?;
+    let bytes = BASE64.decode(packed.as_bytes()).map_err(|_| "it is not base64")?;
     let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(FOREIGN)?;
     let length = usize::try_from(u32::from_le_bytes(*head)).map_err(|_| FOREIGN)?;
     let (deflated, digests) = rest.split_at_checked(length).ok_or(FOREIGN)?;

@@ -128,16 +128,12 @@ impl Correction {
 
     /// The next id of a correction; a person may have added some under any.
     pub fn free_id(corrections: &[Arc<Self>]) -> String {
-        let taken: BTreeSet<&str> = corrections
-            .iter()
-            .filter_map(|one| one.data.id.as_deref())
-            .collect();
+        let taken: BTreeSet<&str> =
+            corrections.iter().filter_map(|one| one.data.id.as_deref()).collect();
         // There is one candidate more than corrections, so one is free.
         let mut names =
             (1..=corrections.len() + 1).map(|n| alloc::format!("c{}", corrections.len() + n));
-        names
-            .find(|id| !taken.contains(id.as_str()))
-            .unwrap_or_default()
+        names.find(|id| !taken.contains(id.as_str())).unwrap_or_default()
     }
 
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
@@ -147,11 +143,7 @@ impl Correction {
 
     fn of(node: Node, data: CorrectionRecord) -> Self {
         let confirms = data.confirmation();
-        Self {
-            node,
-            data,
-            confirms,
-        }
+        Self { node, data, confirms }
     }
 }
 
@@ -182,8 +174,7 @@ impl CorrectionRecord {
     /// The type by which it is told: without a name it is no answer.
     pub fn told_as(&self) -> Option<CorrectionType> {
         let is_answer = self.name.is_some();
-        self.kind
-            .filter(|kind| is_answer || *kind != CorrectionType::Confirmation)
+        self.kind.filter(|kind| is_answer || *kind != CorrectionType::Confirmation)
     }
 
     /// Without a name it confirms nothing.

@@ -31,9 +31,8 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
 
 /// The keys that identify an entry: no remark and no shortening changes them.
 fn name(node: &Node) -> Vec<String> {
-    let keys = [
-        "type", "at", "serial", "atom", "attempt", "group", "choice", "changes", "conflict",
-    ];
+    let keys =
+        ["type", "at", "serial", "atom", "attempt", "group", "choice", "changes", "conflict"];
     let text = |key: &&str| node.get(key).map(doc::canonical).unwrap_or_default();
     keys.iter().map(text).collect()
 }

@@ -25,10 +25,6 @@ impl ToolCall {
     /// Both texts are cut to 200 characters.
     pub fn new(tool: &str, target: &str) -> Self {
         let short = |text: &str| text.chars().take(CHARS_MAX).collect();
-        Self {
-            tool: short(tool),
-            target: short(target),
-            extra: Extra::default(),
-        }
+        Self { tool: short(tool), target: short(target), extra: Extra::default() }
     }
 }

@@ -104,9 +104,7 @@ impl Accountable {
     /// The role of a word of a result.
     pub fn of_word(word: &str) -> Option<Self> {
         let mut words = Self::WORDS.into_iter();
-        words
-            .find(|(known, _)| *known == word)
-            .map(|(_, role)| role)
+        words.find(|(known, _)| *known == word).map(|(_, role)| role)
     }
 }
 

@@ -277,10 +277,7 @@ impl FinalResult {
 
     /// The same record as it was written by any version: a wrong value is history, and no fault.
     fn of(node: &Node) -> Option<Self> {
-        let mut found = Findings {
-            is_newer: true,
-            ..Findings::default()
-        };
+        let mut found = Findings { is_newer: true, ..Findings::default() };
         let mut fields = Fields::open(node, "", &mut found)?;
         let data = FinalResultRecord::read(&mut fields)?;
         let node = node.clone();

@@ -22,13 +22,7 @@ record! {
 impl ChangeGrant {
     /// The same after a person's correction: granted anew, but what was tried stays tried.
     pub fn anew(&self) -> Self {
-        Self {
-            attempts: None,
-            verdicts: None,
-            over: None,
-            left: 0,
-            ..self.clone()
-        }
+        Self { attempts: None, verdicts: None, over: None, left: 0, ..self.clone() }
     }
 
     /// Whether changes are granted to planners now.

@@ -77,10 +77,7 @@ impl Run {
 
     /// Takes the usage of an aligner into what is spent, as that of one attempt.
     pub fn settle_outside(&mut self, agent: &AgentName, role: Role, usage: Usage) {
-        let reported = ReportedUsage {
-            usage,
-            is_whole: true,
-        };
+        let reported = ReportedUsage { usage, is_whole: true };
         self.settle_with(agent, role, &reported);
     }
 
@@ -142,10 +139,7 @@ impl Run {
 
     /// The usage of an attempt whose end nobody saw is what was reserved for it.
     pub fn settle_unseen(&mut self, intent: &Intent) {
-        let reserved = ReportedUsage {
-            usage: intent.reserved.clone(),
-            is_whole: false,
-        };
+        let reserved = ReportedUsage { usage: intent.reserved.clone(), is_whole: false };
         self.settle(intent, &reserved);
     }
 

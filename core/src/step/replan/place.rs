@@ -84,8 +84,7 @@ impl Place {
             return once_more(transaction, x).into_iter().collect();
         }
         let all = grants(transaction).into_iter();
-        all.filter_map(|atoms| self.step(transaction, because, atoms))
-            .collect()
+        all.filter_map(|atoms| self.step(transaction, because, atoms)).collect()
     }
 
     fn step(self, transaction: &Transaction, because: &str, atoms: u32) -> Option<Proposal> {
@@ -154,30 +153,17 @@ pub(super) fn of_delta(transaction: &Transaction, delta: &AcceptedDelta) -> Vec<
                 plan.grant = Some(one_round(granted));
             }
         }
-        Proposal {
-            step: None,
-            place: ReplanPlace::Delta,
-            atoms,
-            removed: delta.removed.clone(),
-        }
+        Proposal { step: None, place: ReplanPlace::Delta, atoms, removed: delta.removed.clone() }
     };
     match steps.is_empty() {
         true => Vec::from([with(None)]),
-        false => grants(transaction)
-            .into_iter()
-            .map(Some)
-            .map(with)
-            .collect(),
+        false => grants(transaction).into_iter().map(Some).map(with).collect(),
     }
 }
 
 /// The grant of a step that is planned once, in one way.
 fn one_round(atoms: u32) -> GrantEntry {
-    GrantEntry::of(Grant {
-        atoms,
-        alternatives: 1,
-        rounds: 1,
-    })
+    GrantEntry::of(Grant { atoms, alternatives: 1, rounds: 1 })
 }
 
 /// The atoms of a fragment, as far as planners may still add so many.
@@ -200,11 +186,7 @@ fn placed(because: &str, description: String, atoms: u32, was: Option<Arc<Atom>>
     };
     let mut plan = PlanningStep::new(*task);
     plan.grant = Some(one_round(atoms));
-    plan.placed = Placed {
-        by: "planner".to_string(),
-        reason: because.to_string(),
-        was,
-    };
+    plan.placed = Placed { by: "planner".to_string(), reason: because.to_string(), was };
     let mut origin = Writer::default();
     origin.text("by", "planner").text("reason", because);
     Atom {
@@ -229,12 +211,7 @@ fn in_place_of(was: &Arc<Atom>, because: &str, atoms: u32) -> Option<Atom> {
     if is_outside || has_shape || was_planner || keeps_checks && atoms < 2 {
         return None;
     }
-    let mut atom = placed(
-        because,
-        was.description.clone(),
-        atoms,
-        Some(Arc::clone(was)),
-    );
+    let mut atom = placed(because, was.description.clone(), atoms, Some(Arc::clone(was)));
     if let (Some(own), Some(was)) = (atom.plan_mut(), was.plan()) {
         own.convergence_target.clone_from(&was.convergence_target);
         own.budget.clone_from(&was.budget);
@@ -266,22 +243,12 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
         return None;
     };
     let grant = plan.grant(constraints);
-    plan.grant = Some(GrantEntry::of(Grant {
-        rounds: grant.rounds.saturating_add(1),
-        ..grant
-    }));
+    plan.grant = Some(GrantEntry::of(Grant { rounds: grant.rounds.saturating_add(1), ..grant }));
     plan.set_aside();
-    let tried = plan
-        .task
-        .tries
-        .iter_mut()
-        .find(|tried| tried.context == *context)?;
+    let tried = plan.task.tries.iter_mut().find(|tried| tried.context == *context)?;
     tried.rounds += 1;
     (tried.attempts, tried.transient) = (0, 0);
-    tried.ended = tried
-        .ended
-        .take()
-        .filter(|end| !matches!(end, TryEnd::Failed(_)));
+    tried.ended = tried.ended.take().filter(|end| !matches!(end, TryEnd::Failed(_)));
     plan.task.status = crate::state::AtomStatus::Pending;
     Some(Proposal {
         step: Some(id.clone()),

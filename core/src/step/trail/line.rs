@@ -64,20 +64,14 @@ pub(in super::super) fn first_line(reason: &str) -> String {
 /// The last line of an output that is longer.
 fn short_output(output: &str) -> Option<String> {
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let line: String = last
-        .unwrap_or_default()
-        .chars()
-        .take(LINE_CHARS_MAX)
-        .collect();
+    let line: String = last.unwrap_or_default().chars().take(LINE_CHARS_MAX).collect();
     (line.len() < output.trim().len()).then_some(line)
 }
 
 pub(super) fn has_long_output(entry: &Entry) -> bool {
     let of_failure = entry.failure().map(|failure| &failure.output);
     let evidence = entry.refuted().into_iter().flat_map(|one| &one.evidence);
-    let mut outputs = of_failure
-        .into_iter()
-        .chain(evidence.map(|one| &one.output));
+    let mut outputs = of_failure.into_iter().chain(evidence.map(|one| &one.output));
     outputs.any(|output| short_output(output).is_some())
 }
 

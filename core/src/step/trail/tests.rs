@@ -115,11 +115,7 @@ fn the_newest_failures_of_an_atom_and_context_stand_in_full_and_older_ones_as_li
 fn a_line_tells_who_failed_when_and_why_and_nothing_long() {
     let long = r#", "n": 1, "reason": "exit 1: no\nand more", "output": "much\nto say", "criteria": [{"check": "x", "verdict": "fail"}], "files": ["a"],
         "whole": {"digest": "sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", "bytes": 9}, "conflict": {"G": "A"}"#;
-    let trail = [
-        failure(1, "A", "c", long),
-        failure(2, "A", "c", ""),
-        failure(3, "A", "c", ""),
-    ];
+    let trail = [failure(1, "A", "c", long), failure(2, "A", "c", ""), failure(3, "A", "c", "")];
     let line = &shorten(&trail)[0];
     let keys = line.node.as_object().expect("an object").iter();
     let keys: Vec<&str> = keys.map(|member| &*member.key).collect();
@@ -150,11 +146,8 @@ fn a_line_tells_who_failed_when_and_why_and_nothing_long() {
 #[test]
 fn failures_have_one_fingerprint_exactly_where_they_failed_alike() {
     let of = |serial: u64, more: &str| {
-        let trail = [
-            failure(serial, "A", "c", more),
-            failure(98, "A", "c", ""),
-            failure(99, "A", "c", ""),
-        ];
+        let trail =
+            [failure(serial, "A", "c", more), failure(98, "A", "c", ""), failure(99, "A", "c", "")];
         text_at(&shorten(&trail)[0], "fingerprint").expect("a line")
     };
     let one = r#", "reason": "exit 1", "output": "no""#;
@@ -177,15 +170,7 @@ fn a_trail_of_many_failures_stays_short_and_a_line_stays_as_it_is() {
         assert!(short.len() <= 4, "{:?}", told(&short));
         trail = short;
     }
-    check(
-        &trail,
-        &[
-            "failure 47 as a line",
-            "failure 48 as a line",
-            "failure 49",
-            "failure 50",
-        ],
-    );
+    check(&trail, &["failure 47 as a line", "failure 48 as a line", "failure 49", "failure 50"]);
 }
 
 #[test]
@@ -195,12 +180,7 @@ fn the_oldest_choices_and_backtracks_are_left_out() {
             r#"{"type": "backtrack", "at": "t", "serial": SERIAL, "changes": {"G": ["A", "B"]}}"#;
         entry(&text.replace("SERIAL", &serial.to_string()))
     };
-    let trail = [
-        step(1, "G", "A"),
-        step(2, "G", "B"),
-        back(3),
-        step(4, "H", "Y"),
-    ];
+    let trail = [step(1, "G", "A"), step(2, "G", "B"), back(3), step(4, "H", "Y")];
     check(&trail, &["backtrack 3", "choice 4"]);
 }
 
@@ -223,10 +203,7 @@ fn counts_of_earlier_versions_stay_as_they_are() {
 #[test]
 fn every_refuted_selection_stays_and_older_ones_keep_the_last_line_of_their_evidence() {
     let trail: Vec<Arc<Entry>> = (1..=4).map(|n| refuted(n, "much\\nto say\\n")).collect();
-    let short = check(
-        &trail,
-        &["refuted 1", "refuted 2", "refuted 3", "refuted 4"],
-    );
+    let short = check(&trail, &["refuted 1", "refuted 2", "refuted 3", "refuted 4"]);
     for (before, after) in trail.iter().zip(&short) {
         for key in ["conflict", "context"] {
             assert_eq!(before.node.get(key), after.node.get(key));
@@ -254,24 +231,13 @@ fn an_entry_beside_which_a_person_wrote_stays_as_it_is() {
         failure(4, "A", "c", ""),
         failure(5, "A", "c", ""),
     ];
-    check(
-        &trail,
-        &[
-            "failure 1",
-            "failure 2",
-            "failure 3 as a line",
-            "failure 4",
-            "failure 5",
-        ],
-    );
+    check(&trail, &["failure 1", "failure 2", "failure 3 as a line", "failure 4", "failure 5"]);
 }
 
 #[test]
 fn of_many_failures_in_full_the_newest_keep_their_outputs() {
     let long = r#", "output": "one\ntwo", "whole": {"digest": "sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", "bytes": 9}"#;
-    let trail: Vec<Arc<Entry>> = (1..=5)
-        .map(|n| failure(n, &format!("A{n}"), "c", long))
-        .collect();
+    let trail: Vec<Arc<Entry>> = (1..=5).map(|n| failure(n, &format!("A{n}"), "c", long)).collect();
     let short = shorten(&trail);
     let output = |entry: &Arc<Entry>| entry.node.get("output")?.as_str().map(ToString::to_string);
     let outputs: Vec<String> = short.iter().filter_map(output).collect();
@@ -286,10 +252,7 @@ fn new_entries_of_a_shortened_trail_are_told_from_older_ones() {
     grown.push(failure(7, "A", "c", ""));
     let new = shorten(&grown);
     let fresh = added(&old, &new).map(|fresh| fresh.into_iter().cloned().collect::<Vec<_>>());
-    assert_eq!(
-        fresh.map(|fresh| told(&fresh)),
-        Some(Vec::from(["failure 7".to_string()]))
-    );
+    assert_eq!(fresh.map(|fresh| told(&fresh)), Some(Vec::from(["failure 7".to_string()])));
     // A trail that was cleared did not grow.
     let doubt =
         entry(r#"{"type": "in_doubt", "at": "t", "serial": 1, "atom": "A", "attempt": "A.1"}"#);

@@ -20,10 +20,7 @@ impl Transaction {
         self.rebound.extend(self.graph.ix(id));
         let solved = self.solved.take();
         self.forget_solved();
-        self.facts
-            .state
-            .bindings
-            .insert(id.clone(), Arc::new(make(atom)));
+        self.facts.state.bindings.insert(id.clone(), Arc::new(make(atom)));
         self.solve_more(solved, id);
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
@@ -34,12 +31,7 @@ impl Transaction {
         let (Some(mut solved), Some(x)) = (solved, self.graph.ix(id)) else {
             return;
         };
-        let Facts {
-            state,
-            graph,
-            active,
-            ..
-        } = &self.facts;
+        let Facts { state, graph, active, .. } = &self.facts;
         let has_result = |y: Ix| state.bindings.contains_key(graph.id(y));
         results::solve_more(Arc::make_mut(&mut solved), graph, active, has_result, x);
         debug_assert_eq!(*solved, results::solved(graph, active, state));
@@ -50,10 +42,7 @@ impl Transaction {
     pub(crate) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
         let binding = self.facts.state.bindings.remove(id)?;
         self.forget_solved();
-        self.facts
-            .state
-            .atoms
-            .insert(id.clone(), Arc::clone(&binding.of));
+        self.facts.state.atoms.insert(id.clone(), Arc::clone(&binding.of));
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
         Some(binding)

@@ -69,13 +69,10 @@ impl Transaction {
     pub(crate) fn dirty_tasks(&self, all: bool) -> Vec<(Ix, &Task)> {
         if all {
             let open = self.graph.paired(&self.state.atoms);
-            return open
-                .filter_map(|(x, atom)| Some((x, atom.task()?)))
-                .collect();
+            return open.filter_map(|(x, atom)| Some((x, atom.task()?))).collect();
         }
         let ids = self.dirty_tasks.union(&self.touched.atoms);
-        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
-            .collect()
+        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?))).collect()
     }
 
     /// Whether the task has failed in the context in force.
@@ -105,9 +102,7 @@ impl Transaction {
             refuted: &self.refuted,
             solved: self.solved(),
         };
-        let found = self
-            .speculations
-            .get_or_init(|| Arc::new(speculation::all(seen())));
+        let found = self.speculations.get_or_init(|| Arc::new(speculation::all(seen())));
         Arc::clone(found)
     }
 
@@ -154,11 +149,7 @@ impl Transaction {
     }
 
     pub(crate) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
-        self.state
-            .run
-            .in_flight
-            .iter()
-            .find(|intent| intent.id == *id)
+        self.state.run.in_flight.iter().find(|intent| intent.id == *id)
     }
 
     pub(crate) fn ix(&self, id: &AtomId) -> Option<Ix> {
@@ -239,9 +230,7 @@ impl Transaction {
 
     /// Whether the attempt finishes although the run is about to end.
     pub(crate) fn must_finish(&self, intent: &Intent) -> bool {
-        let interruptible = self
-            .task_of(&intent.atom)
-            .is_none_or(|task| task.interruptible);
+        let interruptible = self.task_of(&intent.atom).is_none_or(|task| task.interruptible);
         intent.effect.is_once_only() || !interruptible || self.has_ended(intent)
     }
 
@@ -270,13 +259,8 @@ impl Transaction {
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
         let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
         let law = known.unwrap_or(&none);
-        let before = SeenBefore {
-            firsts: law,
-            pass: self.state.run.pass,
-        };
-        let far = self.evaluate(basis, |evaluator| {
-            distance::distance(evaluator, check, before)
-        });
+        let before = SeenBefore { firsts: law, pass: self.state.run.pass };
+        let far = self.evaluate(basis, |evaluator| distance::distance(evaluator, check, before));
         Thousandths(far)
     }
 

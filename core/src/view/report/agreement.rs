@@ -87,10 +87,7 @@ pub(super) fn agreement(world: &World) -> AgreementReport {
         clarifications: objective.clarifications.clone(),
         base_case: base_case(world),
         constraints: chosen
-            .map(|one| ConstraintReport {
-                key: one.key,
-                value: one.value,
-            })
+            .map(|one| ConstraintReport { key: one.key, value: one.value })
             .collect(),
     }
 }
@@ -105,9 +102,7 @@ fn base_case(world: &World) -> Vec<LeafReport> {
     for stand in stands.iter_mut().filter(|stand| held && !is_told(stand)) {
         stand.verdict = Some(Verdict::Pass.word());
     }
-    let passed = stands
-        .iter()
-        .filter(|stand| stand.verdict == Some(Verdict::Pass.word()));
+    let passed = stands.iter().filter(|stand| stand.verdict == Some(Verdict::Pass.word()));
     let passed: BTreeSet<Digest> = passed.map(|stand| stand.leaf.key()).collect();
     let mut spared = BTreeSet::new();
     if let Some(check) = &state.objective.base_case {
@@ -118,12 +113,7 @@ fn base_case(world: &World) -> Vec<LeafReport> {
         let is_by_person = matches!(stand.leaf.leaf(), Some(Leaf::Assertion(_)));
         LeafReport {
             check: stand.leaf.title(),
-            rule: stand
-                .leaf
-                .name
-                .as_ref()
-                .and(stand.leaf.leaf())
-                .map(Leaf::title),
+            rule: stand.leaf.name.as_ref().and(stand.leaf.leaf()).map(Leaf::title),
             verdict: stand.verdict.map(ToOwned::to_owned),
             spared: spared.contains(&stand.leaf.key()),
             by_person: is_by_person,
@@ -162,17 +152,11 @@ fn spare(check: &Check, passed: &BTreeSet<Digest>, spared: &mut BTreeSet<Digest>
     match &check.kind {
         CheckKind::Leaf(_) => passed.contains(&check.key()),
         CheckKind::All(parts) => {
-            let held = parts
-                .iter()
-                .filter(|part| spare(part, passed, spared))
-                .count();
+            let held = parts.iter().filter(|part| spare(part, passed, spared)).count();
             held == parts.len()
         }
         CheckKind::Any(parts) => {
-            let held = parts
-                .iter()
-                .filter(|part| spare(part, passed, spared))
-                .count();
+            let held = parts.iter().filter(|part| spare(part, passed, spared)).count();
             if held > 0 {
                 let leaves = check.leaves().into_iter().map(Check::key);
                 spared.extend(leaves.filter(|key| !passed.contains(key)));

@@ -58,11 +58,8 @@ fn failures_that_are_alike_stand_together_and_the_patterns_are_those_of_the_run(
     assert_eq!(sizes, [2, 1]);
     // The newest tells most.
     assert_eq!(report.tried.failures[0].output, "port 82 refused");
-    let patterns: Vec<(u64, usize)> = report
-        .patterns
-        .iter()
-        .map(|one| (one.failures, one.atoms.len()))
-        .collect();
+    let patterns: Vec<(u64, usize)> =
+        report.patterns.iter().map(|one| (one.failures, one.atoms.len())).collect();
     assert_eq!(patterns, [(4, 3)]);
 }
 
@@ -74,24 +71,17 @@ fn a_leaf_may_fail_where_another_choice_of_its_any_holds() {
       {"check": "z", "verdict": "fail"}"#;
     let report = of(&state(check, TASKS, "", &run("exhausted", evidence)));
     let leaves = report.agreement.base_case.iter();
-    let stands: Vec<(&str, Option<&str>, bool)> = leaves
-        .map(|leaf| (leaf.check.as_str(), leaf.verdict.as_deref(), leaf.spared))
-        .collect();
-    let expected = [
-        ("x", Some("fail"), true),
-        ("y", Some("pass"), false),
-        ("z", Some("fail"), false),
-    ];
+    let stands: Vec<(&str, Option<&str>, bool)> =
+        leaves.map(|leaf| (leaf.check.as_str(), leaf.verdict.as_deref(), leaf.spared)).collect();
+    let expected =
+        [("x", Some("fail"), true), ("y", Some("pass"), false), ("z", Some("fail"), false)];
     assert_eq!(stands, expected);
 }
 
 #[test]
 fn a_leaf_without_evidence_held_if_the_run_completed_and_could_not_without_it() {
     let check = r#"{"all": [{"command": "x"}, {"any": [{"command": "y"}, {"command": "z"}]}]}"#;
-    for (status, expected) in [
-        ("completed", [Some("pass"), None, None]),
-        ("stopped", [None; 3]),
-    ] {
+    for (status, expected) in [("completed", [Some("pass"), None, None]), ("stopped", [None; 3])] {
         let report = of(&state(check, TASKS, "", &run(status, "")));
         let leaves = report.agreement.base_case.iter();
         let verdicts: Vec<Option<&str>> = leaves.map(|leaf| leaf.verdict.as_deref()).collect();
@@ -103,17 +93,11 @@ fn a_leaf_without_evidence_held_if_the_run_completed_and_could_not_without_it() 
 fn an_ending_of_an_earlier_run_is_not_told_as_the_outcome() {
     let ended = run("exhausted", "");
     let over = of(&state(r#"{"command": "make"}"#, TASKS, "", &ended));
-    assert_eq!(
-        (over.outcome.ended, over.outcome.summary.as_str()),
-        (true, "s")
-    );
+    assert_eq!((over.outcome.ended, over.outcome.summary.as_str()), (true, "s"));
     assert_eq!(over.next, ["descent run", "descent edit"]);
     let again = ended.replacen("exhausted", "running", 1);
     let again = of(&state(r#"{"command": "make"}"#, TASKS, "", &again));
-    assert_eq!(
-        (again.outcome.ended, again.outcome.summary.as_str()),
-        (false, "")
-    );
+    assert_eq!((again.outcome.ended, again.outcome.summary.as_str()), (false, ""));
     // The state does not tell whether a loop is at work on it.
     assert_eq!(again.next, ["descent status"]);
 }

@@ -243,9 +243,7 @@ fn failures(world: &World) -> Vec<FailureGroup> {
             None => fingerprint::of(failure),
         };
         let place = *places.entry(alike.clone()).or_insert(groups.len());
-        let before = groups
-            .get_mut(place)
-            .map(|group| core::mem::take(&mut group.attempts));
+        let before = groups.get_mut(place).map(|group| core::mem::take(&mut group.attempts));
         let mut attempts = before.unwrap_or_default();
         attempts.push(attempt(entry, failure));
         let group = group(alike, failure, attempts);

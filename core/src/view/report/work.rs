@@ -119,9 +119,7 @@ fn atom(state: &State, node: NodeView) -> AtomReport {
     AtomReport {
         checks: checks.map(titles).unwrap_or_default(),
         confidence: confidence(state, &node.id),
-        guidance: task
-            .map(|task| task.spec.guidance.clone())
-            .unwrap_or_default(),
+        guidance: task.map(|task| task.spec.guidance.clone()).unwrap_or_default(),
         attempts: tries.iter().map(|tried| u64::from(tried.attempts)).sum(),
         repairs: tries.iter().map(|tried| u64::from(tried.repairs)).sum(),
         failed: failed(state, &node.id).filter(|_| !is_solved),
@@ -175,13 +173,7 @@ fn result(binding: &Binding, in_force: bool) -> SolvedReport {
 }
 
 fn evidence(record: &Node) -> EvidenceReport {
-    let text = |key: &str| {
-        record
-            .get(key)
-            .and_then(Node::as_str)
-            .unwrap_or("")
-            .to_string()
-    };
+    let text = |key: &str| record.get(key).and_then(Node::as_str).unwrap_or("").to_string();
     EvidenceReport {
         check: text("check"),
         verdict: text("verdict"),

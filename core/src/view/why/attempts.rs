@@ -112,16 +112,12 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     // Times in records compare as their texts do.
     all.sort_by(|a, b| a.at.cmp(&b.at));
     let in_flight = world.state.run.in_flight.iter();
-    all.extend(
-        in_flight
-            .filter(|intent| ids.contains(&&intent.atom))
-            .map(|intent| AttemptView {
-                n: u64::from(intent.n),
-                started: intent.at.clone(),
-                choices: pairs(&intent.choices),
-                ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
-            }),
-    );
+    all.extend(in_flight.filter(|intent| ids.contains(&&intent.atom)).map(|intent| AttemptView {
+        n: u64::from(intent.n),
+        started: intent.at.clone(),
+        choices: pairs(&intent.choices),
+        ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
+    }));
     all
 }
 
@@ -192,9 +188,7 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
             return None;
         }
         let tries = crate::search::tries(&world.state, &doubt.atom);
-        let tried = tries
-            .iter()
-            .find(|tried| Some(&tried.context) == doubt.context.as_ref());
+        let tried = tries.iter().find(|tried| Some(&tried.context) == doubt.context.as_ref());
         let before = tried.map_or(0, |tried| tried.attempts);
         let context = doubt.context.as_ref().map_or("", Digest::as_str);
         Some(AttemptView {
@@ -202,12 +196,7 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
             started: doubt.started.clone(),
             reason: doubt.reason.clone(),
             choices: choices_of(world, &doubt.atom, context),
-            ..ended(
-                &doubt.atom,
-                Some(doubt.attempt.clone()),
-                "in_doubt",
-                &entry.at,
-            )
+            ..ended(&doubt.atom, Some(doubt.attempt.clone()), "in_doubt", &entry.at)
         })
     };
     world.state.trail.iter().filter_map(view).collect()

@@ -60,10 +60,8 @@ impl Executor for SimExecutor {
 
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers> {
         let repo = held(&self.repo);
-        let gone: BTreeSet<CommitId> = view::commits(state)
-            .into_iter()
-            .filter(|commit| !repo.holds(commit))
-            .collect();
+        let gone: BTreeSet<CommitId> =
+            view::commits(state).into_iter().filter(|commit| !repo.holds(commit)).collect();
         let finished: Vec<(AttemptId, Outcome)> = state
             .run
             .in_flight
@@ -72,8 +70,7 @@ impl Executor for SimExecutor {
             .collect();
         drop(repo);
         if !gone.is_empty() {
-            self.scene
-                .wrong(format!("the repository does not hold {gone:?}"));
+            self.scene.wrong(format!("the repository does not hold {gone:?}"));
         }
         if !finished.is_empty() {
             self.scene.saw("a result lies complete after a crash");
@@ -109,31 +106,13 @@ impl Executor for SimExecutor {
             Work::Merge { intent, made, onto } => {
                 Box::pin(async move { Ok(executor.merge(intent, made, onto).await) })
             }
-            Work::Rebuild {
-                start,
-                from,
-                stays,
-                keep,
-            } => Box::pin(async move {
+            Work::Rebuild { start, from, stays, keep } => Box::pin(async move {
                 executor.scene.saw("the tree is made anew");
                 let built = executor.rebuild(from, stays, keep).await;
-                Ok(built.map(|(head, line, dropped)| Input::Built {
-                    start,
-                    head,
-                    line,
-                    dropped,
-                }))
+                Ok(built.map(|(head, line, dropped)| Input::Built { start, head, line, dropped }))
             }),
-            Work::Stage {
-                speculation,
-                start,
-                wanted,
-                from,
-                keep,
-            } => Box::pin(async move {
-                executor
-                    .scene
-                    .saw("a tree is made for what is tried beside");
+            Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async move {
+                executor.scene.saw("a tree is made for what is tried beside");
                 let built = executor.rebuild(from, Vec::new(), keep).await;
                 Ok(built.map(|(head, _, dropped)| Input::Staged {
                     speculation,
@@ -148,13 +127,7 @@ impl Executor for SimExecutor {
                 let event = self.sound(tree).map(|tree| Input::Learned { commit, tree });
                 Box::pin(async { Ok(event) })
             }
-            Work::Judge {
-                scope,
-                basis,
-                commit,
-                check,
-                ..
-            } => {
+            Work::Judge { scope, basis, commit, check, .. } => {
                 let event = self.judge(world, session, (scope, basis), commit, &check);
                 let event = self.sound(event);
                 let waits = self.scene.clock.sleep(self.ms(MERGE_MS));
@@ -208,21 +181,13 @@ impl SimExecutor {
         let stands = watchman.stands_in_flight(&intent.id);
         drop(watchman);
         if !stands {
-            self.scene.wrong(format!(
-                "{} begins, and no lasting commit says so",
-                intent.id
-            ));
+            self.scene.wrong(format!("{} begins, and no lasting commit says so", intent.id));
         }
         if world.state.bindings.contains_key(&intent.atom) {
-            self.scene.wrong(format!(
-                "{} is solved, and {} begins",
-                intent.atom, intent.id
-            ));
+            self.scene.wrong(format!("{} is solved, and {} begins", intent.atom, intent.id));
         }
-        self.scene.tell(format_args!(
-            "begins {} of {}, number {}",
-            intent.id, intent.atom, intent.n
-        ));
+        self.scene
+            .tell(format_args!("begins {} of {}, number {}", intent.id, intent.atom, intent.n));
     }
 
     fn is_swept(&self, life: u32) -> bool {
@@ -252,30 +217,19 @@ impl SimExecutor {
             }
         }
         let outcome = self.outcome(&intent)?;
-        held(&self.repo)
-            .finished
-            .insert(intent.id.clone(), outcome.clone());
+        held(&self.repo).finished.insert(intent.id.clone(), outcome.clone());
         if self.chance(20) {
             self.scene.clock.sleep(self.ms(MERGE_MS)).await;
         }
         if cancel.is_cancelled() {
-            self.scene
-                .saw("a result comes after its attempt was cancelled");
+            self.scene.saw("a result comes after its attempt was cancelled");
         }
         let is_of_old = !node.is_external && self.chance(3);
-        let epoch = if is_of_old {
-            Epoch(intent.epoch.0.saturating_sub(1))
-        } else {
-            intent.epoch
-        };
+        let epoch = if is_of_old { Epoch(intent.epoch.0.saturating_sub(1)) } else { intent.epoch };
         if is_of_old {
             self.scene.saw("a result comes with an old epoch");
         }
-        Some(Input::Ended {
-            attempt: intent.id,
-            epoch,
-            outcome: Box::new(outcome),
-        })
+        Some(Input::Ended { attempt: intent.id, epoch, outcome: Box::new(outcome) })
     }
 
     fn happens_outside(&self, intent: &Intent) {
@@ -288,8 +242,7 @@ impl SimExecutor {
         drop(repo);
         self.scene.saw("an effect happens outside");
         if is_too_often && !held(&self.scene.watchman).is_excused {
-            self.scene
-                .wrong(format!("the effect of {} happens twice", intent.atom));
+            self.scene.wrong(format!("the effect of {} happens twice", intent.atom));
         }
     }
 
@@ -309,10 +262,7 @@ impl SimExecutor {
             (Some(_), _) if node.is_silent => Some(Product::Unchanged),
             (Some(_), _) => Some(Product::Commit(self.lasting(intent)?)),
         };
-        Some(Outcome {
-            made,
-            ..Outcome::ended(CommandEnd::Exit(code), 1)
-        })
+        Some(Outcome { made, ..Outcome::ended(CommandEnd::Exit(code), 1) })
     }
 
     /// The change of this attempt alone, made durable.
@@ -331,11 +281,7 @@ impl SimExecutor {
     fn piece(&self, intent: &Intent) -> Piece {
         let is_good = self.succeeds(intent);
         let content = format!("{} {}", intent.context, if is_good { 0 } else { intent.n });
-        Piece {
-            atom: intent.atom.to_string(),
-            content,
-            is_good,
-        }
+        Piece { atom: intent.atom.to_string(), content, is_good }
     }
 
     fn succeeds(&self, intent: &Intent) -> bool {
@@ -343,8 +289,7 @@ impl SimExecutor {
             let id = intent.choices.get(self.model.nodes[group].id.as_str())?;
             Some(self.model.ix(id.as_str()))
         };
-        self.model
-            .succeeds(self.model.ix(intent.atom.as_str()), intent.n, choice)
+        self.model.succeeds(self.model.ix(intent.atom.as_str()), intent.n, choice)
     }
 
     async fn merge(
@@ -361,9 +306,7 @@ impl SimExecutor {
         let node = &self.model.nodes[self.model.ix(intent.atom.as_str())];
         let merge = if node.is_silent {
             let tree = held(&self.repo).tree(&base);
-            Merge::Unchanged {
-                tree: Some(self.sound(tree)?),
-            }
+            Merge::Unchanged { tree: Some(self.sound(tree)?) }
         } else if self.chance(4) {
             self.scene.saw("a merge conflicts");
             Merge::Conflict(vec!["file".to_owned()])
@@ -379,11 +322,7 @@ impl SimExecutor {
                 protected: Vec::new(),
             }
         };
-        Some(Input::Tried {
-            attempt: intent.id,
-            onto,
-            merge,
-        })
+        Some(Input::Tried { attempt: intent.id, onto, merge })
     }
 
     /// Builds in three steps: between them the loop can die, and the power be cut.
@@ -419,8 +358,7 @@ impl SimExecutor {
             let pieces = held(&self.repo).at(&placed.commit);
             let piece = self.sound(pieces)?.pop()?;
             if piece.atom != placed.atom.as_str() {
-                self.scene
-                    .wrong(format!("{} is not of {}", placed.commit, placed.atom));
+                self.scene.wrong(format!("{} is not of {}", placed.commit, placed.atom));
             }
             head = self.built(&head, piece, life).await?;
             line.push(ResultCommit::new(placed.atom, head.clone()));
@@ -465,34 +403,17 @@ impl SimExecutor {
                 pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
             }
             Scope::Atom(id) => {
-                let intent = world
-                    .state
-                    .run
-                    .in_flight
-                    .iter()
-                    .find(|intent| intent.id == *id);
-                let atom = intent
-                    .map(|intent| intent.atom.to_string())
-                    .unwrap_or_default();
-                pieces
-                    .iter()
-                    .any(|piece| piece.atom == atom && piece.is_good)
+                let intent = world.state.run.in_flight.iter().find(|intent| intent.id == *id);
+                let atom = intent.map(|intent| intent.atom.to_string()).unwrap_or_default();
+                pieces.iter().any(|piece| piece.atom == atom && piece.is_good)
             }
         };
         let asked = (leaf.to_string(), format!("{pieces:?}"));
         let is_new = held(&self.repo).asked.insert(asked);
         let is_unknown = is_new && self.chance(5);
         let code = if is_unknown { 127 } else { i32::from(!holds) };
-        let what = MeasurementKind::Command {
-            how: CommandEnd::Exit(code),
-            matched: None,
-            number: None,
-        };
-        Measurement {
-            what,
-            duration_ms: 0,
-            excerpt: String::new(),
-            whole: None,
-        }
+        let what =
+            MeasurementKind::Command { how: CommandEnd::Exit(code), matched: None, number: None };
+        Measurement { what, duration_ms: 0, excerpt: String::new(), whole: None }
     }
 }

@@ -194,11 +194,8 @@ impl Person {
         };
         self.edits += 1;
         let words = format!("d-{atom}-{}.", self.edits);
-        let (scene, disk, state) = (
-            Arc::clone(&self.scene),
-            self.disk.clone(),
-            self.place.state.clone(),
-        );
+        let (scene, disk, state) =
+            (Arc::clone(&self.scene), self.disk.clone(), self.place.state.clone());
         let is_in_place = self.scene.percent(50);
         let save = move || {
             let bytes = fs::read(&state).ok().filter(|bytes| whole(bytes).is_some());
@@ -236,15 +233,8 @@ impl Person {
                 kind,
                 extra: Extra::default(),
             };
-            let event = Input::Asked {
-                request,
-                reason: None,
-            };
-            let seen = Observation {
-                now,
-                active_ms: 0,
-                event,
-            };
+            let event = Input::Asked { request, reason: None };
+            let seen = Observation { now, active_ms: 0, event };
             let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen)?;
             Ok::<_, step::Refusal>(Some(CommitContent {
                 state: next.world.state,
@@ -268,9 +258,7 @@ impl Person {
         } else {
             "the clock goes ten years back"
         });
-        self.scene
-            .clock
-            .put_forward(if forward { TEN_YEARS_MS } else { -TEN_YEARS_MS });
+        self.scene.clock.put_forward(if forward { TEN_YEARS_MS } else { -TEN_YEARS_MS });
     }
 
     fn closes_the_lid(&self) {
@@ -286,11 +274,7 @@ impl Person {
 
     async fn fills_the_disk(&mut self) {
         let is_full = self.scene.percent(50);
-        self.scene.saw(if is_full {
-            "the disk is full"
-        } else {
-            "the disk is read-only"
-        });
+        self.scene.saw(if is_full { "the disk is full" } else { "the disk is read-only" });
         self.scene.fail_with(if is_full { ENOSPC } else { EROFS });
         self.rests(PAUSE_MS * 2).await;
         self.scene.heal();
@@ -301,9 +285,7 @@ impl Person {
     pub(super) fn resolves(&mut self) {
         let now = self.scene.clock.now();
         let mut store = self.disk.store(self.place.clone());
-        let is_in_doubt = store
-            .read()
-            .is_ok_and(|loaded| !doubts(&loaded.state).is_empty());
+        let is_in_doubt = store.read().is_ok_and(|loaded| !doubts(&loaded.state).is_empty());
         // Like the command, which first adopts what was saved by hand.
         if !is_in_doubt || adopt(&mut store, None, "ada", now).is_err() {
             return;
@@ -316,11 +298,7 @@ impl Person {
                 let mut repo = held(&self.executor.repo);
                 let atom = doubt.atom.to_string();
                 let happened = repo.effects.get(&atom).copied().unwrap_or(0);
-                let said = if happened > 0 {
-                    Resolution::Done(None)
-                } else {
-                    Resolution::Retry
-                };
+                let said = if happened > 0 { Resolution::Done(None) } else { Resolution::Retry };
                 if happened > 0 {
                     repo.allowed.insert(atom, happened);
                 }
@@ -345,9 +323,7 @@ impl Person {
 fn reworded(bytes: &[u8], atom: &str, words: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let key = format!("\"description\": \"d-{atom}-");
-    let at = text
-        .find(&key)
-        .filter(|at| *at < text.find("\"trail\":").unwrap_or(usize::MAX))?;
+    let at = text.find(&key).filter(|at| *at < text.find("\"trail\":").unwrap_or(usize::MAX))?;
     let start = at + "\"description\": \"".len();
     let end = start + text[start..].find('"')?;
     Some([&text[..start], words, &text[end..]].concat().into_bytes())
@@ -358,9 +334,8 @@ impl SimExecutor {
     pub(super) fn open_to_edits(&self) -> Vec<String> {
         let nodes = &self.model.nodes;
         let outside = (0..nodes.len()).filter(|x| nodes[*x].is_external);
-        let fixed: BTreeSet<usize> = outside
-            .flat_map(|x| self.model.upstream(x).into_iter().chain([x]))
-            .collect();
+        let fixed: BTreeSet<usize> =
+            outside.flat_map(|x| self.model.upstream(x).into_iter().chain([x])).collect();
         let tasks = (0..nodes.len()).filter(|x| nodes[*x].kind == Kind::Task && !fixed.contains(x));
         tasks.map(|x| nodes[x].id.clone()).collect()
     }

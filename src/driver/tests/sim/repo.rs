@@ -71,9 +71,7 @@ impl Repo {
 
     pub(super) fn tree(&self, commit: &CommitId) -> Result<TreeId, String> {
         let pieces: BTreeSet<Piece> = self.at(commit)?.into_iter().collect();
-        Ok(TreeId::new(
-            Digest::of(format!("{pieces:?}").as_bytes()).to_string(),
-        ))
+        Ok(TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string()))
     }
 
     /// The same change on the same commit gives the same commit.
@@ -103,7 +101,6 @@ impl Repo {
     }
 
     pub(super) fn keep_only(&mut self, needed: &BTreeSet<CommitId>) {
-        self.commits
-            .retain(|commit, _| needed.contains(commit) || commit.as_str() == START);
+        self.commits.retain(|commit, _| needed.contains(commit) || commit.as_str() == START);
     }
 }

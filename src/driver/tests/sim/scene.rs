@@ -172,20 +172,12 @@ impl Scene {
         let errno = [EIO, ENOSPC, EROFS, EMFILE][self.below(4)];
         let after = self.below(120) as u64;
         let times = if self.percent(50) { 1 } else { u64::MAX };
-        self.inner().failing = Some(Failing {
-            errno,
-            after,
-            times,
-        });
+        self.inner().failing = Some(Failing { errno, after, times });
     }
 
     /// Makes every call fail from now on.
     pub(super) fn fail_with(&self, errno: i32) {
-        self.inner().failing = Some(Failing {
-            errno,
-            after: 0,
-            times: u64::MAX,
-        });
+        self.inner().failing = Some(Failing { errno, after: 0, times: u64::MAX });
     }
 
     pub(super) fn heal(&self) {
@@ -213,16 +205,7 @@ impl Scene {
 }
 
 fn is_reading(name: &str) -> bool {
-    [
-        "read",
-        "list",
-        "changed_ms",
-        "open",
-        "identify",
-        "ground",
-        "lease",
-    ]
-    .contains(&name)
+    ["read", "list", "changed_ms", "open", "identify", "ground", "lease"].contains(&name)
 }
 
 impl Fate for Scene {

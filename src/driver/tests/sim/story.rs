@@ -102,10 +102,7 @@ impl Story {
         outside(&mut model, &mut rng);
         let slots = 1 + rng.below(3);
         model.constraints = format!("{ROOMY}, \"max_parallel_agents\": {slots}");
-        scene.tell(format_args!(
-            "seed {seed}, {slots} slots, wanted {:?}",
-            model.wanted
-        ));
+        scene.tell(format_args!("seed {seed}, {slots} slots, wanted {:?}", model.wanted));
         model
             .nodes
             .iter()
@@ -117,14 +114,9 @@ impl Story {
         let disk = Lossy::new(&place, fate);
         let mut watchman = held(&scene.watchman);
         watchman.max_attempts = model.max_attempts;
-        watchman
-            .durable
-            .insert(descent_core::id::CommitId::new(super::repo::START));
+        watchman.durable.insert(descent_core::id::CommitId::new(super::repo::START));
         drop(watchman);
-        disk.calm()
-            .store(place.clone())
-            .create(first(&model))
-            .unwrap();
+        disk.calm().store(place.clone()).create(first(&model)).unwrap();
         let executor = SimExecutor {
             scene: Arc::clone(scene),
             repo: Arc::new(Mutex::new(Repo::new())),
@@ -133,12 +125,7 @@ impl Story {
             is_calm: false,
         };
         Self {
-            person: Person::new(
-                Arc::clone(scene),
-                disk.calm(),
-                place.clone(),
-                executor.clone(),
-            ),
+            person: Person::new(Arc::clone(scene), disk.calm(), place.clone(), executor.clone()),
             _dir: dir,
             scene: Arc::clone(scene),
             place,
@@ -250,9 +237,7 @@ impl Story {
         }
         let texts: Vec<String> = self.texts();
         let watchman = held(&self.scene.watchman);
-        let sound = watchman
-            .no_edit_is_lost(&texts)
-            .and_then(|()| watchman.is_within_bound());
+        let sound = watchman.no_edit_is_lost(&texts).and_then(|()| watchman.is_within_bound());
         drop(watchman);
         if let Err(what) = sound {
             self.scene.wrong(what);
@@ -264,10 +249,7 @@ impl Story {
         let mut store = self.disk.calm().store(self.place.clone());
         // Files that wait to come to rest are looked at.
         store.tend(UnixMillis(u64::MAX)).unwrap();
-        let rescued = store
-            .rescued()
-            .into_iter()
-            .map(|path| fs::read(path).unwrap());
+        let rescued = store.rescued().into_iter().map(|path| fs::read(path).unwrap());
         let mut texts: Vec<Vec<u8>> = rescued.collect();
         let now = store.read().unwrap();
         texts.push(now.bytes().to_vec());
@@ -276,10 +258,7 @@ impl Story {
             let newest = store.newest().unwrap();
             texts.push(StateText::of(&newest).text(&newest).into_bytes());
         }
-        texts
-            .into_iter()
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .collect()
+        texts.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
     }
 
     async fn life(&mut self, is_peaceful: bool) -> End {
@@ -294,13 +273,8 @@ impl Story {
         self.scene.tell(format_args!("run {} begins", self.runs));
         let (bell, signals) = bell();
         let (news, heard) = mpsc::channel(1);
-        self.scene
-            .hears(self.scene.percent(80).then_some(news.clone()));
-        let disk = if is_peaceful {
-            self.disk.calm()
-        } else {
-            self.disk.clone()
-        };
+        self.scene.hears(self.scene.percent(80).then_some(news.clone()));
+        let disk = if is_peaceful { self.disk.calm() } else { self.disk.clone() };
         let host = |store| LoopHost {
             store,
             clock: self.scene.clock.clone(),
@@ -318,10 +292,7 @@ impl Story {
         let scene = Arc::clone(&self.scene);
         let store = disk.store(self.place.clone());
         let life = loop_of(Arc::clone(&scene), store, host);
-        let mortal = Mortal {
-            life: Box::pin(life),
-            scene: Arc::clone(&scene),
-        };
+        let mortal = Mortal { life: Box::pin(life), scene: Arc::clone(&scene) };
         let longest = if is_peaceful { PEACE_MAX } else { LIFE_MAX };
         let ended = tokio::select! {
             biased;
@@ -406,16 +377,12 @@ pub(super) fn story_of(
     seed: u64,
     dir: &Path,
 ) -> (BTreeMap<&'static str, u32>, Option<String>, String) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
         let scene = Scene::new(Rng::new(seed ^ 0x5EED));
         let mut story = Story::new(&scene, dir, seed);
-        let told = Told {
-            story: Box::pin(story.tell()),
-        };
+        let told = Told { story: Box::pin(story.tell()) };
         let wrong = told.await.err();
         (scene.seen(), wrong, scene.story())
     })

@@ -140,8 +140,7 @@ impl Watchman {
                 return Ok(lines);
             }
             let line = line(&last, &next);
-            self.follows(&last, &next)
-                .map_err(|what| format!("{what} in {line}"))?;
+            self.follows(&last, &next).map_err(|what| format!("{what} in {line}"))?;
             lines.push(line);
         }
         self.bound = self.bound.or_else(|| Some(measure(&next)?.0));
@@ -165,15 +164,9 @@ impl Watchman {
             return Ok(());
         }
         let counted = landed.iter().filter(|id| self.ended.contains(*id)).count() as u64;
-        let more = next
-            .run
-            .spent
-            .attempts
-            .saturating_sub(last.run.spent.attempts);
+        let more = next.run.spent.attempts.saturating_sub(last.run.spent.attempts);
         if more > counted {
-            return Err(format!(
-                "{more} attempts counted, {counted} had ended: {landed:?}"
-            ));
+            return Err(format!("{more} attempts counted, {counted} had ended: {landed:?}"));
         }
         self.contexts(next)?;
         let is_one_run = last.run.id == next.run.id && !counts_anew;
@@ -188,12 +181,7 @@ impl Watchman {
     /// Checks that no landed attempt is in flight again, and that each new landing was in flight.
     fn land(&mut self, last: &State, next: &State) -> Result<Vec<AttemptId>, String> {
         let ids = |state: &State| -> BTreeSet<AttemptId> {
-            state
-                .run
-                .in_flight
-                .iter()
-                .map(|intent| intent.id.clone())
-                .collect()
+            state.run.in_flight.iter().map(|intent| intent.id.clone()).collect()
         };
         let (before, after) = (ids(last), ids(next));
         let again = after.iter().find(|id| self.landed.contains(*id));
@@ -211,10 +199,7 @@ impl Watchman {
             let tries = atom.task().into_iter().flat_map(|task| &task.tries);
             for tried in tries.filter(|tried| tried.repairs == 0) {
                 if tried.attempts > self.max_attempts {
-                    return Err(format!(
-                        "{} attempts of {id} in one context",
-                        tried.attempts
-                    ));
+                    return Err(format!("{} attempts of {id} in one context", tried.attempts));
                 }
             }
         }
@@ -225,9 +210,7 @@ impl Watchman {
         let named = view::commits(state);
         let gone = named.iter().find(|commit| !self.durable.contains(*commit));
         gone.map_or(Ok(()), |gone| {
-            Err(format!(
-                "the state names {gone}, which a power cut can take back"
-            ))
+            Err(format!("the state names {gone}, which a power cut can take back"))
         })
     }
 
@@ -260,9 +243,7 @@ impl Watchman {
         let serial = loaded.state.serial;
         if serial < self.reported && !self.is_excused {
             let (reported, serial) = (self.reported.0, serial.0);
-            return Err(format!(
-                "{reported} was told as committed, and {serial} is there"
-            ));
+            return Err(format!("{reported} was told as committed, and {serial} is there"));
         }
         // The commit of a dead loop may not be durable and can still be lost: nothing was begun on it.
         if self.last.as_ref().is_some_and(|last| last.serial < serial) {
@@ -285,13 +266,8 @@ impl Watchman {
     /// Checks that every edit is in the state, named among the lost values, or kept beside the state.
     pub(super) fn no_edit_is_lost(&self, texts: &[String]) -> Result<(), String> {
         let is_there = |edit: &&Edit| texts.iter().any(|text| text.contains(&edit.words));
-        let lost = self
-            .edits
-            .iter()
-            .find(|edit| !edit.may_be_gone && !is_there(edit));
-        lost.map_or(Ok(()), |lost| {
-            Err(format!("the edit {} of {} is lost", lost.words, lost.atom))
-        })
+        let lost = self.edits.iter().find(|edit| !edit.may_be_gone && !is_there(edit));
+        lost.map_or(Ok(()), |lost| Err(format!("the edit {} of {} is lost", lost.words, lost.atom)))
     }
 
     /// Checks that there were never more attempts than the bound at the start.
@@ -314,16 +290,11 @@ fn has_environmental(state: &State) -> bool {
         class == Some("environmental")
     });
     let atoms = state.all_atoms();
-    let mut tries = atoms
-        .values()
-        .filter_map(|atom| atom.task())
-        .flat_map(|task| &task.tries);
+    let mut tries = atoms.values().filter_map(|atom| atom.task()).flat_map(|task| &task.tries);
     text || tries.any(|tried| {
         matches!(
             tried.ended,
-            Some(TryEnd::Failed(
-                descent_core::state::FailureClass::Environmental
-            ))
+            Some(TryEnd::Failed(descent_core::state::FailureClass::Environmental))
         )
     })
 }
@@ -337,12 +308,8 @@ fn measure(state: &State) -> Option<(u64, u64)> {
 }
 
 fn line(last: &State, next: &State) -> String {
-    let in_flight: Vec<String> = next
-        .run
-        .in_flight
-        .iter()
-        .map(|intent| format!("{}#{}", intent.atom, intent.n))
-        .collect();
+    let in_flight: Vec<String> =
+        next.run.in_flight.iter().map(|intent| format!("{}#{}", intent.atom, intent.n)).collect();
     let solved: Vec<String> = next.bindings.keys().map(ToString::to_string).collect();
     let status = match next.run.status {
         RunStatus::Running => "",
@@ -353,10 +320,7 @@ fn line(last: &State, next: &State) -> String {
             0 => "",
             _ => " corrected",
         };
-    format!(
-        "serial {}: flying {in_flight:?} solved {solved:?} {status}{corrected}",
-        next.serial.0
-    )
+    format!("serial {}: flying {in_flight:?} solved {solved:?} {status}{corrected}", next.serial.0)
 }
 
 /// Counts by name, over several stories.

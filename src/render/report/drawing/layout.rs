@@ -61,9 +61,7 @@ impl Layout {
                 [] => (LEAF_WIDTH, LEAF_HEIGHT),
                 kids => {
                     let depth = atoms[place].node.depth + 1;
-                    let room = ROW_WIDTH
-                        .saturating_sub(2 * PADDING * depth)
-                        .max(LEAF_WIDTH);
+                    let room = ROW_WIDTH.saturating_sub(2 * PADDING * depth).max(LEAF_WIDTH);
                     let inner = arrange(kids, orders.get(&Some(place)), &mut areas, room);
                     (inner.0 + 2 * PADDING, inner.1 + HEAD_HEIGHT + PADDING)
                 }
@@ -78,21 +76,13 @@ impl Layout {
                 areas[place].y += y;
             }
         }
-        Self {
-            areas,
-            waits: tree.waits,
-            width,
-            height,
-        }
+        Self { areas, waits: tree.waits, width, height }
     }
 }
 
 impl GroupTree {
     fn of(atoms: &[AtomReport]) -> Self {
-        let places = atoms
-            .iter()
-            .enumerate()
-            .map(|(place, atom)| (atom.node.id.as_str(), place));
+        let places = atoms.iter().enumerate().map(|(place, atom)| (atom.node.id.as_str(), place));
         let places: BTreeMap<&str, usize> = places.collect();
         let mut tree = Self {
             parents: Vec::new(),
@@ -102,10 +92,7 @@ impl GroupTree {
         };
         for (place, atom) in atoms.iter().enumerate() {
             let node = &atom.node;
-            let parent = node
-                .parent
-                .as_ref()
-                .and_then(|id| places.get(id.as_str()).copied());
+            let parent = node.parent.as_ref().and_then(|id| places.get(id.as_str()).copied());
             // A group stands before its members.
             let parent = parent.filter(|above| *above < place);
             match parent {
@@ -113,10 +100,7 @@ impl GroupTree {
                 None => tree.roots.push(place),
             }
             tree.parents.push(parent);
-            let deps = node
-                .depends_on
-                .iter()
-                .filter_map(|id| places.get(id.as_str()));
+            let deps = node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
             tree.waits.extend(deps.map(|dep| (*dep, place)));
         }
         tree
@@ -156,12 +140,8 @@ fn arrange(
     for part in connected(members, order) {
         let top = if height == 0 { 0 } else { height + PART_GAP };
         let of_part = |pair: &&(usize, usize)| part.contains(&pair.0);
-        let order: BTreeSet<(usize, usize)> = order
-            .into_iter()
-            .flatten()
-            .filter(of_part)
-            .copied()
-            .collect();
+        let order: BTreeSet<(usize, usize)> =
+            order.into_iter().flatten().filter(of_part).copied().collect();
         let (part_width, bottom) = arrange_part(&part, &order, areas, room, top);
         (width, height) = (width.max(part_width), bottom);
     }
@@ -177,11 +157,8 @@ fn connected(members: &[usize], order: Option<&BTreeSet<(usize, usize)>>) -> Vec
     }
     let mut parts: Vec<BTreeSet<usize>> = Vec::new();
     let mut seen: BTreeSet<usize> = BTreeSet::new();
-    let alone: BTreeSet<usize> = members
-        .iter()
-        .copied()
-        .filter(|place| !near.contains_key(place))
-        .collect();
+    let alone: BTreeSet<usize> =
+        members.iter().copied().filter(|place| !near.contains_key(place)).collect();
     for place in members.iter().filter(|place| near.contains_key(place)) {
         let mut part = BTreeSet::new();
         let mut todo = vec![*place];
@@ -210,11 +187,8 @@ fn arrange_part(
     let (mut x, mut y, mut row_height, mut width) = (0, top, 0, 0);
     for layer in layers(members, order) {
         let columns = columns(&layer, areas, room);
-        let layer_width = columns
-            .iter()
-            .map(|one| one.width + GAP)
-            .sum::<usize>()
-            .saturating_sub(GAP);
+        let layer_width =
+            columns.iter().map(|one| one.width + GAP).sum::<usize>().saturating_sub(GAP);
         if x > 0 && x + layer_width > room {
             (x, y, row_height) = (0, y + row_height + LAYER_GAP, 0);
         }
@@ -246,11 +220,7 @@ fn layers(members: &BTreeSet<usize>, order: &BTreeSet<(usize, usize)>) -> Vec<Ve
     for (_, to) in order {
         *open.entry(*to).or_default() += 1;
     }
-    let waiting = |place: usize| {
-        order
-            .range((place, 0)..=(place, usize::MAX))
-            .map(|pair| pair.1)
-    };
+    let waiting = |place: usize| order.range((place, 0)..=(place, usize::MAX)).map(|pair| pair.1);
     let is_first: BTreeSet<usize> = free(&open).into_iter().collect();
     let mut depths: BTreeMap<usize, usize> = BTreeMap::new();
     let mut depth = 0;
@@ -293,11 +263,7 @@ struct Column {
 
 /// As few columns as keep it low, and no more than there is room for.
 fn columns(layer: &[usize], areas: &[DrawnBox], room: usize) -> Vec<Column> {
-    let widest = layer
-        .iter()
-        .map(|place| areas[*place].width)
-        .max()
-        .unwrap_or(LEAF_WIDTH);
+    let widest = layer.iter().map(|place| areas[*place].width).max().unwrap_or(LEAF_WIDTH);
     let columns_max = ((room + GAP) / (widest + GAP)).max(1);
     let all: usize = layer.iter().map(|place| areas[*place].height + GAP).sum();
     let height = all.div_ceil(columns_max).max(COLUMN_HEIGHT);
@@ -313,10 +279,7 @@ fn columns(layer: &[usize], areas: &[DrawnBox], room: usize) -> Vec<Column> {
             }
             None => {
                 used = 0;
-                columns.push(Column {
-                    width: area.width,
-                    members: vec![*place],
-                });
+                columns.push(Column { width: area.width, members: vec![*place] });
             }
         }
         used += area.height + GAP;
@@ -363,29 +326,19 @@ mod tests {
         for members in tree.kids.iter().chain([&tree.roots]) {
             for (place, one) in members.iter().enumerate() {
                 for other in &members[place + 1..] {
-                    assert!(
-                        are_apart(&layout.areas[*one], &layout.areas[*other]),
-                        "{one} {other}"
-                    );
+                    assert!(are_apart(&layout.areas[*one], &layout.areas[*other]), "{one} {other}");
                 }
             }
         }
         for (place, above) in tree.parents.iter().enumerate() {
             let area = layout.areas[place];
-            let room = above.map_or((layout.width, layout.height), |above| {
-                ends(&layout.areas[above])
-            });
-            assert!(
-                ends(&area).0 <= room.0 && ends(&area).1 <= room.1,
-                "{place}"
-            );
+            let room =
+                above.map_or((layout.width, layout.height), |above| ends(&layout.areas[above]));
+            assert!(ends(&area).0 <= room.0 && ends(&area).1 <= room.1, "{place}");
         }
         for (from, to) in &layout.waits {
             let (from, to) = (layout.areas[*from], layout.areas[*to]);
-            assert!(
-                to.x >= ends(&from).0 || to.y >= ends(&from).1,
-                "{from:?} {to:?}"
-            );
+            assert!(to.x >= ends(&from).0 || to.y >= ends(&from).1, "{from:?} {to:?}");
         }
         assert!(layout.width <= width_max, "{}", layout.width);
     }

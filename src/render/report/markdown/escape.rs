@@ -73,9 +73,7 @@ fn is_short_reference(before: &str, after: &str) -> bool {
 
 fn ends_with_word(text: &str, word: &str) -> bool {
     let start = text.len().checked_sub(word.len());
-    start
-        .and_then(|start| text.get(start..))
-        .is_some_and(|end| end.eq_ignore_ascii_case(word))
+    start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 /// A text to be copied, on one line. Nothing inside of it has a meaning.

@@ -12,9 +12,7 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
     let mut items = Vec::new();
     if !agreed.raw_input.trim().is_empty() && agreed.raw_input.trim() != agreed.goal.trim() {
         items.push(
-            Item::at(0)
-                .text("First asked, before what is agreed on now:")
-                .said(&agreed.raw_input),
+            Item::at(0).text("First asked, before what is agreed on now:").said(&agreed.raw_input),
         );
     }
     let texts = [
@@ -27,10 +25,7 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
             items.push(Item::at(0).text(label).text(text));
         }
     }
-    let free = [
-        ("Scope: ", &agreed.scope),
-        ("Clarified: ", &agreed.clarifications),
-    ];
+    let free = [("Scope: ", &agreed.scope), ("Clarified: ", &agreed.clarifications)];
     for (label, value) in free {
         if let Some(value) = value.as_ref().filter(|value| !value.is_null()) {
             items.push(Item::at(0).text(label).text(limits::plain(value)));
@@ -38,10 +33,7 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
     }
     let mut constraints = agreed.constraints.iter();
     if let Some(first) = constraints.next() {
-        let item = Item::at(0)
-            .text("Constraints: ")
-            .code(&first.key)
-            .text(" = ");
+        let item = Item::at(0).text("Constraints: ").code(&first.key).text(" = ");
         let item = item.code(limits::plain(&first.value));
         items.push(constraints.fold(item, |item, one| {
             let item = item.text(", ").code(&one.key).text(" = ");
@@ -67,20 +59,14 @@ fn leaf(leaf: &LeafReport) -> Item {
         item = item.text(": ").code(rule);
     }
     let took = leaf.duration_ms.map(|ms| format!("in {}", time(ms)));
-    let number = leaf
-        .number
-        .as_ref()
-        .map(|number| format!("number {}", limits::plain(number)));
+    let number = leaf.number.as_ref().map(|number| format!("number {}", limits::plain(number)));
     let facts = [leaf.ended.clone(), number, took];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     if !facts.is_empty() {
         item = item.text(format!(" ({})", facts.join(", ")));
     }
     if leaf.spared {
-        item = item
-            .text("; another choice of its ")
-            .code("any")
-            .text(" holds");
+        item = item.text("; another choice of its ").code("any").text(" holds");
     }
     match verdict {
         "pass" => item,

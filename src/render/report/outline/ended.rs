@@ -21,15 +21,8 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
     }
     items.extend(outcome.account.iter().flat_map(account));
     if let Some(verdict) = &outcome.verdict {
-        let whole = if verdict.pristine {
-            ", in a fresh checkout"
-        } else {
-            ""
-        };
-        let words = format!(
-            "{} of {} checks held on the result{whole}",
-            verdict.held, verdict.of
-        );
+        let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
+        let words = format!("{} of {} checks held on the result{whole}", verdict.held, verdict.of);
         let item = Item::at(0).text(words);
         items.push(match verdict.choices.is_empty() {
             true => item,
@@ -39,9 +32,7 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
     // Before anything is solved, the result is what the run started from.
     let made = outcome.commit.as_ref();
     if let Some(commit) = made.filter(|commit| outcome.base.as_ref() != Some(*commit)) {
-        let item = Item::at(0)
-            .text("Result: commit ")
-            .code(short(commit.as_str()));
+        let item = Item::at(0).text("Result: commit ").code(short(commit.as_str()));
         items.push(match &outcome.base {
             Some(base) => item.text(", from ").code(short(base.as_str())),
             None => item,
@@ -56,25 +47,13 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
         });
     }
     for doubt in &outcome.doubts {
-        let item = Item::at(0)
-            .word("in doubt")
-            .text(" ")
-            .code(doubt.attempt.as_str());
+        let item = Item::at(0).word("in doubt").text(" ").code(doubt.attempt.as_str());
         let why = doubt.reason.as_deref().unwrap_or_default();
-        items.push(
-            item.text(": nobody knows whether its effect happened; ")
-                .text(why),
-        );
+        items.push(item.text(": nobody knows whether its effect happened; ").text(why));
     }
     for check in &outcome.unsteady {
         let words = ": it failed at align on the same files";
-        items.push(
-            Item::at(0)
-                .word("unsteady")
-                .text(" ")
-                .code(check)
-                .text(words),
-        );
+        items.push(Item::at(0).word("unsteady").text(" ").code(check).text(words));
     }
     items
 }
@@ -113,11 +92,7 @@ fn answer(outcome: &OutcomeReport) -> Vec<Item> {
     let mut items = Vec::new();
     if let Some(answer) = &outcome.answer {
         if answer.by == Some(JudgedBy::Model) {
-            items.push(
-                Item::at(0)
-                    .text("In words, by a model: ")
-                    .prose(&answer.text, ANSWER_MAX),
-            );
+            items.push(Item::at(0).text("In words, by a model: ").prose(&answer.text, ANSWER_MAX));
         }
         let notes = answer.notes.iter();
         items.extend(notes.map(|note| Item::at(0).text("note: ").text(note)));
@@ -140,11 +115,7 @@ fn head(outcome: &OutcomeReport) -> Item {
         return item.text(words);
     }
     let reason = outcome.reason.map_or("", |reason| reason.word());
-    let item = item
-        .text(" (")
-        .code(reason)
-        .text("): ")
-        .text(&outcome.summary);
+    let item = item.text(" (").code(reason).text("): ").text(&outcome.summary);
     match &outcome.at {
         Some(at) => item.text(format!(", at {at}")),
         None => item,
@@ -158,10 +129,7 @@ pub(super) fn short(commit: &str) -> String {
 pub(super) fn spent(report: &Report) -> Vec<Item> {
     let spent = &report.spent;
     let mut words = vec![count(spent.attempts, "attempt")];
-    let others = [
-        (spent.repairs, "repair"),
-        (spent.transient, "passing failure"),
-    ];
+    let others = [(spent.repairs, "repair"), (spent.transient, "passing failure")];
     let others = others.iter().filter(|(n, _)| *n > 0);
     words.extend(others.map(|(n, what)| count(n, what)));
     let active = format!("{} of active time", time(spent.active_ms));
@@ -170,26 +138,16 @@ pub(super) fn spent(report: &Report) -> Vec<Item> {
     items.extend(used.map(|used| Item::at(0).text(format!("Model usage: {used}"))));
     let agents = spent.by_agent.iter().map(usage_of_agent);
     items.extend(agents.map(|agent| Item::at(1).text(agent)));
-    let mut tried: Vec<_> = report
-        .work
-        .iter()
-        .filter(|atom| atom.attempts > 0)
-        .collect();
+    let mut tried: Vec<_> = report.work.iter().filter(|atom| atom.attempts > 0).collect();
     tried.sort_by_key(|atom| std::cmp::Reverse(atom.attempts));
     let mut tried = tried.into_iter().filter(|atom| atom.attempts > 1);
     if let Some(first) = tried.next() {
         let one = |item: Item, atom: &descent_core::view::report::AtomReport| {
-            item.code(atom.node.id.as_str())
-                .text(format!(" {}", atom.attempts))
+            item.code(atom.node.id.as_str()).text(format!(" {}", atom.attempts))
         };
-        let item = one(
-            Item::at(0).text("Atoms with more than one attempt: "),
-            first,
-        );
+        let item = one(Item::at(0).text("Atoms with more than one attempt: "), first);
         let more = tried.clone().skip(super::NAMES_MAX).count();
-        let item = tried
-            .take(super::NAMES_MAX)
-            .fold(item, |item, atom| one(item.text(", "), atom));
+        let item = tried.take(super::NAMES_MAX).fold(item, |item, atom| one(item.text(", "), atom));
         items.push(match more {
             0 => item,
             more => item.text(format!(" and {more} more")),

@@ -27,21 +27,11 @@ fn kind(report: &Report) -> Vec<Item> {
     };
     let item = Item::at(0).text("kind of task: ");
     let item = match known.fault.as_str() {
-        "" => item
-            .text("by ")
-            .code(agent.as_str())
-            .text(": ")
-            .text(&known.raw_inference),
-        fault => item
-            .text("a default; ")
-            .code(agent.as_str())
-            .text(": ")
-            .text(fault),
+        "" => item.text("by ").code(agent.as_str()).text(": ").text(&known.raw_inference),
+        fault => item.text("a default; ").code(agent.as_str()).text(": ").text(fault),
     };
     let changes = known.history.iter().map(|one| {
-        let item = Item::at(1)
-            .text(format!("pass {}: ", one.pass))
-            .code(&one.field);
+        let item = Item::at(1).text(format!("pass {}: ", one.pass)).code(&one.field);
         let passes = crate::render::passes(one.passes);
         item.text(format!(
             " was {}, is {} ({passes}, {} before): {}",
@@ -62,9 +52,7 @@ fn phases(report: &Report) -> Vec<Item> {
         ("", false) => head.text("by ").code(said.agent.as_str()),
         (why, _) => head.text("not judged by a model: ").text(why),
     };
-    std::iter::once(head)
-        .chain(said.issues.iter().map(issue))
-        .collect()
+    std::iter::once(head).chain(said.issues.iter().map(issue)).collect()
 }
 
 /// The opinion about a pass that came to its end.
@@ -97,14 +85,11 @@ fn plan(report: &Report) -> Vec<Item> {
     let Some(judged) = &report.judged else {
         return Vec::new();
     };
-    let head = Item::at(0)
-        .text("the plan of ")
-        .code(&judged.atom)
-        .text(match judged.by {
-            JudgedBy::Code => ": looked at by rules",
-            JudgedBy::Model => ": looked at by rules and ",
-            JudgedBy::Nobody => ": looked at by rules; not judged by a model: ",
-        });
+    let head = Item::at(0).text("the plan of ").code(&judged.atom).text(match judged.by {
+        JudgedBy::Code => ": looked at by rules",
+        JudgedBy::Model => ": looked at by rules and ",
+        JudgedBy::Nobody => ": looked at by rules; not judged by a model: ",
+    });
     let head = match (judged.by, &judged.agent) {
         (JudgedBy::Model, Some(agent)) => head.code(agent.as_str()),
         (JudgedBy::Nobody, _) => head.text(&judged.because),
@@ -123,9 +108,7 @@ fn plan(report: &Report) -> Vec<Item> {
         item.text(": ").text(&one.proposed_repair)
     });
     let replaced = judged.replaced.iter().flat_map(|one| {
-        let head = Item::at(0)
-            .text("planned again for these, ")
-            .code(one.atom.as_str());
+        let head = Item::at(0).text("planned again for these, ").code(one.atom.as_str());
         std::iter::once(head).chain(one.issues.iter().map(issue))
     });
     let replaced: Vec<Item> = replaced.collect();
@@ -139,9 +122,7 @@ fn plan(report: &Report) -> Vec<Item> {
 
 fn issue(issue: &IssueView) -> Item {
     let item = Item::at(1).word(issue.severity.word()).text(" ");
-    item.code(&issue.location)
-        .text(": ")
-        .text(&issue.description)
+    item.code(&issue.location).text(": ").text(&issue.description)
 }
 
 /// Atoms that a person should look at, and what was asked or assumed.
@@ -157,10 +138,7 @@ fn marked(report: &Report) -> Vec<Item> {
             (false, false) => "assumed for ",
         };
         let item = Item::at(0).text(head).code(one.atom.as_str());
-        item.text(": ")
-            .text(&one.question)
-            .text(" ")
-            .text(&one.assume)
+        item.text(": ").text(&one.question).text(" ").text(&one.assume)
     });
     marks.chain(questions).collect()
 }

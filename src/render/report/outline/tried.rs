@@ -18,12 +18,7 @@ const ATTEMPTS_MAX: usize = 12;
 
 pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
     let mut items: Vec<(&str, Item)> = Vec::new();
-    items.extend(
-        tried
-            .choices
-            .iter()
-            .filter_map(|one| Some(("", choice(one)?))),
-    );
+    items.extend(tried.choices.iter().filter_map(|one| Some(("", choice(one)?))));
     for one in &tried.refuted {
         let item = Item::at(0).text("The base case did not hold");
         let item = match one.choices.is_empty() {
@@ -34,19 +29,13 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
     }
     for one in &tried.backtracks {
         let item = Item::at(0).text("Switched ");
-        let item = one
-            .changes
-            .iter()
-            .enumerate()
-            .fold(item, |item, (place, one)| {
-                change(if place > 0 { item.text(", ") } else { item }, one)
-            });
+        let item = one.changes.iter().enumerate().fold(item, |item, (place, one)| {
+            change(if place > 0 { item.text(", ") } else { item }, one)
+        });
         items.push((&one.at, item.text(", because ").text(&one.reason)));
     }
     for one in &tried.replans {
-        let item = Item::at(0)
-            .code(one.atom.as_str())
-            .text(" was planned again: ");
+        let item = Item::at(0).code(one.atom.as_str()).text(" was planned again: ");
         let item = item.text(&one.reason);
         items.push((
             &one.at,
@@ -86,9 +75,7 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
         items.push((&one.at, item.text(&one.findings)));
     }
     for one in &tried.dropped {
-        let item = Item::at(0)
-            .code(one.atom.as_str())
-            .text(" ended at its budget, without ");
+        let item = Item::at(0).code(one.atom.as_str()).text(" ended at its budget, without ");
         items.push((&one.at, item.codes(&names(&one.missing))));
     }
     // Times in records compare as their texts do; what has none comes first.
@@ -119,9 +106,7 @@ fn choice(view: &ChoiceView) -> Option<Item> {
         ("untried", given_up(&view.untried)),
     ];
     let groups = groups.iter().filter(|(_, ids)| !ids.is_empty());
-    Some(groups.fold(item, |item, (what, ids)| {
-        item.text(format!("; {what}: ")).codes(&names(ids))
-    }))
+    Some(groups.fold(item, |item, (what, ids)| item.text(format!("; {what}: ")).codes(&names(ids))))
 }
 
 fn change(item: Item, change: &ChoiceChange) -> Item {
@@ -154,9 +139,7 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
         let held = one.held.zip(one.of);
         let held = held.map(|(held, of)| format!(", {held} of {of} checks hold"));
         let n = n + &held.unwrap_or_default();
-        let item = Item::at(1)
-            .code(one.atom.as_str())
-            .text(format!("{n}, at {}", one.at));
+        let item = Item::at(1).code(one.atom.as_str()).text(format!("{n}, at {}", one.at));
         match one.choices.is_empty() {
             true => item,
             false => item.text(", with ").choices(&one.choices),
@@ -184,18 +167,10 @@ pub(super) fn corrections(corrections: &[CorrectionReport]) -> Vec<Item> {
 }
 
 fn correction(one: &CorrectionReport) -> Vec<Item> {
-    let kind = one
-        .kind
-        .map_or("correction", CorrectionType::word)
-        .replace('_', " ");
+    let kind = one.kind.map_or("correction", CorrectionType::word).replace('_', " ");
     let head = Item::at(0).text(format!("{kind} by ")).text(&one.by);
-    let head = head
-        .text(format!(", at {}: ", one.at))
-        .text(&one.description);
+    let head = head.text(format!(", at {}: ", one.at)).text(&one.description);
     let effects = one.effects.iter().map(|effect| Item::at(1).text(effect));
-    let lost = one
-        .gave_way
-        .iter()
-        .map(|lost| Item::at(1).text("Gave way: ").text(lost));
+    let lost = one.gave_way.iter().map(|lost| Item::at(1).text("Gave way: ").text(lost));
     std::iter::once(head).chain(effects).chain(lost).collect()
 }

@@ -27,12 +27,7 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
         let unclear = Clarity::words(solved.unclear, &solved.unclear_because);
         items.push(with_clarity(result(solved, depth + 1), unclear));
         let evidence = solved.evidence.iter();
-        items.extend(
-            evidence
-                .clone()
-                .take(EVIDENCE_MAX)
-                .map(|one| proof(one, depth + 1)),
-        );
+        items.extend(evidence.clone().take(EVIDENCE_MAX).map(|one| proof(one, depth + 1)));
         if let more @ 1.. = evidence.len().saturating_sub(EVIDENCE_MAX) {
             items.push(Item::at(depth + 1).text(format!("… and {more} more checks")));
         }
@@ -42,9 +37,7 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
         items.push(Item::at(depth + 1).text(share));
     }
     if let Some(failed) = &atom.failed {
-        let item = Item::at(depth + 1)
-            .text("Newest failure: ")
-            .text(&failed.reason);
+        let item = Item::at(depth + 1).text("Newest failure: ").text(&failed.reason);
         let item = item.text(format!(" ({})", failed.class.word()));
         items.push(with_clarity(item, Clarity::words(failed.unclear, "")));
     }
@@ -108,10 +101,7 @@ pub(super) fn status(state: &str) -> &'static str {
         "pending",
         "open",
     ];
-    known
-        .into_iter()
-        .find(|word| *word == state)
-        .unwrap_or("open")
+    known.into_iter().find(|word| *word == state).unwrap_or("open")
 }
 
 fn result(solved: &SolvedReport, depth: usize) -> Item {

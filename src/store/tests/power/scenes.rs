@@ -29,11 +29,7 @@ impl Scene {
         }
         let seam = Box::new(Seam(Arc::clone(&power)));
         let store = Store::new(place, seam);
-        Self {
-            world,
-            power,
-            store,
-        }
+        Self { world, power, store }
     }
 
     fn new(person: impl Fn(&Power, &'static str, usize) + Send + Sync + 'static) -> Self {
@@ -72,10 +68,7 @@ impl Scene {
     fn end(self, images_min: usize) {
         self.power.cut();
         let images = self.power.model().images;
-        println!(
-            "{images} images of {} calls",
-            self.power.model().calls.len()
-        );
+        println!("{images} images of {} calls", self.power.model().calls.len());
         assert!(images >= images_min, "only {images} images");
         drop(self.world);
     }
@@ -114,10 +107,7 @@ impl Power {
     }
 
     fn open(&self) -> fs::File {
-        fs::OpenOptions::new()
-            .write(true)
-            .open(&self.state)
-            .unwrap()
+        fs::OpenOptions::new().write(true).open(&self.state).unwrap()
     }
 }
 
@@ -132,12 +122,7 @@ fn a_power_cut_in_commits_leaves_the_old_state_or_the_new_one() {
 
 #[test]
 fn a_power_cut_around_a_save_by_rename_loses_neither_it_nor_a_commit() {
-    for at in [
-        ("create", 1),
-        ("exchange", 1),
-        ("fsync_dir", 1),
-        ("lease", 3),
-    ] {
+    for at in [("create", 1), ("exchange", 1), ("fsync_dir", 1), ("lease", 3)] {
         let mut scene = Scene::new(move |power, call, n| {
             if (call, n) == at {
                 power.save_by_rename("n1");
@@ -171,10 +156,7 @@ fn a_power_cut_around_a_save_in_place_loses_neither_it_nor_a_commit() {
 fn a_power_cut_while_a_late_save_is_taken_up_loses_neither_it_nor_the_commits_since() {
     let mut scene = Scene::plain();
     scene.commit();
-    let (open, text) = (
-        scene.power.open(),
-        fs::read_to_string(&scene.power.state).unwrap(),
-    );
+    let (open, text) = (scene.power.open(), fs::read_to_string(&scene.power.state).unwrap());
     scene.commit();
     scene.commit();
     scene.power.save_into(open, &text, "n1");

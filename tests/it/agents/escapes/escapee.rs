@@ -30,10 +30,7 @@ extern "C" fn be_one() {
     };
     let text = exe.to_string_lossy().replace(" (deleted)", "");
     let exe = PathBuf::from(text);
-    let name = exe
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let name = exe.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(trick) = name.strip_prefix(NAME) else {
         return;
     };

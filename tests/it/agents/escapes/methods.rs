@@ -25,11 +25,7 @@ pub(super) fn lacks(method: &'static str) -> Option<String> {
 
 fn tried(method: &str) -> Option<String> {
     let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     let ran = end_of(&mut Running::of(command(&world, method)));
     let why_not = (ran.code == Some(69)).then_some(ran.stderr);
     assert!(
@@ -42,9 +38,7 @@ fn tried(method: &str) -> Option<String> {
 /// A method that the program finds lacking is not used: so the machine is asked without it.
 fn must_work(method: &str) -> bool {
     let mut unshare = Command::new("unshare");
-    let unshare = unshare
-        .args(["--pid", "--fork", "true"])
-        .stderr(Stdio::null());
+    let unshare = unshare.args(["--pid", "--fork", "true"]).stderr(Stdio::null());
     match method {
         "guard" => true,
         "namespace" => unshare.status().is_ok_and(|status| status.success()),

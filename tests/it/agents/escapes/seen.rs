@@ -9,8 +9,7 @@ pub fn survivors(root: &Path, but: u32) -> Vec<String> {
     let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
     let named = pids.filter(|pid| *pid != but).filter_map(|pid| {
         let exe = running(pid)?;
-        exe.starts_with(root)
-            .then(|| format!("{pid} {}", exe.display()))
+        exe.starts_with(root).then(|| format!("{pid} {}", exe.display()))
     });
     named.chain(without_dump(root)).collect()
 }
@@ -30,7 +29,5 @@ fn without_dump(root: &Path) -> Option<String> {
 /// The file that any thread of it runs: the first may be gone.
 fn running(pid: u32) -> Option<std::path::PathBuf> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    threads
-        .into_iter()
-        .find_map(|thread| fs::read_link(thread.path().join("exe")).ok())
+    threads.into_iter().find_map(|thread| fs::read_link(thread.path().join("exe")).ok())
 }

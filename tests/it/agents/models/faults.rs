@@ -37,14 +37,8 @@ const FAULTS: [(&[&str], Follows); 28] = [
     (&["endless"], Failure("the answer does not end")),
     (&["100mb"], Failure("the answer does not end")),
     (&["refusal"], Failure("refused")),
-    (
-        &["length"],
-        Failure("it was cut after 8192 tokens; raise agents.thinker.max_answer"),
-    ),
-    (
-        &["length"],
-        Failure("its server cut it; set agents.thinker.max_answer"),
-    ),
+    (&["length"], Failure("it was cut after 8192 tokens; raise agents.thinker.max_answer")),
+    (&["length"], Failure("its server cut it; set agents.thinker.max_answer")),
     (&["length"], Failure("the answer was too long")),
     (&["silence"], Failure("said nothing for")),
     (&["hang"], Failure("said nothing for")),
@@ -68,10 +62,8 @@ fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
         configure(&world, &model, wire, base, limits);
         align(&world, json!({"max_attempts": 1, "max_transient": 0}));
         let ran = run(&world);
-        let (state, said) = (
-            world.state(),
-            format!("{fault:?} {wire}: {}{}", ran.stdout, ran.stderr),
-        );
+        let (state, said) =
+            (world.state(), format!("{fault:?} {wire}: {}{}", ran.stdout, ran.stderr));
         match follows {
             Plan(questions) => {
                 assert_eq!(ran.code, Some(0), "{said}");
@@ -88,10 +80,7 @@ fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
                 assert_eq!(result["code"], code, "{said}{result}");
                 assert!(said.contains(words), "{said}");
                 assert_eq!(model.questions().len(), 1, "{said}");
-                assert!(
-                    state["run"]["spent"]["attempts"].as_u64().unwrap_or(0) == 0,
-                    "{said}"
-                );
+                assert!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0) == 0, "{said}");
             }
         }
         nothing_holds_the_key(&world, &ran);
@@ -107,15 +96,10 @@ fn a_long_limit_is_waited_for_and_shown_and_costs_no_attempt() {
         align(&world, json!({"max_attempts": 1}));
         let running = start(&world, &["run"]);
         wait_for("the wait to be told", || {
-            world.state()["run"]["waits"]
-                .as_array()
-                .is_some_and(|waits| !waits.is_empty())
+            world.state()["run"]["waits"].as_array().is_some_and(|waits| !waits.is_empty())
         });
         let waits = world.state()["run"]["waits"].clone();
-        assert_eq!(
-            (&waits[0]["agent"], &waits[0]["atom"]),
-            (&json!("thinker"), &json!("N"))
-        );
+        assert_eq!((&waits[0]["agent"], &waits[0]["atom"]), (&json!("thinker"), &json!("N")));
         let status = world.descent(&["status"]);
         assert!(status.stdout.contains("thinker"), "{}", status.stdout);
         assert_eq!(model.questions().len(), 1);
@@ -126,20 +110,13 @@ fn a_long_limit_is_waited_for_and_shown_and_costs_no_attempt() {
 #[test]
 fn a_wait_inside_of_a_question_stands_in_the_log_of_its_attempt() {
     let world = World::new();
-    let model = Model::start(
-        &world,
-        &fragment(),
-        &["--fault", "529:20ms", "--fault-times", "2"],
-    );
+    let model = Model::start(&world, &fragment(), &["--fault", "529:20ms", "--fault-times", "2"]);
     configure(&world, &model, "responses", "/v1", "");
     align(&world, json!({}));
     run(&world).expect(0);
     let attempts = world.repo().join(".descent/attempts");
     let log = std::fs::read_to_string(attempts.join("N.1/output.log")).unwrap();
-    assert!(
-        log.contains("[waits 0.0 s: the server answers 529"),
-        "{log}"
-    );
+    assert!(log.contains("[waits 0.0 s: the server answers 529"), "{log}");
     assert_eq!(model.questions().len(), 3);
 }
 
@@ -163,11 +140,7 @@ fn a_server_that_is_not_there_ends_the_run_at_no_cost_and_the_next_run_asks_agai
     assert_eq!(result["code"], "E-AGENT-UNREACHABLE", "{result}");
     assert!(result.to_string().contains(&words), "{result}");
     assert_eq!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
-    assert!(
-        ran.stdout.contains("next: start the server"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("next: start the server"), "{}", ran.stdout);
     let doctor = start(&world, &["doctor", "--json"]).wait();
     assert!(doctor.stdout.contains(&words), "{}", doctor.stdout);
     assert!(doctor.stdout.contains("E-AGENT-UNREACHABLE"));
@@ -219,9 +192,5 @@ fn a_server_that_promises_an_answer_without_end_delays_no_stop() {
     let since = Instant::now();
     running.signal(Signal::TERM);
     running.wait();
-    assert!(
-        since.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        since.elapsed()
-    );
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }

@@ -16,11 +16,7 @@ fn calls(world: &World) -> Value {
 #[test]
 fn a_loop_that_is_killed_in_mid_question_asks_again() {
     let world = World::new();
-    let model = Model::start(
-        &world,
-        &fragment(),
-        &["--fault", "hang", "--fault-times", "1"],
-    );
+    let model = Model::start(&world, &fragment(), &["--fault", "hang", "--fault-times", "1"]);
     configure(&world, &model, "messages", "", "");
     align(&world, json!({"max_attempts": 1}));
     let running = start(&world, &["run"]);
@@ -36,14 +32,7 @@ fn a_loop_that_is_killed_in_mid_question_asks_again() {
 fn a_loop_that_is_killed_after_an_answer_goes_on_from_it_and_pays_once() {
     let world = World::new();
     // The first answer is no plan, and the question after it hangs.
-    let faults = [
-        "--fault",
-        "hang",
-        "--fault-after",
-        "1",
-        "--fault-times",
-        "1",
-    ];
+    let faults = ["--fault", "hang", "--fault-after", "1", "--fault-times", "1"];
     let model = Model::start(&world, &json!("I would begin with the file"), &faults);
     configure(&world, &model, "chat", "/v1", "");
     align(&world, json!({"max_attempts": 1}));
@@ -72,14 +61,7 @@ fn another_attempt_asks_anew() {
 
 /// Kills the loop when the first answer is kept and the second question hangs.
 fn killed_with_an_answer(world: &World) -> Model {
-    let faults = [
-        "--fault",
-        "hang",
-        "--fault-after",
-        "1",
-        "--fault-times",
-        "1",
-    ];
+    let faults = ["--fault", "hang", "--fault-after", "1", "--fault-times", "1"];
     let model = Model::start(world, &json!("I would begin with the file"), &faults);
     configure(world, &model, "chat", "/v1", "");
     align(world, json!({"max_attempts": 1}));
@@ -108,9 +90,7 @@ fn an_answer_to_another_agreement_is_never_used() {
     let mut other = plan(&["test -e done"], json!({"max_attempts": 1}), step);
     other["objective"]["goal"] = json!("another thing entirely");
     let path = world.plan(&other);
-    world
-        .descent(&["align", "-y", "--force", "-f", &path])
-        .expect(0);
+    world.descent(&["align", "-y", "--force", "-f", &path]).expect(0);
     asks_anew_for(&world, &model, "another thing entirely");
     assert_eq!(calls(&world), json!(3));
 }

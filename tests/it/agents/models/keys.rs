@@ -43,13 +43,7 @@ fn a_server_that_repeats_the_key_in_any_place_leaves_it_nowhere() {
         align(&world, json!({"max_attempts": 1}));
         let ran = run(&world);
         let state = world.state_text();
-        assert_eq!(
-            ran.code,
-            Some(code),
-            "{place}: {}{}",
-            ran.stdout,
-            ran.stderr
-        );
+        assert_eq!(ran.code, Some(code), "{place}: {}{}", ran.stdout, ran.stderr);
         assert!(state.contains(said), "{place}: {state}");
         let asked = if said.contains("held") { 3 } else { 1 };
         assert_eq!(model.questions().len(), asked, "{place}");
@@ -62,12 +56,8 @@ fn a_server_that_repeats_the_key_in_any_place_leaves_it_nowhere() {
 }
 
 /// The faults of a server whose stream is cut at random, and the code by which such a run ends.
-const IN_PIECES: [(&str, i32); 4] = [
-    ("none", 0),
-    ("echo-refusal", 5),
-    ("echo-escaped", 69),
-    ("echo-answer", 69),
-];
+const IN_PIECES: [(&str, i32); 4] =
+    [("none", 0), ("echo-refusal", 5), ("echo-escaped", 69), ("echo-answer", 69)];
 /// Planning steps of one run, each a question or more.
 const STEPS: usize = 24;
 
@@ -86,12 +76,8 @@ fn run_in_pieces(seed: u64) -> u64 {
     }
     let model = Model::start(&world, &fragment(), &more);
     configure(&world, &model, wire, base, "max_parallel = 4");
-    let step = |nth| {
-        (
-            format!("S{nth}"),
-            json!({"kind": "plan", "description": "plan the file done"}),
-        )
-    };
+    let step =
+        |nth| (format!("S{nth}"), json!({"kind": "plan", "description": "plan the file done"}));
     let steps: Map<String, Value> = (0..STEPS).map(step).collect();
     let limits = json!({
         "max_attempts": 3,
@@ -151,10 +137,7 @@ fn by_command(world: &World, model: &Model, command: &str) {
     configure(world, model, "chat", "/v1", "");
     let text = world.read("descent.toml");
     let key = format!("{{command = \"{command}\"}}");
-    world.write(
-        "descent.toml",
-        &text.replace("{env = \"THINKER_KEY\"}", &key),
-    );
+    world.write("descent.toml", &text.replace("{env = \"THINKER_KEY\"}", &key));
 }
 
 #[test]
@@ -182,17 +165,11 @@ fn a_command_of_a_key_that_hangs_delays_no_stop_and_ends_with_a_killed_loop() {
         by_command(&world, &model, &format!("sleep {nap} & sleep {nap}"));
         align(&world, json!({}));
         let mut running = world.start(&["run"]);
-        wait_for("the command", || {
-            processes(&format!("sleep {nap}")).len() >= 2
-        });
+        wait_for("the command", || processes(&format!("sleep {nap}")).len() >= 2);
         let since = Instant::now();
         running.signal(signal);
         running.wait();
-        assert!(
-            since.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            since.elapsed()
-        );
+        assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
         wait_for("its end", || processes(&format!("sleep {nap}")).is_empty());
         assert_eq!(model.questions().len(), 0);
     }
@@ -209,8 +186,5 @@ fn a_command_of_a_key_that_prints_without_end_is_ended_at_the_limit() {
     assert!(since.elapsed() < Duration::from_secs(15));
     let result = world.state()["run"]["last_result"].clone();
     assert_eq!(result["code"], "E-KEY", "{result}");
-    assert!(
-        result.to_string().contains("prints more than 16 KiB"),
-        "{result}"
-    );
+    assert!(result.to_string().contains("prints more than 16 KiB"), "{result}");
 }

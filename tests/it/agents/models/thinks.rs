@@ -23,11 +23,7 @@ fn configure(world: &World, model: &Model, wire: &str, base: &str, role: &str) {
 
 /// A plan of a note that is rated.
 fn align_rated(world: &World) {
-    let mut plan = plan(
-        &["test -f note"],
-        json!({}),
-        json!({"A1": task("echo clear > note")}),
-    );
+    let mut plan = plan(&["test -f note"], json!({}), json!({"A1": task("echo clear > note")}));
     let command = plan["objective"]["base_case"].clone();
     plan["objective"]["base_case"] = json!({"all": [command, {"quality": "it is readable"}]});
     world.align(&plan);

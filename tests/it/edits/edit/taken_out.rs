@@ -28,18 +28,14 @@ fn a_binding_that_others_build_on_can_be_taken_out_and_is_made_again() {
 
 #[test]
 fn an_edit_that_takes_away_what_a_run_starts_from_is_waited_for() {
-    for (key, taken) in [
-        ("\"goal\": ", "\"gaol\": "),
-        ("\"base_case\": ", "\"base_cas\": "),
-    ] {
+    for (key, taken) in [("\"goal\": ", "\"gaol\": "), ("\"base_case\": ", "\"base_cas\": ")] {
         let mut it = waiting();
         let whole = it.world.state_text();
         it.world.save(&whole.replace(key, taken));
         let told = format!("/objective/{}", taken.trim_matches(['"', ':', ' ']));
         wait_for("what is missing", || it.run.said().contains(&told));
         it.world.descent(&["validate"]).expect(65);
-        it.world
-            .save(&whole.replace("run echo three >> log", "mended"));
+        it.world.save(&whole.replace("run echo three >> log", "mended"));
         it.world.touch("go");
         it.run.wait().expect(0).says("whole again");
         let third = it.world.state()["bindings"]["A3"]["of"]["description"].clone();
@@ -67,10 +63,7 @@ fn an_effect_outside_that_is_taken_out_while_it_happens_is_told_and_nothing_wait
     let mut run = run;
     let ran = run.wait().expect(0);
     assert_eq!((ran.count("interrupted"), ran.count("in_doubt")), (1, 0));
-    world
-        .descent(&["resolve"])
-        .expect(0)
-        .shows("nothing is in doubt");
+    world.descent(&["resolve"]).expect(0).shows("nothing is in doubt");
     assert_eq!(processes(&nap), Vec::<String>::new());
 }
 
@@ -81,8 +74,7 @@ fn an_atom_taken_out_while_its_attempt_is_in_flight_ends_the_attempt_and_the_run
     let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
     atoms.remove("A1");
     atoms["A2"]["depends_on"] = json!([]);
-    it.world
-        .save(&serde_json::to_string_pretty(&state).unwrap());
+    it.world.save(&serde_json::to_string_pretty(&state).unwrap());
     // Nobody lets the first one go on: it has to be ended.
     let ran = it.run.wait().expect(0);
     assert_eq!(ran.count("interrupted"), 1);

@@ -15,10 +15,8 @@ fn check(from: &str, to: &str, words: &str) {
     it.world.touch("go");
     let ran = it.run.wait();
     let lines = ran.lines().into_iter();
-    let told: Vec<String> = lines
-        .filter(|line| line["event"] == "corrected")
-        .map(|line| line.to_string())
-        .collect();
+    let told: Vec<String> =
+        lines.filter(|line| line["event"] == "corrected").map(|line| line.to_string()).collect();
     assert!(told.len() == 1 && told[0].contains(words), "{told:?}");
 }
 
@@ -33,11 +31,7 @@ fn an_atom_that_is_closed_by_hand_stays_open_and_is_named() {
 
 #[test]
 fn what_decides_nothing_is_told_as_what_it_is() {
-    check(
-        "\"goal\": ",
-        "\"notes\": \"mine\", \"goal\": ",
-        "notes: nothing → mine",
-    );
+    check("\"goal\": ", "\"notes\": \"mine\", \"goal\": ", "notes: nothing → mine");
 }
 
 #[test]

@@ -15,15 +15,8 @@ fn symlinks_stay_symlinks_wherever_they_lead() {
     commit_all(&world, ".");
     symlink("dir", world.repo().join("untracked")).unwrap();
     lives_through_with(&world, &format!("{RIGHT}; ln -s good.txt made"));
-    for (name, to) in [
-        ("link3", "/etc/hostname"),
-        ("untracked", "dir"),
-        ("made", "good.txt"),
-    ] {
-        assert_eq!(
-            fs::read_link(world.repo().join(name)).unwrap(),
-            Path::new(to)
-        );
+    for (name, to) in [("link3", "/etc/hostname"), ("untracked", "dir"), ("made", "good.txt")] {
+        assert_eq!(fs::read_link(world.repo().join(name)).unwrap(), Path::new(to));
     }
 }
 
@@ -82,10 +75,7 @@ fn two_names_that_differ_in_case_alone_are_two_files() {
     commit_all(&world, ".");
     world.git(&["config", "core.ignoreCase", "true"]);
     lives_through_with(&world, &format!("{RIGHT}; echo 3 >> File"));
-    assert_eq!(
-        (world.read("File"), world.read("file")),
-        ("1\n3\n".into(), "2\n".into())
-    );
+    assert_eq!((world.read("File"), world.read("file")), ("1\n3\n".into(), "2\n".into()));
 }
 
 #[test]
@@ -117,10 +107,7 @@ fn names_may_hold_anything_that_a_name_can_hold() {
     for name in &names[8..] {
         fs::write(path(name), "untracked\n").unwrap();
     }
-    lives_through_with(
-        &world,
-        &format!("for f in ./*; do echo more >> \"$f\"; done; {RIGHT}"),
-    );
+    lives_through_with(&world, &format!("for f in ./*; do echo more >> \"$f\"; done; {RIGHT}"));
     for name in names {
         let text = fs::read_to_string(path(name)).unwrap();
         assert!(text.ends_with("tracked\nmore\n"), "{name:?} {text}");
@@ -164,10 +151,7 @@ fn what_git_was_told_not_to_look_at_is_taken_as_it_is_and_named() {
     shown.shows("look away: a.txt").shows("look away: b.txt");
     assert_eq!(lives_through(&world)["applied"], "files");
     assert_eq!(world.read("a.txt"), "hello\nmine\nworld\n");
-    assert_eq!(
-        world.git(&["ls-files", "-v", "a.txt", "b.txt"]),
-        "S a.txt\nh b.txt\n"
-    );
+    assert_eq!(world.git(&["ls-files", "-v", "a.txt", "b.txt"]), "S a.txt\nh b.txt\n");
 }
 
 #[test]
@@ -178,10 +162,7 @@ fn an_intent_to_add_counts_by_the_file_that_is_there() {
         world.git(&["add", "-N", name]);
     }
     fs::remove_file(world.repo().join("gone")).unwrap();
-    lives_through_with(
-        &world,
-        &format!("test -f there && test ! -e gone && {{ {RIGHT}; }}"),
-    );
+    lives_through_with(&world, &format!("test -f there && test ! -e gone && {{ {RIGHT}; }}"));
 }
 
 #[test]
@@ -218,12 +199,7 @@ fn a_merge_or_rebase_with_conflicts_is_taken_as_the_files_stand_and_stays_open()
         let shown = world.descent(&["align", "-n", "-f", &file]).expect(0);
         shown.shows("unresolved conflict: a.txt");
         assert_eq!(lives_through_with(&world, &right)["applied"], "files");
-        assert!(
-            world
-                .git(&["status", "--porcelain"])
-                .starts_with("UU a.txt"),
-            "{verb}"
-        );
+        assert!(world.git(&["status", "--porcelain"]).starts_with("UU a.txt"), "{verb}");
     }
 }
 
@@ -234,15 +210,7 @@ fn in_the_middle_of_a_merge_head_is_not_moved() {
     world.write("b.txt", "b\n");
     commit_all(&world, ".");
     world.git(&["checkout", "-q", "main"]);
-    world.git(&[
-        "merge",
-        "-q",
-        "-s",
-        "ours",
-        "--no-ff",
-        "--no-commit",
-        "other",
-    ]);
+    world.git(&["merge", "-q", "-s", "ours", "--no-ff", "--no-commit", "other"]);
     assert_eq!(lives_through(&world)["applied"], "files");
     assert!(world.repo().join(".git/MERGE_HEAD").exists());
 }

@@ -4,10 +4,7 @@ use super::*;
 
 /// A program that writes its name down, and what it was fed.
 fn trap(world: &World) -> String {
-    let text = format!(
-        "#!/bin/sh\necho \"$0 $*\" >> '{}'\n",
-        world.out("ran").display()
-    );
+    let text = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", world.out("ran").display());
     world.program("trap", &text).display().to_string()
 }
 
@@ -97,14 +94,8 @@ fn filters_are_the_persons_wherever_they_are_configured() {
         );
         assert_eq!(world.read("x.up"), "HELLO\nMINE\nDONE\n");
         assert_eq!(world.git(&["show", "HEAD:x.up"]), "hello\n");
-        let result = world.status()["workspace"]["commit"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        assert_eq!(
-            world.ours(&["show", &format!("{result}:x.up")]),
-            "hello\nmine\ndone\n"
-        );
+        let result = world.status()["workspace"]["commit"].as_str().unwrap().to_owned();
+        assert_eq!(world.ours(&["show", &format!("{result}:x.up")]), "hello\nmine\ndone\n");
     }
 }
 
@@ -121,9 +112,7 @@ fn a_filter_that_fails_is_named_with_its_file() {
         world.git(&["config", &format!("filter.up.{kind}"), command]);
         world.write("x.up", "changed\n");
         let refused = world.try_align(&work(RIGHT)).expect(69).says("E-FILTER");
-        refused
-            .says("x.up")
-            .says(r"git config --get-regexp '^filter\.up\.'");
+        refused.says("x.up").says(r"git config --get-regexp '^filter\.up\.'");
         world.git(&["checkout", "-q", "HEAD~0"]);
     }
     // Git says neither the filter nor the file.
@@ -171,10 +160,7 @@ fn variables_that_lead_git_elsewhere_lead_nowhere() {
     elsewhere(&["align", "-y", "-f", &file]);
     elsewhere(&["run", "--apply"]);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
-    assert_eq!(
-        world.git(&["-C", &other, "for-each-ref", "refs/descent"]),
-        ""
-    );
+    assert_eq!(world.git(&["-C", &other, "for-each-ref", "refs/descent"]), "");
     assert!(!world.out("index").exists());
 }
 
@@ -184,10 +170,7 @@ fn git_leaves_the_programs_own_directory_alone() {
     world.align(&work(RIGHT));
     world.write("mine.txt", "mine\n");
     world.git(&["add", "-A"]);
-    assert_eq!(
-        world.git(&["diff", "--cached", "--name-only"]),
-        "mine.txt\n"
-    );
+    assert_eq!(world.git(&["diff", "--cached", "--name-only"]), "mine.txt\n");
     world.git(&["stash", "-q", "-u"]);
     world.git(&["stash", "pop", "-q"]);
     world.git(&["clean", "-qfd"]);

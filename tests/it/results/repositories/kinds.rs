@@ -8,10 +8,7 @@ fn a_detached_head_stays_detached_and_moves_to_the_result() {
     world.git(&["checkout", "-q", "--detach"]);
     assert_eq!(lives_through(&world)["applied"], "fast_forward");
     assert_eq!(world.git(&["branch", "--show-current"]), "");
-    assert_eq!(
-        world.git(&["rev-list", "--count", "main..HEAD"]).trim(),
-        "1"
-    );
+    assert_eq!(world.git(&["rev-list", "--count", "main..HEAD"]).trim(), "1");
 }
 
 #[test]
@@ -24,10 +21,7 @@ fn a_shallow_clone_is_ordinary() {
     identified(&world);
     let shallow = fs::read(world.repo().join(".git/shallow")).unwrap();
     assert_eq!(lives_through(&world)["applied"], "fast_forward");
-    assert_eq!(
-        fs::read(world.repo().join(".git/shallow")).unwrap(),
-        shallow
-    );
+    assert_eq!(fs::read(world.repo().join(".git/shallow")).unwrap(), shallow);
 }
 
 #[test]
@@ -65,10 +59,7 @@ fn a_sparse_partial_clone_does_with_the_files_that_it_has() {
     lives_through_as(&world, &work);
     let listed = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
     assert_eq!(listed, "a.txt\napp/f\ngood.txt\nlib/f\nlib/new\n");
-    assert_eq!(
-        world.git(&["diff-tree", "-r", "HEAD", "HEAD~1", "--", "lib/f"]),
-        ""
-    );
+    assert_eq!(world.git(&["diff-tree", "-r", "HEAD", "HEAD~1", "--", "lib/f"]), "");
 }
 
 /// A partial clone without the files of the commit before HEAD, agreed.
@@ -115,12 +106,7 @@ fn a_worktree_is_a_project_like_any_other() {
     identified(&world);
     assert_eq!(lives_through(&world)["branch"], "feature");
     assert_eq!(world.git(&["-C", &up, "status", "--porcelain"]), "");
-    assert_eq!(
-        world
-            .git(&["-C", &up, "rev-list", "--count", "main"])
-            .trim(),
-        "1"
-    );
+    assert_eq!(world.git(&["-C", &up, "rev-list", "--count", "main"]).trim(), "1");
 }
 
 #[test]
@@ -180,23 +166,13 @@ fn a_project_in_a_directory_of_the_repository_works_there_and_every_command_find
     commit_all(&world, ".");
     let file = world.plan(&work("echo world >> a.txt; echo good > good.txt"));
     let at = "sub/deeper";
-    world
-        .descent(&["-C", at, "align", "-y", "-f", &file])
-        .expect(0);
+    world.descent(&["-C", at, "align", "-y", "-f", &file]).expect(0);
     world.descent(&["-C", at, "run"]).expect(0);
-    let status = world
-        .descent(&["-C", at, "status", "--json"])
-        .expect(0)
-        .json();
+    let status = world.descent(&["-C", at, "status", "--json"]).expect(0).json();
     let path = status["workspace"]["path"].as_str().unwrap();
     assert!(Path::new(path).join("good.txt").exists(), "{path}");
-    for look in [
-        &["status"][..],
-        &["validate"],
-        &["verify", "--result"],
-        &["why", "C2"],
-        &["stop"],
-    ] {
+    for look in [&["status"][..], &["validate"], &["verify", "--result"], &["why", "C2"], &["stop"]]
+    {
         world.descent(&[&["-C", at], look].concat()).expect(0);
     }
     world.descent(&["-C", at, "apply"]).expect(0);
@@ -214,9 +190,7 @@ fn a_project_that_was_moved_goes_on_and_leaves_no_workspaces_behind() {
     world.descent_in(&moved, &["run"]).expect(0);
     fs::create_dir(world.repo()).unwrap();
     let trees = world.git(&["-C", &at, "worktree", "list", "--porcelain"]);
-    let mut trees = trees
-        .lines()
-        .filter_map(|line| line.strip_prefix("worktree "));
+    let mut trees = trees.lines().filter_map(|line| line.strip_prefix("worktree "));
     assert!(trees.all(|tree| Path::new(tree).is_dir()));
     let lineage = fs::read_dir(world.cache().join("descent")).unwrap().next();
     let places = fs::read_dir(lineage.unwrap().unwrap().path()).unwrap();

@@ -6,13 +6,7 @@ use super::*;
 pub(super) fn add(world: &World, from: &str, path: &str) {
     let allow = ["-c", "protocol.file.allow=always"];
     world.git(&[&allow[..], &["submodule", "add", "-q", from, path]].concat());
-    world.git(
-        &[
-            &allow[..],
-            &["submodule", "update", "-q", "--init", "--recursive"],
-        ]
-        .concat(),
-    );
+    world.git(&[&allow[..], &["submodule", "update", "-q", "--init", "--recursive"]].concat());
     commit_all(world, ".");
 }
 
@@ -37,10 +31,7 @@ const BOTH: &str =
 fn they_are_there_in_workspaces_and_in_checks_however_deep() {
     let world = nested();
     let mut plan = work(&format!("{BOTH} && {{ {RIGHT}; }}"));
-    plan["objective"]["base_case"]["all"]
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"command": BOTH}));
+    plan["objective"]["base_case"]["all"].as_array_mut().unwrap().push(json!({"command": BOTH}));
     let before = picture(&world);
     world.align(&plan);
     world.run().expect(0);
@@ -59,19 +50,8 @@ fn one_that_is_dirty_is_refused_with_its_path() {
             fs::write(world.repo().join(path).join(name), "mine\n").unwrap();
             let refused = world.try_align(&work(RIGHT)).expect(69).says("E-SUBMODULE");
             let repo = world.repo();
-            refused
-                .says(name)
-                .says(&format!("git -C {}/{path} stash -u", repo.display()));
-            world.git(&[
-                "-C",
-                path,
-                "-c",
-                "user.name=A",
-                "-c",
-                "user.email=a@b",
-                "stash",
-                "-qu",
-            ]);
+            refused.says(name).says(&format!("git -C {}/{path} stash -u", repo.display()));
+            world.git(&["-C", path, "-c", "user.name=A", "-c", "user.email=a@b", "stash", "-qu"]);
             world.align(&work(RIGHT));
         }
     }
@@ -100,23 +80,15 @@ fn one_that_is_not_checked_out_stays_empty() {
 fn what_an_attempt_does_in_one_reaches_neither_the_persons_copy_nor_the_next_attempt() {
     let world = nested();
     let mess = "cd vendor/sub && echo mess >> a.txt && git -c user.name=a -c user.email=a@b commit -qam mess && git branch mess && rm -rf in && ln -s / in";
-    let mut plan = work(&format!(
-        "{BOTH} && ! grep -q mess vendor/sub/a.txt && {{ {RIGHT}; }}"
-    ));
+    let mut plan = work(&format!("{BOTH} && ! grep -q mess vendor/sub/a.txt && {{ {RIGHT}; }}"));
     plan["work_graph"]["atoms"]["C1"] = task(mess);
     let before = picture(&world);
     world.align(&plan);
     world.run().expect(0);
     assert_eq!(picture(&world), before);
-    assert_eq!(
-        world.git(&["-C", "vendor/sub", "branch", "--list", "mess"]),
-        ""
-    );
+    assert_eq!(world.git(&["-C", "vendor/sub", "branch", "--list", "mess"]), "");
     let why = world.descent(&["why", "C1"]).expect(0).stdout;
-    assert!(
-        why.contains("submodule") && why.contains("vendor/sub/a.txt"),
-        "{why}"
-    );
+    assert!(why.contains("submodule") && why.contains("vendor/sub/a.txt"), "{why}");
 }
 
 #[test]
@@ -124,14 +96,9 @@ fn a_submodule_is_a_project_too() {
     let world = nested();
     let at = world.repo().join("vendor/sub");
     identify(&world, "vendor/sub");
-    world
-        .descent_in(&at, &["align", "-y", "-f", &world.plan(&work(RIGHT))])
-        .expect(0);
+    world.descent_in(&at, &["align", "-y", "-f", &world.plan(&work(RIGHT))]).expect(0);
     world.descent_in(&at, &["run", "--apply"]).expect(0);
-    assert_eq!(
-        fs::read_to_string(at.join("a.txt")).unwrap(),
-        "hello\nworld\n"
-    );
+    assert_eq!(fs::read_to_string(at.join("a.txt")).unwrap(), "hello\nworld\n");
 }
 
 fn identify(world: &World, at: &str) {

@@ -60,11 +60,7 @@ fn data_that_nobody_wants_twice_on_the_disk_is_refused_with_its_name() {
     let world = World::new();
     let file = fs::File::create(world.repo().join("huge.bin")).unwrap();
     file.set_len(3 << 30).unwrap();
-    refused(
-        &world,
-        "E-UNTRACKED-LARGE",
-        &["huge.bin", "3072 MB", ".git/info/exclude"],
-    );
+    refused(&world, "E-UNTRACKED-LARGE", &["huge.bin", "3072 MB", ".git/info/exclude"]);
     fs::write(world.repo().join(".git/info/exclude"), "/huge.bin\n").unwrap();
     world.align(&work(RIGHT));
 }
@@ -73,11 +69,7 @@ fn data_that_nobody_wants_twice_on_the_disk_is_refused_with_its_name() {
 fn a_file_that_cannot_be_read_is_named() {
     let world = World::new();
     world.write("secret", "s\n");
-    fs::set_permissions(
-        world.repo().join("secret"),
-        fs::Permissions::from_mode(0o000),
-    )
-    .unwrap();
+    fs::set_permissions(world.repo().join("secret"), fs::Permissions::from_mode(0o000)).unwrap();
     let plan = world.plan(&work(RIGHT));
     let align = by_an_ordinary_user(&world, &["align", "-y", "-f", &plan]);
     let ran = Running::of(align).wait().expect(69).says("E-UNREADABLE");

@@ -40,11 +40,7 @@ pub(super) const ENCODINGS: [Encode; 17] = [
     |text| json_text(text).replace('/', "\\/"),
     |text| {
         each(text, |b| {
-            if b.is_ascii_alphanumeric() {
-                char::from(b).to_string()
-            } else {
-                format!("%{b:02X}")
-            }
+            if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") }
         })
     },
     |text| each(text, |b| format!("%{b:02x}")),
@@ -68,9 +64,8 @@ pub(super) fn forms() -> Vec<String> {
         let inner = ENCODINGS.iter().map(|inner| inner(SECRET));
         inner.map(|text| outer(&text))
     });
-    let deep = [13, 7, 12, 4, 15, 1]
-        .iter()
-        .fold(SECRET.to_owned(), |text, nth| ENCODINGS[*nth](&text));
+    let deep =
+        [13, 7, 12, 4, 15, 1].iter().fold(SECRET.to_owned(), |text, nth| ENCODINGS[*nth](&text));
     pairs.chain([deep]).collect()
 }
 
@@ -160,21 +155,14 @@ pub(super) fn means_it(text: &str) -> bool {
             return true;
         }
         // Many decoded runs are noise: what is left of an encoding is all letters of a text.
-        let is_text = text
-            .chars()
-            .filter(|c| *c == '\u{fffd}' || c.is_control() && *c != '\n')
-            .count()
-            * 8
-            < text.len();
+        let is_text =
+            text.chars().filter(|c| *c == '\u{fffd}' || c.is_control() && *c != '\n').count() * 8
+                < text.len();
         if text.len() < SECRET.len() || !is_text || !seen.insert(text.clone()) {
             continue;
         }
         left.extend(of_base64(&text));
-        left.extend([
-            passed(&text, of_html),
-            passed(&text, of_url),
-            passed(&text, of_backslash),
-        ]);
+        left.extend([passed(&text, of_html), passed(&text, of_url), passed(&text, of_backslash)]);
     }
     false
 }

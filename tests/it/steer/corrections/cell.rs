@@ -96,15 +96,11 @@ struct Cell {
 /// The first change meets a loop that was never stopped. The others meet a copy of a world that was stopped; a loop that runs
 /// goes on from there. A refusal changes nothing, so the cell after it needs no other world.
 pub fn row(row: Row, ways: &[(Way, Flight)]) {
-    let both = ways
-        .iter()
-        .flat_map(|way| [(way, Loop::Runs), (way, Loop::Stopped)]);
+    let both = ways.iter().flat_map(|way| [(way, Loop::Runs), (way, Loop::Stopped)]);
     // A living loop knows what it committed.
     let exists =
         |(way, looping): (&Way, Loop)| !matches!((way, looping), (Way::WithoutPast(_), Loop::Runs));
-    let mut cells: Vec<_> = both
-        .filter(|((way, _), looping)| exists((way, *looping)))
-        .collect();
+    let mut cells: Vec<_> = both.filter(|((way, _), looping)| exists((way, *looping))).collect();
     cells.sort_by_key(|((way, _), looping)| {
         (*looping == Loop::Stopped, way.refusal(*looping).is_none())
     });
@@ -180,9 +176,7 @@ fn work(world: &World) -> Value {
 
 fn in_flight(state: &Value) -> Vec<&str> {
     let intents = state["run"]["in_flight"].as_array().into_iter().flatten();
-    let mut atoms: Vec<&str> = intents
-        .filter_map(|intent| intent["atom"].as_str())
-        .collect();
+    let mut atoms: Vec<&str> = intents.filter_map(|intent| intent["atom"].as_str()).collect();
     atoms.sort_unstable();
     atoms
 }
@@ -197,14 +191,8 @@ impl Cell {
         let plan = work(&world);
         world.align(&plan);
         let run = world.start(&["run", "--json"]);
-        let mut cell = Self {
-            world,
-            plan,
-            run,
-            before: Value::Null,
-            first: Value::Null,
-            starts: 0,
-        };
+        let mut cell =
+            Self { world, plan, run, before: Value::Null, first: Value::Null, starts: 0 };
         let first = ["alone", "bad", "left", "next", "other", "same", "slow"];
         cell.settle(&first, &["slow"]);
         wait_for("the failure", || {
@@ -255,9 +243,7 @@ impl Cell {
         self.starts = self.world.left("at").lines().count();
         if looping == Loop::Runs {
             self.run = self.world.start(&["run", "--json"]);
-            let lasts = row
-                .prepared
-                .map_or(&["slow"][..], |prepared| prepared.lasts);
+            let lasts = row.prepared.map_or(&["slow"][..], |prepared| prepared.lasts);
             self.settle(lasts, lasts);
         }
     }
@@ -286,9 +272,7 @@ impl Cell {
         wait_for("the loop tells the correction", is_told);
         let mut starts = row.made.to_vec();
         if looping == Loop::Stopped || flight == Flight::Ends {
-            let lasted = row
-                .prepared
-                .map_or(&["slow"][..], |prepared| prepared.lasts);
+            let lasted = row.prepared.map_or(&["slow"][..], |prepared| prepared.lasts);
             starts.extend(lasted.iter().filter(|id| row.lasts.contains(id)));
         }
         starts.sort_unstable();
@@ -324,8 +308,7 @@ impl Cell {
         let mut state = self.before.clone();
         edit(&mut state);
         assert_ne!(state, self.before);
-        self.world
-            .save(&serde_json::to_string_pretty(&state).expect("JSON"));
+        self.world.save(&serde_json::to_string_pretty(&state).expect("JSON"));
     }
 
     /// The commit of the change, and what the loop made of it.
