@@ -16,14 +16,14 @@ const PASTE_PAUSES: u8 = 10;
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
     parser: Parser,
-    reading: Reading,
+    reader: KeyReader,
     last: u8,
     pauses: u8,
 }
 
 /// The keys that a parser has found, and what it cannot know.
 #[derive(Debug, Default)]
-struct Reading {
+struct KeyReader {
     keys: Vec<KeyEvent>,
     is_pasting: bool,
     /// `ESC O` has come, of which the next sign is a part.
@@ -36,26 +36,26 @@ impl Keyboard {
         for byte in bytes {
             if *byte == CTRL_C {
                 self.parser = Parser::default();
-                (self.reading.is_pasting, self.reading.is_in_key) = (false, false);
+                (self.reader.is_pasting, self.reader.is_in_key) = (false, false);
             }
-            self.parser.advance(&mut self.reading, *byte);
+            self.parser.advance(&mut self.reader, *byte);
             self.last = *byte;
         }
-        std::mem::take(&mut self.reading.keys)
+        std::mem::take(&mut self.reader.keys)
     }
 
     /// Nothing came for as long as a sequence may take.
     pub(super) fn pause(&mut self) -> Option<KeyEvent> {
-        let is_escape = std::mem::take(&mut self.last) == ESC && !self.reading.is_pasting;
+        let is_escape = std::mem::take(&mut self.last) == ESC && !self.reader.is_pasting;
         self.pauses = self.pauses.saturating_add(1);
         self.parser = Parser::default();
-        self.reading.is_in_key = false;
-        self.reading.is_pasting &= self.pauses < PASTE_PAUSES;
+        self.reader.is_in_key = false;
+        self.reader.is_pasting &= self.pauses < PASTE_PAUSES;
         is_escape.then(|| KeyCode::Esc.into())
     }
 }
 
-impl Reading {
+impl KeyReader {
     fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         match (self.is_pasting, code) {
             (false, _) => self.keys.push(KeyEvent::new(code, modifiers)),
@@ -84,7 +84,7 @@ impl Reading {
     }
 }
 
-impl Perform for Reading {
+impl Perform for KeyReader {
     fn print(&mut self, sign: char) {
         match (std::mem::take(&mut self.is_in_key), sign) {
             (true, 'A'..='Z') => self.sequence(sign as u8, 0),
