@@ -8,6 +8,7 @@
 mod bugs;
 mod circles;
 mod codes;
+mod falling;
 mod planted;
 mod prose;
 mod rules;
@@ -231,6 +232,14 @@ fn every_file_says_at_its_head_what_it_is() {
 #[test]
 fn no_file_is_too_long() {
     hold(|root| rules::sizes(root, LONG_FILES));
+}
+#[test]
+fn no_room_grows_over_its_budget_of_lines() {
+    hold(falling::lines);
+}
+#[test]
+fn no_more_files_have_the_same_name() {
+    hold(falling::names);
 }
 #[test]
 fn the_shell_stands_on_its_ten_packages() {

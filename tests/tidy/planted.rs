@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::bugs;
 use super::circles::circles;
+use super::falling;
 use super::rules;
 use super::text::{dependencies, without_tests, without_words};
 use super::words;
@@ -358,4 +359,31 @@ fn an_id_that_is_any_number_is_seen() {
         &[("core/src/a.rs", code)],
         &["core/src/a.rs:1: `Ix` is any `usize`"],
     );
+}
+
+#[test]
+fn a_figure_that_rises_is_seen_and_one_that_falls_is_to_be_taken_in() {
+    let room = |lines| "//! Head.\n".repeat(lines);
+    for (lines, budget, faults) in [
+        (10, "step 10\n", vec![]),
+        (11, "step 10\n", vec!["tests/tidy/lines.txt: `step` is 1 over its 10"]),
+        (10, "step 60\n", vec![]),
+        (10, "step 61\n", vec!["tests/tidy/lines.txt: it has fallen"]),
+        (1, "", vec!["tests/tidy/lines.txt: `step` is not in it, with 1"]),
+        (1, "step 1\ngone 3\n", vec!["tests/tidy/lines.txt: it has fallen"]),
+    ] {
+        let files = [
+            ("src/step.rs", &*room(lines)),
+            ("src/step/tests.rs", "a\nb\n"),
+            ("tests/tidy/lines.txt", budget),
+        ];
+        check(falling::lines, &files, &faults);
+    }
+    let files = |table| {
+        let (one, two) = (("src/a/key.rs", "//! A.\n"), ("core/src/b/key.rs", "//! B.\n"));
+        [one, two, ("src/other.rs", ""), ("tests/tidy/names.txt", table)]
+    };
+    check(falling::names, &files("key.rs 2\n"), &[]);
+    check(falling::names, &files("key.rs 1\n"), &["tests/tidy/names.txt: `key.rs` is 1 over"]);
+    check(falling::names, &files("key.rs 3\n"), &["tests/tidy/names.txt: it has fallen"]);
 }
