@@ -416,7 +416,9 @@ impl Loop<'_> {
                     self.watch_stamp = self.host.store.published();
                     self.has_written();
                     self.arrive(next);
-                    inputs.drain(..taken);
+                    for event in inputs.drain(..taken) {
+                        self.record(lap.observation(event));
+                    }
                     return Ok(true);
                 }
                 CommitOutcome::Changed => {

@@ -1,8 +1,8 @@
 //! The events of a run as lines of JSON: what `run --json` prints, and `events/<run>.ndjson` beside the state, which
-//! other commands follow.
+//! other commands follow. The inputs that led to them are in `inputs/<run>.ndjson`.
 //!
 //! Invariant: nothing depends on these files. They are never synced, may be deleted at any time, and an error here is
-//! no error of the run. A run keeps its newest 16 MiB, a state its newest 20 runs.
+//! no error of the run. A run keeps its newest 16 MiB of each, a state its newest 20 runs.
 
 use std::{
     fs::File,
@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::{
     clock::{Clock, Stopwatch},
-    files, space,
+    files, render, space,
     store::StatePlace,
 };
 
@@ -90,9 +90,14 @@ impl HappenedEvent {
     }
 }
 
-/// Writes the events of one run.
+/// The directory of the events, beside the state.
+const EVENTS: &str = "events";
+/// The same of inputs.
+const INPUTS: &str = "inputs";
+
+/// Writes the lines of one run of one kind.
 #[derive(Debug)]
-pub struct EventLog {
+pub struct RunLog {
     dir: PathBuf,
     run: String,
     file: Option<File>,
@@ -102,30 +107,34 @@ pub struct EventLog {
     looked: Option<Stopwatch>,
 }
 
-impl EventLog {
+impl RunLog {
     /// The caller holds the lease.
-    pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
-        let dir = dir_in(place);
+    pub fn of_events(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
+        Self::start(place.dir.join(EVENTS), run, clock)
+    }
+
+    /// The same for the inputs of the loop.
+    pub fn of_inputs(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
+        Self::start(place.dir.join(INPUTS), run, clock)
+    }
+
+    fn start(dir: PathBuf, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir);
         }
         Self { dir, run: run.to_string(), file: None, bytes: 0, clock, looked: None }
     }
 
-    /// Appends the events of one commit.
-    pub fn append(&mut self, lines: &[EventLine<'_>]) {
-        if let Err(error) = self.try_append(lines) {
-            tracing::debug!(%error, "an event is not kept");
+    /// Appends lines of JSON.
+    pub fn append(&mut self, lines: &[impl Serialize]) {
+        let lines = lines.iter().map(|line| render::json_text(line) + "\n");
+        if let Err(error) = self.try_append(&lines.collect::<String>()) {
+            tracing::debug!(%error, "a line is not kept");
             (self.file, self.looked) = (None, None);
         }
     }
 
-    fn try_append(&mut self, lines: &[EventLine<'_>]) -> io::Result<()> {
-        let mut text = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-        }
+    fn try_append(&mut self, text: &str) -> io::Result<()> {
         let newest = newest(&self.dir, &self.run);
         self.look(&newest)?;
         if self.bytes + text.len() as u64 > BYTES_MAX {
@@ -142,7 +151,7 @@ impl EventLog {
                 self.file.insert(file)
             }
         };
-        file.write_all(&text)?;
+        file.write_all(text.as_bytes())?;
         self.bytes += text.len() as u64;
         Ok(())
     }
@@ -167,10 +176,6 @@ impl EventLog {
         self.looked = Some(Stopwatch::start(Arc::clone(&self.clock)));
         Ok(())
     }
-}
-
-fn dir_in(place: &StatePlace) -> PathBuf {
-    place.dir.join("events")
 }
 
 fn newest(dir: &Path, run: &str) -> PathBuf {
@@ -215,7 +220,7 @@ pub struct EventReader {
 
 impl EventReader {
     pub fn of(place: &StatePlace, run: &str) -> Self {
-        Self { path: newest(&dir_in(place), run), file: None, half: Vec::new() }
+        Self { path: newest(&place.dir.join(EVENTS), run), file: None, half: Vec::new() }
     }
 
     /// The events that were added since the last look. A file that was replaced is read anew.

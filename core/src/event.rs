@@ -4,6 +4,7 @@ mod about;
 mod agent_end;
 mod consult;
 mod input;
+mod input_line;
 mod misfit;
 mod not_taken;
 mod outcome;

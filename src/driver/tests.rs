@@ -98,6 +98,7 @@ impl Project {
         };
         let observer = Observer {
             on_events: &mut |_, _| (),
+            on_input: &mut |_, _| (),
             on_note: &mut |_| (),
             on_turn: &mut |_, _, _| (),
         };

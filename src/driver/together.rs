@@ -31,6 +31,12 @@ pub(super) struct Together {
 }
 
 impl Lap {
+    /// An input with its time; the active time belongs to the first.
+    pub(super) fn observation(&mut self, event: Input) -> Observation {
+        let active_ms = std::mem::take(&mut self.active_ms);
+        Observation { now: self.now, active_ms, event }
+    }
+
     /// A step that is made again after somebody else's commit has a later time than that.
     pub(super) fn starts_anew(&mut self, clock: &dyn Clock) {
         self.now = clock.now();

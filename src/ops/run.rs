@@ -31,7 +31,7 @@ use crate::{
         self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
         Sessions,
     },
-    events::{EventLine, EventLog},
+    events::{EventLine, RunLog},
     evidence::{EvidenceStore, Warn},
     failure::{Failure, exit},
     heartbeat::{
@@ -205,7 +205,8 @@ pub fn run<'a>(
     // Removed before the lease is released.
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
     let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
-    let mut events = EventLog::start(&place, &run, Arc::clone(&options.clock));
+    let mut events = RunLog::of_events(&place, &run, Arc::clone(&options.clock));
+    let mut inputs = RunLog::of_inputs(&place, &run, Arc::clone(&options.clock));
     let mut view = view(board.shared())?;
     let agents = Arc::new(config.table());
     let usage = driver::UsageReports::default();
@@ -247,6 +248,7 @@ pub fn run<'a>(
                 events.append(&lines);
                 lines.iter().for_each(|line| client.event(line));
             },
+            on_input: &mut |seen, serial| inputs.append(&[seen.line(serial)]),
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {
                 has_begun = true;

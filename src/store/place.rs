@@ -17,7 +17,8 @@ const FILE: &str = "state.json";
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 3] = ["commit.lock", "run.lock", "redirect.lock"];
-const DIRECTORIES: [&str; 6] = ["journal", "evidence", "attempts", "repository", "events", "log"];
+const DIRECTORIES: [&str; 7] =
+    ["journal", "evidence", "attempts", "repository", "events", "inputs", "log"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {

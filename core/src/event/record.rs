@@ -102,15 +102,18 @@ fn member(key: &str, node: Node) -> Member {
     Member { key: key.to_string(), key_span: doc::Span::default(), node }
 }
 
-fn write(outcome: &Outcome, to: &mut Writer) {
-    match &outcome.how {
-        CommandEnd::Exit(code) => to.put("exit", Node::from(doc::Value::Number(code.to_string()))),
-        CommandEnd::Signal(signal) => {
-            to.put("signal", Node::from(doc::Value::Number(signal.to_string())))
-        }
+pub(super) fn write_end(how: &CommandEnd, to: &mut Writer) {
+    let number = |number: &i32| Node::from(doc::Value::Number(number.to_string()));
+    match how {
+        CommandEnd::Exit(code) => to.put("exit", number(code)),
+        CommandEnd::Signal(signal) => to.put("signal", number(signal)),
         CommandEnd::TimedOut => to.put("timed_out", Node::bool(true)),
         CommandEnd::NotRun(why) => to.text("not_run", why),
     };
+}
+
+pub(super) fn write(outcome: &Outcome, to: &mut Writer) {
+    write_end(&outcome.how, to);
     to.put("duration_ms", Node::uint(outcome.duration_ms)).text("excerpt", &outcome.excerpt);
     let some = |text: &Option<String>| text.as_deref().map(Node::string);
     to.some(side::KEY, outcome.whole.as_ref().map(SideFile::node))

@@ -18,6 +18,7 @@ mod phases;
 mod planners;
 mod planning;
 mod random;
+mod recorded;
 mod refiners;
 mod replan;
 mod resting;

@@ -262,7 +262,10 @@ impl Model {
     }
 
     fn atoms(&self, which: impl Iterator<Item = usize>) -> String {
-        let nodes = which.map(|x| &self.nodes[x]);
+        let mut nodes: Vec<&Node> = which.map(|x| &self.nodes[x]).collect();
+        // Written order is id order.
+        nodes.sort_by(|a, b| a.id.cmp(&b.id));
+        let nodes = nodes.into_iter();
         let atoms = nodes.map(|node| format!("\"{}\": {}", node.id, self.atom(node)));
         atoms.collect::<Vec<_>>().join(", ")
     }

@@ -328,6 +328,7 @@ async fn loop_of(
                 told.tell(format_args!("  {}", text.replace(&dir, "…")));
             }
         },
+        on_input: &mut |_, _| (),
         on_note: &mut |text| {
             said.tell(format_args!(
                 "  says: {}",
