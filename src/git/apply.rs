@@ -100,7 +100,10 @@ impl Git {
             let at_head = self.unlike(head, changes, |change| &change.new, scratch);
             (at_base.join().expect("BUG: no panic in a comparison"), at_head)
         });
-        let (not_base, (not_head, head_index)) = (at_base?.0, at_head?);
+        let (mut not_base, (not_head, head_index)) = (at_base?.0, at_head?);
+        for path in self.sparse_as_base(changes)? {
+            not_base.remove(&path);
+        }
         let mut refused: BTreeSet<String> = place::in_the_way(self.top(), changes)
             .iter()
             .map(|path| shown(path.as_os_str().as_bytes()))
@@ -113,6 +116,22 @@ impl Git {
         }
         let pending = changes.iter().filter(|change| not_head.contains(&change.path));
         Ok(ApplyPlan { pending: pending.collect(), refused, head_index })
+    }
+
+    /// The changed paths that a sparse checkout leaves out of the tree, and whose entry in the index is that of the base.
+    fn sparse_as_base(&self, changes: &[PathChange]) -> Result<Vec<Vec<u8>>, GitError> {
+        let person = self.person();
+        if !person.git_dir().join("info/sparse-checkout").is_file() {
+            return Ok(Vec::new());
+        }
+        let listed = person.call("ls-files").args(["-t", "-s", "-z"]).ok()?;
+        let entries: BTreeSet<&[u8]> = fields(&listed).collect();
+        let is_left_out = |change: &&PathChange| {
+            let old = &change.old;
+            let entry = [b"S ", &old.mode[..], b" ", &old.id, b" 0\t", &change.path].concat();
+            entries.contains(&entry[..]) && !place::is_there(self.top(), &change.path)
+        };
+        Ok(changes.iter().filter(is_left_out).map(|change| change.path.clone()).collect())
     }
 
     /// The paths whose file differs from this side of the change, with that side's index.

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     failure::{Failure, exit},
     store::{LoadedState, StatePlace, Store, StoreError},
-    workspace::{Checkout, Workspaces},
+    workspace::{self, Checkout, Workspaces},
 };
 
 /// A state that could be agreed, with what was measured for it.
@@ -114,6 +114,14 @@ pub fn write(store: &mut Store, state: State, replaces: bool) -> Result<Option<P
     }
     store.write_journal();
     Ok(archived)
+}
+
+/// Whether the person's files have the result of a completed run that stands there, if it made one.
+pub fn is_at_home(store: &mut Store) -> Result<bool, Failure> {
+    let state = Arc::clone(&store.read()?);
+    let (run, lineage) = (&state.state.run, &state.state.lineage);
+    let has_result = run.status == RunStatus::Completed && !run.line.is_empty();
+    Ok(!has_result || workspace::applied(store.place(), lineage).is_some())
 }
 
 /// The agreement at a place.

@@ -140,8 +140,6 @@ const NAMES: &[&str] = &[
     "FORCE_COLOR",
     "CLICOLOR",
     "CLICOLOR_FORCE",
-    "EDITOR",
-    "VISUAL",
     "PAGER",
     // Toolchains.
     "CARGO_HOME",
@@ -242,6 +240,9 @@ const PREFIXES: &[&str] = &["LC_", "XDG_"];
 /// These would make the program take itself for another attempt, or work in another repository.
 const NEVER: &[&str] = &["DESCENT_", "GIT_"];
 
+/// A job has no person who could type into an editor: one would wait until the time limit.
+const EDITORS: [&str; 4] = ["EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"];
+
 /// `extra` are the names that the person asked for. They pass even if they look like secrets, but
 /// `DESCENT_*` and `GIT_*` never pass. A name that is not text is dropped.
 #[must_use]
@@ -260,6 +261,9 @@ pub fn for_attempts(
         }
     }
     environment.withheld.sort();
+    let missing = EDITORS.into_iter().filter(|name| !environment.passes_on(name));
+    let missing: Vec<_> = missing.map(|name| (name.into(), "false".into())).collect();
+    environment.vars.extend(missing);
     environment
 }
 
@@ -306,9 +310,10 @@ mod tests {
         let from = from.iter().map(|(name, value)| (name.into(), value.into()));
         let extra: Vec<String> = extra.iter().map(ToString::to_string).collect();
         let environment = for_attempts(from, &extra);
-        let names: Vec<_> =
-            environment.vars.iter().map(|(name, _)| name.to_str().unwrap()).collect();
-        assert_eq!(names, passes);
+        let names = environment.vars.iter().map(|(name, _)| name.to_str().unwrap());
+        let (editors, names): (Vec<&str>, Vec<&str>) =
+            names.partition(|name| EDITORS.contains(name));
+        assert_eq!((names, editors), (passes.to_vec(), EDITORS.to_vec()));
         assert_eq!(environment.withheld, withheld);
     }
 
@@ -394,7 +399,10 @@ mod tests {
         let bad = || OsString::from_vec(vec![0xff, b'A']);
         let environment =
             for_attempts([("HOME".into(), bad()), (bad(), "x".into())].into_iter(), &[]);
-        assert_eq!(environment.vars, [("HOME".into(), bad())]);
+        assert_eq!(
+            environment.vars[..environment.vars.len() - EDITORS.len()],
+            [("HOME".into(), bad())]
+        );
         assert!(environment.withheld.is_empty());
     }
 }

@@ -75,8 +75,11 @@ fn meaning(found: &Captures<'_>) -> Vec<u8> {
 /// The meanings of the parts that may be base64, in both alphabets, a line each. Four texts: a part may begin
 /// anywhere in a group.
 pub(super) fn of_base64(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let runs = text.split(|byte| value_of(*byte).is_none());
-    let long: Vec<&[u8]> = runs.filter(|run| run.len() >= RUN_MIN).collect();
+    // Programs that encode begin a new line after some 70 signs.
+    let is_sign = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+    let runs = text.split(|byte| value_of(*byte).is_none() && is_sign(byte));
+    let runs = runs.map(|run| run.iter().copied().filter(is_sign).collect::<Vec<u8>>());
+    let long: Vec<Vec<u8>> = runs.filter(|run| run.len() >= RUN_MIN).collect();
     (0..4).map(move |from| {
         let mut meant = Vec::new();
         for run in &long {

@@ -110,6 +110,18 @@ fn a_secret_is_found_however_deep_it_is_encoded() {
 }
 
 #[test]
+fn a_long_secret_is_found_in_base64_of_several_lines() {
+    let long: String = (0..40).map(|n| format!("k{n}.")).collect();
+    let secrets = of(&[("LONG_TOKEN", &long)]);
+    let encoded = in_base64(format!("echo {long}\n").as_bytes(), false);
+    let lines: Vec<&str> =
+        encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
+    assert!(lines.len() > 2);
+    let text = lines.join("\n");
+    assert!(!secrets.hide(&text).contains(lines[1]));
+}
+
+#[test]
 fn as_little_as_possible_is_replaced() {
     let secrets = of(&[("A_TOKEN", SECRET), ("B_SECRET", "tok_5ecr3t")]);
     for (text, shown) in [

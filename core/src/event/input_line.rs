@@ -104,7 +104,10 @@ impl Input {
                     Basis::Serial(_) => "in_place",
                 };
                 to.text("basis", word).text("tree", &basis.text());
-                to.put("seen", Node::array(seen.iter().map(measured).collect()));
+                to.put(
+                    "seen",
+                    Node::array(seen.iter().map(|(leaf, seen)| measured(leaf, seen)).collect()),
+                );
             }
             Self::Unworded => kind("unworded"),
             Self::Unavailable { why } => {
@@ -184,7 +187,7 @@ fn write_commits(line: &[ResultCommit], dropped: &[AtomId], to: &mut Writer) {
     to.texts_unless_empty("dropped", &dropped);
 }
 
-fn measured((leaf, seen): &(Digest, Measurement)) -> Node {
+fn measured(leaf: &Digest, seen: &Measurement) -> Node {
     let mut to = Writer::default();
     to.text("leaf", leaf.as_str());
     match &seen.what {

@@ -6,6 +6,7 @@ use crate::state::fields::{Fields, Writer};
 
 const IGNORED: &str = "ignored";
 const OTHERS: &str = "not_taken";
+const WORDS: &str = "not taken: ";
 
 /// Words for all that an attempt left and no commit takes, with the reason of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl NotTaken {
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         match parts.is_empty() {
             true => String::new(),
-            false => format!("not taken: {}", parts.join(", ")),
+            false => format!("{WORDS}{}", parts.join(", ")),
         }
     }
 
@@ -40,6 +41,12 @@ impl NotTaken {
             true => Self { ignored: String::new(), others: self.others.clone() }.words(),
             false => self.words(),
         }
+    }
+
+    /// The part of a summary that names it.
+    pub fn in_summary(summary: &str) -> Option<&str> {
+        let (_, left) = summary.rsplit_once(WORDS)?;
+        Some(left)
     }
 
     /// A text of `chars_max` characters at most that ends with it.

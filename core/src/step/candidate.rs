@@ -48,7 +48,14 @@ pub(super) fn tried(
     if let Merge::Clean { protected, .. } = &merge
         && !protected.is_empty()
     {
-        let reason = format!("it changed what judges it: {}", protected.join(", "));
+        let is_cache = |path: &String| path.contains("__pycache__/") || path.ends_with(".pyc");
+        let advice = match protected.iter().all(is_cache) {
+            true => {
+                "; a run of Python makes them: ignore `__pycache__/`, then descent redirect --from ."
+            }
+            false => "",
+        };
+        let reason = format!("it changed what judges it: {}{advice}", protected.join(", "));
         return attempt_end::refused(
             transaction,
             id,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     doc::{Member, Node, Value},
-    event::Event,
+    event::{Event, NotTaken},
     graph::Ix,
     id::{AtomId, CommitId},
     search,
@@ -37,6 +37,8 @@ const DONE_MAX: usize = 100;
 /// Failed atoms at most in the result of a run whose state has no room.
 const FAILED_WITHOUT_ROOM_MAX: usize = 20;
 const DONE: &str = "done";
+/// Atoms whose left files are named where the base case fails.
+const LEFT_MAX: usize = 2;
 /// Open steps at most in the recorded result.
 const OPEN_MAX: usize = 100;
 
@@ -351,23 +353,31 @@ fn failed(state: &State) -> Vec<FailedAtom> {
         }
     });
     let refuted = state.refutations().next();
-    let refuted = refuted.map(|(_, refuted)| failed_base_case(refuted));
+    let refuted = refuted.map(|(_, refuted)| failed_base_case(refuted, state));
     failed.chain(refuted).collect()
 }
 
-fn failed_base_case(refuted: &RefutedEntry) -> FailedAtom {
+fn failed_base_case(refuted: &RefutedEntry, state: &State) -> FailedAtom {
     // A check that could not be run did not fail.
-    let reason = if has_failed(&refuted.evidence) {
+    let mut reason = if has_failed(&refuted.evidence) {
         "it does not hold with every step done"
     } else {
         "it could not be decided with every step done"
-    };
+    }
+    .to_string();
+    let left = state
+        .bindings
+        .iter()
+        .filter_map(|(id, binding)| Some((id, NotTaken::in_summary(&binding.summary)?)));
+    for (id, left) in left.take(LEFT_MAX) {
+        reason += &format!("; {id} left {left}");
+    }
     FailedAtom {
         atom: BASE_CASE.to_string(),
         choices: Some(refuted.conflict.clone()),
         attempts: None,
         class: FailureClass::Logical,
-        reason: reason.to_string(),
+        reason,
         evidence: Some(refuted.evidence.clone()),
         extra: Extra::default(),
     }

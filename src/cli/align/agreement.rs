@@ -158,10 +158,15 @@ fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {
 
 fn write(context: &Context, top: &Path, state: State, replaces: bool) -> Result<(), Failure> {
     let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
+    let is_at_home = !replaces || ops::align::is_at_home(&mut store)?;
     if let Some(archived) = ops::align::write(&mut store, state, replaces)? {
         let state = quoted(&store.place().state);
         let kept = format!("what stood here is kept in {}", archived.display());
         let back = format!("to bring it back: cp {} {state}", quoted(&archived));
+        let (kept, back) = match is_at_home {
+            true => (kept, back),
+            false => (kept + "; its result was not applied", back + " && descent apply"),
+        };
         context.out.say(&format!("{kept}\n{back}"));
     }
     Ok(())

@@ -205,3 +205,14 @@ fn the_next_attempt_is_told_what_was_not_taken_of_one_that_failed() {
     the_next_is_told(json!({}), "exit 0");
     the_next_is_told(json!({"workspace": "shadow"}), "exit 0");
 }
+
+#[test]
+fn a_base_case_that_fails_with_every_step_done_names_what_was_left() {
+    let world = World::new();
+    world.write(".gitignore", "dist/\n");
+    world.commit_all("ignores");
+    let step = task("mkdir dist; echo x >dist/x; touch y");
+    world.align(&plan(&["test -f dist/x"], json!({}), json!({"A": step})));
+    let ran = world.run().expect(5);
+    ran.shows("it does not hold with every step done; A left dist/ (ignored by git)");
+}

@@ -114,6 +114,9 @@ fn the_smallest_plan_reaches_its_goal() {
     let world = world_with("minimal.yaml");
     world.descent(&["align", "-y", "-f", "minimal.yaml"]).expect(0);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
+    let force = || world.descent(&["align", "-y", "--force", "-f", "minimal.yaml"]).expect(0);
+    let again = force();
+    again.says("; its result was not applied\n").says("&& descent apply\n");
 }
 
 #[test]
@@ -164,6 +167,7 @@ fn a_state_that_was_replaced_comes_back_with_the_command_that_was_said() {
     world.write("minimal.yaml", &fixture("minimal.yaml"));
     let ran = world.descent(&["align", "-y", "--force", "-f", "minimal.yaml"]).expect(0);
     let kept = ran.stderr.lines().find_map(|line| line.strip_prefix("what stood here is kept in "));
+    assert!(!ran.stderr.contains("was not applied"), "{}", ran.stderr);
     assert_eq!(fs::read(kept.unwrap()).unwrap(), before, "{}", ran.stderr);
     assert_ne!(world.state_bytes(), before);
     let back = ran.stderr.lines().find_map(|line| line.strip_prefix("to bring it back: "));

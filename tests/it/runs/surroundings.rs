@@ -93,7 +93,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
         }
     }
     let worker = world.left("worker");
-    assert!(worker.contains("\nMINE=/"), "{worker}");
+    assert!(worker.contains("\nMINE="), "{worker}");
 }
 
 /// A tool that reads a file of the project by a variable: the program, the variable, the file, and a check that holds while
@@ -378,4 +378,14 @@ fn ignored_packages_that_no_checkout_has_are_named_with_the_way_out() {
     world.descent(&["align", "-y", "-f", &file]).expect(0).shows("--link node_modules");
     world.descent(&["run"]).expect(5).says(words).says("descent run --set link=node_modules");
     world.descent(&["run", "--set", "link=node_modules"]).expect(0);
+}
+
+#[test]
+fn a_step_that_opens_an_editor_fails_at_once() {
+    let world = World::new();
+    let step = task("git commit -q --allow-empty; echo $? >code; $VISUAL x; echo $? >>code");
+    let plan =
+        plan(&["grep -c 1 code | grep 2"], json!({"attempt_timeout": "20s"}), json!({"A": step}));
+    world.align(&plan);
+    world.descent(&["run"]).expect(0);
 }

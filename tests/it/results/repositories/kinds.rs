@@ -198,3 +198,22 @@ fn a_project_that_was_moved_goes_on_and_leaves_no_workspaces_behind() {
     world.descent_in(&moved, &["apply"]).expect(0);
     assert!(moved.join("good.txt").exists());
 }
+
+#[test]
+fn a_change_of_files_outside_of_a_sparse_checkout_is_applied() {
+    let world = World::new();
+    fs::create_dir_all(world.repo().join("far")).unwrap();
+    fs::create_dir_all(world.repo().join("near")).unwrap();
+    for name in ["far/f", "far/g", "near/f"] {
+        world.write(name, "f\n");
+    }
+    commit_all(&world, ".");
+    world.git(&["sparse-checkout", "set", "--cone", "near"]);
+    let step = crate::world::task("echo x >>far/f; rm far/g; echo x >>near/f");
+    world.align(&crate::world::plan(&["grep x far/f"], json!({}), json!({"A": step})));
+    world.run().expect(0);
+    world.descent(&["apply"]).expect(0);
+    assert_eq!((world.read("near/f"), world.read("far/f")), ("f\nx\n".into(), "f\nx\n".into()));
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+    assert_eq!(world.git(&["ls-tree", "-r", "--name-only", "HEAD", "far"]), "far/f\n");
+}
