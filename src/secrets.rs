@@ -39,27 +39,9 @@ const SECRET_PARTS: &[&str] = &[
 /// Only as separate words: AUTHOR and COMPASS are not secrets.
 const SECRET_WORDS: &[&str] = &["AUTH", "PASS", "PWD", "PAT", "COOKIE"];
 /// Last words of names that say something about a secret, and hold none.
-const NO_SECRETS: &[&str] = &[
-    "TYPE",
-    "PROVIDER",
-    "HASHER",
-    "MODE",
-    "METHOD",
-    "NAME",
-    "USER",
-    "HOST",
-    "PORT",
-    "BACKEND",
-    "ALGORITHM",
-    "ISSUER",
-    "AUDIENCE",
-    "LENGTH",
-    "TTL",
-    "ENABLED",
-    "SCOPE",
-    "STRATEGY",
-    "POLICY",
-];
+const NO_SECRETS: &str = "TYPE PROVIDER HASHER MODE METHOD NAME USER HOST PORT BACKEND ALGORITHM ISSUER AUDIENCE LENGTH TTL \
+    ENABLED SCOPE STRATEGY POLICY PATH DOMAIN REGION MODEL SAMESITE TEMPLATE EXPIRY MIDDLEWARE FILE DIR CLASS \
+    HEADER REALM GROUP ROLE VERSION FORMAT PREFIX";
 /// Values of such variables that are settings, or what examples are set up with.
 const COMMON: &[&str] =
     &["postgres", "password", "changeme", "disabled", "required", "localhost", "anonymous"];
@@ -136,7 +118,7 @@ pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // The shell's present and previous directory.
     let last = name.rsplit('_').next().unwrap_or_default();
-    if matches!(name.as_str(), "PWD" | "OLDPWD") || NO_SECRETS.contains(&last) {
+    if matches!(name.as_str(), "PWD" | "OLDPWD") || NO_SECRETS.split(' ').any(|word| word == last) {
         return false;
     }
     let ends_a_word = |part: &str| {

@@ -9,18 +9,19 @@ use regex::bytes::{Captures, Regex};
 /// Characters of base64 that hold the shortest secret, at least.
 const RUN_MIN: usize = 11;
 
-/// The escapes that are a number, of a byte or of a character.
+/// The escapes that are a number, of a byte or of a character. Escapes of their first sign are undone with it, since each
+/// pass costs the whole text.
 const NUMBERS: [NumberEscape; 7] = [
-    NumberEscape::new(r"(?:%|\\x)([[:xdigit:]]{2})", 16, true),
-    NumberEscape::new(r"\\([0-3][0-7]{2}|[0-7]{1,2})", 8, true),
-    NumberEscape::new(r"\\u([[:xdigit:]]{4})", 16, false),
-    NumberEscape::new(r"\\U([[:xdigit:]]{8})", 16, false),
-    NumberEscape::new(r"\\[ux]\{([[:xdigit:]]{1,8})\}", 16, false),
-    NumberEscape::new(r"&#[xX]([[:xdigit:]]{1,8});", 16, false),
-    NumberEscape::new(r"&#([0-9]{1,8});", 10, false),
+    NumberEscape::new(r"(?:%(?:25)*|\\+x)([[:xdigit:]]{2})", 16, true),
+    NumberEscape::new(r"\\+([0-3][0-7]{2}|[0-7]{1,2})", 8, true),
+    NumberEscape::new(r"\\+u([[:xdigit:]]{4})", 16, false),
+    NumberEscape::new(r"\\+U([[:xdigit:]]{8})", 16, false),
+    NumberEscape::new(r"\\+[ux]\{([[:xdigit:]]{1,8})\}", 16, false),
+    NumberEscape::new(r"&(?:amp;)*#[xX]([[:xdigit:]]{1,8});", 16, false),
+    NumberEscape::new(r"&(?:amp;)*#([0-9]{1,8});", 10, false),
 ];
-/// Those of JSON and HTML that are a sign, and the colours of a terminal.
-const SIGNS: &str = r#"\\([\\/"'])|&(amp|lt|gt|quot|apos);|(\x1b)\[[0-?]*[ -/]*[@-~]"#;
+/// Those of JSON, shells and HTML that are a sign, and what a terminal obeys.
+const SIGNS: &str = r#"\\+([[:punct:]])|&(?:amp;)*(amp|lt|gt|quot|apos);|(\x1b)(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-B])"#;
 
 static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let all = NUMBERS.map(|escape| escape.pattern).join("|");

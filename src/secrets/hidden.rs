@@ -108,10 +108,21 @@ impl Secrets {
         if self.in_text(text).is_none() {
             return Cow::Borrowed(text);
         }
-        let plain = self.replaced(text);
-        let words = self.parts_replaced(&plain, u8::is_ascii_whitespace);
-        let lines = self.parts_replaced(&words, |byte| *byte == b'\n');
-        Cow::Owned(self.parts_replaced(&lines, |_| false))
+        let mut shown = Vec::with_capacity(text.len());
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            match self.in_text(line) {
+                None => shown.extend(line),
+                Some(_) => {
+                    let words = self.parts_replaced(&self.replaced(line), u8::is_ascii_whitespace);
+                    shown.extend(self.parts_replaced(&words, |_| false));
+                }
+            }
+        }
+        // A secret may begin on one line and end on another.
+        match self.in_text(&shown) {
+            Some(name) if name != TOO_DEEP => Cow::Owned(label(name)),
+            _ => Cow::Owned(shown),
+        }
     }
 
     /// The text with names in the place of secrets that it holds as they are.

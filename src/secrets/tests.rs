@@ -177,6 +177,8 @@ fn names_and_values_decide_what_is_a_secret() {
         ("MAX_TOKENS", "1000000000"),
         ("POSTGRES_PASSWORD", "postgres"),
         ("TOKEN_TYPE", "application"),
+        ("VAULT_AUTH_PATH", "kubernetes"),
+        ("SECRET_MANAGER_REGION", "us-central1"),
         ("AUTH_PROVIDER", "keycloak"),
         ("PASSWORD_HASHER", "argon2id"),
         ("DB_PASSWORD", "localhost"),

@@ -161,12 +161,10 @@ fn write(context: &Context, top: &Path, state: State, replaces: bool) -> Result<
     let is_at_home = !replaces || ops::align::is_at_home(&mut store)?;
     if let Some(archived) = ops::align::write(&mut store, state, replaces)? {
         let state = quoted(&store.place().state);
-        let kept = format!("what stood here is kept in {}", archived.display());
-        let back = format!("to bring it back: cp {} {state}", quoted(&archived));
-        let (kept, back) = match is_at_home {
-            true => (kept, back),
-            false => (kept + "; its result was not applied", back + " && descent apply"),
-        };
+        let left = ["; its result was not applied", " && descent apply"];
+        let [lacks, applies] = if is_at_home { ["", ""] } else { left };
+        let kept = format!("what stood here is kept in {}{lacks}", archived.display());
+        let back = format!("to bring it back: cp {} {state}{applies}", quoted(&archived));
         context.out.say(&format!("{kept}\n{back}"));
     }
     Ok(())

@@ -6,7 +6,7 @@ use descent_core::{
     id::{AtomId, AttemptId},
     verdict::assertions,
 };
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     actions,
@@ -266,6 +266,9 @@ impl<'a> Session<'a> {
     fn on_key(&mut self, event: KeyEvent) -> Next {
         self.is_changed = true;
         self.message = None;
+        if event == KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL) {
+            return Next::Leave;
+        }
         if let Some(question) = self.question.take() {
             return self.answer(question, event);
         }
@@ -368,6 +371,7 @@ impl<'a> Session<'a> {
                 return self.say(done);
             }
             KeyCode::Backspace => drop(typed.pop()),
+            KeyCode::Char(_) if event.modifiers == KeyModifiers::CONTROL => {}
             KeyCode::Char(char) if typed.chars().count() < TYPED_MAX => typed.push(char),
             _ => {}
         }

@@ -114,8 +114,8 @@ fn at_a_terminal_keys_guide_stop_and_leave_and_the_terminal_is_given_back() {
 }
 
 #[test]
-fn a_sequence_that_a_slow_line_cut_makes_the_screen_no_deaf_one() {
-    for cut in ["\x1b[<0;1", "\x1b[1;", "\x1b[200~x"] {
+fn neither_a_cut_sequence_nor_a_question_keeps_ctrl_c_from_leaving() {
+    for cut in ["\x1b[<0;1", "\x1b[1;", "\x1b[200~x", "gx", "s"] {
         let world = World::new();
         let run = begun(&world);
         let watch = Terminal::start(&world, 80, &["watch"], &[]);
