@@ -44,7 +44,7 @@ impl PlanPlace<'_> {
             absent: (asked.paths.into_iter()).filter(|path| !is_there(path)).collect(),
             present: names.filter(|name| is_there(name)).collect(),
             protected: workspace::protected(self.constraints, asked.touched),
-            has_setup: self.constraints.setup.is_some(),
+            has_setup: self.constraints.setup.run.is_some(),
             holding: Default::default(),
             unmatched: Vec::new(),
         }

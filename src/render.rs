@@ -460,3 +460,11 @@ fn field<'n>(node: &'n Node, key: &str) -> &'n str {
 fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
     node.get(key).and_then(Node::as_array).unwrap_or_default()
 }
+
+/// A number of times, as a word.
+pub(crate) fn times(count: u32) -> String {
+    match count {
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}

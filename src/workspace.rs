@@ -127,7 +127,7 @@ impl Workspaces {
         Ok(Self {
             cache: cache.map(|cache| places::place_in(&cache, &project, lineage)),
             project,
-            setup: constraints.setup.clone(),
+            setup: constraints.setup.run.clone(),
             trees,
         })
     }

@@ -394,7 +394,7 @@ fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let above = asked.graph.ix(asked.plan);
     let above = above.map_or(0, |plan| asked.graph.above(plan).count());
     let above = u32::try_from(above).unwrap_or(u32::MAX);
-    let left = constraints.max_depth().saturating_sub(above);
+    let left = constraints.planning.depth().saturating_sub(above);
     left.min(profile::fragment_depth(asked.state))
 }
 
@@ -441,7 +441,7 @@ fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault>
 
 /// The fault of more planning steps than there may be at the same time.
 fn too_many_phases(state: &State, now: usize, inside: usize) -> Option<Fault> {
-    let most = state.objective.constraints.max_planning_phases();
+    let most = state.objective.constraints.planning.phases();
     let is_over = now + inside > most as usize && inside > 0;
     is_over.then(|| {
         let message = format!("{now} planning steps and {inside} more: the limit is {most}");

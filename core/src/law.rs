@@ -14,8 +14,7 @@ use crate::state::{
     account::Loss,
     check::Thousandths,
     law::{
-        Directive, DirectiveOutcome, FailureMix, Gradient, GradientRules, LawPoint,
-        SignedThousandths,
+        Directive, DirectiveOutcome, FailureMix, Gradient, LawPoint, LawWeights, SignedThousandths,
     },
 };
 
@@ -51,7 +50,7 @@ pub struct LawNumbers {
 }
 
 /// The numbers of a point that follows another, or none.
-pub fn numbers(rules: &GradientRules, inputs: &LawInputs, before: Option<&LawPoint>) -> LawNumbers {
+pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>) -> LawNumbers {
     let d = inputs.distance.min(ONE);
     let p = share_of_logical(inputs);
     let omega = omega(rules, inputs);
@@ -81,7 +80,7 @@ pub fn to_nothing(point: &LawPoint) -> SignedThousandths {
 }
 
 /// The numbers of a tree beside a point, where no directive is given.
-pub fn loss_of(rules: &GradientRules, inputs: &LawInputs) -> Loss {
+pub fn loss_of(rules: &LawWeights, inputs: &LawInputs) -> Loss {
     let numbers = numbers(rules, inputs, None);
     Loss {
         d: numbers.d,
@@ -104,20 +103,20 @@ fn share_of_logical(inputs: &LawInputs) -> u32 {
 }
 
 /// The used share of changes and budgets. Without a budget the changes alone count.
-fn omega(rules: &GradientRules, inputs: &LawInputs) -> u32 {
+fn omega(rules: &LawWeights, inputs: &LawInputs) -> u32 {
     let changes = inputs.changes.min(ONE);
     let Some(budgets) = inputs.budgets else {
         return changes;
     };
-    let weighed = weigh(rules.w1(), changes) + weigh(rules.w2(), budgets.min(ONE));
+    let weighed = weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE));
     in_thousandths(weighed)
 }
 
 /// It tells all in one number, and decides nothing.
-fn loss(rules: &GradientRules, d: u32, p: u32, omega: u32) -> u32 {
+fn loss(rules: &LawWeights, d: u32, p: u32, omega: u32) -> u32 {
     let left = u64::from(ONE - omega);
-    let of_failures = u64::from(rules.beta().0) * left * u64::from(p) / u64::from(ONE);
-    in_thousandths(weigh(rules.alpha(), d) + of_failures + weigh(rules.lambda(), omega))
+    let of_failures = u64::from(rules.beta.0) * left * u64::from(p) / u64::from(ONE);
+    in_thousandths(weigh(rules.alpha, d) + of_failures + weigh(rules.lambda, omega))
 }
 
 /// In millionths.
@@ -130,19 +129,19 @@ fn in_thousandths(millionths: u64) -> u32 {
     u32::try_from(rounded).unwrap_or(ONE).min(ONE)
 }
 
-fn gradient(rules: &GradientRules, d: u32, change: i64) -> Gradient {
-    let least = i64::from(rules.epsilon().0);
+fn gradient(rules: &LawWeights, d: u32, change: i64) -> Gradient {
+    let least = i64::from(rules.epsilon.0);
     match () {
         // Without a least change none counts as one.
         () if change < 0 && -change >= least => Gradient::Improving,
         () if change > 0 && change >= least => Gradient::Worsening,
-        () if d > rules.delta().0 => Gradient::Plateau,
+        () if d > rules.delta.0 => Gradient::Plateau,
         () => Gradient::Stable,
     }
 }
 
-fn class(rules: &GradientRules, p: u32) -> FailureMix {
-    match p.cmp(&rules.rho().0) {
+fn class(rules: &LawWeights, p: u32) -> FailureMix {
+    match p.cmp(&rules.rho.0) {
         core::cmp::Ordering::Greater => FailureMix::Logical,
         core::cmp::Ordering::Less => FailureMix::Environmental,
         core::cmp::Ordering::Equal => FailureMix::Mixed,
@@ -150,14 +149,14 @@ fn class(rules: &GradientRules, p: u32) -> FailureMix {
 }
 
 /// The table of directives, in its order.
-fn directive(rules: &GradientRules, d: u32, p: u32, omega: u32, gradient: Gradient) -> Directive {
-    if omega >= rules.abandon_omega().0 {
+fn directive(rules: &LawWeights, d: u32, p: u32, omega: u32, gradient: Gradient) -> Directive {
+    if omega >= rules.abandon_omega.0 {
         return Directive::Abandon;
     }
-    if d <= rules.delta().0 {
+    if d <= rules.delta.0 {
         return Directive::Refine;
     }
-    let is_logical = p > rules.rho().0;
+    let is_logical = p > rules.rho.0;
     match (gradient, is_logical) {
         (Gradient::Improving, _) => Directive::Refine,
         (Gradient::Plateau | Gradient::Stable, true) => Directive::BreakSymmetry,
@@ -179,19 +178,14 @@ pub fn meaning(directive: Directive) -> &'static str {
 }
 
 /// Why a directive was given.
-pub fn rationale(
-    rules: &GradientRules,
-    numbers: &LawNumbers,
-    is_first: bool,
-    failed: &str,
-) -> String {
+pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, failed: &str) -> String {
     let LawNumbers { d, omega, .. } = numbers;
     let why = match numbers.directive {
         Directive::Abandon => {
-            let limit = rules.abandon_omega().text();
+            let limit = rules.abandon_omega.text();
             format!("{} of changes and budgets is used up, the limit is {limit}", omega.text())
         }
-        _ if d.0 <= rules.delta().0 => {
+        _ if d.0 <= rules.delta.0 => {
             format!("the result is near: {} of the base case lacks", d.text())
         }
         _ => {
@@ -217,12 +211,12 @@ pub fn rationale(
 
 /// Counts what followed a directive: a fall of the distance that counts, or none.
 pub fn count_outcome(
-    rules: &GradientRules,
+    rules: &LawWeights,
     outcomes: &mut alloc::vec::Vec<DirectiveOutcome>,
     before: Directive,
     grad_d: SignedThousandths,
 ) {
-    let least = i64::from(rules.epsilon().0);
+    let least = i64::from(rules.epsilon.0);
     let fell = grad_d.0 < 0 && i64::from(-grad_d.0) >= least;
     let known = outcomes.iter_mut().find(|one| one.directive == before);
     match known {
@@ -243,8 +237,8 @@ pub fn count_outcome(
 mod tests {
     use super::*;
 
-    fn rules() -> GradientRules {
-        GradientRules::of_program()
+    fn rules() -> LawWeights {
+        LawWeights::OF_PROGRAM
     }
 
     fn inputs(distance: u32, logical: u64, environmental: u64) -> LawInputs {
@@ -304,13 +298,13 @@ mod tests {
     fn every_number_is_from_0_to_1_whatever_it_is_computed_from() {
         let extremes = [0, 1, 500, 999, 1_000, u32::MAX];
         let counts = [0, 1, u64::MAX];
-        let weights = [0, 333, 1_000].map(|share| Some(Thousandths(share)));
+        let weights = [0, 333, 1_000].map(Thousandths);
         for distance in extremes {
             for changes in extremes {
                 for budgets in extremes.map(Some).into_iter().chain([None]) {
                     for logical in counts {
                         for weight in weights {
-                            let rules = GradientRules {
+                            let rules = LawWeights {
                                 alpha: weight,
                                 beta: weight,
                                 lambda: weight,

@@ -50,6 +50,7 @@ use num_bigint::BigUint;
 /// An answer, and two repairs of it.
 const TURNS_OF_AN_ANSWER: u64 = 3;
 
+use crate::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
@@ -152,20 +153,20 @@ impl RunBound {
         let (mut repairs, mut interruptions) = (BigUint::ZERO, BigUint::ZERO);
         for x in seen.graph.tasks() {
             let granted = granted_left(seen, x);
-            repairs += repairs_left(seen, x) + &granted * constraints.max_repairs();
-            interruptions += granted * constraints.max_interruptions();
+            repairs += repairs_left(seen, x) + &granted * REPAIRS_MAX;
+            interruptions += granted * INTERRUPTIONS_MAX;
             interruptions += interruptions_left(seen, x);
         }
         let granted = granted::of(seen.state);
         let may_come = granted::tasks_left(seen.graph, seen.state);
-        repairs += &granted.attempts * constraints.max_repairs();
-        interruptions += BigUint::from(may_come) * constraints.max_interruptions();
+        repairs += &granted.attempts * REPAIRS_MAX;
+        interruptions += BigUint::from(may_come) * INTERRUPTIONS_MAX;
         let turns = rests::turns_left(seen, measure);
         let closings = &measure.attempts + &measure.verdicts + &repairs + turns;
         repairs += turns_left(seen, measure) * live_at_once(seen);
         let other_slots = BigUint::from(constraints.parallel_agents()) - 1_u32;
         let starts = (&measure.attempts + repairs) * each + interruptions + closings * other_slots;
-        let iterations = constraints.max_iterations;
+        let iterations = constraints.budget.iterations;
         let left = iterations.map(|most| most.saturating_sub(seen.state.run.iteration));
         let at_most = |count: &BigUint| match left.map(BigUint::from) {
             Some(left) if left < *count => left,
@@ -203,11 +204,11 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
     let plans = match profile::judging(seen.state).asks() && may_plan {
-        true => u64::from(constraints.max_planned_atoms()),
+        true => u64::from(constraints.planning.atoms()),
         false => 0,
     };
     let phases = match may_plan && may_put_in_short(seen.state) {
-        true => u64::from(constraints.max_planned_atoms()),
+        true => u64::from(constraints.planning.atoms()),
         false => 0,
     };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
@@ -227,7 +228,7 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
 /// Whether an agent may put the results of phases in short: one has the role, and a person chose the mode.
 fn may_put_in_short(state: &State) -> bool {
     let constraints = &state.objective.constraints;
-    let is_chosen = constraints.context().mode() == ContextMode::Summary;
+    let is_chosen = constraints.planning.context().mode() == ContextMode::Summary;
     let mut atoms = state.atoms.values();
     state.run.summarises && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
 }
@@ -241,7 +242,7 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let Some(task) = task_of(seen, x) else {
         return BigUint::ZERO;
     };
-    let most = seen.state.objective.constraints.max_repairs();
+    let most = REPAIRS_MAX;
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
     let gone = task.tries.iter().filter(is_valid).map(|tried| match tried.has_failed() {
         true => u64::from(most),
@@ -293,7 +294,7 @@ fn live_at_once(seen: MeasureInput<'_>) -> BigUint {
 }
 
 fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {
-    let most = seen.state.objective.constraints.max_interruptions();
+    let most = INTERRUPTIONS_MAX;
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 

@@ -8,6 +8,7 @@ pub mod inferred;
 use alloc::{string::String, vec::Vec};
 
 use self::inferred::InferredProfile;
+use crate::state::limits::FRAGMENT_DEPTH_MAX;
 use crate::{
     doc::Node,
     id::AgentName,
@@ -155,7 +156,7 @@ pub fn passes(profile: &TaskProfile, max_passes: u32) -> u32 {
 
 /// The most that a fragment may nest.
 pub fn fragment_depth(state: &State) -> u32 {
-    let most = state.objective.constraints.max_fragment_depth();
+    let most = FRAGMENT_DEPTH_MAX;
     match in_force(state) {
         Some(profile) => most.min((profile.reasoning_depth.clamp(1, 5) * 3).div_ceil(5)),
         None => most,
@@ -183,7 +184,6 @@ pub fn constraints_in_force(state: &State) -> Vec<InForce> {
     for one in all.iter_mut().filter(|one| !one.is_chosen) {
         let value = match one.key.as_str() {
             "judging" => Node::string(judging(state).word()),
-            "max_fragment_depth" => Node::uint(u64::from(fragment_depth(state))),
             _ => continue,
         };
         one.is_of_profile = one.value != value;
@@ -194,16 +194,16 @@ pub fn constraints_in_force(state: &State) -> Vec<InForce> {
 
 /// The most passes that a run may have.
 pub fn max_passes(constraints: &Constraints) -> u32 {
-    let by_changes = constraints.max_replans().saturating_add(1);
-    constraints.max_passes.unwrap_or(by_changes)
+    let by_changes = constraints.planning.changes().saturating_add(1);
+    constraints.planning.passes.unwrap_or(by_changes)
 }
 
 /// The passes as they are counted when a run starts: those that have begun stay. None where nothing was said of them, so
-/// that only `max_replans` limits changes of the plan.
+/// that only `planning.changes` limits changes of the plan.
 pub fn allocated(state: &State) -> Option<PassCount> {
     let constraints = &state.objective.constraints;
     let profile = in_force(state);
-    if profile.is_none() && constraints.max_passes.is_none() {
+    if profile.is_none() && constraints.planning.passes.is_none() {
         return None;
     }
     let most = max_passes(constraints);

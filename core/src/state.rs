@@ -19,13 +19,13 @@ pub mod micros;
 pub mod named_files;
 pub(crate) mod near_miss;
 pub mod objective;
+pub mod old_words;
 mod packed;
 pub mod patch;
 pub mod planner_context;
 pub mod profile;
 pub mod record;
 pub mod records;
-pub mod reflection;
 pub mod role;
 pub mod rule;
 pub mod run;
@@ -55,12 +55,11 @@ pub use judged::{
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use micros::Micros;
 pub use objective::{
-    Constraints, Control, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
+    Constraints, Control, LawUse, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
 };
 pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::Records;
-pub use reflection::Reflection;
 pub use role::Role;
 pub use run::account;
 pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};

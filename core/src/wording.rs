@@ -285,17 +285,17 @@ mod tests {
         };
         for (limits, answers, left) in [
             (
-                r#"{"judging": "model", "model_calls": 5, "tokens": 9000}"#,
+                r#"{"judging": "model", "budget": {"calls": 5, "tokens": 9000}}"#,
                 true,
                 (Some(4), Some(5_000)),
             ),
             (
-                r#"{"judging": "model", "model_calls": 1, "tokens": 1000}"#,
+                r#"{"judging": "model", "budget": {"calls": 1, "tokens": 1000}}"#,
                 true,
                 (Some(1), Some(500)),
             ),
-            (r#"{"judging": "code", "model_calls": 5}"#, true, (Some(5), None)),
-            (r#"{"judging": "full", "model_calls": 5}"#, false, (Some(5), None)),
+            (r#"{"judging": "code", "budget": {"calls": 5}}"#, true, (Some(5), None)),
+            (r#"{"judging": "full", "budget": {"calls": 5}}"#, false, (Some(5), None)),
             (r#"{"judging": "full"}"#, true, (None, None)),
         ] {
             assert_eq!(state(limits, answers), left, "{limits}");

@@ -140,7 +140,9 @@ impl World {
         let known = state.run.grant.as_ref();
         let is_in_force = known.is_some_and(|grant| grant.is_in_force());
         let grant = match agents.changes_plans(profile::judging(&self.state)) {
-            true if is_in_force || state.objective.constraints.max_replans() == 0 => known.cloned(),
+            true if is_in_force || state.objective.constraints.planning.changes() == 0 => {
+                known.cloned()
+            }
             true => Some(granted::anew(&self.graph, &state)),
             false => None,
         };

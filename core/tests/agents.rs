@@ -261,7 +261,7 @@ fn request(state: &State, kind: RequestKind) -> Request {
 
 #[test]
 fn while_a_person_thinks_about_a_change_no_active_time_passes() {
-    let mut run = Loop::new(&json!({"time_budget": "10s"}), &json!({"A": task(json!({}))}));
+    let mut run = Loop::new(&json!({"budget": {"time": "10s"}}), &json!({"A": task(json!({}))}));
     let mut state = run.world.state.clone();
     let asks = request(&state, RequestKind::Redirect);
     let control = Arc::make_mut(&mut state.control);

@@ -3,6 +3,7 @@
 //! `DESCENT_UPDATE=1` writes the schemas of state and plan, and the tables of the pages, anew. `DESCENT_KEY` names a
 //! constraint that must be among those that are tried: `scripts/one-line` adds one by a single line and asks for it.
 
+use descent_core::state::old_words::{KeyFate, OLD_WORDS};
 use std::{fs, path::PathBuf};
 
 use descent_core::{
@@ -37,7 +38,7 @@ fn check_committed(path: &str, fresh: &str) {
 /// A value that each kind of constraint may have, and one that none may have.
 fn sample(rule: &ConstraintRule) -> (Node, Node) {
     let text = |text: &str| Node::string(text);
-    match (rule.key, rule.form) {
+    match (&*rule.key, rule.form) {
         (_, ValueForm::Count) => (Node::uint(7), text("many")),
         ("convergence", _) => {
             let criterion = [
@@ -50,14 +51,15 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         }
         (_, ValueForm::List) => (Node::array(vec![text("a")]), text("a")),
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
-        ("context", _) => (alone("mode", text("full")), text("full")),
+        ("planning.context", _) => (alone("mode", text("full")), text("full")),
         ("workspace", _) => (text("shared"), text("nowhere")),
         ("memory", _) => (text("off"), text("some")),
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
-        ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
-        ("cost_usd", _) => (text("7.50"), text("much")),
+        ("budget.time" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
+        ("budget.cost_usd", _) => (text("7.50"), text("much")),
         ("profile", _) => (text("depth=4"), text("deep")),
+        ("law", _) => (text("show"), text("sometimes")),
         ("judging", _) => (text("full"), text("sometimes")),
         (_, ValueForm::Text) => (text("make"), Node::uint(9)),
         (_, ValueForm::Record) => (alone("notes", text("a")), text("a")),
@@ -89,12 +91,12 @@ fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_t
     }
     for rule in rules {
         let (good, bad) = sample(&rule);
-        let state = state_with(&alone(rule.key, good.clone()));
+        let state = state_with(&limits::with(&Node::null(), &rule.key, Some(good.clone())));
         let written = StateText::of(&state).text(&state);
         let decoded = decode(written.as_bytes());
         let again = decoded.state.expect("it is read again");
         let node = again.objective.constraints.node();
-        assert_eq!(node.get(rule.key).map(doc::canonical), Some(doc::canonical(&good)));
+        assert_eq!(limits::at(&node, &rule.key).map(doc::canonical), Some(doc::canonical(&good)));
 
         // `status --constraints`
         let shown = limits::in_force(&again.objective.constraints);
@@ -102,19 +104,20 @@ fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_t
         assert!(shown.is_chosen && !shown.what.is_empty(), "{}", rule.key);
 
         // `validate`
+        let last = rule.key.rsplit('.').next().expect("a key");
         let text = written.replace(
-            &format!("\"{}\": ", rule.key),
-            &format!("\"{}\": {}, \"notes\": ", rule.key, doc::write_compact(&bad)),
+            &format!("\"{last}\": "),
+            &format!("\"{last}\": {}, \"notes\": ", doc::write_compact(&bad)),
         );
         let faults = decode(text.as_bytes()).faults;
-        let at = format!("/objective/constraints/{}", rule.key);
+        let at = format!("/objective/constraints/{}", rule.key.replace('.', "/"));
         assert!(faults.iter().any(|fault| fault.pointer == at), "{}: {faults:?}", rule.key);
 
         // A merge: both changed it, and the person says what is wanted.
         let base = state_with(&Node::object(Vec::<(String, Node)>::new()));
         let merged = change::merge(Some(&base), Some(&base), &state).state;
         let node = merged.objective.constraints.node();
-        assert_eq!(node.get(rule.key).map(doc::canonical), Some(doc::canonical(&good)));
+        assert_eq!(limits::at(&node, &rule.key).map(doc::canonical), Some(doc::canonical(&good)));
     }
 }
 
@@ -158,12 +161,36 @@ fn the_tables_of_the_pages_are_those_of_the_records() {
     };
     let rows: String = limits::all().into_iter().map(row).collect();
     let table = format!("| key | default | what it limits |\n|---|---|---|\n{rows}");
-    for page in ["docs/contract.md", "docs/plan.md"] {
+    let old = OLD_WORDS.map(|(word, fate)| match fate {
+        KeyFate::Key(key) => format!("| `{word}` | `{key}` |\n"),
+        KeyFate::Constant(value) => format!("| `{word}` | {value}, always |\n"),
+    });
+    let old = format!("| it was | it is |\n|---|---|\n{}", old.concat());
+    for (page, name, table) in [
+        ("docs/contract.md", "constraints", &table),
+        ("docs/plan.md", "constraints", &table),
+        ("docs/plan.md", "old words", &old),
+    ] {
         let text = fs::read_to_string(root(page)).expect("a page");
-        let (begin, end) = ("<!-- constraints -->\n", "<!-- constraints end -->");
-        let (before, rest) = text.split_once(begin).expect("a table of constraints");
-        let (_, after) = rest.split_once(end).expect("the end of the table");
+        let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- {name} end -->"));
+        let (before, rest) = text.split_once(&begin).expect("a table");
+        let (_, after) = rest.split_once(&end).expect("the end of the table");
         check_committed(page, &format!("{before}{begin}{table}{end}{after}"));
+    }
+}
+
+#[test]
+fn an_old_word_is_a_fault_that_names_the_new_one() {
+    for (word, fate) in OLD_WORDS {
+        let text = format!(r#"{{"objective": {{"goal": "g", "constraints": {{"{word}": 3}}}}}}"#);
+        let plan = plan::read(text.as_bytes());
+        let fault = plan.faults.first().expect("a fault");
+        assert_eq!(fault.pointer, format!("/objective/constraints/{word}"));
+        assert_eq!(fault.hint, Some(fate.hint()), "{word}");
+        let rules = limits::all();
+        if let KeyFate::Key(key) = fate {
+            assert!(rules.iter().any(|rule| rule.key == key), "{key}");
+        }
     }
 }
 

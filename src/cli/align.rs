@@ -88,7 +88,7 @@ pub struct AlignArgs {
     /// A path of the project that every workspace shares, such as node_modules (short for --set link=…)
     #[arg(long, value_name = "PATH")]
     link: Vec<String>,
-    /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup=…)
+    /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup.run=…)
     #[arg(long, value_name = "COMMAND")]
     setup: Option<String>,
     /// Do not look at what earlier runs of the project learnt

@@ -1,18 +1,19 @@
 //! Constraints on the command line: `--set KEY=VALUE` of `align` and `run`, and `status --constraints`.
 
 use descent_core::{
-    change::{ChangeRefusal, ConstraintChange, constraints_with},
+    change::{ConstraintChange, constraints_with},
     doc::{self, Node, did_you_mean},
     profile,
     state::{
         Constraints, State,
         limits::{self, ConstraintRule, ValueForm},
+        old_words::fate_of,
     },
 };
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{failure::Failure, ops::limits::one_attempt_only, render};
+use crate::{failure::Failure, render};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;
@@ -20,10 +21,7 @@ const LOOK: &str = "descent status --constraints shows them all";
 
 /// Constraints with `KEY=VALUE` applied; `null` takes a choice back.
 pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
-    constraints_with(constraints, &changes(pairs)?).map_err(|refusal| match refusal {
-        ChangeRefusal::OneAttemptOnly => one_attempt_only(refusal),
-        refusal => Failure::bug(refusal),
-    })
+    constraints_with(constraints, &changes(pairs)?).map_err(Failure::bug)
 }
 
 /// Reads the changes of the pairs. Each pair is read by itself, so that a fault names the pair that was typed.
@@ -40,7 +38,7 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
 }
 
 /// The names of all constraints.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = String> {
     limits::all().into_iter().map(|rule| rule.key)
 }
 
@@ -53,8 +51,13 @@ fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
     };
     let mut rules = limits::all().into_iter();
     let Some(limit) = rules.find(|rule| rule.key == key.trim()) else {
-        let near = did_you_mean(key.trim(), names()).map(|near| near + " ");
-        let hint = near.unwrap_or_default() + LOOK;
+        let fate = fate_of(key.trim()).map(|fate| fate.option(value.trim()));
+        let names: Vec<String> = names().collect();
+        let near = || did_you_mean(key.trim(), names.iter().map(String::as_str));
+        let hint = match fate.or_else(near) {
+            Some(near) => format!("{near}; {LOOK}"),
+            None => LOOK.to_owned(),
+        };
         let message = format!("--set {pair}: there is no constraint `{}`", key.trim());
         return Err(Failure::usage(message, hint));
     };
@@ -108,16 +111,15 @@ fn example(limit: &ConstraintRule, pair: &str) -> String {
     if let Some(count) = abbreviated(pair).filter(|_| limit.form == ValueForm::Count) {
         return format!("--set {}={count}", limit.key);
     }
-    let value = match (limit.key, limit.form) {
-        ("time_budget" | "attempt_timeout", _) => "30m",
-        ("cost_usd", _) => "2.50",
-        ("tokens", _) => "2000000",
-        ("model_calls", _) => "200",
+    let value = match (&*limit.key, limit.form) {
+        ("budget.time" | "attempt_timeout", _) => "30m",
+        ("budget.cost_usd", _) => "2.50",
+        ("budget.tokens", _) => "2000000",
+        ("budget.calls", _) => "200",
         (_, ValueForm::Count) => "2",
         (_, ValueForm::List) => "one,two",
         (_, ValueForm::Text) => "TEXT",
         (_, ValueForm::Flag) => "true",
-        ("reflection", _) => "persistent_after=3,rest=true",
         (_, ValueForm::Record) => "mode=full,chars=20000",
     };
     format!("--set {}={value}", limit.key)

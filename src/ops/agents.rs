@@ -155,7 +155,7 @@ impl AgentLook<'_> {
 
     /// The planner that may change the plan where nothing is left to try.
     fn planner(&self, state: &State) -> Result<Option<ResolvedAgent>, Failure> {
-        if state.atoms.is_empty() || state.objective.constraints.max_replans() == 0 {
+        if state.atoms.is_empty() || state.objective.constraints.planning.changes() == 0 {
             return Ok(None);
         }
         Ok(self.config.agent(Role::Planner, None)?)
@@ -319,14 +319,14 @@ fn lines_for(preset: &Preset) -> [String; 2] {
 
 /// A limit of money holds only for an agent whose cost can be known.
 fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
-    if state.objective.constraints.cost_usd.is_none() || agent.tells_cost() != Some(false) {
+    if state.objective.constraints.budget.cost_usd.is_none() || agent.tells_cost() != Some(false) {
         return Ok(());
     }
     let name = &agent.name;
-    let message = format!("the agent `{name}` tells no cost, so `cost_usd` cannot limit it");
+    let message = format!("the agent `{name}` tells no cost, so `budget.cost_usd` cannot limit it");
     let hint = format!(
         "give it a price in descent.toml: agents.{name}.price = {{input = \"3\", output = \"15\"}} (dollars a million \
-         tokens), or limit tokens in place of money: --set cost_usd=null --set tokens=2000000"
+         tokens), or limit tokens in place of money: --set budget.cost_usd=null --set budget.tokens=2000000"
     );
     Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
 }

@@ -44,14 +44,8 @@ pub fn change(
             let hint = "align --force --set workspace=… archives this run and begins anew";
             Err(Failure::usage(ChangeRefusal::WorkspaceIsFixed, hint))
         }
-        Err(refusal @ ChangeRefusal::OneAttemptOnly) => Err(one_attempt_only(refusal)),
         Err(refusal) => Err(Failure::bug(refusal)),
     }
-}
-
-/// One attempt an atom and several were asked for.
-pub fn one_attempt_only(refusal: ChangeRefusal) -> Failure {
-    Failure::usage(refusal, "take one back: --set reflection=null, or --set max_attempts=null")
 }
 
 /// Adopts an edit and checks trust before and after, since this state will run.

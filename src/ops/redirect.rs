@@ -16,7 +16,6 @@ use super::{
     commit::faulty,
     commit_change,
     current::{basis, restless, wait_for_loop, with_usage},
-    limits,
     liveness::LoopObservation,
     request::{self, Patience},
     start,
@@ -289,7 +288,6 @@ fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
             let hint = "align --force --set workspace=… archives this run and begins anew";
             Err(Failure::usage(refusal, hint))
         }
-        refusal @ ChangeRefusal::OneAttemptOnly => Err(limits::one_attempt_only(refusal)),
         refusal => Err(Failure::bug(refusal)),
     }
 }

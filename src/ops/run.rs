@@ -415,11 +415,11 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
 
 /// Whether money is limited, while nobody knows yet that the worker, a shell command, reports any.
 fn limits_unknown_money(state: &State, config: &Config) -> bool {
-    let is_limited = state.objective.constraints.cost_usd.is_some();
+    let is_limited = state.objective.constraints.budget.cost_usd.is_some();
     let worker = config.doer(false, None).ok().flatten();
     let is_shell = worker.is_some_and(|worker| matches!(worker.transport, Transport::Shell(_)));
     is_limited && is_shell && state.run.spent.usage.cost.is_none()
 }
 
-const MONEY_IS_REPORTED: &str = "cost_usd counts what the worker reports as `usage` in $DESCENT_RESULT, and it has reported \
+const MONEY_IS_REPORTED: &str = "budget.cost_usd counts what the worker reports as `usage` in $DESCENT_RESULT, and it has reported \
                                  nothing yet";

@@ -189,13 +189,9 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(reason)
             ),
         ),
-        Event::Repair { atom, repair, of, why, conflict, .. } if repair > of => (
-            "failed",
-            format!(
-                "{atom}: no repair is left of {of} (max_repairs), and {}",
-                cause(why, conflict)
-            ),
-        ),
+        Event::Repair { atom, repair, of, why, conflict, .. } if repair > of => {
+            ("failed", format!("{atom}: no repair is left of {of}, and {}", cause(why, conflict)))
+        }
         Event::Repair { atom, repair, of, why, conflict, .. } => {
             ("repair", format!("{atom}: {} (repair {repair} of {of})", cause(why, conflict)))
         }

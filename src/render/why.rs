@@ -4,7 +4,7 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::{AtomId, UnixMillis},
-    state::{Severity, SideFile, atom::Rest, reflection, side::LiesAt},
+    state::{Severity, SideFile, atom::Rest, side::LiesAt},
     view::why::{Asking, AttemptView, TryView, Why},
 };
 
@@ -182,7 +182,7 @@ fn rest(page: &mut Page, tried: &TryView) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
             tried.attempts,
-            reflection::times(tried.alike.unwrap_or(2))
+            crate::render::times(tried.alike.unwrap_or(2))
         ),
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,

@@ -15,7 +15,7 @@ pub(super) fn check(constraints: &Constraints) -> Result<()> {
     links::read(&constraints.link)?;
     for (key, globs) in [
         ("protected", &constraints.protected),
-        ("setup_inputs", &constraints.setup_inputs),
+        ("setup.inputs", &constraints.setup.inputs),
         ("keep", &constraints.keep),
     ] {
         Globs::read(key, globs)?;

@@ -32,9 +32,9 @@ struct PlacedPattern<'c> {
 pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPattern> {
     let all = patterns(constraints);
     if constraints.workspace() == Workspace::Shared {
-        let setup = constraints.setup.iter().map(|pattern| PlacedPattern {
+        let setup = constraints.setup.run.iter().map(|pattern| PlacedPattern {
             key: "setup",
-            at: "/setup".to_owned(),
+            at: "/setup/run".to_owned(),
             pattern,
         });
         let in_place = all.into_iter().chain(setup);
@@ -97,13 +97,16 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
 fn patterns(constraints: &Constraints) -> Vec<PlacedPattern<'_>> {
     let lists = [
         ("protected", &constraints.protected),
-        ("setup_inputs", &constraints.setup_inputs),
+        ("setup.inputs", &constraints.setup.inputs),
         ("keep", &constraints.keep),
         ("link", &constraints.link),
     ];
     let all = lists.into_iter().flat_map(|(key, patterns)| {
-        let place =
-            move |(nth, pattern)| PlacedPattern { key, at: format!("/{key}/{nth}"), pattern };
+        let place = move |(nth, pattern)| PlacedPattern {
+            key,
+            at: format!("/{}/{nth}", key.replace('.', "/")),
+            pattern,
+        };
         patterns.iter().enumerate().map(place)
     });
     all.collect()

@@ -223,11 +223,10 @@ fn plan(model: &Model, workspace: Workspace) -> Value {
             "base_case": {"command": base_case(model)},
             "constraints": {
                 // Brute force knows no planner that has to obey.
-                "gradient": {"act": false},
+                "law": "show",
                 "max_attempts": model.attempts_max,
                 "max_parallel_agents": model.slots,
-                "max_replans": 1000,
-                "max_planned_atoms": 1000,
+                "planning": {"changes": 1000, "atoms": 1000},
                 "workspace": workspace.word(),
                 "env": ["GRAPH_OUT", "GRAPH_STATE"],
             },

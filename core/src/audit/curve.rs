@@ -3,6 +3,7 @@
 use alloc::{format, string::ToString, vec::Vec};
 
 use super::{AuditCode, AuditFinding};
+use crate::state::law::LawWeights;
 use crate::{
     law,
     state::{
@@ -30,7 +31,7 @@ pub(super) fn findings(state: &State) -> Vec<AuditFinding> {
     let idle = law.outcomes.iter().filter_map(idle);
     // A run that reached its goal came nearer, whatever its curve was before.
     let is_over = state.run.status == RunStatus::Completed;
-    let least = i64::from(state.objective.constraints.gradient().epsilon().0);
+    let least = i64::from(LawWeights::OF_PROGRAM.epsilon.0);
     let since = (!is_over).then(|| since_progress(&law.curve, least));
     let since = since.unwrap_or_default();
     // The directive at an end was given to nobody.
@@ -114,6 +115,6 @@ fn idle(one: &DirectiveOutcome) -> Option<AuditFinding> {
                 followed => format!("{followed} times"),
             }
         ),
-        hint: "the control law does not help here: --set gradient=act=false",
+        hint: "the control law does not help here: --set law=show",
     })
 }

@@ -3,10 +3,11 @@
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{Change, ConstraintChange};
+use crate::state::limits;
 use crate::{
     doc::{self, Node, Value},
     id::AtomId,
-    state::{Atom, AtomStatus, Constraints, Extra, State},
+    state::{Atom, AtomStatus, Extra, State},
 };
 
 /// All of them, of kinds that decide.
@@ -32,9 +33,9 @@ pub(super) fn objective(before: &State, after: &State) -> Option<Change<'static>
 
 pub(super) fn constraints(before: &State, after: &State) -> Vec<Change<'static>> {
     let nodes = [before, after].map(|state| state.objective.constraints.node());
-    let rules = (Constraints::RULE.fields)();
-    let changed = rules.iter().filter_map(|rule| {
-        let [old, new] = nodes.each_ref().map(|node| node.get(rule.key));
+    let rules = limits::all().into_iter();
+    let changed = rules.filter_map(|rule| {
+        let [old, new] = nodes.each_ref().map(|node| limits::at(node, &rule.key));
         let is_other = old.map(doc::canonical) != new.map(doc::canonical);
         is_other
             .then(|| Change::Constraint(ConstraintChange { key: rule.key, value: new.cloned() }))

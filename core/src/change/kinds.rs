@@ -10,7 +10,11 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, TreeId},
     state::{
         Atom, AtomStatus, Binding, Confirmation, Constraints, FreeValue, Objective, StartedFrom,
-        State, encode::ChangeSet, fields::Findings, law::BlockedRecord, limits::ConstraintRule,
+        State,
+        encode::ChangeSet,
+        fields::Findings,
+        law::BlockedRecord,
+        limits::{self, ConstraintRule},
     },
     step::{Refusal, Transition},
     verdict::assertions::Assertion,
@@ -85,7 +89,7 @@ impl fmt::Debug for EarlierState<'_> {
 /// A constraint with its new value, or back at its default.
 #[derive(Debug, Clone)]
 pub struct ConstraintChange {
-    pub(super) key: &'static str,
+    pub(super) key: String,
     pub(super) value: Option<Node>,
 }
 
@@ -119,8 +123,6 @@ pub enum ChangeRefusal {
     NoDifference,
     #[error("the workspace cannot be changed once a run has started")]
     WorkspaceIsFixed,
-    #[error("without reflection an atom has one attempt, and max_attempts is more")]
-    OneAttemptOnly,
     #[error("constraints that were read cannot be read again")]
     Unreadable,
     #[error("no atom is named {0}")]
@@ -144,11 +146,11 @@ pub enum ChangeRefusal {
 impl ConstraintChange {
     /// Builds a change; `null` takes a choice back. A value that no state may hold is a fault.
     pub fn new(rule: &ConstraintRule, value: Node) -> Result<Self, Fault> {
-        let key = rule.key;
+        let key = rule.key.clone();
         if value.is_null() {
             return Ok(Self { key, value: None });
         }
-        let alone = Node::object(Vec::from([(key, value.clone())]));
+        let alone = limits::with(&Node::null(), &key, Some(value.clone()));
         let mut found = Findings::default();
         let _ = Constraints::read(&alone, "", &mut found);
         match found.faults.into_iter().next() {

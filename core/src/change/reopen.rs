@@ -6,7 +6,7 @@ use super::{Change, Consequence, draft::Draft};
 use crate::{
     id::AtomId,
     state::{
-        AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd, VERSION,
+        AtomStatus, Constraints, Extra, State, Task, Try, TryEnd, VERSION,
         record::{CorrectionType, LostValue, Winner},
     },
 };
@@ -27,49 +27,9 @@ impl Draft<'_> {
             };
             is_raised(limit, tried)
         });
-        let has_others = self.reopen_environmental(|task, tried| {
-            // The repair that ended it was counted as well.
-            let last = tried.repairs.checked_sub(1);
-            let most = now.max_attempts(task.spec.action.is_some());
-            let was_under_way = tried.attempts < most || tried.repairs > 0;
-            let is_cut_off = task.interruptions > 0
-                && was_under_way
-                && is_raised(Constraints::max_interruptions, task.interruptions);
-            is_cut_off || last.is_some_and(|last| is_raised(Constraints::max_repairs, last))
-        });
-        if has_attempts || has_others {
+        if has_attempts {
             self.effects.push(Consequence::LimitReopened);
         }
-    }
-
-    /// Opens contexts that ended for a reason outside the work, if `which` says so. They go on with the next repair, or
-    /// with the attempt that was cut off.
-    fn reopen_environmental(&mut self, which: impl Fn(&Task, &Try) -> bool) -> bool {
-        let is_environmental =
-            |tried: &Try| matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental)));
-        let mut has_opened = false;
-        for (_, atom) in self.state.atoms.iter_mut() {
-            let Some(task) = atom.task() else { continue };
-            let opens: Vec<bool> = task
-                .tries
-                .iter()
-                .map(|tried| is_environmental(tried) && which(task, tried))
-                .collect();
-            if !opens.contains(&true) {
-                continue;
-            }
-            let Some(task) = Arc::make_mut(atom).task_mut() else {
-                continue;
-            };
-            for (tried, opens) in task.tries.iter_mut().zip(opens) {
-                if opens {
-                    tried.ended = None;
-                }
-            }
-            task.status = AtomStatus::Pending;
-            has_opened = true;
-        }
-        has_opened
     }
 
     /// Opens failed contexts for which `which` holds, given the atom and (attempts made, is a shell action). Returns

@@ -1,10 +1,10 @@
 //! Makes typed changes on a state. Their consequences are drawn afterwards (`draft`).
 
-use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 use super::{Change, ChangeRefusal, ConstraintChange, start};
+use crate::state::limits;
 use crate::{
-    doc::Node,
     id::AtomId,
     state::{Atom, Body, Constraints, State, VERSION, fields::Findings},
 };
@@ -36,10 +36,6 @@ fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, Chang
     if state.run.id.is_some() && after.workspace() != before.workspace() {
         return Err(ChangeRefusal::WorkspaceIsFixed);
     }
-    if after.limits_usage() || after.context.is_some() || after.reflection.is_some() {
-        // An older program would not heed it.
-        state.version = state.version.max(VERSION);
-    }
     Arc::make_mut(&mut state.objective).constraints = after;
     Ok(made)
 }
@@ -49,22 +45,12 @@ pub fn constraints_with<'c>(
     constraints: &Constraints,
     changes: impl IntoIterator<Item = &'c ConstraintChange>,
 ) -> Result<Constraints, ChangeRefusal> {
-    let node = constraints.node();
-    let members = node.as_object().unwrap_or_default().iter();
-    let mut members: Vec<(String, Node)> =
-        members.map(|member| (member.key.clone(), member.node.clone())).collect();
+    let mut node = constraints.node();
     for change in changes {
-        members.retain(|(known, _)| known != change.key);
-        if let Some(value) = &change.value {
-            members.push((change.key.to_owned(), value.clone()));
-        }
+        node = limits::with(&node, &change.key, change.value.clone());
     }
-    let read = Constraints::read(&Node::object(members), "", &mut Findings::default());
-    let read = read.ok_or(ChangeRefusal::Unreadable)?;
-    match read.contradict_in_attempts() {
-        true => Err(ChangeRefusal::OneAttemptOnly),
-        false => Ok(read),
-    }
+    let read = Constraints::read(&node, "", &mut Findings::default());
+    read.ok_or(ChangeRefusal::Unreadable)
 }
 
 /// Whether it is a change of this kind.

@@ -8,6 +8,7 @@ use alloc::{format, string::String, vec::Vec};
 use num_bigint::BigUint;
 
 use super::{AcceptedFragment, FragmentRequest, form};
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
@@ -182,11 +183,12 @@ fn of_run(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<LimitLeft> {
         (wording::for_work(asked.state, limit), used)
     };
     let (of, used) = match limit {
-        PhaseLimit::Attempts => {
-            (constraints.max_iterations, run.iteration.saturating_add(run.in_flight.len() as u64))
-        }
+        PhaseLimit::Attempts => (
+            constraints.budget.iterations,
+            run.iteration.saturating_add(run.in_flight.len() as u64),
+        ),
         PhaseLimit::Time => {
-            let budget = constraints.time_budget.as_ref();
+            let budget = constraints.budget.time.as_ref();
             (budget.map(|budget| budget.ms), run.spent.active_ms)
         }
         PhaseLimit::Calls => usage(UsageLimit::Calls),
@@ -293,11 +295,10 @@ impl Remaining {
         let grant =
             grant_of(asked.state, asked.plan).unwrap_or_else(|| Grant::of_person(constraints));
         let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_all = constraints.max_planned_atoms().saturating_sub(small(
+        let in_all = constraints.planning.atoms().saturating_sub(small(
             usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX),
         ));
-        let phases =
-            constraints.max_planning_phases().saturating_sub(small(super::live_plans(asked)));
+        let phases = constraints.planning.phases().saturating_sub(small(super::live_plans(asked)));
         let tried = asked.state.atom(asked.plan).and_then(|atom| {
             let tried = atom.plan()?.task.tried(asked.context)?;
             Some(tried.rounds)
@@ -307,7 +308,7 @@ impl Remaining {
         // The closing atom counts among them.
         let closing = u32::from(super::closing::of(asked).is_some());
         Self {
-            atoms: in_all.min(constraints.max_fragment_atoms()).saturating_sub(closing),
+            atoms: in_all.min(FRAGMENT_ATOMS_MAX).saturating_sub(closing),
             depth: super::depth_max(asked),
             tasks_in_contexts: grant.atoms.saturating_sub(closing),
             alternatives: grant.alternatives,
@@ -350,7 +351,7 @@ impl Remaining {
                 self.time_ms,
                 "milliseconds of active time from when it is planned; then what is open of it is dropped",
             ),
-            ("model_calls", self.model_calls, "model calls of all its atoms together"),
+            ("calls", self.model_calls, "model calls of all its atoms together"),
             ("tokens", self.tokens, "tokens that all its atoms together read and write"),
             (
                 "cost_micro_usd",

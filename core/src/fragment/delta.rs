@@ -18,6 +18,7 @@ use alloc::{
 
 use self::actions::Actions;
 use super::{form, too_many_phases};
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{self, Fault, Node},
     graph::{
@@ -218,13 +219,13 @@ fn whole(
         fault.pointer = as_proposed(form::own_pointer(&fault.pointer), names);
     }
     let constraints = &asked.state.objective.constraints;
-    let of_all = u64::from(constraints.max_planned_atoms());
+    let of_all = u64::from(constraints.planning.atoms());
     let before = asked.graph.planned(asked.state);
     let (before, new) = (before - taken.removed.len() as u64, taken.added.len());
-    if before + new as u64 > of_all || new > constraints.max_fragment_atoms() as usize {
+    if before + new as u64 > of_all || new > FRAGMENT_ATOMS_MAX as usize {
         let message = format!(
             "{new} tasks after {before} that were planned before: the limits are {} and {of_all}",
-            constraints.max_fragment_atoms()
+            FRAGMENT_ATOMS_MAX
         );
         let hint = Some("change less");
         faults.push(form::fault("too-many-atoms", "/actions", message, hint));

@@ -9,6 +9,7 @@ use alloc::{
 };
 
 use super::FragmentRequest;
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{self, Fault, Node, Span},
     graph::validate,
@@ -104,7 +105,7 @@ pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault>
 
 /// A step whose planner would be told more than the agreement allows.
 fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
-    let most = state.objective.constraints.context().chars();
+    let most = state.objective.constraints.planning.context().chars();
     let chars = atom.plan()?.context.as_ref()?.chars?;
     let at = ["work_graph", "atoms", id.as_str(), "context", "chars"];
     let at = at.iter().fold(String::new(), |at, key| doc::pointer_push(&at, key));
@@ -159,7 +160,7 @@ fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
 /// The fragment as a graph of its own. Its depth is checked later.
 fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
     let mut objective = (*asked.state.objective).clone();
-    objective.constraints.max_depth = Some(u32::MAX);
+    objective.constraints.planning.depth = Some(u32::MAX);
     objective.base_case = None;
     let atoms = plan.atoms.iter();
     let atoms = atoms.map(|(id, atom)| (id.clone(), alloc::sync::Arc::new(atom.clone())));
@@ -180,14 +181,14 @@ pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
             faults.push(fault("too-many-atoms", "/atoms", message, Some(hint)));
         }
     };
-    let of_one = constraints.max_fragment_atoms() as usize;
+    let of_one = FRAGMENT_ATOMS_MAX as usize;
     limit(
         of_one,
         format!("{atoms} atoms, the limit of a fragment is {of_one}"),
         "plan in larger steps, or leave a part to a planning step of its own",
     );
     let before = usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX);
-    let of_all = constraints.max_planned_atoms() as usize;
+    let of_all = constraints.planning.atoms() as usize;
     limit(
         of_all.saturating_sub(before),
         format!("{atoms} atoms after {before} that were planned before: the limit is {of_all}"),

@@ -142,14 +142,13 @@ fn atoms_that_do_not_hang_together_are_refused() {
 #[test]
 fn a_fragment_has_its_limits() {
     atoms("", &row(21), &["too-many-atoms /atoms"]);
-    atoms(r#""max_fragment_atoms": 2"#, &row(3), &["too-many-atoms /atoms"]);
-    atoms(r#""max_planned_atoms": 2"#, &row(3), &["too-many-atoms /atoms"]);
+    atoms(r#""planning": {"atoms": 2}"#, &row(3), &["too-many-atoms /atoms"]);
     let deep =
         r#"[{"id": "p", "parts": [{"id": "q", "parts": [{"id": "r", "parts": [{"id": "s"}]}]}]}]"#;
     atoms("", deep, &["too-deep /atoms/s"]);
-    atoms(r#""max_depth": 3, "max_fragment_depth": 9"#, deep, &["too-deep /atoms/s"]);
+    atoms(r#""planning": {"depth": 3}"#, deep, &["too-deep /atoms/s"]);
     let steps = r#"{"a": {"kind": "plan"}, "b": {"kind": "plan"}}"#;
-    atoms(r#""max_planning_phases": 2"#, steps, &["too-many-phases /atoms"]);
+    atoms(r#""planning": {"phases": 2}"#, steps, &["too-many-phases /atoms"]);
 }
 
 /// Six groups of two have 64 combinations; what waits for them sees each.
@@ -169,9 +168,9 @@ fn what_does_not_fit_the_grant_is_refused() {
         groups[..2].join(", "),
         r#"{"description": "it", "depends_on": ["g0", "g1"]}"#
     );
-    atoms(r#""max_fragment_atoms": 7"#, &few, &["budget /atoms"]);
+    atoms(r#""planning": {"atoms": 7}"#, &few, &["budget /atoms"]);
     assert!(
-        judged(&state(r#""max_fragment_atoms": 8"#), &format!(r#"{{"atoms": {few}}}"#)).is_ok()
+        judged(&state(r#""planning": {"atoms": 8}"#), &format!(r#"{{"atoms": {few}}}"#)).is_ok()
     );
 }
 
@@ -243,7 +242,7 @@ fn a_step_inside_may_be_told_results_in_its_own_way_and_no_more_of_them() {
     let step = |context: &str| {
         format!(r#"{{"a": {{"kind": "plan", "description": "go on", "context": {context}}}}}"#)
     };
-    let few = r#""context": {"chars": 20000}"#;
+    let few = r#""planning": {"context": {"chars": 20000}}"#;
     let taken = judged(
         &state(few),
         &format!(r#"{{"atoms": {}}}"#, step(r#"{"mode": "full", "chars": 20000}"#)),
@@ -266,7 +265,7 @@ fn a_step_inside_may_be_told_results_in_its_own_way_and_no_more_of_them() {
 #[test]
 fn a_planner_is_told_of_each_limit_of_which_a_fifth_is_left() {
     use crate::state::{Micros, PhaseLimit, Tokens};
-    let limits = r#""max_iterations": 10, "time_budget": "10s", "model_calls": 10, "tokens": 10, "cost_usd": "0.00001""#;
+    let limits = r#""budget": {"iterations": 10, "time": "10s", "calls": 10, "tokens": 10, "cost_usd": "0.00001"}"#;
     let little = |used: u64| {
         let mut state = state(limits);
         let run = Arc::make_mut(&mut state.run);

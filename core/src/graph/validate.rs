@@ -36,7 +36,6 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.graph();
     look.quality_leaves();
     look.agents_of_actions();
-    look.reflection();
     look.faults
 }
 
@@ -189,17 +188,6 @@ impl Validator<'_> {
         }
     }
 
-    fn reflection(&mut self) {
-        if self.state.objective.constraints.contradict_in_attempts() {
-            let at = "/objective/constraints/reflection";
-            let message =
-                "`enabled` is false, which is one attempt an atom, and `max_attempts` is more"
-                    .to_owned();
-            let hint = Some("take one of the two out".to_owned());
-            self.fault("attempts-without-reflection", at, message, hint);
-        }
-    }
-
     /// Checks that need the whole structure: cycles, reach of dependencies, depth. It runs only if
     /// the references are valid.
     fn graph(&mut self) {
@@ -270,13 +258,13 @@ impl Validator<'_> {
     }
 
     fn depth(&mut self, graph: &Graph, x: Ix) {
-        let depth_max = self.state.objective.constraints.max_depth() as usize;
+        let depth_max = self.state.objective.constraints.planning.depth() as usize;
         let depth = graph.above(x).count();
         if depth == depth_max + 1 || (depth > depth_max && graph.vertex(x).kids.is_empty()) {
             let at = self.pointer(graph.id(x));
             let message =
                 format!("`{}` stands {depth} deep, the limit is {depth_max}", graph.id(x));
-            let hint = Some("nest less, or raise /objective/constraints/max_depth".to_owned());
+            let hint = Some("nest less, or raise /objective/constraints/planning/depth".to_owned());
             self.fault("too-deep", &at, message, hint);
         }
     }

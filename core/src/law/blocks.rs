@@ -118,7 +118,7 @@ impl<'s> LawOrder<'s> {
 pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
     let law = state.run.law.as_ref()?;
     let point = law.point.as_ref()?;
-    state.objective.constraints.gradient().act().then_some((law, point))
+    state.objective.constraints.law_acts().then_some((law, point))
 }
 
 /// A part of a proposal that may not come again.
@@ -146,7 +146,7 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
 /// The lessons of earlier runs that block a tool with its target for planners, as long as planners have to obey. A
 /// program that says nothing of an approach blocks nothing.
 pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
-    let acts = state.objective.constraints.gradient().act();
+    let acts = state.objective.constraints.law_acts();
     let lessons = state.lessons().iter().filter(move |_| acts);
     lessons.filter(|one| {
         let approach = Approach { tool: one.tool.clone(), target: String::new() };

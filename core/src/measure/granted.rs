@@ -6,6 +6,7 @@
 use num_bigint::BigUint;
 
 use super::{ChangesBound, Measure, MeasureInput, attempts_max, attempts_of_any, probes_max};
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     graph::{Graph, Ix},
     state::{ChangeGrant, DecimalText, MeasureText, State, atom},
@@ -35,11 +36,11 @@ pub fn changes_left(state: &State) -> u32 {
 /// less than the whole plan: an alternative more in an early group opens many contexts.
 pub fn anew(graph: &Graph, state: &State) -> ChangeGrant {
     let constraints = &state.objective.constraints;
-    let fragment = BigUint::from(constraints.max_fragment_atoms()) * attempts_of_any(state) * 2_u32;
+    let fragment = BigUint::from(FRAGMENT_ATOMS_MAX) * attempts_of_any(state) * 2_u32;
     let untried = untried(graph, state);
     let tried = state.run.grant.as_ref().map_or(0, |grant| grant.tried);
     let used = atom::replans(state).saturating_add(u64::from(tried));
-    let left = u64::from(constraints.max_replans()).saturating_sub(used);
+    let left = u64::from(constraints.planning.changes()).saturating_sub(used);
     let extra = state.run.grant.as_ref().map(|grant| grant.extra.clone());
     ChangeGrant {
         attempts: Some(text(&fragment.max(untried.attempts))),
@@ -150,7 +151,7 @@ pub(super) fn tasks_left(graph: &Graph, state: &State) -> u64 {
     if changes == 0 {
         return 0;
     }
-    let most = u64::from(state.objective.constraints.max_planned_atoms());
+    let most = u64::from(state.objective.constraints.planning.atoms());
     most.saturating_sub(graph.planned(state)) + u64::from(changes)
 }
 

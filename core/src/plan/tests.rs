@@ -11,7 +11,7 @@ use crate::{
     doc::{self, Places},
     graph::validate,
     id::{AgentName, AtomId, Lineage},
-    state::{Body, Constraints},
+    state::{Body, Constraints, objective::PlanningLimits},
 };
 
 fn with_graph(graph: &str) -> String {
@@ -261,8 +261,7 @@ fn what_was_left_out_of_a_grant_is_as_the_constraints_say() {
         assert!(plan.faults.is_empty(), "{:?}", plan.faults);
         let step = plan.atoms[&AtomId::new("n")].plan().cloned();
         let constraints = Constraints {
-            max_fragment_atoms: Some(7),
-            max_refinements_per_atom: Some(1),
+            planning: PlanningLimits { atoms: Some(7), refinements: Some(1), ..Default::default() },
             ..Constraints::default()
         };
         let grant = step.expect("a planning step").grant(&constraints);

@@ -42,7 +42,7 @@ pub fn remaining(world: &World, intent: &Intent) -> Remaining {
 pub(super) fn context(subject: &PromptSubject<'_>) -> PlannerContext {
     let constraints = &subject.world.state.objective.constraints;
     let plan = subject.atom().and_then(|atom| atom.plan());
-    plan.map_or_else(|| constraints.context(), |plan| plan.context(constraints))
+    plan.map_or_else(|| constraints.planning.context(), |plan| plan.context(constraints))
 }
 
 /// The limit of its prompt, and that little of another is left.

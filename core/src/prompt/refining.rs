@@ -14,6 +14,7 @@ use super::{
     text::{cut, data},
     workplace,
 };
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc,
     fragment::delta,
@@ -42,7 +43,7 @@ pub fn refining(world: &World, worker: Option<&AgentName>, now: UnixMillis) -> P
         plan(world),
         issues(world),
         opinion(world),
-        answer(world, worker),
+        answer(worker),
     ]))
 }
 
@@ -164,13 +165,12 @@ pub(super) fn opinion(world: &World) -> PromptSection {
     PromptSection::new("assessed", head, SAID_BYTES_MAX).with(data(&assessed::said(world)))
 }
 
-fn answer(world: &World, worker: Option<&AgentName>) -> PromptSection {
-    let constraints = &world.state.objective.constraints;
+fn answer(worker: Option<&AgentName>) -> PromptSection {
     let form = r#"{"reasoning": "…", "actions": [{"type": "step_add", "atoms": {"new": {"description": "…", "action": {"run": "…"}, "depends_on": ["an id of the plan"]}}, "target": "the group, if it is a choice"}, {"type": "step_modify", "target": "an id of the plan", "changes": {"description": "…"}}, {"type": "step_remove", "target": "an id of the plan"}, {"type": "subplan_create", "atoms": {"more": {"kind": "plan", "description": "…"}}}, {"type": "step_mark_invalid", "target": "a solved id", "reason": "…"}], "questions": [{"about": "an id", "question": "…", "assume": "…"}]}"#;
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else: {form}\n\nAt most {} new tasks. {} A step of the kind `plan` \
          without `action` is done by a planner. The answer fits this JSON Schema: {}",
-        constraints.max_fragment_atoms(),
+        FRAGMENT_ATOMS_MAX,
         workplace::who_works(worker),
         delta::schema()
     ))

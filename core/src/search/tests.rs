@@ -177,9 +177,10 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
 }
 
 /// A state with this graph, in which the newest point has that directive and blocks these tools and targets.
-fn under_law(atoms: &str, directive: &str, act: bool, blocked: &str) -> State {
+fn under_law(atoms: &str, directive: &str, acts: bool, blocked: &str) -> State {
+    let act = if acts { "act" } else { "show" };
     let text = format!(
-        r#"{{"objective": {{"constraints": {{"gradient": {{"act": {act}}}}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
+        r#"{{"objective": {{"constraints": {{"law": "{act}"}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
     );
     let plan = plan::read(text.as_bytes());
     assert!(plan.faults.is_empty(), "{:?}", plan.faults);

@@ -11,7 +11,7 @@ use super::{
     check::{self, Pattern},
     encode::StateText,
     fields::{Fields, FindNearMiss, Findings, NEWER_VALUE},
-    near_miss, packed,
+    limits, near_miss, packed,
     rule::{FieldRule, Form, Owner, RecordRule},
     table::rule,
     value::FieldValue,
@@ -334,12 +334,12 @@ fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -
 /// The globs of one constraint.
 fn collect_globs(root: &Node, key: &str, into: &mut Vec<Pattern>) {
     let constraints = root.get("objective").and_then(|node| node.get("constraints"));
-    let globs = constraints.and_then(|node| node.get(key));
+    let globs = constraints.and_then(|node| limits::at(node, key));
     let globs = globs.and_then(Node::as_array).unwrap_or_default();
     for (index, node) in globs.iter().enumerate() {
         if let Some(text) = node.as_str() {
             into.push(Pattern {
-                pointer: format!("/objective/constraints/{key}/{index}"),
+                pointer: format!("/objective/constraints/{}/{index}", key.replace('.', "/")),
                 span: node.span,
                 text: text.to_owned(),
                 kind: check::PatternKind::Glob,
@@ -352,7 +352,7 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     if let Some(node) = root.get("objective").and_then(|node| node.get("base_case")) {
         check::patterns(node, "/objective/base_case", into);
     }
-    for key in ["protected", "setup_inputs", "keep"] {
+    for key in ["protected", "setup.inputs", "keep"] {
         collect_globs(root, key, into);
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));

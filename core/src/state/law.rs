@@ -25,70 +25,41 @@ pub const BLOCKED_MAX: usize = 64;
 /// Leaves with a first number kept at most.
 pub const FIRSTS_MAX: usize = 32;
 
-const ALPHA: Thousandths = Thousandths(600);
-const BETA: Thousandths = Thousandths(300);
-const LAMBDA: Thousandths = Thousandths(400);
-const W1: Thousandths = Thousandths(600);
-const W2: Thousandths = Thousandths(400);
-const EPSILON: Thousandths = Thousandths(100);
-const DELTA: Thousandths = Thousandths(300);
-const RHO: Thousandths = Thousandths(500);
-const ABANDON_OMEGA: Thousandths = Thousandths(800);
-
-record! {
-    /// The weights and limits of the control law
-    #[derive(PartialEq)]
-    pub struct GradientRules {
-        /// The weight of the distance in the loss
-        optional(share) alpha: Thousandths = ALPHA,
-        /// That of the share of logical failures
-        optional(share) beta: Thousandths = BETA,
-        /// That of what is used up
-        optional(share) lambda: Thousandths = LAMBDA,
-        /// The weight of changes of the plan in what is used up
-        optional(share) w1: Thousandths = W1,
-        /// That of the budgets that are set
-        optional(share) w2: Thousandths = W2,
-        /// The least change of the distance that counts
-        optional(share) epsilon: Thousandths = EPSILON,
-        /// The distance up to which a result is near
-        optional(share) delta: Thousandths = DELTA,
-        /// The share of logical failures above which they prevail
-        optional(share) rho: Thousandths = RHO,
-        /// The used share at which planning ends
-        optional(share) abandon_omega: Thousandths = ABANDON_OMEGA,
-        /// Whether planners have to obey it
-        optional act: bool = true,
-    }
+/// The weights and limits of the control law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LawWeights {
+    /// Weight of the distance in the loss.
+    pub alpha: Thousandths,
+    /// Weight of the share of logical failures.
+    pub beta: Thousandths,
+    /// Weight of the used budget.
+    pub lambda: Thousandths,
+    /// Weight of changes of the plan in the used budget.
+    pub w1: Thousandths,
+    /// Weight of the budgets that are set.
+    pub w2: Thousandths,
+    /// Least change of the distance that counts.
+    pub epsilon: Thousandths,
+    /// Distance up to which a result is near.
+    pub delta: Thousandths,
+    /// Share of logical failures above which they prevail.
+    pub rho: Thousandths,
+    /// Used share at which planning ends.
+    pub abandon_omega: Thousandths,
 }
 
-impl GradientRules {
-    /// The values unless somebody chose.
-    pub fn of_program() -> Self {
-        Self {
-            alpha: Some(ALPHA),
-            beta: Some(BETA),
-            lambda: Some(LAMBDA),
-            w1: Some(W1),
-            w2: Some(W2),
-            epsilon: Some(EPSILON),
-            delta: Some(DELTA),
-            rho: Some(RHO),
-            abandon_omega: Some(ABANDON_OMEGA),
-            act: Some(true),
-            extra: Default::default(),
-        }
-    }
-}
-
-fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
-    let read = Thousandths::take(fields, key)?;
-    if read.0 > 1_000 {
-        let message = format!("`{key}` is {}, more than 1", read.text());
-        fields.fault_at(key, "out-of-range", message, Some("from 0 to 1".into()));
-        return None;
-    }
-    Some(read)
+impl LawWeights {
+    pub const OF_PROGRAM: Self = Self {
+        alpha: Thousandths(600),
+        beta: Thousandths(300),
+        lambda: Thousandths(400),
+        w1: Thousandths(600),
+        w2: Thousandths(400),
+        epsilon: Thousandths(100),
+        delta: Thousandths(300),
+        rho: Thousandths(500),
+        abandon_omega: Thousandths(800),
+    };
 }
 
 words! {
@@ -296,7 +267,7 @@ impl State {
     /// Whether the control law has ended planning: what the plan holds is tried on.
     pub fn has_abandoned(&self) -> bool {
         let point = self.run.law.as_ref().and_then(|law| law.point.as_ref());
-        self.objective.constraints.gradient().act()
+        self.objective.constraints.law_acts()
             && point.is_some_and(|point| point.directive == Directive::Abandon)
     }
 }

@@ -4,6 +4,7 @@
 
 use alloc::{
     borrow::ToOwned,
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -14,6 +15,15 @@ use super::{
     rule::{FieldRule, Form},
 };
 use crate::doc::{self, Node};
+
+/// Crashes that may cut off one atom.
+pub const INTERRUPTIONS_MAX: u32 = 10;
+/// Repairs of an atom in one context; each change of choices gives one back.
+pub const REPAIRS_MAX: u32 = 3;
+/// Atoms that one planner may add.
+pub const FRAGMENT_ATOMS_MAX: u32 = 20;
+/// How deep a fragment may nest.
+pub const FRAGMENT_DEPTH_MAX: u32 = 3;
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +40,8 @@ pub enum ValueForm {
 /// One constraint.
 #[derive(Debug)]
 pub struct ConstraintRule {
-    pub key: &'static str,
+    /// A key, or one in a group: `budget.time`.
+    pub key: String,
     pub form: ValueForm,
     /// The keys of an object.
     pub keys: Vec<&'static str>,
@@ -45,11 +56,40 @@ pub struct ConstraintRule {
 /// Every constraint that may be chosen.
 pub fn all() -> Vec<ConstraintRule> {
     let fields = (Constraints::RULE.fields)().into_iter();
-    fields.map(ConstraintRule::from).collect()
+    let flat = fields.flat_map(|field| match &field.form {
+        Form::Record(group) => {
+            let inner = (group.fields)().into_iter();
+            inner.map(|one| ConstraintRule::of(format!("{}.{}", field.key, one.key), one)).collect()
+        }
+        _ => Vec::from([ConstraintRule::of(field.key.to_owned(), field)]),
+    });
+    flat.collect()
 }
 
-impl From<FieldRule> for ConstraintRule {
-    fn from(field: FieldRule) -> Self {
+/// The value of a constraint in the object of all.
+pub fn at<'n>(constraints: &'n Node, key: &str) -> Option<&'n Node> {
+    key.split('.').try_fold(constraints, |node, part| node.get(part))
+}
+
+/// The object of all constraints with that value; without one its key is left out, and so is a group that is empty.
+pub fn with(constraints: &Node, key: &str, value: Option<Node>) -> Node {
+    let (part, rest) = key.split_once('.').map_or((key, None), |(part, rest)| (part, Some(rest)));
+    let value = match rest {
+        None => value,
+        Some(rest) => {
+            let group = constraints.get(part).cloned().unwrap_or_else(Node::null);
+            let group = with(&group, rest, value);
+            group.as_object().is_some_and(|all| !all.is_empty()).then_some(group)
+        }
+    };
+    let members = constraints.as_object().unwrap_or_default().iter();
+    let members = members.filter(|member| member.key != part);
+    let members = members.map(|member| (member.key.clone(), member.node.clone()));
+    Node::object(members.chain(value.map(|value| (part.to_owned(), value))).collect())
+}
+
+impl ConstraintRule {
+    fn of(key: String, field: FieldRule) -> Self {
         let form = match field.form {
             Form::Count => ValueForm::Count,
             Form::List(_) => ValueForm::List,
@@ -61,24 +101,17 @@ impl From<FieldRule> for ConstraintRule {
             Form::Record(rule) => (rule.fields)().into_iter().map(|one| one.key).collect(),
             _ => Vec::new(),
         };
-        let default = match (field.key, form) {
+        let default = match (&*key, form) {
             ("max_attempts", _) => {
                 let none = Constraints::default();
                 let count = |is_action| Node::uint(u64::from(none.max_attempts(is_action)));
                 Node::object(Vec::from([("worker", count(false)), ("action", count(true))]))
             }
             (_, ValueForm::List) => Node::array(Vec::new()),
-            (_, ValueForm::Flag) => Node::bool(false),
+            (_, ValueForm::Flag) if field.default.is_none() => Node::bool(false),
             _ => field.default.clone().unwrap_or_else(Node::null),
         };
-        Self {
-            key: field.key,
-            form,
-            keys,
-            what: field.summary(),
-            details: field.details(),
-            default,
-        }
+        Self { key, form, keys, what: field.summary(), details: field.details(), default }
     }
 }
 
@@ -100,7 +133,9 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     let chosen = constraints.node();
     let rules = all();
     let members = chosen.as_object().unwrap_or_default().iter();
-    let odd = members.filter(|member| rules.iter().all(|rule| rule.key != member.key));
+    let odd = members.filter(|member| {
+        !rules.iter().any(|rule| rule.key.split('.').next() == Some(&*member.key))
+    });
     let odd = odd.map(|member| InForce {
         key: member.key.clone(),
         value: member.node.clone(),
@@ -110,9 +145,9 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     });
     let odd: Vec<InForce> = odd.collect();
     let known = rules.into_iter().map(|rule| {
-        let value = chosen.get(rule.key);
+        let value = at(&chosen, &rule.key);
         InForce {
-            key: rule.key.to_owned(),
+            key: rule.key.clone(),
             is_chosen: value.is_some(),
             is_of_profile: false,
             value: value.cloned().unwrap_or(rule.default),
@@ -122,18 +157,18 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     known.chain(odd).collect()
 }
 
-/// The difference in words: `max_attempts: 1 → 3; time_budget: none → 2h`.
+/// The difference in words: `max_attempts: 1 → 3; budget.time: none → 2h`.
 pub fn difference(before: &Constraints, after: &Constraints) -> String {
     let (old, new) = (before.node(), after.node());
-    let keys = |node: &Node| -> Vec<String> {
-        let members = node.as_object().unwrap_or_default().iter();
-        members.map(|member| member.key.clone()).collect()
-    };
-    let mut all = keys(&old);
-    all.extend(keys(&new).into_iter().filter(|key| old.get(key).is_none()));
+    let mut keys: Vec<String> = all().into_iter().map(|rule| rule.key).collect();
+    let members = [&old, &new].into_iter().flat_map(|node| node.as_object().unwrap_or_default());
+    let is_group = |key: &str| keys.iter().any(|known| known.split('.').next() == Some(key));
+    let odd = members.map(|member| &member.key).filter(|key| !is_group(key)).cloned();
+    let odd: BTreeSet<String> = odd.collect();
+    keys.extend(odd);
     let word = |node: Option<&Node>| node.map_or("default".to_owned(), plain);
-    let changed = all.iter().filter_map(|key| {
-        let (old, new) = (old.get(key), new.get(key));
+    let changed = keys.iter().filter_map(|key| {
+        let (old, new) = (at(&old, key), at(&new, key));
         (old.map(doc::canonical) != new.map(doc::canonical))
             .then(|| format!("{key}: {} → {}", word(old), word(new)))
     });

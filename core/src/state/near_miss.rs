@@ -12,6 +12,7 @@ use super::{
     Check, Constraints, Control, Objective,
     atom::rules::{ATOM, TASK},
     fields::{Fields, NEAR_MISS, UNKNOWN_KEY, is_own},
+    old_words::fate_of,
     rule::{FieldRule, Owner},
 };
 use crate::doc::{self, Member};
@@ -155,7 +156,11 @@ fn of_record(member: &Member, fields: &Fields<'_, '_>) -> Option<NearMiss> {
     if asked == ["atoms"] && is_atom {
         return Some(no_key(key, asked, format!("write `atoms: {{{key}: …}}`")));
     }
-    let form = RecordKind::of(asked)?.form(key)?;
+    let kind = RecordKind::of(asked)?;
+    if let Some(fate) = fate_of(key).filter(|_| kind.mark == "max_attempts") {
+        return Some(no_key(key, asked, fate.hint()));
+    }
+    let form = kind.form(key)?;
     Some(no_key(key, asked, format!("write `{form}`")))
 }
 

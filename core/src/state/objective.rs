@@ -3,15 +3,17 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, FreeValue, JudgingLevel, Micros, PlannerContext, Reflection, UsageLimit,
+    Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
     convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
-    law::GradientRules,
     profile::ProfileText,
     table::{record, words},
     value::FieldValue,
 };
 use crate::id::{RequestId, RunId};
+
+/// Failures in a row that are alike, after which an atom may rest.
+pub const PERSISTENT: u32 = 2;
 
 record! {
     /// The goal, and how a machine sees that it is reached
@@ -48,55 +50,10 @@ record! {
         ///
         /// Network errors and the like are transient
         optional max_transient: u32 = 3,
-        /// crashes that may cut off one atom
-        optional(at_least_one) max_interruptions: u32 = 10,
-        /// repairs of an atom in one context
-        ///
-        /// A result is made again because its inputs changed or its change no longer applies; each change of choices
-        /// gives one repair back
-        optional max_repairs: u32 = 3,
-        /// iterations in all
-        ///
-        /// The halting bound limits them anyway
-        optional max_iterations: u64,
-        /// how deep groups may nest
-        optional max_depth: u32 = 5,
-        /// atoms that planners may add in all
-        optional max_planned_atoms: u32 = 100,
-        /// plans that failed and are made again
-        ///
-        /// All planning steps count together, and each change of the plan by a planner. 0: never
-        optional max_replans: u32 = 10,
-        /// how often one step is planned again
-        ///
-        /// Each context counts alone
-        optional max_refinements_per_atom: u32 = 3,
-        /// planning steps at the same time
-        ///
-        /// Steps yet to be made count too, and those inside of plans
-        optional max_planning_phases: u32 = 5,
-        /// atoms that one planner may add
-        optional max_fragment_atoms: u32 = 20,
-        /// how deep a fragment may nest
-        ///
-        /// `max_depth` limits it too
-        optional max_fragment_depth: u32 = 3,
-        /// active time in all, over restarts
-        ///
-        /// Sleep counts for nothing
-        optional time_budget: DurationText,
-        /// model calls in all, over restarts
-        ///
-        /// As agents report them. An agent that reports none uses none of it
-        optional(one_at_least) model_calls: u64,
-        /// tokens in all, over restarts
-        ///
-        /// Those read, written and read from a cache together
-        optional(one_at_least) tokens: u64,
-        /// dollars in all, over restarts
-        ///
-        /// Decimal text such as `"2.50"`
-        optional(some_money) cost_usd: Micros,
+        /// what the run may use in all
+        filled budget: RunBudget = RunBudget::default(),
+        /// what planners may add and change
+        filled planning: PlanningLimits = PlanningLimits::default(),
         /// time of one attempt or check
         optional(Fields::length) attempt_timeout: DurationText = DurationText::minutes(30),
         /// where attempts work
@@ -108,15 +65,8 @@ record! {
         ///
         /// For example `[node_modules, .env]`, but never `.git` or `.descent`
         filled link: Vec<String>,
-        /// run once in each new workspace
-        ///
-        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run. Its
-        /// changes are no part of a step's change
-        optional(Fields::command) setup: String,
-        /// the only files that setup reads
-        ///
-        /// Globs. In a kept workspace, only a change of these files runs it again
-        filled setup_inputs: Vec<String>,
+        /// what makes a new workspace ready
+        filled setup: Setup = Setup::default(),
         /// ignored paths that checkouts keep
         ///
         /// Globs such as `[target, node_modules]`. These paths survive from one pristine checkout to the next. A tracked
@@ -145,10 +95,6 @@ record! {
         /// `off`: not at all. `code`: by rules. `model`: also by the agent of the role `validate`, else `judge`, before
         /// anything of it starts. `full`: also all steps together, at the end of a pass
         optional judging: JudgingLevel = JudgingLevel::Code,
-        /// passes that a run may have
-        ///
-        /// A pass is a stretch of a run under one plan. One more than `max_replans` unless given
-        optional(at_least_one) max_passes: u32,
         /// the kind of task that the goal is
         ///
         /// Any of `depth=1..5`, `information=0..1`, `tools=none|minimal|moderate|extensive`,
@@ -158,21 +104,15 @@ record! {
         ///
         /// Criteria `{name, statement, at_least}` beside the program's own, which decide nothing (`judging`)
         filled(convergence::criteria) convergence: Vec<ConvergenceCriterion>,
-        /// what planners are told of results
+        /// whether the control law decides
         ///
-        /// `{mode, chars}`. `mode` is `full`, `contract`, `summary`, `selective`, `hierarchical` or `auto`; `chars` limits
-        /// the planner's prompt. A planning step may have its own
-        optional context: PlannerContext = PlannerContext::of_program(),
-        /// the control law: weights and limits, from 0 to 1
+        /// `act`: planners obey its directives. `show`: it is only shown. `off`: it is not computed
+        optional law: LawUse = LawUse::Act,
+        /// whether an atom rests after failures alike
         ///
-        /// `{alpha, beta, lambda, w1, w2, epsilon, delta, rho, abandon_omega, act}`. With `act: false` it is shown, and
-        /// planners need not obey it
-        optional gradient: GradientRules = GradientRules::of_program(),
-        /// what failed attempts lead to
-        ///
-        /// `{enabled, persistent_after, rest}`. After so many failures alike a worker's atom rests while other choices are
-        /// left. A shell action does so only with `rest: true` and `max_attempts`. `enabled: false`: one attempt an atom
-        optional reflection: Reflection = Reflection::of_program(),
+        /// It rests while other choices are left. Unless given, atoms of workers do. A shell action does so only with
+        /// `true` and `max_attempts`
+        optional rest: bool = true,
         /// when nothing is left to try
         ///
         /// `ask` ends as `needs_guidance`, `abandon` as `exhausted`. `align` writes `ask` where it has a terminal
@@ -182,6 +122,92 @@ record! {
         /// `on`: their lessons change the order in which choices are tried, and are told to planners and workers. `off`:
         /// no lesson is read or written
         optional memory: MemoryUse = MemoryUse::On,
+    }
+}
+
+record! {
+    /// What a run may use in all, over restarts
+    #[derive(Default, PartialEq)]
+    pub struct RunBudget {
+        /// iterations
+        ///
+        /// The halting bound limits them anyway
+        optional iterations: u64,
+        /// active time
+        ///
+        /// Sleep counts for nothing
+        optional time: DurationText,
+        /// model calls
+        ///
+        /// As agents report them. An agent that reports none uses none of it
+        optional(one_at_least) calls: u64,
+        /// tokens
+        ///
+        /// Those read, written and read from a cache together
+        optional(one_at_least) tokens: u64,
+        /// dollars
+        ///
+        /// Decimal text such as `"2.50"`
+        optional(some_money) cost_usd: Micros,
+    }
+}
+
+record! {
+    /// What planners may add and change
+    #[derive(Default, PartialEq)]
+    pub struct PlanningLimits {
+        /// atoms that planners may add in all
+        optional atoms: u32 = 100,
+        /// how deep groups may nest
+        optional depth: u32 = 5,
+        /// plans that failed and are made again
+        ///
+        /// All planning steps count together, and each change of the plan by a planner. 0: never
+        optional changes: u32 = 10,
+        /// how often one step is planned again
+        ///
+        /// Each context counts alone
+        optional refinements: u32 = 3,
+        /// planning steps at the same time
+        ///
+        /// Steps yet to be made count too, and those inside of plans
+        optional phases: u32 = 5,
+        /// passes that a run may have
+        ///
+        /// A pass is a stretch of a run under one plan. One more than `changes` unless given
+        optional(at_least_one) passes: u32,
+        /// what planners are told of results
+        ///
+        /// `{mode, chars}`. `mode` is `full`, `contract`, `summary`, `selective`, `hierarchical` or `auto`; `chars` limits
+        /// the planner's prompt. A planning step may have its own
+        optional context: PlannerContext = PlannerContext::of_program(),
+    }
+}
+
+record! {
+    /// What makes a new workspace ready
+    #[derive(Default, PartialEq)]
+    pub struct Setup {
+        /// a command that runs once in each new workspace
+        ///
+        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run. Its
+        /// changes are no part of a step's change
+        optional(Fields::command) run: String,
+        /// the only files that it reads
+        ///
+        /// Globs. In a kept workspace, only a change of these files runs it again
+        filled inputs: Vec<String>,
+    }
+}
+
+words! {
+    pub enum LawUse {
+        /// Planners obey its directives
+        Act = "act",
+        /// It is only shown
+        Show = "show",
+        /// It is not computed
+        Off = "off",
     }
 }
 
@@ -223,37 +249,18 @@ words! {
 
 impl Constraints {
     pub fn max_attempts(&self, is_action: bool) -> u32 {
-        let most = match is_action || !self.reflects() {
-            true => 1,
-            false => 3,
-        };
-        self.max_attempts.unwrap_or(most).max(1)
-    }
-
-    /// Whether a failure leads to anything but the next choice.
-    pub fn reflects(&self) -> bool {
-        self.reflection().enabled()
+        self.max_attempts.unwrap_or(if is_action { 1 } else { 3 }).max(1)
     }
 
     /// Failures in a row that are alike, after which a task rests; none where it never does. An action is told nothing new,
     /// so it rests only if a person says so and gave it more than one attempt.
     pub fn rests_after(&self, is_action: bool) -> Option<u32> {
-        let reflection = self.reflection();
-        let is_wanted = match is_action {
-            true => {
-                let chosen = self.reflection.as_ref();
-                chosen.is_some_and(|chosen| chosen.rest == Some(true))
-            }
-            false => reflection.rest(),
-        };
-        let after = reflection.persistent_after();
-        let may_rest = reflection.enabled() && is_wanted && self.max_attempts(is_action) > after;
-        may_rest.then_some(after)
+        let is_wanted = self.rest.unwrap_or(!is_action);
+        (is_wanted && self.max_attempts(is_action) > PERSISTENT).then_some(PERSISTENT)
     }
 
-    /// Whether they ask for one attempt and for several.
-    pub fn contradict_in_attempts(&self) -> bool {
-        !self.reflects() && self.max_attempts.is_some_and(|most| most > 1)
+    pub fn law_acts(&self) -> bool {
+        self.law() == LawUse::Act
     }
 
     /// The larger of both limits, for an atom whose worker is not known yet.
@@ -269,9 +276,9 @@ impl Constraints {
     /// A limit of usage; of money in millionths of a dollar.
     pub fn usage(&self, limit: UsageLimit) -> Option<u64> {
         match limit {
-            UsageLimit::Calls => self.model_calls,
-            UsageLimit::Tokens => self.tokens,
-            UsageLimit::Cost => self.cost_usd.map(|cost| cost.0),
+            UsageLimit::Calls => self.budget.calls,
+            UsageLimit::Tokens => self.budget.tokens,
+            UsageLimit::Cost => self.budget.cost_usd.map(|cost| cost.0),
         }
     }
 

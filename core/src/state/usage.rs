@@ -154,9 +154,9 @@ impl UsageLimit {
     /// The key of a constraint and of a phase's budget.
     pub fn key(self) -> &'static str {
         match self {
-            UsageLimit::Calls => "model_calls",
-            UsageLimit::Tokens => "tokens",
-            UsageLimit::Cost => "cost_usd",
+            UsageLimit::Calls => "budget.calls",
+            UsageLimit::Tokens => "budget.tokens",
+            UsageLimit::Cost => "budget.cost_usd",
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
         atom::Rest,
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord},
-        law::{GradientRules, LawPoint, NearestCommit, SignedThousandths},
+        law::{LawPoint, LawWeights, NearestCommit, SignedThousandths},
     },
 };
 
@@ -54,7 +54,7 @@ fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
         // Without a planner nothing counted the failures while they came.
         false => with_failures(&transaction.state, inputs),
     };
-    Some(law::loss_of(&rules(transaction), &inputs))
+    Some(law::loss_of(&LawWeights::OF_PROGRAM, &inputs))
 }
 
 fn with_failures(state: &State, inputs: LawInputs) -> LawInputs {
@@ -99,10 +99,6 @@ fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit>
     }
 }
 
-fn rules(transaction: &Transaction) -> GradientRules {
-    transaction.state.objective.constraints.gradient()
-}
-
 /// The first line of the table that is so.
 fn accountable(
     transaction: &Transaction,
@@ -112,7 +108,7 @@ fn accountable(
     use Accountable as Role;
     let reason = result.reason.unwrap_or(Reason::Bug);
     let facts = AccountFacts::of(transaction, result);
-    let is_logical = loss.is_some_and(|loss| loss.p.0 > rules(transaction).rho().0);
+    let is_logical = loss.is_some_and(|loss| loss.p.0 > LawWeights::OF_PROGRAM.rho.0);
     match reason {
         Reason::AlreadyHeld | Reason::BaseCase => of_completed(result.output.as_ref()),
         Reason::Bug => Role::Program,
@@ -169,7 +165,7 @@ impl AccountFacts {
         let mut held = state.run.verdicts.iter().map(|one| one.held);
         let mut verdicts = result.evidence.iter().filter_map(|one| one.verdict.as_deref());
         let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
-        let least = i64::from(rules(transaction).epsilon().0);
+        let least = i64::from(LawWeights::OF_PROGRAM.epsilon.0);
         let mut plans = transaction.graph.plans().map(|x| transaction.graph.id(x));
         let has_no_plan = |id: &AtomId| {
             let mut tries = search::tries(state, id).iter();

@@ -226,11 +226,11 @@ fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
 fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     let constraints = &transaction.state.objective.constraints;
     let run = &transaction.state.run;
-    if constraints.max_iterations.is_some_and(|most| run.iteration >= most) {
+    if constraints.budget.iterations.is_some_and(|most| run.iteration >= most) {
         return Some(Reason::Iterations);
     }
     let active_ms = transaction.spent_ms();
-    let is_over = constraints.time_budget.as_ref().is_some_and(|budget| active_ms >= budget.ms);
+    let is_over = constraints.budget.time.as_ref().is_some_and(|budget| active_ms >= budget.ms);
     if is_over {
         return Some(Reason::Time);
     }

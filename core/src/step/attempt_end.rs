@@ -10,6 +10,7 @@ use super::{
     transaction::Transaction,
     unusable, usage,
 };
+use crate::state::limits::INTERRUPTIONS_MAX;
 use crate::{
     doc::Node,
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
@@ -311,7 +312,7 @@ pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &str) 
 
 /// A crash cut the attempt off, and its agent goes on with it: the same attempt, and one interruption more.
 pub(super) fn interrupted(transaction: &mut Transaction, id: &AttemptId) {
-    let most = transaction.state.objective.constraints.max_interruptions();
+    let most = INTERRUPTIONS_MAX;
     let Some(atom) = transaction.in_flight(id).map(|intent| intent.atom.clone()) else {
         return;
     };
@@ -336,7 +337,7 @@ pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
     if intent.effect.is_once_only() {
         return doubt(transaction, in_doubt(&intent, "cut off"));
     }
-    let most = transaction.state.objective.constraints.max_interruptions();
+    let most = INTERRUPTIONS_MAX;
     let Some(task) = transaction.task(&intent.atom) else {
         return;
     };

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::{phase, transaction::Transaction};
+use crate::state::limits::REPAIRS_MAX;
 use crate::{
     event::{Event, FILES_MAX},
     id::{AtomId, AttemptId, Digest},
@@ -72,7 +73,7 @@ pub(super) fn count_repair(
     context: &Digest,
     cause: RepairCause<'_>,
 ) -> bool {
-    let most = transaction.state.objective.constraints.max_repairs();
+    let most = REPAIRS_MAX;
     transaction.run().spent.repairs += 1;
     let Some(task) = transaction.task(id) else {
         return true;

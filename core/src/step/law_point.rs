@@ -6,6 +6,7 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{delivery, law_record, question, transaction::Transaction};
+use crate::state::{LawUse, law::LawWeights};
 use crate::{
     event::Event,
     law::{
@@ -39,7 +40,7 @@ pub(super) enum PointProgress {
 
 /// Takes a point before the plan is changed. If nobody has to obey, nothing is measured for it.
 pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
-    let acts = transaction.state.objective.constraints.gradient().act();
+    let acts = transaction.state.objective.constraints.law_acts();
     if acts && !delivery::is_head_judged(transaction) {
         return PointProgress::Awaited;
     }
@@ -70,7 +71,7 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let before = known_point(transaction);
     let failing = failing(transaction, &check, &basis);
     let inputs = inputs(transaction, &check, &basis, &failing);
-    let rules = transaction.state.objective.constraints.gradient();
+    let rules = LawWeights::OF_PROGRAM;
     let numbers = law::numbers(&rules, &inputs, before.as_ref());
     let criterion = failing.titles.first().cloned().unwrap_or_default();
     let rationale = law::rationale(&rules, &numbers, before.is_none(), &criterion);
@@ -107,7 +108,8 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
 /// Whether a planner is or may be asked: a directive is for nobody else.
 pub(super) fn is_for_somebody(transaction: &Transaction) -> bool {
     let has_steps = transaction.graph.plans().next().is_some();
-    has_steps || transaction.state.run.grant.is_some()
+    let is_off = transaction.state.objective.constraints.law() == LawUse::Off;
+    !is_off && (has_steps || transaction.state.run.grant.is_some())
 }
 
 fn known_point(transaction: &Transaction) -> Option<LawPoint> {
@@ -174,13 +176,13 @@ pub(super) fn inputs(
 
 /// The used share of the changes of the plan.
 fn changes(transaction: &Transaction) -> u32 {
-    let most = u64::from(transaction.state.objective.constraints.max_replans());
+    let most = u64::from(transaction.state.objective.constraints.planning.changes());
     share(changes_made(transaction), most)
 }
 
 /// The changes of the plan that were made.
 pub(super) fn changes_made(transaction: &Transaction) -> u64 {
-    let most = u64::from(transaction.state.objective.constraints.max_replans());
+    let most = u64::from(transaction.state.objective.constraints.planning.changes());
     most.saturating_sub(atom::replans_left(&transaction.state))
 }
 
@@ -188,9 +190,9 @@ pub(super) fn changes_made(transaction: &Transaction) -> u64 {
 fn budgets(transaction: &Transaction) -> Option<u32> {
     let constraints = &transaction.state.objective.constraints;
     let run = &transaction.state.run;
-    let time = constraints.time_budget.as_ref();
+    let time = constraints.budget.time.as_ref();
     let time = time.map(|budget| share(transaction.spent_ms(), budget.ms));
-    let iterations = constraints.max_iterations;
+    let iterations = constraints.budget.iterations;
     let iterations = iterations.map(|most| share(run.iteration, most));
     let usage = UsageLimit::ALL.into_iter().filter_map(|limit| {
         let most = constraints.usage(limit)?;
@@ -316,7 +318,7 @@ pub(super) fn reached(transaction: &mut Transaction) {
     let Some(point) = known_point(transaction) else {
         return;
     };
-    let rules = transaction.state.objective.constraints.gradient();
+    let rules = LawWeights::OF_PROGRAM;
     let change = law::to_nothing(&point);
     let outcomes = &mut law_record::law_mut(transaction).outcomes;
     law::count_outcome(&rules, outcomes, point.directive, change);

@@ -19,8 +19,7 @@ const ATOMS_MAX: usize = 20;
 const ATOMS_TOLD: usize = 3;
 
 pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
-    let reflects = transaction.state.objective.constraints.reflects();
-    let Some(fingerprint) = failure.fingerprint.as_ref().filter(|_| reflects) else {
+    let Some(fingerprint) = &failure.fingerprint else {
         return;
     };
     let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;

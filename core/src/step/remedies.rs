@@ -11,6 +11,7 @@ use alloc::{
 };
 
 use super::transaction::Transaction;
+use crate::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
 use crate::{
     event::Reason,
     graph::{Ix, NodeKind},
@@ -120,8 +121,8 @@ fn tried_again(transaction: &Transaction) -> Vec<String> {
 
 /// A command after which planning goes on: the limits that are used up most are raised.
 fn more_planning(transaction: &Transaction) -> String {
-    let twice = u64::from(transaction.state.objective.constraints.max_replans()) * 2;
-    format!("descent run --set max_replans={twice} --set gradient=abandon_omega=1")
+    let twice = u64::from(transaction.state.objective.constraints.planning.changes()) * 2;
+    format!("descent run --set planning.changes={twice} --set law=show")
 }
 
 /// A command that allows another pass: what binds is raised, be it the limit, the kind of task, or both.
@@ -133,7 +134,7 @@ fn more_passes(transaction: &Transaction) -> Vec<String> {
     let mut sets = String::new();
     if most <= allocated {
         let twice = u64::from(allocated) * 2;
-        sets.push_str(&format!(" --set max_passes={twice}"));
+        sets.push_str(&format!(" --set planning.passes={twice}"));
     }
     let mut moves = vec!["descent edit".to_string()];
     if worth <= allocated {
@@ -153,8 +154,6 @@ fn more_passes(transaction: &Transaction) -> Vec<String> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RaisableLimit {
     Attempts,
-    Interruptions,
-    Repairs,
     Replans,
     Refinements,
     Iterations,
@@ -169,22 +168,17 @@ fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
     let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
     let (key, value) = match limit {
         RaisableLimit::Attempts => ("max_attempts", twice(attempts_of_failed(transaction))),
-        RaisableLimit::Interruptions => {
-            ("max_interruptions", twice(constraints.max_interruptions()))
-        }
-        RaisableLimit::Repairs => ("max_repairs", twice(constraints.max_repairs())),
-        RaisableLimit::Replans => ("max_replans", twice(constraints.max_replans())),
+        RaisableLimit::Replans => ("planning.changes", twice(constraints.planning.changes())),
         RaisableLimit::Refinements => {
-            let most = constraints.max_refinements_per_atom();
-            ("max_refinements_per_atom", twice(most))
+            ("planning.refinements", twice(constraints.planning.refinements()))
         }
         RaisableLimit::Iterations => {
             let spent = transaction.state.run.iteration.max(1);
-            ("max_iterations", spent.saturating_mul(2).to_string())
+            ("budget.iterations", spent.saturating_mul(2).to_string())
         }
         RaisableLimit::Time => {
             let minutes = (transaction.spent_ms() / 60_000).saturating_add(1);
-            ("time_budget", format!("{}m", minutes.saturating_mul(2)))
+            ("budget.time", format!("{}m", minutes.saturating_mul(2)))
         }
         RaisableLimit::Usage(limit) => {
             let spent = transaction.state.run.spent.usage.of(limit);
@@ -245,7 +239,8 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
             continue;
         };
         let opening = task.tries.iter().filter(|tried| tried.has_failed());
-        remedies.extend(opening.filter_map(|tried| remedy(&transaction.state, task, tried)));
+        let id = transaction.graph.id(x);
+        remedies.extend(opening.filter_map(|tried| remedy(&transaction.state, id, task, tried)));
     }
     remedies.extend(transaction.graph.plans().filter_map(|x| planned_out(transaction, x)));
     let grant = transaction.state.run.grant.as_ref();
@@ -257,6 +252,7 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
     moves.push("add a choice or change an atom in the state file, then descent run".to_string());
     moves.extend(remedies.into_iter().map(|remedy| match remedy {
         Remedy::Raise(limit) => raise(transaction, limit),
+        Remedy::Retry(id) => format!("descent retry {id}"),
         Remedy::Mend => "mend what made it fail, then descent run".to_string(),
     }));
     moves.extend(tried_again(transaction));
@@ -268,23 +264,18 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
 enum Remedy {
     /// The next run forgets it.
     Mend,
+    Retry(AtomId),
     Raise(RaisableLimit),
 }
 
 /// `None` if an agent gave up: only another task helps.
-fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
-    let constraints = &state.objective.constraints;
+fn remedy(state: &State, id: &AtomId, task: &Task, tried: &Try) -> Option<Remedy> {
     if !matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental))) {
         let is_spent = tried.attempts >= measure::attempts_max(state, task);
         return is_spent.then_some(Remedy::Raise(RaisableLimit::Attempts));
     }
-    Some(if task.interruptions >= constraints.max_interruptions() {
-        Remedy::Raise(RaisableLimit::Interruptions)
-    } else if tried.repairs > constraints.max_repairs() {
-        Remedy::Raise(RaisableLimit::Repairs)
-    } else {
-        Remedy::Mend
-    })
+    let is_over = task.interruptions >= INTERRUPTIONS_MAX || tried.repairs > REPAIRS_MAX;
+    Some(if is_over { Remedy::Retry(id.clone()) } else { Remedy::Mend })
 }
 
 /// The limit that keeps a planning step from being planned again; `None` for a step inside a plan, whose grant stays.

@@ -10,6 +10,7 @@ use super::{
     failure::{self, Failure},
     transaction::Transaction,
 };
+use crate::state::limits::REPAIRS_MAX;
 use crate::{
     event::FILES_MAX,
     id::{AtomId, Digest},
@@ -70,7 +71,7 @@ pub(super) fn out_of_repairs(
     context: &Digest,
     cause: RepairCause<'_>,
 ) {
-    let most = transaction.state.objective.constraints.max_repairs();
+    let most = REPAIRS_MAX;
     let tried = transaction.task_of(atom).and_then(|task| task.tried(context));
     let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
         return;
@@ -90,7 +91,7 @@ pub(super) fn out_of_repairs(
         at: transaction.at().to_string(),
         extra: Extra::default(),
     };
-    let reason = format!("no repair is left of {most} (max_repairs), and {}", in_words(cause));
+    let reason = format!("no repair is left of {most}, and {}", in_words(cause));
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, &intent, &failure, true);
     transaction.announce(cause.event(intent.atom, most.saturating_add(1), most));

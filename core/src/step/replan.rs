@@ -41,7 +41,7 @@ use crate::{
 pub(super) fn grant(transaction: &mut Transaction) {
     let state = &transaction.state;
     let changes = changes_plans(transaction)
-        && state.objective.constraints.max_replans() > 0
+        && state.objective.constraints.planning.changes() > 0
         && !transaction.graph.is_empty();
     let known = state.run.grant.as_ref();
     let is_in_force = known.is_some_and(ChangeGrant::is_in_force);

@@ -10,6 +10,7 @@ use super::{
     Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine,
     remembering, replan, transaction::Transaction, usage, words,
 };
+use crate::state::limits::INTERRUPTIONS_MAX;
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
     id::{AtomId, AttemptId, Epoch, RunId},
@@ -162,7 +163,7 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
 /// Failures of the environment are tried again. Attempts that were cut off too often are not: only a person forgets
 /// that.
 fn forget_environmental_failures(transaction: &mut Transaction) {
-    let most = transaction.state.objective.constraints.max_interruptions();
+    let most = INTERRUPTIONS_MAX;
     let forgotten: Vec<AtomId> = transaction
         .state
         .atoms

@@ -95,7 +95,7 @@ pub(super) fn lacking_for(
 /// Whether a limit of money is set that cannot hold for this agent. It tells no cost by its configuration, or nothing is
 /// known of it, and its attempts so far called models and told none.
 pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool {
-    if transaction.state.objective.constraints.cost_usd.is_none() {
+    if transaction.state.objective.constraints.budget.cost_usd.is_none() {
         return false;
     }
     let has_told_none = || {

@@ -97,11 +97,11 @@ fn fit(transaction: &Transaction, estimates: &[(Ix, Estimate)]) -> bool {
         most.is_none_or(|most| used.saturating_add(wanted) <= most)
     };
     let claimed = usage::claimed(transaction, &run.spent.usage, run.in_flight.iter());
-    let time_budget = constraints.time_budget.as_ref().map(|budget| budget.ms);
+    let time_budget = constraints.budget.time.as_ref().map(|budget| budget.ms);
     within(
         parts(|one| one.attempts).fold(0, u64::saturating_add),
         run.iteration,
-        constraints.max_iterations,
+        constraints.budget.iterations,
     ) && within(parts(|one| one.ms).max().unwrap_or_default(), transaction.spent_ms(), time_budget)
         && within(
             parts(|one| one.micros).fold(0, u64::saturating_add),

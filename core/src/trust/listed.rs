@@ -54,7 +54,13 @@ impl TrustList {
     fn add_constraints(&mut self, constraints: &Node) {
         for Member { key, node, .. } in members(constraints) {
             match key.as_str() {
-                "setup" => self.add_values(TrustGroup::Setup, "", node),
+                "setup" => {
+                    let run = node.get("run").into_iter();
+                    run.for_each(|run| self.add_values(TrustGroup::Setup, "", run));
+                    let inputs = node.get("inputs").into_iter();
+                    inputs
+                        .for_each(|all| self.add_values(TrustGroup::Setting, "setup.inputs", all));
+                }
                 _ => self.add_values(TrustGroup::Setting, key, node),
             }
         }

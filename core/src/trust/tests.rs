@@ -71,7 +71,7 @@ fn a_file_of_another_account_is_a_strangers_whatever_git_says() {
 
 const PLAN: &str = r#"{"objective": {"goal": "g", "background_intent": "w",
   "base_case": {"all": [{"command": "make test"}, {"any": [{"not_command": "grep -q X"}, {"file": "a"}]}]},
-  "constraints": {"setup": "make deps", "env": ["TOKEN"], "link": [".env"], "workspace": "shared"}},
+  "constraints": {"setup": {"run": "make deps"}, "env": ["TOKEN"], "link": [".env"], "workspace": "shared"}},
  "work_graph": {"atoms": {
   "A1": {"action": {"run": "make a"}, "checks": {"all": [{"command": "test -e a"}]}},
   "A2": {"description": "write b"},

@@ -23,12 +23,12 @@ pub struct Budget {
 }
 
 pub(super) fn budget(constraints: &Constraints) -> Budget {
-    let time = constraints.time_budget.as_ref();
+    let time = constraints.budget.time.as_ref();
     Budget {
         active_ms: time.map(|budget| budget.ms),
-        iterations: constraints.max_iterations,
-        model_calls: constraints.model_calls,
-        tokens: constraints.tokens,
-        cost_usd: constraints.cost_usd.map(|cost| cost.text()),
+        iterations: constraints.budget.iterations,
+        model_calls: constraints.budget.calls,
+        tokens: constraints.budget.tokens,
+        cost_usd: constraints.budget.cost_usd.map(|cost| cost.text()),
     }
 }

@@ -102,7 +102,7 @@ fn change(change: &ProfileChange) -> ProfileChangeView {
     }
 }
 
-/// None where only `max_replans` limits changes of the plan.
+/// None where only `planning.changes` limits changes of the plan.
 pub fn passes(state: &State) -> Option<PassesView> {
     let count = profile::allocated(state)?;
     let kept = profile::kept(state).filter(|_| state.run.status != RunStatus::Aligned);

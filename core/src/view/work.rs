@@ -124,7 +124,7 @@ impl WorkView {
             all += 1;
             resolved += usize::from(world.solved()[x]);
         }
-        let budget = world.state.objective.constraints.time_budget.as_ref();
+        let budget = world.state.objective.constraints.budget.time.as_ref();
         let is_first = before.began.is_empty();
         Self {
             attempts: attempts.collect(),

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn agents_are_told_from_a_fifth_on() {
-        let limits = r#"{"model_calls": 10, "cost_usd": "1"}"#;
+        let limits = r#"{"budget": {"calls": 10, "cost_usd": "1"}}"#;
         let own = intent("A.1", calls(5));
         assert_eq!(budget_left(&state(limits, calls(7)), &own), []);
         let left = budget_left(&state(limits, calls(8)), &own);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_others_reserved_is_not_left_and_its_own_reservation_is() {
-        let mut state = state(r#"{"model_calls": 10}"#, calls(4));
+        let mut state = state(r#"{"budget": {"calls": 10}}"#, calls(4));
         let (own, other) = (intent("A.1", calls(5)), intent("B.2", calls(4)));
         let in_flight = alloc::vec![own.clone(), other];
         Arc::make_mut(&mut state.run).in_flight = in_flight;

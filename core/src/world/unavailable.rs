@@ -69,11 +69,11 @@ impl Unavailable {
     /// A limit of money is set, and this agent tells no cost.
     pub fn without_cost(agent: &AgentName) -> Self {
         Self {
-            why: format!("the agent {agent} tells no cost, so `cost_usd` cannot limit it"),
+            why: format!("the agent {agent} tells no cost, so `budget.cost_usd` cannot limit it"),
             trouble: Some(AgentTrouble::Cost),
             moves: vec![
                 format!("give it a price in descent.toml (agents.{agent}.price), then descent run"),
-                "descent run --set cost_usd=null".into(),
+                "descent run --set budget.cost_usd=null".into(),
             ],
         }
     }

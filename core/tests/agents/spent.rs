@@ -72,8 +72,10 @@ fn usage_that_was_told_before_a_kill_of_the_loop_is_spent() {
 
 #[test]
 fn one_attempt_that_told_a_cost_does_not_excuse_a_later_one_that_tells_none() {
-    let mut run =
-        Loop::new(&json!({"cost_usd": "1", "max_attempts": 9}), &json!({"A": task(json!({}))}));
+    let mut run = Loop::new(
+        &json!({"budget": {"cost_usd": "1"}, "max_attempts": 9}),
+        &json!({"A": task(json!({}))}),
+    );
     run.fail_with(used(1, 10, Some(0)));
     assert_eq!(run.flying().len(), 1);
     run.fail_with(used(1, 1_000_000, None));

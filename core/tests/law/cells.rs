@@ -3,6 +3,7 @@
 //! Four approaches with four paths each. A plan works where its approach is right and its path open. Nobody proposes a
 //! plan again that failed. Only runs in which some plan works are counted.
 
+use descent_core::state::law::LawWeights;
 use std::fmt::Write as _;
 
 use descent_core::{law::LawInputs, state::law::Directive};
@@ -158,7 +159,7 @@ struct Figures {
 }
 
 fn measured(right: u64, open: u64, seeds: u64) -> Figures {
-    let law = Steering::new("");
+    let law = Steering::new(LawWeights::OF_PROGRAM);
     let action = |(approach, path): Cell| proposal(&format!("tool{approach} path{path}"));
     let proposals: Vec<Proposal> = cells().map(action).collect();
     let mut figures = Figures {

@@ -4,6 +4,7 @@
 //! leaves. A new approach begins with nothing. Within an approach a refinement mends a failing leaf and breaks a passing
 //! one by chance.
 
+use descent_core::state::{check::Thousandths, law::LawWeights};
 use std::fmt::Write as _;
 
 use descent_core::{law::LawInputs, state::law::Directive};
@@ -25,7 +26,8 @@ const BREAKS: [u64; 2] = [20, 50];
 /// Chances in a hundred that the class is told rightly.
 const TOLD: [u64; 3] = [50, 70, 90];
 /// Planning goes on to the last round, so that a directive decides and no limit.
-const TO_THE_END: &str = r#""gradient": {"abandon_omega": 1}"#;
+const TO_THE_END: LawWeights =
+    LawWeights { abandon_omega: Thousandths(1_000), ..LawWeights::OF_PROGRAM };
 
 struct Land {
     chance: Chance,
@@ -225,7 +227,7 @@ struct Figures {
 
 fn measured(runs: u64) -> Figures {
     let tools = Tools::new();
-    let (whole, ends) = (Steering::new(TO_THE_END), Steering::new(""));
+    let (whole, ends) = (Steering::new(TO_THE_END), Steering::new(LawWeights::OF_PROGRAM));
     Figures {
         refines: Solved::of(Policy::Never, runs),
         flat: Solved::of(Policy::Flat, runs),

@@ -8,17 +8,16 @@ use descent_core::{
     plan,
     state::{
         Atom, State,
-        law::{BlockedRecord, Directive, LawPoint, LawRecord},
+        law::{BlockedRecord, Directive, LawPoint, LawRecord, LawWeights},
     },
 };
 
 /// A plan of one action, as a planner proposes it.
 pub(crate) type Proposal = BTreeMap<AtomId, Atom>;
 
-fn state(constraints: &str, atoms: &str) -> State {
+fn state(atoms: &str) -> State {
     let text = format!(
-        r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
-        "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
+        r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
     );
     let plan = plan::read(text.as_bytes());
     assert!(plan.faults.is_empty(), "{:?}\n{text}", plan.faults);
@@ -28,7 +27,7 @@ fn state(constraints: &str, atoms: &str) -> State {
 pub(crate) fn proposal(action: &str) -> Proposal {
     let atom =
         format!(r#""a": {{"kind": "task", "description": "a", "action": {{"run": "{action}"}}}}"#);
-    let atoms = state("", &atom).atoms;
+    let atoms = state(&atom).atoms;
     let atoms = atoms.iter().map(|(id, atom)| (id.clone(), (**atom).clone()));
     atoms.collect()
 }
@@ -38,20 +37,20 @@ pub(crate) fn proposal(action: &str) -> Proposal {
 pub(crate) struct Steering {
     state: State,
     pass: u64,
+    pub(crate) rules: LawWeights,
 }
 
 impl Steering {
-    pub(crate) fn new(constraints: &str) -> Self {
+    pub(crate) fn new(rules: LawWeights) -> Self {
         let atom = r#""a": {"kind": "task", "description": "a", "action": {"run": "true"}}"#;
-        Self { state: state(constraints, atom), pass: 0 }
+        Self { state: state(atom), pass: 0, rules }
     }
 
     /// Takes a point after a plan failed.
     pub(crate) fn point(&mut self, inputs: &LawInputs, failed: &Proposal) -> Directive {
         self.pass += 1;
-        let rules = self.state.objective.constraints.gradient();
         let law = Arc::make_mut(&mut self.state.run).law.get_or_insert_with(LawRecord::default);
-        let numbers = law::numbers(&rules, inputs, law.point.as_ref());
+        let numbers = law::numbers(&self.rules, inputs, law.point.as_ref());
         let tried = failed.values().flat_map(approach::of_atom);
         law.failed = tried
             .map(|one| BlockedRecord {

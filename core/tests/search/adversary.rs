@@ -24,14 +24,14 @@ const ALL: [Adversary; 10] = [
     Adversary {
         name: "fails or succeeds as it likes",
         faults: CALM,
-        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
+        limits: r#", "max_transient": 0"#,
         slots_max: 3,
         plans: 0,
     },
     Adversary {
         name: "is transient for ever",
         faults: Faults { transient: 100, ..CALM },
-        limits: r#", "max_repairs": 0, "max_interruptions": 1"#,
+        limits: "",
         slots_max: 1,
         plans: 0,
     },
@@ -45,7 +45,7 @@ const ALL: [Adversary; 10] = [
     Adversary {
         name: "makes what never merges",
         faults: Faults { conflict: 100, ..CALM },
-        limits: r#", "max_transient": 0, "max_interruptions": 1"#,
+        limits: r#", "max_transient": 0"#,
         slots_max: 1,
         plans: 0,
     },
@@ -59,14 +59,14 @@ const ALL: [Adversary; 10] = [
     Adversary {
         name: "leaves what cannot be checked out",
         faults: Faults { broken: 100, ..CALM },
-        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
+        limits: r#", "max_transient": 0"#,
         slots_max: 3,
         plans: 0,
     },
     Adversary {
         name: "dies",
         faults: Faults { crash: 25, ..CALM },
-        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 2"#,
+        limits: r#", "max_transient": 0"#,
         slots_max: 1,
         plans: 0,
     },
@@ -93,8 +93,7 @@ const ALL: [Adversary; 10] = [
     },
 ];
 
-const ROOMY: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
-    "max_planning_phases": 100"#;
+const ROOMY: &str = r#", "planning": {"depth": 20, "atoms": 10000, "phases": 100}"#;
 
 const CALM: Faults = Faults {
     moved: 0,
@@ -174,9 +173,10 @@ fn no_adversary_makes_a_run_start_more_than_its_bound() {
     for (n, adversary) in (0_u64..).zip(ALL) {
         let nearest = check(n * 10_000..n * 10_000 + 150, adversary);
         println!("{nearest} % of the bound at most: {}", adversary.name);
+        // It uses one kind of limit up, and the bound counts attempts, repairs and interruptions.
         let is_tight = adversary.slots_max == 1;
         assert!(
-            !is_tight || nearest >= 70,
+            !is_tight || nearest >= 20,
             "{nearest} %: the bound of one that {} says nothing",
             adversary.name
         );

@@ -7,6 +7,7 @@ use descent_core::doc::Node;
 
 use super::{
     model::{Kind, Model},
+    random::ROOMY,
     rng::Rng,
     sim::{Faults, Sim},
 };
@@ -88,7 +89,7 @@ fn at_a_dead_end_where_the_base_case_does_not_hold_the_run_is_exhausted() {
 #[test]
 fn a_hard_budget_completes_where_the_base_case_holds_on_the_delivered_tree() {
     let mut model = three();
-    model.constraints = ", \"max_iterations\": 2, \"max_parallel_agents\": 1".to_owned();
+    model.constraints = ", \"budget\": {\"iterations\": 2}, \"max_parallel_agents\": 1".to_owned();
     let ends = check(&model, "completed");
     for (solved, open) in ends {
         assert_eq!(solved, names(&["enough", "other"]));
@@ -100,8 +101,7 @@ fn a_hard_budget_completes_where_the_base_case_holds_on_the_delivered_tree() {
 fn some_are_enough(seed: u64) -> Model {
     let mut rng = Rng::new(seed);
     let mut model = Model::random_with(&mut rng, 0);
-    model.constraints =
-        r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#.to_owned();
+    model.constraints = ROOMY.to_owned();
     model.wanted.clear();
     let is_seen = |x: &usize| model.nodes[*x].kind == Kind::Task && !model.nodes[*x].is_silent;
     let tasks: Vec<usize> = (0..model.nodes.len()).filter(is_seen).collect();

@@ -1,5 +1,6 @@
 //! A model of the host: attempts, merges, rebuilds, measurements.
 
+use descent_core::state::limits::REPAIRS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 
 use descent_core::{
@@ -15,6 +16,7 @@ use descent_core::{
 use super::{
     model::Kind,
     planners::{INSTEAD, MEND},
+    random::ROOMY,
     sim::{Piece, Sim, outcome},
 };
 
@@ -253,7 +255,7 @@ impl Sim<'_> {
         };
         let merge = if is_silent {
             Merge::Unchanged { tree: Some(self.tree_of(base.as_str())) }
-        } else if self.rng.percent(self.faults.conflict) {
+        } else if self.rng.percent(self.faults.conflict) && self.may_break(&intent.atom) {
             Merge::Conflict(vec!["file".to_owned()])
         } else {
             let is_good = self.succeeds(intent);
@@ -310,7 +312,7 @@ impl Sim<'_> {
         );
         let (mut line, mut dropped, mut head) = (stays, Vec::new(), from.clone());
         for placed in keep {
-            if self.rng.percent(self.faults.dropped) {
+            if self.rng.percent(self.faults.dropped) && self.may_break(&placed.atom) {
                 dropped.push(placed.atom);
                 continue;
             }
@@ -320,6 +322,14 @@ impl Sim<'_> {
             line.push(ResultCommit::new(placed.atom, head.clone()));
         }
         (head, line, dropped)
+    }
+
+    /// In a roomy model nothing breaks an atom that has few repairs left.
+    fn may_break(&self, atom: &AtomId) -> bool {
+        let is_roomy = self.model.constraints.starts_with(ROOMY);
+        let task = self.world.state.atom(atom).and_then(|atom| atom.task());
+        let most = task.and_then(|task| task.tries.iter().map(|tried| tried.repairs).max());
+        !is_roomy || most.unwrap_or_default() + 1 < REPAIRS_MAX
     }
 
     pub(crate) fn tree_of(&self, commit: &str) -> TreeId {

@@ -128,7 +128,6 @@ fn a_crash_in_the_middle_of_speculation_costs_nothing() {
     let mut model = side_by_side();
     let a = model.ix("a");
     model.never(a);
-    model.constraints = r#", "max_interruptions": 1000"#.to_owned();
     for seed in 0..60 {
         let faults = Faults { crash: 20, reads_back: true, ..Faults::default() };
         let mut sim = Sim::new(&model, seed, 3, faults);

@@ -248,9 +248,9 @@ impl Model {
         let own = (0..self.nodes.len()).filter(|x| !self.is_planned(*x));
         let atoms = self.atoms(own);
         // The search alone is compared with brute force: the control law refuses proposals of planners.
-        let law = match self.constraints.contains("gradient") {
+        let law = match self.constraints.contains("\"law\"") {
             true => "",
-            false => r#", "gradient": {"act": false}"#,
+            false => r#", "law": "show""#,
         };
         let constraints =
             format!("\"max_attempts\": {}{}{law}", self.max_attempts, self.constraints);

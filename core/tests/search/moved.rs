@@ -13,6 +13,7 @@ use descent_core::{
 
 use super::{
     model::{Kind, Model},
+    random::ROOMY,
     sim::{Faults, Sim},
 };
 
@@ -98,7 +99,7 @@ fn an_effect_outside_is_made_once_though_the_start_moves_and_its_change_no_longe
     let c = model.task("c", &[b]);
     model.task("d", &[c]);
     model.nodes[b].is_external = true;
-    model.constraints = ", \"max_repairs\": 1000".to_owned();
+    model.constraints = ROOMY.to_owned();
     let (mut moved, mut again) = (0, 0);
     for seed in 0..200 {
         let faults = Faults { moved: 10, dropped: 40, reads_back: true, ..Faults::default() };

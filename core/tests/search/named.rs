@@ -1,6 +1,7 @@
 //! The smallest graphs on which plausible rules are wrong. G is any of a, b; H is any of x, y.
 
 use descent_core::event::Event;
+use descent_core::state::limits::INTERRUPTIONS_MAX;
 
 use super::{
     model::{Kind, Model},
@@ -141,11 +142,7 @@ fn a_commit_that_no_longer_applies_is_made_again() {
 
 #[test]
 fn what_never_merges_is_made_again_so_often_and_no_more() {
-    let mut model = Model {
-        max_attempts: 2,
-        constraints: ", \"max_repairs\": 3".to_owned(),
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 2, ..Model::default() };
     model.task("a", &[]);
     let mut sim =
         Sim::new(&model, 1, 1, Faults { conflict: 100, reads_back: true, ..Faults::default() });
@@ -169,15 +166,11 @@ fn what_stays_transient_fails_after_its_retries() {
 
 #[test]
 fn an_atom_that_is_there_at_every_crash_fails_in_the_end() {
-    let mut model = Model {
-        max_attempts: 1,
-        constraints: ", \"max_interruptions\": 3".to_owned(),
-        ..Model::default()
-    };
+    let mut model = Model { max_attempts: 1, ..Model::default() };
     model.task("a", &[]);
     let mut sim = Sim::new(&model, 1, 1, Faults { reads_back: true, ..Faults::default() });
     sim.begin();
-    for _ in 0..3 {
+    for _ in 0..INTERRUPTIONS_MAX {
         while sim.world.state.run.in_flight.is_empty() {
             assert!(sim.turn(), "{}", sim.story);
         }

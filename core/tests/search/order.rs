@@ -23,7 +23,7 @@ struct Case {
 fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
     let mut model = Model { max_attempts: 1, ..Model::default() };
     if case.has_budget {
-        model.constraints = ", \"max_iterations\": 2".to_owned();
+        model.constraints = ", \"budget\": {\"iterations\": 2}".to_owned();
     }
     let (_, b) = (model.task("a", &[]), model.task("b", &[]));
     model.never(b);

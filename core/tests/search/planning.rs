@@ -85,7 +85,7 @@ fn a_fragment_that_failed_whole_is_planned_again_and_no_more_than_it_may() {
         assert_eq!(count(&story, "planned_again"), 1, "{story}");
         assert_eq!(count(&story, "planned"), 2, "{story}");
     }
-    model.constraints = r#", "max_replans": 0"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 0}"#.to_owned();
     for story in check(&model, "exhausted") {
         assert_eq!(count(&story, "planned"), 1, "{story}");
     }

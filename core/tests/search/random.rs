@@ -9,8 +9,7 @@ use super::{
     sim::{Faults, Sim},
 };
 
-pub(crate) const ROOMY: &str =
-    r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
+pub(crate) const ROOMY: &str = r#", "max_transient": 1000"#;
 
 /// A little of everything.
 pub(crate) const STORMY: Faults = Faults {
@@ -89,8 +88,8 @@ fn a_run_completes_exactly_where_some_selection_works() {
     agree(seeds(0, 2_000), "", Faults::default());
 }
 
-pub(crate) const UNLIMITED: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
-    "max_replans": 10000, "max_planning_phases": 100"#;
+pub(crate) const UNLIMITED: &str =
+    r#", "planning": {"depth": 20, "atoms": 10000, "changes": 10000, "phases": 100}"#;
 
 #[test]
 fn with_planning_steps_a_run_completes_exactly_where_some_selection_and_some_fragment_work() {

@@ -161,7 +161,7 @@ impl Sim<'_> {
             }
             Refiner::Endless => vec![add(if n % 3 == 1 { STUCK } else { "ok" }, &roots, None)],
             Refiner::Most => {
-                let most = self.world.state.objective.constraints.max_fragment_atoms().min(20);
+                let most = self.world.state.objective.constraints.planning.atoms().min(20);
                 let all = 0..most;
                 all.map(|k| {
                     add(&format!("{}_{k}", if k + 1 < most { "ok" } else { "no" }), &roots, None)
@@ -341,8 +341,7 @@ fn model(rng: &mut Rng, changes: usize) -> Model {
         model.wanted = all.filter(|_| rng.percent(share)).collect();
     }
     model.constraints = format!(
-        r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
-        "max_planning_phases": 100, "max_replans": {changes}"#
+        r#", "planning": {{"depth": 20, "atoms": 10000, "phases": 100, "changes": {changes}}}"#
     );
     model
 }
@@ -367,7 +366,7 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
             model.constraints.push_str(r#", "judging": "model""#);
         }
         let acts = seed % 2 == 1;
-        let law = format!(r#", "gradient": {{"act": {acts}}}"#);
+        let law = format!(r#", "law": "{}""#, if acts { "act" } else { "show" });
         model.constraints.push_str(&law);
         let faults = super::replan::faults(&mut rng);
         let refiner = REFINERS[rng.below(REFINERS.len())];

@@ -82,15 +82,13 @@ fn plan_adversely(seeds: std::ops::Range<u64>) {
         if rng.percent(30) {
             model.wanted = (0..model.nodes.len()).filter(|_| rng.percent(20)).collect();
         }
-        let small = if rng.percent(30) { r#", "max_fragment_atoms": 2"# } else { "" };
         let changes = 1 + rng.below(10);
         model.constraints = format!(
-            r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
-            "max_planning_phases": 100, "max_replans": {changes}, "judging": "model"{small}"#
+            r#", "planning": {{"depth": 20, "atoms": 10000, "phases": 100, "changes": {changes}}}, "judging": "model""#
         );
         // Planning that is given up leaves changes over: with half of the planners none are.
         let acts = seed % 2 == 1;
-        let law = format!(r#", "gradient": {{"act": {acts}}}"#);
+        let law = format!(r#", "law": "{}""#, if acts { "act" } else { "show" });
         model.constraints.push_str(&law);
         let faults = faults(&mut rng);
         let planner = ADVERSARIES[rng.below(ADVERSARIES.len())];
@@ -249,7 +247,7 @@ fn a_refuted_base_case_gets_a_root_that_waits_for_all_others() {
         assert!(story.contains(root), "{story}");
     }
     // The same atoms again, under another root, are refused.
-    model.constraints = r#", "max_replans": 3"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 3}"#.to_owned();
     for story in check(&model, Planner::Nothing, "exhausted") {
         assert_eq!(count(&story, "planned"), 2, "once under each choice: {story}");
         assert!(story.contains("which failed"), "{story}");
@@ -261,7 +259,7 @@ fn a_planner_that_is_silent_is_asked_once_for_each_place() {
     let mut model = once();
     let a = model.task("a", &[]);
     model.never(a);
-    model.constraints = r#", "max_replans": 3"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 3}"#.to_owned();
     for story in check(&model, Planner::Silent, "exhausted") {
         assert_eq!(count(&story, "replanned"), 1, "{story}");
     }
@@ -274,7 +272,7 @@ fn the_same_atoms_again_are_refused_wherever_the_step_stands() {
     model.never(a);
     model.never(b);
     model.add("G", Kind::Any, &[a, b], &[]);
-    model.constraints = r#", "max_replans": 3"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 3}"#.to_owned();
     for story in check(&model, Planner::Same, "exhausted") {
         assert_eq!(count(&story, "planned"), 1, "{story}");
         assert!(story.contains("which failed"), "{story}");
@@ -286,7 +284,7 @@ fn with_no_change_left_a_run_ends_as_without_a_planner() {
     let mut model = once();
     let a = model.task("a", &[]);
     model.never(a);
-    model.constraints = r#", "max_replans": 0"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 0}"#.to_owned();
     for story in check(&model, Planner::Instead, "exhausted") {
         assert_eq!(count(&story, "replanned"), 0, "{story}");
         assert!(!story.contains("changes_left"), "{story}");
@@ -299,7 +297,7 @@ fn an_effect_outside_is_never_planned_anew_in_its_place() {
     let a = model.task("a", &[]);
     model.never(a);
     model.nodes[a].is_external = true;
-    model.constraints = r#", "max_replans": 2"#.to_owned();
+    model.constraints = r#", "planning": {"changes": 2}"#.to_owned();
     for story in check(&model, Planner::Instead, "exhausted") {
         assert_eq!(count(&story, "replanned"), 0, "{story}");
     }
@@ -331,7 +329,7 @@ fn where_no_step_fits_deeper_the_one_around_plans_another_round() {
     let mut model = once();
     let a = model.task("a", &[]);
     model.never(a);
-    model.constraints = r#", "max_depth": 1, "max_replans": 3"#.to_owned();
+    model.constraints = r#", "planning": {"depth": 1, "changes": 3}"#.to_owned();
     for story in check(&model, Planner::Endless, "exhausted") {
         assert_eq!(story.matches(r#""place":"round""#).count(), 2, "{story}");
         assert_eq!(count(&story, "planned"), 3, "{story}");

@@ -12,9 +12,9 @@ use super::{
     sim::{Faults, Sim},
 };
 
-pub(super) const WITHOUT: &str = r#", "reflection": {"rest": false}"#;
+pub(super) const WITHOUT: &str = r#", "rest": false"#;
 
-const TIGHT: &str = r#", "max_transient": 0, "max_repairs": 1, "max_interruptions": 1"#;
+const TIGHT: &str = r#", "max_transient": 0"#;
 
 fn is_calm(faults: Faults) -> bool {
     faults.crash == 0 && faults.stop == 0

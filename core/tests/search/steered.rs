@@ -34,18 +34,7 @@ fn seeds(first: u64, small: u64) -> std::ops::Range<u64> {
     first..first + number("DESCENT_SOAK_STEERED").unwrap_or(small)
 }
 
-/// Weights and limits from 0 to 1.
-fn weights(rng: &mut Rng) -> String {
-    let names = ["alpha", "beta", "lambda", "w1", "w2", "epsilon", "delta", "rho", "abandon_omega"];
-    let mut members = vec![r#""act": true"#.to_owned()];
-    for name in names {
-        if rng.percent(60) {
-            let share = rng.below(1_001);
-            members.push(format!(r#""{name}": "{}""#, share as f64 / 1_000.0));
-        }
-    }
-    format!(r#", "gradient": {{{}}}"#, members.join(", "))
-}
+const ACTS: &str = r#", "law": "act""#;
 
 /// Lessons about half of the choices, and some about choices that nobody has.
 fn lessons(rng: &mut Rng, world: &World) -> Vec<Lesson> {
@@ -184,7 +173,7 @@ fn each_way(
     judge: fn(&Model, &Sim<'_>, &str) -> bool,
 ) {
     let mut model = stubborn(seed, plans);
-    let common = model.constraints.clone() + &weights(&mut Rng::new(seed + 2_000_000));
+    let common = model.constraints.clone() + ACTS;
     let slots = 1 + u32::try_from(seed % 3).expect("small");
     for constraints in ["", WITHOUT] {
         model.constraints = common.clone() + constraints;

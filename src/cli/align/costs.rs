@@ -40,10 +40,10 @@ pub(super) fn of_setup(state: &State, comparison: &CheckoutComparison, top: &Pat
         ));
     }
     let locks = locks_in(top);
-    if constraints.setup_inputs.is_empty() && !locks.is_empty() {
+    if constraints.setup.inputs.is_empty() && !locks.is_empty() {
         let paths = quoted(Path::new(&locks.join(",")));
         lines.push(format!(
-            "  --set setup_inputs={paths} runs it again elsewhere only when these change"
+            "  --set setup.inputs={paths} runs it again elsewhere only when these change"
         ));
     }
     lines

@@ -29,7 +29,7 @@ pub(super) async fn offer(
     let mut offers = links.clone();
     offers.extend(proposals::survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.
-    let setup = constraints.setup.clone();
+    let setup = constraints.setup.run.clone();
     offers.retain(|offer| setup.as_deref().is_none_or(|setup| !setup.contains(&offer.text)));
     if offers.is_empty() {
         out.say("What a fresh one needs can be made by a command.  (--setup COMMAND)");
@@ -71,5 +71,5 @@ pub(super) async fn offer(
 }
 
 fn add_setup(constraints: &mut Constraints, command: &str) {
-    constraints.setup = Some(questions::joined(constraints.setup.take(), command));
+    constraints.setup.run = Some(questions::joined(constraints.setup.run.take(), command));
 }

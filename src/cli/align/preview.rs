@@ -29,6 +29,7 @@ use crate::{
     render::{self, Line, Meaning, Page},
     workspace::{Workspaces, Worktrees},
 };
+use descent_core::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
 
 /// Atoms at most that are shown one by one.
 const ATOMS_MAX: usize = 40;
@@ -263,7 +264,7 @@ fn difference(comparison: &CheckoutComparison) -> String {
 fn limits(world: &World, bound: &BoundView) -> String {
     let constraints = &world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
-    let budget = constraints.time_budget.as_ref();
+    let budget = constraints.budget.time.as_ref();
     let questions = match render::questions_of(bound) {
         none if none.is_empty() => none,
         some => format!("\n  (and {some})"),
@@ -275,8 +276,8 @@ fn limits(world: &World, bound: &BoundView) -> String {
         budget.map_or("no time budget".to_owned(), |length| format!("{} in all", length.as_str())),
         render::kept_of(bound),
         constraints.max_transient(),
-        constraints.max_repairs(),
-        constraints.max_interruptions()
+        REPAIRS_MAX,
+        INTERRUPTIONS_MAX
     )
 }
 

@@ -110,10 +110,10 @@ pub(super) fn another_setup(
     }
     out.say("\nWhich setup command instead?  (--setup)  Enter: none.");
     let reply = answer(out, NEEDS_HELP).map_err(|_| left_with(flags))?;
-    flags.set.retain(|pair| !pair.starts_with("setup="));
+    flags.set.retain(|pair| !pair.starts_with("setup.run="));
     flags.setup = Some(reply).filter(|reply| !reply.is_empty());
     let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
-    constraints.setup.clone_from(&flags.setup);
+    constraints.setup.run.clone_from(&flags.setup);
     Ok(state)
 }
 

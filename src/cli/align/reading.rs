@@ -196,7 +196,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
     add(&mut constraints.protected, &flags.protect);
     add(&mut constraints.link, &flags.link);
     if let Some(setup) = &flags.setup {
-        constraints.setup = Some(setup.clone());
+        constraints.setup.run = Some(setup.clone());
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ async fn attempts_and_backoffs_take_their_time_on_a_set_clock_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
     for by_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
-        let project = Project::new(r#", "time_budget": "10m""#);
+        let project = Project::new(r#", "budget": {"time": "10m"}"#);
         let (clock, trees) = (SetClock::new(), Arc::default());
         let store = Store::open(project.place());
         let executor = executor(&project, &clock, &trees, &[75]);

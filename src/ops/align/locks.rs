@@ -35,7 +35,8 @@ const PACKAGES: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "env"];
 /// Refuses a `setup` that would install into the person's own directory.
 pub fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
     let stale = stale_links(state, top);
-    let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup, stale.first()) else {
+    let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup.run, stale.first())
+    else {
         return Ok(());
     };
     let message = format!(

@@ -3,7 +3,7 @@
 use descent_core::{
     event::Event,
     id::{AtomId, LessonId},
-    state::{atom::AttentionCause, record::ReplanPlace, reflection},
+    state::{atom::AttentionCause, record::ReplanPlace},
 };
 
 use super::{NAMES_MAX, taken};
@@ -77,7 +77,7 @@ pub(in crate::render) fn attention(atom: &AtomId, cause: AttentionCause, because
 
 /// An atom that is set aside where it failed alike.
 pub(super) fn rested(atom: &AtomId, n: u32, alike: u32) -> String {
-    let times = reflection::times(alike);
+    let times = crate::render::times(alike);
     format!(
         "{atom}: the same failure {times}; after attempt {n} other choices come first, at no cost"
     )

@@ -27,7 +27,7 @@ fn state(atoms: Value, text: &str) -> Value {
         "version": "2.4", "lineage": "l", "serial": 7, "seal": "",
         "objective": {
             "raw_input": text, "goal": text, "background_intent": text, "deliverables": text,
-            "definition_of_done": text, "scope": text, "constraints": {"setup": text.replace('\0', "")},
+            "definition_of_done": text, "scope": text, "constraints": {"setup": {"run": text.replace('\0', "")}},
             "base_case": {"all": [{"name": text, "command": "make"}]}
         },
         "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},

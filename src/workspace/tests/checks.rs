@@ -3,7 +3,9 @@
 use super::*;
 
 fn setting_up(command: &str) -> Constraints {
-    Constraints { setup: Some(command.into()), ..Constraints::default() }
+    let mut constraints = Constraints::default();
+    constraints.setup.run = Some(command.into());
+    constraints
 }
 
 fn warm(w: &Worktrees, commit: &CommitId) -> WorkDir {
@@ -52,7 +54,8 @@ fn with(w: &Worktrees, base: &CommitId, path: &str, text: &str) -> CommitId {
 fn a_kept_tree_is_set_up_again_whenever_what_setup_reads_differs() {
     let world = World::new();
     let anything = setting_up("make deps");
-    let narrow = Constraints { setup_inputs: vec!["sub/**".into()], ..anything.clone() };
+    let mut narrow = anything.clone();
+    narrow.setup.inputs = vec!["sub/**".into()];
     for (constraints, is_new_after_a) in [(anything, true), (narrow, false)] {
         let w = world.open(&constraints);
         let base = start(&w);

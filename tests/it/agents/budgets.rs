@@ -67,11 +67,11 @@ fn the_usage_that_a_worker_reports_is_counted_in_all_and_by_agent() {
 #[test]
 fn a_limit_ends_the_run_with_what_was_reached() {
     for (limits, reason, made) in [
-        (json!({"model_calls": 2}), "calls", 2),
-        (json!({"tokens": 246}), "tokens", 2),
-        (json!({"cost_usd": "0.50"}), "cost", 2),
-        (json!({"cost_usd": 0.25, "tokens": 1}), "tokens", 1),
-        (json!({"model_calls": 1, "tokens": 1, "cost_usd": "0.01"}), "calls", 1),
+        (json!({"budget": {"calls": 2}}), "calls", 2),
+        (json!({"budget": {"tokens": 246}}), "tokens", 2),
+        (json!({"budget": {"cost_usd": "0.50"}}), "cost", 2),
+        (json!({"budget": {"cost_usd": 0.25, "tokens": 1}}), "tokens", 1),
+        (json!({"budget": {"calls": 1, "tokens": 1, "cost_usd": "0.01"}}), "calls", 1),
     ] {
         let world = world(ONE_CALL);
         world.align(&plan(&[CHECK], limits, chain()));
@@ -88,7 +88,7 @@ fn a_limit_ends_the_run_with_what_was_reached() {
 fn what_is_left_must_be_enough_for_an_attempt_as_the_earlier_ones() {
     let world = world(ONE_CALL);
     // Two attempts take 246 of them, and 54 are left.
-    world.align(&plan(&[CHECK], json!({"tokens": 300}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"tokens": 300}}), chain()));
     let result = ends(&world, 5, "tokens");
     assert_eq!(world.left("made"), "A1\nA2\n");
     let summary = result["summary"].as_str().unwrap();
@@ -98,21 +98,21 @@ fn what_is_left_must_be_enough_for_an_attempt_as_the_earlier_ones() {
 #[test]
 fn a_limit_that_the_last_step_reaches_completes_the_run() {
     let world = world(ONE_CALL);
-    world.align(&plan(&[CHECK], json!({"model_calls": 3}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"calls": 3}}), chain()));
     ends(&world, 0, "base_case");
 }
 
 #[test]
 fn a_raised_limit_lets_the_run_go_on() {
     let world = world(ONE_CALL);
-    world.align(&plan(&[CHECK], json!({"cost_usd": "0.50"}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"cost_usd": "0.50"}}), chain()));
     ends(&world, 5, "cost");
     ends(&world, 5, "cost");
     assert_eq!(world.left("made"), "A1\nA2\n", "nothing is tried anew");
-    let ran = world.descent(&["run", "--json", "--set", "cost_usd=1"]).expect(0);
+    let ran = world.descent(&["run", "--json", "--set", "budget.cost_usd=1"]).expect(0);
     assert_eq!(ran.result()["reason"], "base_case");
     assert_eq!(world.left("made"), "A1\nA2\nA3\n");
-    assert_eq!(world.state()["objective"]["constraints"]["cost_usd"], "1.00");
+    assert_eq!(world.state()["objective"]["constraints"]["budget"]["cost_usd"], "1.00");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_limit_that_is_set_while_the_run_goes_on_is_obeyed() {
     world.align(&plan(&[CHECK], json!({}), chain()));
     let mut run = world.start(&["run", "--json"]);
     world.wait_for_file("began.A1");
-    world.descent(&["redirect", "--set", "model_calls=1", "-y"]).expect(0);
+    world.descent(&["redirect", "--set", "budget.calls=1", "-y"]).expect(0);
     world.touch("go");
     assert_eq!(run.wait().expect(5).result()["reason"], "calls");
     assert_eq!(world.left("made"), "A1\n");
@@ -134,7 +134,11 @@ fn an_attempt_whose_report_passes_what_is_left_is_ended() {
     let world = world(
         "uses '{\"calls\": 1, \"input_tokens\": 900}'; touch OUT/reported; sleep 600; echo late >> OUT/made",
     );
-    world.align(&plan(&["test -f never"], json!({"tokens": 500}), json!({"A1": by_worker()})));
+    world.align(&plan(
+        &["test -f never"],
+        json!({"budget": {"tokens": 500}}),
+        json!({"A1": by_worker()}),
+    ));
     let result = ends(&world, 5, "tokens");
     assert_eq!(world.left("made"), "");
     assert_eq!(result["spent"]["tokens"]["input"], 900, "{result}");
@@ -151,7 +155,7 @@ fn an_outcome_that_is_adopted_after_a_kill_is_settled_once() {
         at.display()
     );
     let atom = with(by_worker(), json!({"checks": {"all": [{"command": check}]}}));
-    world.align(&plan(&["test -f A1"], json!({"model_calls": 5}), json!({"A1": atom})));
+    world.align(&plan(&["test -f A1"], json!({"budget": {"calls": 5}}), json!({"A1": atom})));
     world.touch("hold");
     for _ in 0..2 {
         let run = world.start(&["run"]);
@@ -172,7 +176,7 @@ fn an_attempt_that_a_kill_cut_off_counts_as_was_reserved_and_is_marked() {
     let world = world(&format!(
         "[ $DESCENT_ATOM = A2 ] && [ ! -e OUT/again ] && {{ touch OUT/again; sleep 600; }}\n{ONE_CALL}"
     ));
-    world.align(&plan(&[CHECK], json!({"model_calls": 9}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"calls": 9}}), chain()));
     let run = world.start(&["run"]);
     world.wait_for_file("again");
     let reserved = world.state()["run"]["in_flight"][0]["reserved"].clone();
@@ -196,13 +200,13 @@ fn a_planning_step_has_a_budget_of_its_own() {
     let planner = format!("echo \"$DESCENT_BUDGET\" > {}; cat {}", told.display(), path.display());
     let step = json!({
         "kind": "plan", "description": "plan it", "action": {"run": planner},
-        "budget": {"model_calls": 2, "cost_usd": "9"}, "convergence_target": "F1",
+        "budget": {"calls": 2, "cost_usd": "9"}, "convergence_target": "F1",
     });
     let last = with(task("touch done"), json!({"depends_on": ["N1"], "accepts_partial": true}));
     world.align(&plan(&["test -f done"], json!({}), json!({"N1": step, "F1": last})));
     let ran = world.run().expect(0);
     let told: Value = serde_json::from_str(&world.left("told")).unwrap();
-    assert_eq!(told["model_calls"], 2);
+    assert_eq!(told["calls"], 2);
     assert_eq!(told["cost_micro_usd"], 9_000_000);
     let lines = ran.lines();
     let over = lines.iter().find(|line| line["event"] == "phase_over").expect("it is over");
@@ -226,10 +230,10 @@ fn a_report_of_usage_that_cannot_be_makes_a_result_unclear() {
 fn a_limit_that_is_none_is_refused() {
     let world = World::new();
     for (limits, words) in [
-        (json!({"model_calls": 0}), "nothing could ever be tried"),
-        (json!({"cost_usd": "0.00"}), "nothing could ever be tried"),
-        (json!({"cost_usd": "5 dollars"}), "is no amount of dollars"),
-        (json!({"tokens": -1}), "a whole number"),
+        (json!({"budget": {"calls": 0}}), "nothing could ever be tried"),
+        (json!({"budget": {"cost_usd": "0.00"}}), "nothing could ever be tried"),
+        (json!({"budget": {"cost_usd": "5 dollars"}}), "is no amount of dollars"),
+        (json!({"budget": {"tokens": -1}}), "a whole number"),
     ] {
         let plan = plan(&["test -f done"], limits, json!({"A1": task("touch done")}));
         world.try_align(&plan).expect(65).says(words);
@@ -239,10 +243,10 @@ fn a_limit_that_is_none_is_refused() {
 #[test]
 fn whoever_looks_is_shown_the_usage_of_each_agent() {
     let world = world(ONE_CALL);
-    let limits = json!({"model_calls": 10, "cost_usd": "2"});
+    let limits = json!({"budget": {"calls": 10, "cost_usd": "2"}});
     world.align(&plan(&[CHECK], limits, chain()));
     let ran = world.descent(&["run"]).expect(0);
-    let ran = ran.says("cost_usd counts what the worker reports");
+    let ran = ran.says("budget.cost_usd counts what the worker reports");
     let of_worker = "worker: 3 calls, 369 tokens, $0.75";
     assert!(ran.stdout.contains(of_worker), "{}{}", ran.stdout, ran.stderr);
     let status = world.descent(&["status"]).expect(0);
@@ -277,7 +281,7 @@ fn a_failed_attempt_keeps_its_usage_and_its_agent() {
 #[test]
 fn a_worker_that_calls_models_and_tells_no_cost_is_not_started_again_under_a_limit_of_money() {
     let world = world("echo $DESCENT_ATOM >> OUT/made; touch $DESCENT_ATOM; uses '{\"calls\": 1}'");
-    world.align(&plan(&[CHECK], json!({"cost_usd": "5"}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"cost_usd": "5"}}), chain()));
     let result = ends(&world, 69, "unavailable");
     let moves = result["next_moves"].to_string();
     assert!(moves.contains("give it a price in descent.toml (agents.worker.price)"), "{moves}");
@@ -295,7 +299,7 @@ fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
     };
     let atoms: serde_json::Map<String, Value> =
         (1..=5).map(|n| (format!("A{n}"), atom(n))).collect();
-    world.align(&plan(&["test -f A5"], json!({"model_calls": 5}), json!(atoms)));
+    world.align(&plan(&["test -f A5"], json!({"budget": {"calls": 5}}), json!(atoms)));
     ends(&world, 0, "base_case");
     assert!(!world.left("prompt.A4").contains("model calls are left"));
     let last = world.left("prompt.A5");
@@ -313,7 +317,7 @@ fn the_price_of_a_command_counts_its_tokens() {
             "[agents.me]\nrun = {run}\nprice = {{input = \"3\", output = \"15\"}}\n[roles]\nworker = \"me\"\n"
         ),
     );
-    world.align(&plan(&[CHECK], json!({"cost_usd": "2"}), chain()));
+    world.align(&plan(&[CHECK], json!({"budget": {"cost_usd": "2"}}), chain()));
     ends(&world, 5, "cost");
     let spent = &world.state()["run"]["spent"];
     assert_eq!((&spent["cost_usd"], &spent["estimated"]), (&json!("1.50"), &json!(true)));

@@ -76,7 +76,7 @@ fn world(mark: &str) -> World {
         ((*id).to_owned(), with(by(name(*protocol), deps), words))
     });
     let limits = json!({
-        "max_parallel_agents": 3, "max_attempts": 1, "max_transient": 0, "max_interruptions": 1000,
+        "max_parallel_agents": 3, "max_attempts": 1, "max_transient": 0,
     });
     let wanted = "test -f B1 && test -f B2 && test -f B3";
     world.align(&plan(&[wanted], limits, Value::Object(atoms.collect())));

@@ -18,7 +18,7 @@ fn an_agent_whose_calls_pass_the_limit_is_ended_in_mid_turn() {
     for protocol in [Claude, Acp] {
         let nap = long_nap();
         let world = world(protocol, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
-        let ran = world.descent(&["run", "--json", "--set", "model_calls=1"]).expect(5);
+        let ran = world.descent(&["run", "--json", "--set", "budget.calls=1"]).expect(5);
         let result = ran.result();
         assert_eq!(result["reason"], "calls", "{protocol:?} {result}");
         assert!(result["spent"]["calls"].as_u64() > Some(1), "{protocol:?} {result}");
@@ -32,7 +32,7 @@ fn the_price_of_tokens_so_far_ends_an_agent_in_mid_turn() {
     let nap = long_nap();
     let world = world(Claude, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
     configure(&world, "price = {input = \"1000000\", output = \"0\"}");
-    let ran = world.descent(&["run", "--json", "--set", "cost_usd=100"]).expect(5);
+    let ran = world.descent(&["run", "--json", "--set", "budget.cost_usd=100"]).expect(5);
     let result = ran.result();
     assert_eq!(result["reason"], "cost", "{result}");
     assert_eq!(result["spent"]["estimated"], true, "{result}");
@@ -42,7 +42,7 @@ fn the_price_of_tokens_so_far_ends_an_agent_in_mid_turn() {
 #[test]
 fn a_limit_of_money_is_refused_for_an_agent_that_tells_no_cost_and_has_no_price() {
     let world = world(Codex, "works", &[("FIXTURE_DO", "echo made > done")]);
-    let ran = world.descent(&["run", "--set", "cost_usd=5"]).expect(78);
+    let ran = world.descent(&["run", "--set", "budget.cost_usd=5"]).expect(78);
     assert!(ran.stderr.contains("E-AGENT-COST"), "{}", ran.stderr);
     assert!(ran.stderr.contains("agents.fixture.price"), "{}", ran.stderr);
     assert_eq!(world.state()["run"]["attempts_started"], 0);
@@ -56,7 +56,7 @@ fn a_limit_of_money_that_is_set_in_mid_run_starts_no_agent_that_tells_no_cost() 
     let world = world(Codex, "resumes", &[("FIXTURE_NAP", "30")]);
     let mut run = world.start(&["run", "--json"]);
     wait_for("it works", || world.state()["run"]["attempts_started"] == 1);
-    let redirect = ["redirect", "--set", "cost_usd=5", "--set", "max_attempts=2", "-y"];
+    let redirect = ["redirect", "--set", "budget.cost_usd=5", "--set", "max_attempts=2", "-y"];
     world.descent(&redirect).expect(0);
     let ran = run.wait().expect(69);
     let result = ran.result();
@@ -78,7 +78,7 @@ fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redir
         let mut run = world.start(&["run"]);
         wait_for("a call after the kill is shown", || shown() > first);
         let second = shown();
-        let redirect = ["redirect", "--set", "model_calls=1000", "-y"];
+        let redirect = ["redirect", "--set", "budget.calls=1000", "-y"];
         world.descent(&redirect).expect(0);
         let spent = world.state()["run"]["spent"]["calls"].as_u64().unwrap();
         assert!(spent >= second, "{protocol:?}: {spent} of {second}");

@@ -157,7 +157,7 @@ fn what_setup_and_links_left_is_not_named() {
     world.commit_all("ignore");
     std::fs::create_dir_all(world.repo().join("shared/in")).unwrap();
     world.write("shared/in/x", "x");
-    let limits = json!({"setup": "echo x >made.log", "link": ["shared/in"]});
+    let limits = json!({"setup": {"run": "echo x >made.log"}, "link": ["shared/in"]});
     let step = task("echo x >>made.log; echo x >shared/in/y; echo x >one");
     world.align(&plan(&["test -e one"], limits, json!({"A1": step})));
     world.run().expect(0);

@@ -20,7 +20,7 @@ fn plain_commands_run_without_a_shell_and_fail_in_its_words() {
         "A2": after(&["A1"], "bare two"),
         "A3": after(&["A2"], "no-such-program-at-all x"),
     });
-    let constraints = json!({"setup": setup, "max_attempts": 1});
+    let constraints = json!({"setup": {"run": setup}, "max_attempts": 1});
     world.align(&plan(&["test -f one && test -f never"], constraints, atoms));
     let path = std::env::var("PATH").unwrap_or_default();
     // An empty part of PATH is the working directory.

@@ -86,7 +86,7 @@ fn setup_runs_in_each_new_workspace_and_again_where_what_it_reads_is_another() {
         let setup = format!("echo made >> made; echo x >> {count}");
         let atoms =
             json!({"A1": task("cat made && touch one"), "A2": after(&["A1"], "touch done")});
-        let constraints = json!({"setup": setup, "setup_inputs": inputs});
+        let constraints = json!({"setup": {"run": setup, "inputs": inputs}});
         world.align(&plan(&["test -f made && test -f done"], constraints, atoms));
         world.run().expect(0);
         let times = world.left("setups").lines().count();

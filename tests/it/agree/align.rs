@@ -250,7 +250,7 @@ fn flags_of_their_own_say_what_is_protected_linked_and_set_up() {
         .shows("link = node_modules");
     assert_eq!(
         world.state()["objective"]["constraints"],
-        json!({"env": ["A"], "protected": ["a.txt"], "link": ["node_modules"], "setup": "true"})
+        json!({"env": ["A"], "protected": ["a.txt"], "link": ["node_modules"], "setup": {"run": "true"}})
     );
 }
 
@@ -325,7 +325,7 @@ fn the_preview_says_where_it_starts_from_and_what_was_chosen() {
     let world = World::new();
     world.write("new.txt", "x");
     world.write("a.txt", "y");
-    let chosen = json!({"max_attempts": 2, "attempt_timeout": "5m", "time_budget": "1h"});
+    let chosen = json!({"max_attempts": 2, "attempt_timeout": "5m", "budget": {"time": "1h"}});
     let plan = plan(&["test -f done"], chosen, json!({"A1": task("touch done")}));
     align_with(&world, &plan, &["-n"])
         .expect(0)
@@ -333,6 +333,6 @@ fn the_preview_says_where_it_starts_from_and_what_was_chosen() {
         .shows("starts from: branch main at ")
         .shows("with 2 uncommitted files")
         .shows("5m an attempt; 1h in all")
-        .shows("chosen: max_attempts = 2; time_budget = 1h; attempt_timeout = 5m")
+        .shows("chosen: max_attempts = 2; budget.time = 1h; attempt_timeout = 5m")
         .says("nothing was written");
 }

@@ -44,7 +44,7 @@ fn a_question_mark_at_any_question_is_help_and_never_the_answer() {
     assert_eq!(at.ends().code(), Some(0));
     let objective = world.state()["objective"].clone();
     assert!(!objective.to_string().contains('?'), "{objective}");
-    assert_eq!(objective["constraints"]["setup"], "true");
+    assert_eq!(objective["constraints"]["setup"]["run"], "true");
 }
 
 #[test]

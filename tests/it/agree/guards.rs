@@ -74,18 +74,23 @@ fn a_pattern_that_matches_nothing_is_reported_with_the_nearest_path() {
     }
     for (key, patterns, nearest) in [
         ("protected", protected, nearest),
-        ("setup_inputs", misses("package-lock.json", ""), vec!["`package-lock.json`"; 8]),
+        ("inputs", misses("package-lock.json", ""), vec!["`package-lock.json`"; 8]),
         ("keep", misses("target", ""), vec!["`target`"; 8]),
         ("link", vec!["nodemodules".to_owned()], vec!["`node_modules`"]),
     ] {
-        let found = unmatched(&world, json!({key: &patterns}));
+        let (place, constraints) = match key {
+            "inputs" => ("setup/inputs", json!({"setup": {key: &patterns}})),
+            key => (key, json!({key: &patterns})),
+        };
+        let found = unmatched(&world, constraints);
         let mut at: Vec<_> = found.iter().map(|(at, _)| at.clone()).collect();
-        let mut expected: Vec<_> = (0..patterns.len()).map(|nth| format!("/{key}/{nth}")).collect();
+        let mut expected: Vec<_> =
+            (0..patterns.len()).map(|nth| format!("/{place}/{nth}")).collect();
         at.sort();
         expected.sort();
         assert_eq!(at, expected, "{patterns:?}");
         for (nth, (pattern, near)) in patterns.iter().zip(nearest).enumerate() {
-            let of = format!("/{key}/{nth}");
+            let of = format!("/{place}/{nth}");
             let (_, repair) = found.iter().find(|(at, _)| *at == of).unwrap();
             assert!(repair.contains(near), "{pattern}: {repair}");
         }
@@ -97,7 +102,7 @@ fn a_pattern_that_matches_is_not_reported_and_a_slash_before_it_is_the_top() {
     let world = world();
     let matching = json!({
         "protected": ["/tests/**", "tests/", "./tests", "**/t.sh", "tests/*.sh", "/", "src/**/*.js"],
-        "setup_inputs": ["/package-lock.json", "*.json"],
+        "setup": {"inputs": ["/package-lock.json", "*.json"]},
         "keep": ["target", "/node_modules/", "build/"],
         "link": ["node_modules"],
     });
@@ -135,12 +140,12 @@ fn what_has_no_effect_in_place_is_reported() {
     fs::remove_file(world.repo().join("package-lock.json")).unwrap();
     let constraints = json!({
         "workspace": "shared", "protected": ["tests/**"], "link": ["src"],
-        "keep": ["target"], "setup": "touch made", "setup_inputs": ["*.json"],
+        "keep": ["target"], "setup": {"run": "touch made", "inputs": ["*.json"]},
     });
     let found = unmatched(&world, constraints);
     let mut at: Vec<&str> = found.iter().map(|(at, _)| &**at).collect();
     at.sort_unstable();
-    assert_eq!(at, ["/keep/0", "/link/0", "/protected/0", "/setup", "/setup_inputs/0"]);
+    assert_eq!(at, ["/keep/0", "/link/0", "/protected/0", "/setup/inputs/0", "/setup/run"]);
     let repair = "choose the workspace `git` or `shadow`, or leave it out";
     assert!(found.iter().all(|(_, one)| one == repair), "{found:?}");
 }

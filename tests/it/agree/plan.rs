@@ -180,7 +180,7 @@ fn what_no_shell_can_run_and_a_time_that_is_none_are_faults_of_the_plan() {
             "NUL",
         ),
         (
-            plan(&["false"], json!({"setup": "a\0b"}), json!({"A1": task("true")})),
+            plan(&["false"], json!({"setup": {"run": "a\0b"}}), json!({"A1": task("true")})),
             "/objective/constraints/setup",
             "NUL",
         ),
@@ -190,8 +190,8 @@ fn what_no_shell_can_run_and_a_time_that_is_none_are_faults_of_the_plan() {
             "no time at all",
         ),
         (
-            plan(&["false"], json!({"time_budget": "0m"}), json!({"A1": task("true")})),
-            "/objective/constraints/time_budget",
+            plan(&["false"], json!({"budget": {"time": "0m"}}), json!({"A1": task("true")})),
+            "/objective/constraints/budget/time",
             "no time at all",
         ),
     ] {

@@ -313,7 +313,7 @@ fn counted(limits: &Value) -> (Ran, String) {
     let aligned = world.try_align(&plan(&checks, limits.clone(), atoms)).expect(0);
     let words: Vec<&str> = aligned.stdout.split_whitespace().collect();
     let is_told = words.join(" ").contains(" kept for the final answer");
-    let is_kept = limits["judging"] == "model" && limits["model_calls"] != 1;
+    let is_kept = limits["judging"] == "model" && limits["budget"]["calls"] != 1;
     assert_eq!(is_told, is_kept, "{limits}: {}", aligned.stdout);
     (world.run(), agent.asked())
 }
@@ -322,21 +322,21 @@ fn counted(limits: &Value) -> (Ran, String) {
 fn a_part_of_the_limits_of_usage_is_kept_for_the_answer() {
     for (limits, code, by, summary) in [
         (
-            json!({"judging": "model", "model_calls": 3}),
+            json!({"judging": "model", "budget": {"calls": 3}}),
             5,
             "model",
             "2 of 3 are used, 1 kept for the final answer",
         ),
-        (json!({"judging": "model", "model_calls": 4}), 0, "model", ""),
-        (json!({"judging": "code", "model_calls": 3}), 0, "code", ""),
+        (json!({"judging": "model", "budget": {"calls": 4}}), 0, "model", ""),
+        (json!({"judging": "code", "budget": {"calls": 3}}), 0, "code", ""),
         (
-            json!({"judging": "model", "tokens": 8_000}),
+            json!({"judging": "model", "budget": {"tokens": 8_000}}),
             5,
             "model",
             "4000 of 8000 are used, 4000 kept",
         ),
-        (json!({"judging": "model", "tokens": 10_000}), 0, "model", ""),
-        (json!({"judging": "model", "model_calls": 1}), 5, "code", "1 of 1 are used;"),
+        (json!({"judging": "model", "budget": {"tokens": 10_000}}), 0, "model", ""),
+        (json!({"judging": "model", "budget": {"calls": 1}}), 5, "code", "1 of 1 are used;"),
     ] {
         let (ran, asked) = counted(&limits);
         assert_eq!(ran.code, Some(code), "{limits}: {}", ran.stderr);

@@ -24,7 +24,7 @@ fn blocked() -> Refined {
         "one": described("make the file done", "echo 1 > done"),
         "two": described("make it out of nothing", BLOCKED),
     });
-    let limits = json!({"max_refinements_per_atom": 0});
+    let limits = json!({"planning": {"refinements": 0}});
     Refined::new(&["test -e done", "test -e more"], limits, json!({"N": step(&atoms)}))
 }
 

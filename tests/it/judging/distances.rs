@@ -26,7 +26,7 @@ fn a_quality_leaf_counts_by_the_share_of_its_ratings_that_do_not_pass() {
         "two": task("echo 2 > note"),
         "three": task("echo 3 > note"),
     });
-    let mut plan = plan(&[], json!({"max_replans": 1, "max_attempts": 1}), atoms);
+    let mut plan = plan(&[], json!({"planning": {"changes": 1}, "max_attempts": 1}), atoms);
     let quality = |what: &str| json!({"quality": what});
     plan["objective"]["base_case"] = json!({"all": [quality("it is clear"), quality("it is short"), {"command": "test -e note"}]});
     world.align(&plan);

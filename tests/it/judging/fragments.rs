@@ -18,7 +18,7 @@ fn ways(first: Value) -> Value {
 fn a_choice_that_failed_in_the_plan_before_is_refused_and_the_planner_is_told() {
     let failing = fragment("make it badly", "exit 3");
     let again = ways(failing["atoms"]["one"].clone());
-    let limits = json!({"judging": "code", "max_attempts": 2, "max_refinements_per_atom": 1});
+    let limits = json!({"judging": "code", "max_attempts": 2, "planning": {"refinements": 1}});
     let judged = Judged::new(&[failing, again, good()], limits);
     let ran = judged.world.run().expect(0);
     let lines = ran.lines();

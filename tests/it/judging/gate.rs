@@ -164,7 +164,7 @@ fn an_issue_of_the_step_or_of_the_whole_plan_counts() {
 #[test]
 fn the_plan_that_was_found_wrong_is_tried_when_the_one_after_it_has_failed() {
     let worse = fragment("make it badly", "exit 3");
-    let judged = Judged::new(&[good(), worse], json!({"max_refinements_per_atom": 1}));
+    let judged = Judged::new(&[good(), worse], json!({"planning": {"refinements": 1}}));
     judged.answers("validate.1", &issue("medium", "N-1"));
     let ran = judged.world.run().expect(0);
     let told = story(&ran);
@@ -175,7 +175,7 @@ fn the_plan_that_was_found_wrong_is_tried_when_the_one_after_it_has_failed() {
 
 #[test]
 fn with_no_round_left_the_plan_goes_on_and_the_repair_is_kept_as_advice() {
-    let judged = Judged::new(&[good()], json!({"max_refinements_per_atom": 0}));
+    let judged = Judged::new(&[good()], json!({"planning": {"refinements": 0}}));
     judged.answers("validate", &issue("high", "N-1"));
     judged.world.run().expect(0);
     let judging = judged.world.state()["run"]["judging"].clone();

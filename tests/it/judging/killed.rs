@@ -53,7 +53,7 @@ impl Disturbed {
         let step = json!({"kind": "plan", "description": "plan it",
             "action": {"run": format!("echo '{fragment}'")}});
         // The planner's round stays: what is missing is left to the refiner.
-        let limits = json!({"judging": "model", "max_refinements_per_atom": 0});
+        let limits = json!({"judging": "model", "planning": {"refinements": 0}});
         let checks = ["test -e done", "test -e more"];
         world.align(&plan(&checks, limits, json!({"N": step})));
         Self { world, agent }

@@ -146,7 +146,7 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         let change = json!({"type": "step_modify", "target": "N-1", "changes": words});
         let delta = json!({"actions": [change]});
         kind.agent.says("refine", &delta.to_string());
-        let limits = json!({"max_refinements_per_atom": 0});
+        let limits = json!({"planning": {"refinements": 0}});
         let atoms = json!({"N": step});
         let agreed = plan(&["test -e done"], limits, atoms);
         kind.world.try_align(&agreed).expect(0);

@@ -45,10 +45,13 @@ fn the_proposed_move_after_the_last_pass_gives_another() {
             "descent run --set profile=confidence=low,depth=4",
         ),
         (
-            json!({"profile": "depth=3", "max_passes": 3}),
-            "descent run --set max_passes=6 --set profile=depth=4",
+            json!({"profile": "depth=3", "planning": {"passes": 3}}),
+            "descent run --set planning.passes=6 --set profile=depth=4",
         ),
-        (json!({"profile": "depth=5", "max_passes": 1}), "descent run --set max_passes=2"),
+        (
+            json!({"profile": "depth=5", "planning": {"passes": 1}}),
+            "descent run --set planning.passes=2",
+        ),
     ] {
         let world = World::new();
         align(&world, limits);
@@ -66,12 +69,12 @@ fn the_proposed_move_after_the_last_pass_gives_another() {
 #[test]
 fn without_a_profile_only_the_limit_of_changes_counts() {
     let world = World::new();
-    align(&world, json!({"max_replans": 1, "max_refinements_per_atom": 1}));
+    align(&world, json!({"planning": {"changes": 1, "refinements": 1}}));
     let ran = world.run().expect(5);
     assert_eq!(ran.result()["reason"], "no_choice");
     assert!(world.state()["run"].get("passes").is_none());
     let world = World::new();
-    align(&world, json!({"max_passes": 1}));
+    align(&world, json!({"planning": {"passes": 1}}));
     let ran = world.run().expect(5);
     assert_eq!(ran.result()["reason"], "passes");
     assert_eq!(world.left("calls").lines().count(), 1);

@@ -104,8 +104,11 @@ fn other_words_open_a_task_of_a_planner_that_cannot_be_done_as_it_was_said() {
         "action": {"run": "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"of what?\"}' > \"$DESCENT_RESULT\""}}}});
     let step = json!({"kind": "plan", "description": "plan it",
         "action": {"run": format!("echo '{}'", fragment.to_string().replace('\'', r"'\''"))}});
-    let refined =
-        Refined::new(&["test -e done"], json!({"max_refinements_per_atom": 0}), json!({"N": step}));
+    let refined = Refined::new(
+        &["test -e done"],
+        json!({"planning": {"refinements": 0}}),
+        json!({"N": step}),
+    );
     let action = json!({"action": {"run": "echo 1 > done"}, "description": "make the file done"});
     refined.answers("refine", &change("N-1", action));
     let ran = refined.world.run().expect(0);
@@ -151,7 +154,7 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
         |questions: Value| with(add("new", more()), json!({"questions": questions})).to_string();
     // Each run that a person starts anew asks once more.
     let mut left = 60;
-    let refined = half(json!({"max_transient": 0, "max_replans": left}));
+    let refined = half(json!({"max_transient": 0, "planning": {"changes": left}}));
     for (answer, words) in [
         (prose, "no JSON object"),
         ("{}".to_owned(), "`actions` is a list"),

@@ -50,7 +50,7 @@ fn step(world: &World, k: usize, own: Value) -> Value {
 }
 
 fn summary() -> Value {
-    json!({"context": {"mode": "summary", "chars": 16000}})
+    json!({"planning": {"context": {"mode": "summary", "chars": 16000}}})
 }
 
 #[test]

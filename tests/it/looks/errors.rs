@@ -50,7 +50,7 @@ fn constraints_that_cannot_be_met_are_told_by_their_code() {
     for (set, code, exit) in [
         ("link=../outside", "E-LINK", 65),
         ("protected=a[", "E-GLOB", 65),
-        ("setup=echo no such luck; exit 3", "E-SETUP", 69),
+        ("setup.run=echo no such luck; exit 3", "E-SETUP", 69),
     ] {
         let world = World::new();
         check(aligned_with(&world, &["--set", set]), code, exit);

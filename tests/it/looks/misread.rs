@@ -85,10 +85,10 @@ fn an_abbreviated_number_is_shown_in_full() {
     let world = World::new();
     world.align(&plan(&["test -f f"], json!({}), json!({"S1": task("touch f")})));
     for (typed, whole) in [
-        ("tokens=2M", "tokens=2000000"),
-        ("tokens=1,500,000", "tokens=1500000"),
-        ("model_calls=1k", "model_calls=1000"),
-        ("tokens=many", "tokens=2000000"),
+        ("budget.tokens=2M", "budget.tokens=2000000"),
+        ("budget.tokens=1,500,000", "budget.tokens=1500000"),
+        ("budget.calls=1k", "budget.calls=1000"),
+        ("budget.tokens=many", "budget.tokens=2000000"),
     ] {
         let ran = world.descent(&["run", "--set", typed]).expect(2);
         let next = format!("next: --set {whole}");

@@ -16,7 +16,7 @@ fn waiting(world: &World) {
         "A1": with(task(&run), json!({"description": "wait for it"})),
         "A2": task("false"),
     });
-    world.align(&plan(&["test -f done"], json!({"time_budget": "30m"}), atoms));
+    world.align(&plan(&["test -f done"], json!({"budget": {"time": "30m"}}), atoms));
 }
 
 #[test]

@@ -33,8 +33,7 @@ fn flat(count: usize) -> Vec<Value> {
 
 #[test]
 fn planners_that_move_without_coming_nearer_are_told_of() {
-    let limits =
-        json!({"max_replans": 10, "max_refinements_per_atom": 8, "gradient": {"act": false}});
+    let limits = json!({"planning": {"changes": 10, "refinements": 8}, "law": "show"});
     let world = world(&flat(6), limits);
     let ran = world.descent(&["run", "--json"]).expect(5);
     // Six plans, and a planner that has no more.
@@ -73,7 +72,7 @@ fn a_tool_that_is_hindered_again_and_again_is_told_of() {
 
 #[test]
 fn much_that_is_used_up_for_little_is_told_of() {
-    let world = world(&flat(1), json!({"max_replans": 1}));
+    let world = world(&flat(1), json!({"planning": {"changes": 1}}));
     world.descent(&["run"]).expect(5);
     has(&world, "budget_drift", 1);
 }
@@ -111,7 +110,7 @@ fn a_lesson_against_what_succeeds_is_told_of() {
 #[test]
 fn a_plan_that_came_nearer_leaves_no_lesson_against_it() {
     let kinds = |plan: Value| {
-        let world = world(&[plan], json!({"max_replans": 0}));
+        let world = world(&[plan], json!({"planning": {"changes": 0}}));
         world.descent(&["run"]).expect(5);
         let told = world.descent(&["memory", "--json"]).expect(0).json();
         let lessons = told["lessons"].as_array().expect("lessons").iter();
@@ -215,7 +214,7 @@ fn every_ending_names_the_role_that_is_accountable() {
     // Nobody but a person planned it.
     is(account_of(&["test -e h"], once(), done(), 5), "no_choice", "person");
     is(account_of(&["no-such-program"], once(), wrong, 5), "no_choice", "perceiver");
-    let limited = json!({"max_iterations": 1});
+    let limited = json!({"budget": {"iterations": 1}});
     let more =
         json!({"A": task("echo > f"), "B": with(task("cp f g"), json!({"depends_on": ["A"]}))});
     is(account_of(&["test -e g"], limited, more, 5), "iterations", "person");
@@ -223,13 +222,13 @@ fn every_ending_names_the_role_that_is_accountable() {
 
 #[test]
 fn a_planner_without_a_plan_and_one_whose_plan_is_not_enough_are_accountable() {
-    let silent = world(&[], json!({"max_attempts": 1, "max_replans": 0}));
+    let silent = world(&[], json!({"max_attempts": 1, "planning": {"changes": 0}}));
     silent.descent(&["run"]).expect(5).shows("because planner");
     is(accountable(&silent), "no_choice", "planner");
-    let short = world(&flat(1), json!({"max_replans": 0}));
+    let short = world(&flat(1), json!({"planning": {"changes": 0}}));
     short.descent(&["run"]).expect(5);
     is(accountable(&short), "no_choice", "planner");
-    let limits = json!({"max_replans": 3, "gradient": {"abandon_omega": "0.3"}});
+    let limits = json!({"planning": {"changes": 1}});
     let given_up = world(&["ten", "five", "four"].map(takes), limits);
     given_up.descent(&["run"]).expect(5);
     is(accountable(&given_up), "abandoned", "control_law");

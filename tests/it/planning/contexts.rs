@@ -85,13 +85,13 @@ fn the_newest_phase_is_told_in_full_and_those_before_it_in_short() {
 #[test]
 fn the_mode_is_that_of_the_step_else_of_the_agreement() {
     let by_name = "- by name only: P2-1 and P1-1 (2 results)";
-    let hierarchical = json!({"context": {"mode": "hierarchical", "chars": 9000}});
+    let hierarchical = json!({"planning": {"context": {"mode": "hierarchical", "chars": 9000}}});
     let selective = json!({"needs": ["thing-1"], "context": {"mode": "selective"}});
     for (constraints, sets, own, mode, chars, words) in [
         (hierarchical.clone(), &[][..], json!({}), "hierarchical", 9_000, by_name),
         (
             json!({}),
-            &["context=mode=hierarchical,chars=9000"][..],
+            &["planning.context=mode=hierarchical,chars=9000"][..],
             json!({}),
             "hierarchical",
             9_000,
@@ -127,8 +127,8 @@ fn a_context_that_is_none_is_a_fault_with_its_place() {
         let path = world.plan(&plan(&["test -e made-4"], constraints, phases(&world, own)));
         world.descent(&["align", "-f", &path, "-y"]).expect(65)
     };
-    bad(json!({"context": {"mode": "hierachical"}}), json!({}))
-        .says("/objective/constraints/context/mode")
+    bad(json!({"planning": {"context": {"mode": "hierachical"}}}), json!({}))
+        .says("/objective/constraints/planning/context/mode")
         .says("did you mean `hierarchical`?");
     bad(json!({}), json!({"context": {"mode": "sumary"}}))
         .says("/work_graph/atoms/P4/context/mode")
@@ -138,17 +138,17 @@ fn a_context_that_is_none_is_a_fault_with_its_place() {
         .says("from 4000 to 64000");
     told(&world, json!({}), &[], json!({}));
     for (pair, words) in [
-        ("context=mode=ful", "did you mean `full`?"),
-        ("context=chars=1", "from 4000 to 64000"),
-        ("context=full", "context=mode=full"),
-        ("context=mod=full", "did you mean `mode`?"),
-        ("context=[1]", "context"),
+        ("planning.context=mode=ful", "did you mean `full`?"),
+        ("planning.context=chars=1", "from 4000 to 64000"),
+        ("planning.context=full", "planning.context=mode=full"),
+        ("planning.context=mod=full", "did you mean `mode`?"),
+        ("planning.context=[1]", "context"),
     ] {
         let ran = world.descent(&["run", "--set", pair]).expect(2);
         ran.says("E-USAGE").says(words);
     }
     world
-        .descent(&["run", "--set", "context={\"mode\": \"full\"}"])
+        .descent(&["run", "--set", "planning.context={\"mode\": \"full\"}"])
         .expect(0)
         .shows("context: default → mode full");
 }

@@ -159,7 +159,7 @@ fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
 #[test]
 fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     let plans = ["ten", "nine", "five", "four"].map(takes);
-    let limits = json!({"max_replans": 3, "gradient": {"abandon_omega": "0.3"}});
+    let limits = json!({"planning": {"changes": 1}});
     let world = world(&plans, limits);
     let wanted = [("0.834", "break_symmetry"), ("0.75", "abandon")];
     assert_eq!(run(&world, 5), told(&wanted));
@@ -167,7 +167,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     assert_eq!(state["run"]["last_result"]["reason"], "abandoned");
     let status = world.descent(&["status"]).expect(0);
     status.shows("abandon: no more planning").shows("exhausted (abandoned)");
-    let again = world.descent(&["run", "--set", "gradient=abandon_omega=1"]);
+    let again = world.descent(&["run", "--set", "law=show"]);
     again.expect(5);
     assert_eq!(world.left("calls").lines().count(), 4, "it plans on");
 }
@@ -189,7 +189,7 @@ fn where_nobody_has_to_obey_nothing_is_refused_and_all_is_told() {
     let first = of(json!({"w": slow("tail -f ten")}));
     let same = of(json!({"w": task("cp none n"), "x": slow("tail ten")}));
     let plans = [first, same];
-    let world = world(&plans, json!({"gradient": {"act": false}}));
+    let world = world(&plans, json!({"law": "show"}));
     run(&world, 0);
     assert_eq!(refused(&world), Vec::<String>::new());
     assert!(!world.out("directive.2").exists());

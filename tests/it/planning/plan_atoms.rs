@@ -117,7 +117,7 @@ fn what_is_left_is_told_in_numbers_and_in_words() {
     let n = planner(&world, "N", &[two_atoms()]);
     let n = with(n, json!({"convergence_target": "F", "depends_on": ["A"]}));
     let result = r#"echo '{"summary": "found it", "value": 7}' > "$DESCENT_RESULT""#;
-    let constraints = json!({"max_fragment_atoms": 7, "max_refinements_per_atom": 1});
+    let constraints = json!({"planning": {"refinements": 1}});
     let atoms = json!({"A": task(result), "B": task("true"), "N": n, "F": sum()});
     let atoms = with(atoms, json!({"A": after(&["B"], result)}));
     world.align(&plan(&["test -e sum"], constraints, atoms));
@@ -214,7 +214,7 @@ fn a_choice_that_changes_has_a_plan_of_its_own() {
         "N": with(n, json!({"depends_on": ["G"]})),
         "F": sum(),
     });
-    let constraints = json!({"max_refinements_per_atom": 0});
+    let constraints = json!({"planning": {"refinements": 0}});
     world.align(&plan(&["test -e sum"], constraints, atoms));
     world.descent(&["run"]).expect(0).shows("G: a → b");
     assert_eq!(calls(&world, "N"), 2);
@@ -244,9 +244,9 @@ fn the_limits_of_planning_are_constraints_like_others() {
     let world = World::new();
     let n = planner(&world, "N", &[two_atoms()]);
     world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
-    world.descent(&["run", "--set", "max_fragment_atoms=1"]).expect(5).shows("2 atoms, the limit");
+    world.descent(&["run", "--set", "planning.atoms=1"]).expect(5).shows("2 atoms");
     let shown = world.descent(&["status", "--constraints"]).expect(0);
-    for limit in ["max_planned_atoms", "max_replans", "max_fragment_depth"] {
+    for limit in ["planning.atoms", "planning.changes", "planning.depth"] {
         assert!(shown.stdout.contains(limit), "{}", shown.stdout);
     }
 }

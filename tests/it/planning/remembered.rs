@@ -79,7 +79,7 @@ fn the_only_attempt_of_a_planner_is_its_last() {
 #[test]
 fn who_need_not_obey_the_law_or_has_no_memory_is_refused_nothing_for_a_lesson() {
     let world = poisoned("wc none && cp none n", "exit 127 twice");
-    let free = json!({"max_attempts": 3, "gradient": {"act": false}});
+    let free = json!({"max_attempts": 3, "law": "show"});
     let off = json!({"max_attempts": 3, "memory": "off"});
     for (constraints, flags) in
         [(free, &[][..]), (off, &[][..]), (json!({"max_attempts": 3}), &["--no-memory"][..])]

@@ -147,7 +147,7 @@ fn a_group_that_failed_gets_one_more_choice_that_plans() {
 fn a_planner_that_comes_to_nothing_is_not_asked_for_the_same_step_again() {
     let world = world("");
     configure(&world, &format!("echo call >> {}/calls; exit 1", out(&world)));
-    let constraints = json!({"max_replans": 2, "max_attempts": 1});
+    let constraints = json!({"planning": {"changes": 2}, "max_attempts": 1});
     world.align(&plan(&["test -e sum"], constraints, fails()));
     let ran = world.descent(&["run"]).expect(5);
     assert!(!ran.stdout.contains("no change"), "{}", ran.stdout);
@@ -155,7 +155,7 @@ fn a_planner_that_comes_to_nothing_is_not_asked_for_the_same_step_again() {
     let result = &world.status()["last_result"];
     assert_eq!(result["reason"], "no_choice");
     let moves = result["next_moves"].to_string();
-    assert!(!moves.contains("max_replans"), "{moves}");
+    assert!(!moves.contains("planning.changes"), "{moves}");
     // Nothing changed, so nothing is granted again.
     world.run().expect(5);
     assert_eq!(world.left("calls"), "call\n");
@@ -185,7 +185,7 @@ fn a_kill_between_the_change_and_the_plan_changes_nothing_of_what_is_granted() {
 fn what_stood_there_can_be_put_back_by_a_person() {
     let world = world("");
     configure(&world, "exit 1");
-    let constraints = json!({"max_replans": 1, "max_attempts": 1});
+    let constraints = json!({"planning": {"changes": 1}, "max_attempts": 1});
     world.align(&plan(&["test -e sum"], constraints, fails()));
     world.run().expect(5);
     let mut state = world.state();

@@ -10,7 +10,7 @@ use crate::{
 /// An exhausted run: its second plan came nearer than its last.
 fn exhausted() -> World {
     let plans = ["ten", "four", "nine"].map(law::takes);
-    let world = law::world(&plans, json!({"max_replans": 2}));
+    let world = law::world(&plans, json!({"planning": {"changes": 2}}));
     law::run(&world, 5);
     world
 }

@@ -365,7 +365,7 @@ fn an_edit_of_what_is_rated_makes_the_question_void() {
 fn a_limit_of_calls_that_leaves_nothing_for_the_judge_ends_the_run_without_a_rating() {
     let world = World::new();
     let by = with(task("touch note"), json!({"description": "a note"}));
-    let limits = json!({"model_calls": 1});
+    let limits = json!({"budget": {"calls": 1}});
     world.align(&rated("test -f note", &leaf(), limits, json!({"A1": by})));
     let agent = Claude.agent(&world, "works", &[("FIXTURE_ANSWER", "no answer")]);
     configured(&world, &[("fixture", &agent)], "judge = \"fixture\"");

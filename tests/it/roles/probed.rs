@@ -168,8 +168,8 @@ fn beside_the_selected_choice_others_are_tried_whose_estimate_is_near_and_fits_w
         // One of them tells nothing, so the flag decides.
         ([one, no_estimate, three], json!({}), 2),
         // Three probes, and eight attempts that are left.
-        ([two, two, three], json!({"max_iterations": 10}), 2),
-        ([two, two, three], json!({"max_iterations": 9}), 0),
+        ([two, two, three], json!({"budget": {"iterations": 10}}), 2),
+        ([two, two, three], json!({"budget": {"iterations": 9}}), 0),
     ] {
         let group = json!({"speculative": true});
         let limits = with(limits, json!({"max_parallel_agents": 3, "max_attempts": 4}));

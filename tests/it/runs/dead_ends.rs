@@ -120,17 +120,17 @@ fn fragments(count: usize) -> Value {
 
 #[test]
 fn a_plan_that_may_not_be_made_again_names_the_limit() {
-    for (key, low) in [("max_refinements_per_atom", 0), ("max_replans", 0)] {
+    for (key, low) in [("refinements", 0), ("changes", 0)] {
         let world = World::new();
         let calls = world.out("calls").display().to_string();
         let step = fragments(2).to_string().replace("CALLS", &calls);
         let step: Value = serde_json::from_str(&step).unwrap();
-        let constraints = json!({key: low});
+        let constraints = json!({"planning": {key: low}});
         world.align(&plan(&["grep -q 2 a"], constraints, json!({"N": step})));
-        let raise = format!("descent run --set {key}=1");
+        let raise = format!("descent run --set planning.{key}=1");
         check(&world, &[CHANGE, &raise]);
         assert_eq!(world.status()["next"], raise);
-        set(&world, &format!("{key}=1")).expect(0);
+        set(&world, &format!("planning.{key}=1")).expect(0);
         assert_eq!(world.left("calls").lines().count(), 2, "{key}");
     }
 }

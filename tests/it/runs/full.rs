@@ -110,7 +110,7 @@ fn a_persons_change_that_has_no_room_is_refused_and_nothing_is_written() {
     ran.says("E-STATE-TOO-LARGE").says("descent edit");
     assert!(world.state_text() == grown, "the save is as it was");
     world.save(&text);
-    let setup = format!("setup=true {}", "x".repeat(120_000));
+    let setup = format!("setup.run=true {}", "x".repeat(120_000));
     let ran = world.descent(&["run", "--set", &setup]).expect(65);
     ran.says("E-STATE-TOO-LARGE");
     assert!(world.state()["run"]["head"].is_null(), "nothing began");

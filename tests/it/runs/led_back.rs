@@ -54,7 +54,7 @@ fn a_check_and_a_setup_that_name_the_project_judge_the_result() {
     world.write(".gitignore", "copy\n");
     world.commit_all("an ignored copy");
     fs::write(world.repo().join("copy"), "f = 1\n").unwrap();
-    let setup = json!({"setup": format!("cp {}/{FILE} copy", repo(&world))});
+    let setup = json!({"setup": {"run": format!("cp {}/{FILE} copy", repo(&world))}});
     assert_eq!(verdicts(&world, setup, "grep -q 'f = 1$' copy", &[]), ["fail", "pass"]);
 }
 

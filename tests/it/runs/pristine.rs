@@ -21,7 +21,7 @@ fn verdicts(result: &Value) -> Vec<(&str, &str)> {
 #[test]
 fn a_result_that_changes_the_lock_file_is_judged_with_what_it_installs() {
     let world = installing();
-    let constraints = json!({"setup": "cp deps installed"});
+    let constraints = json!({"setup": {"run": "cp deps installed"}});
     let checks = ["grep -q v1 installed", "grep -q v2 deps"];
     let atoms = json!({"bump": task("echo v2 >deps")});
     world.align(&plan(&checks, constraints, atoms));
@@ -35,7 +35,7 @@ fn a_good_upgrade_is_judged_with_what_it_installs_by_its_own_checks_too() {
     let own = json!({"all": [{"command": "grep -q v2 installed"}]});
     let mut bump = task("echo v2 >deps");
     bump["checks"] = own;
-    let constraints = json!({"setup": "cp deps installed"});
+    let constraints = json!({"setup": {"run": "cp deps installed"}});
     world.align(&plan(&["grep -q v2 installed"], constraints, json!({"bump": bump})));
     world.run().expect(0);
 }
@@ -100,7 +100,7 @@ fn a_setup_that_fails_on_a_result_fails_that_result_and_the_search_goes_on() {
     let setup = "grep -q ^v deps && cp deps installed";
     world.align(&plan(
         &["grep -q v installed", "! grep -q v1 deps"],
-        json!({"setup": setup}),
+        json!({"setup": {"run": setup}}),
         ways,
     ));
     let ran = world.run().expect(0);
@@ -116,7 +116,7 @@ fn a_setup_that_fails_on_the_start_too_stops_the_run_as_unavailable() {
     let setup = format!("test -e {works}");
     world.align(&plan(
         &["test -e done"],
-        json!({"setup": setup}),
+        json!({"setup": {"run": setup}}),
         json!({"A": task("touch done")}),
     ));
     std::fs::remove_file(&works).unwrap();
@@ -237,7 +237,7 @@ fn a_setup_that_works_only_in_a_fresh_tree_gives_no_attempt_up() {
     world.write(".gitignore", "out\n");
     world.commit_all("an ignored directory");
     let ways = judged_by_itself("grep -q good out/a.txt", ["echo bad >a.txt", "echo good >a.txt"]);
-    let constraints = json!({"setup": "mkdir out && cp a.txt out"});
+    let constraints = json!({"setup": {"run": "mkdir out && cp a.txt out"}});
     world.align(&plan(&["grep -q good out/a.txt"], constraints, ways));
     world.run().expect(0);
 }
@@ -249,7 +249,7 @@ fn a_setup_beside_a_linked_directory_of_packages_is_refused_before_it_runs() {
     world.write("node_modules/mine", "mine\n");
     world.write("package-lock.json", "{}\n");
     world.write(".gitignore", "node_modules\n");
-    let constraints = json!({"link": ["node_modules"], "setup": "rm -f node_modules/*"});
+    let constraints = json!({"link": ["node_modules"], "setup": {"run": "rm -f node_modules/*"}});
     world
         .try_align(&plan(&["false"], constraints, json!({"A": task("true")})))
         .expect(65)

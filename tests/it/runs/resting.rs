@@ -41,7 +41,7 @@ fn the_second_choice_is_taken_after_two_failures_that_are_alike() {
 #[test]
 fn what_rests_is_told_and_goes_on_when_nothing_else_is_left() {
     let first = format!("[ $DESCENT_ATTEMPT = 3 ] || {ALIKE}; touch done");
-    let constraints = json!({"max_attempts": 3, "max_iterations": 3});
+    let constraints = json!({"max_attempts": 3, "budget": {"iterations": 3}});
     let world = either(constraints, &first, "exit 2");
     world.run().expect(5);
     assert_eq!(order(&world), "A1 A1 A2");
@@ -52,7 +52,7 @@ fn what_rests_is_told_and_goes_on_when_nothing_else_is_left() {
     world.descent(&["status"]).expect(0).shows("resting  A1");
     let tries = &world.state()["work_graph"]["atoms"]["A1"]["tries"];
     assert_eq!((&tries[0]["rest"], &tries[0]["attempts"]), (&json!("resting"), &json!(2)));
-    let ran = world.descent(&["run", "--json", "--set", "max_iterations=100"]);
+    let ran = world.descent(&["run", "--json", "--set", "budget.iterations=100"]);
     let ran = ran.expect(0);
     assert_eq!(order(&world), "A1 A1 A2 A2 A2 A1");
     assert_eq!((ran.count("rested"), ran.count("woken")), (0, 1));
@@ -88,12 +88,10 @@ fn checks_that_do_not_hold_are_what_is_alike_whatever_was_printed() {
 
 #[test]
 fn without_rests_and_for_an_action_every_attempt_is_made_unless_a_person_says_so() {
-    let world = either(json!({"reflection": {"rest": false}}), ALIKE, "touch done");
+    let world = either(json!({"rest": false}), ALIKE, "touch done");
     world.run().expect(0);
     assert_eq!(order(&world), "A1 A1 A1 A2");
-    for (reflection, expected) in
-        [(json!({}), 3), (json!({"persistent_after": 2}), 3), (json!({"rest": true}), 2)]
-    {
+    for (rest, expected) in [(false, 3), (true, 2)] {
         let world = World::new();
         let at = world.out("at").display().to_string();
         let atoms = json!({
@@ -101,36 +99,9 @@ fn without_rests_and_for_an_action_every_attempt_is_made_unless_a_person_says_so
             "A1": task(&format!("echo x >> {at}; exit 1")),
             "A2": task("touch done"),
         });
-        let constraints = json!({"max_attempts": 3, "reflection": reflection});
+        let constraints = json!({"max_attempts": 3, "rest": rest});
         world.align(&plan(&["test -f done"], constraints, atoms));
         world.run().expect(0);
-        assert_eq!(world.left("at").lines().count(), expected, "{reflection}");
+        assert_eq!(world.left("at").lines().count(), expected, "{rest}");
     }
-}
-
-#[test]
-fn without_reflection_an_atom_has_one_attempt_and_more_is_a_fault_with_its_place() {
-    let off = json!({"enabled": false});
-    let world = either(json!({"reflection": off}), ALIKE, "touch done");
-    world.run().expect(0);
-    assert_eq!(order(&world), "A1 A2");
-    let status = world.descent(&["status", "--constraints"]).expect(0);
-    status.shows("enabled false");
-    let ran = world.descent(&["run", "--set", "max_attempts=3"]).expect(2);
-    ran.says("without reflection an atom has one attempt");
-    let constraints = json!({"reflection": off, "max_attempts": 2});
-    let path = world.plan(&plan(&["false"], constraints, json!({"A": task("true")})));
-    let ran = world.descent(&["align", "--force", "-y", "-f", &path]).expect(65);
-    ran.says("/objective/constraints/reflection");
-    for (pair, words) in [
-        ("reflection=persistent_after=1", "from 2 to 20"),
-        ("reflection=on=true", "`reflection` has no `on`"),
-        ("reflection=enabled=yes", "true or false"),
-    ] {
-        world.descent(&["run", "--set", pair]).expect(2).says(words);
-    }
-    world
-        .descent(&["run", "--set", "reflection=persistent_after=3,rest=true"])
-        .expect(0)
-        .shows("reflection: enabled false → persistent_after 3, rest true");
 }

@@ -248,10 +248,10 @@ fn an_assertion_waits_for_a_person_once_all_else_holds() {
 fn a_limit_of_iterations_ends_it_exhausted_and_a_raised_one_goes_on() {
     let world = World::new();
     let atoms = json!({"A1": task("touch one"), "A2": after(&["A1"], "touch done")});
-    world.align(&plan(&["test -f done"], json!({"max_iterations": 1}), atoms));
+    world.align(&plan(&["test -f done"], json!({"budget": {"iterations": 1}}), atoms));
     let result = world.run().expect(5).result();
     assert_eq!(result["reason"], "iterations");
-    world.replace_in_state("\"max_iterations\": 1", "\"max_iterations\": 9");
+    world.replace_in_state("\"budget\": {\"iterations\": 1}", "\"budget\": {\"iterations\": 9}");
     world.run().expect(0);
 }
 

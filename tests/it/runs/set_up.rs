@@ -41,7 +41,7 @@ fn of_result(world: &World) -> String {
 #[test]
 fn nothing_that_setup_changed_is_the_steps_or_comes_home() {
     let world = world();
-    let constraints = json!({"setup": SETUP, "protected": ["**/*", "!out"]});
+    let constraints = json!({"setup": {"run": SETUP}, "protected": ["**/*", "!out"]});
     let constraints = with(
         constraints,
         json!({"protected": ["lock", "a.txt", "link", "gone", "file", "dir/**"]}),
@@ -62,8 +62,8 @@ fn nothing_that_setup_changed_is_the_steps_or_comes_home() {
 fn what_a_step_changes_on_top_of_setup_counts_as_the_step_left_it() {
     let world = world();
     let step = "echo step >>lock; echo v1 >gone; rm new; echo step >>a.txt; echo y >file/y; rm dir";
-    let constraints = json!({"setup": "echo set >>lock; chmod +x a.txt; rm gone; echo new >new; \
-        rm file && mkdir file && echo x >file/x; rm -r dir && echo x >dir"});
+    let constraints = json!({"setup": {"run": "echo set >>lock; chmod +x a.txt; rm gone; echo new >new; \
+        rm file && mkdir file && echo x >file/x; rm -r dir && echo x >dir"}});
     world.align(&plan(&["grep -q step lock"], constraints, json!({"A": task(step)})));
     world.run().expect(0);
     // It made `gone` as it was, and took away what only `setup` had made.
@@ -85,7 +85,7 @@ fn steps_side_by_side_whose_setup_always_makes_other_files_need_no_repair() {
         "B": task(&format!("touch b; {}", meet("b", "a"))),
         "C": after(&["A", "B"], "test -e a && test -e b && touch c"),
     });
-    let constraints = json!({"setup": SETUP, "max_parallel_agents": 2});
+    let constraints = json!({"setup": {"run": SETUP}, "max_parallel_agents": 2});
     world.align(&plan(&["test -e c"], constraints, atoms));
     let ran = world.run().expect(0);
     assert_eq!(ran.count("repair"), 0, "{}", ran.stdout);
@@ -97,7 +97,7 @@ fn the_next_attempt_begins_with_the_change_of_the_last_and_without_that_of_setup
     let world = world();
     let step =
         "case $DESCENT_ATTEMPT in 1) echo step >>lock; echo one >one; exit 1;; *) touch out;; esac";
-    let constraints = json!({"setup": SETUP, "retry_from": "last", "max_attempts": 2});
+    let constraints = json!({"setup": {"run": SETUP}, "retry_from": "last", "max_attempts": 2});
     let atoms = json!({"A": task(step)});
     world.align(&plan(&["test -e out && test -e one"], constraints, atoms));
     world.run().expect(0);
@@ -114,7 +114,7 @@ fn a_failed_attempt_shows_its_own_change_alone_and_so_does_one_at_work() {
         format!("echo step >mine; touch {began}; until test -e {go}; do sleep 0.02; done; exit 1");
     world.align(&plan(
         &["test -e out"],
-        json!({"setup": SETUP, "max_attempts": 1}),
+        json!({"setup": {"run": SETUP}, "max_attempts": 1}),
         json!({"A": task(&step)}),
     ));
     let mut run = world.start(&["run"]);
@@ -140,7 +140,8 @@ fn an_attempt_that_outlives_a_kill_of_the_loop_knows_what_setup_did() {
     let config = format!("[agents.fixture]\n{agent}\n[roles]\nworker = \"fixture\"\n");
     world.write("descent.toml", &config);
     world.commit_all("a worker");
-    let constraints: Value = json!({"setup": SETUP, "protected": ["lock"], "max_attempts": 1});
+    let constraints: Value =
+        json!({"setup": {"run": SETUP}, "protected": ["lock"], "max_attempts": 1});
     let atoms = json!({"A": by_worker("make the file done")});
     world.align(&plan(&["test -f done"], constraints, atoms));
     let run = world.start(&["run"]);

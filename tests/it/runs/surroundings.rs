@@ -68,7 +68,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     let path = std::env::var("PATH").unwrap();
     vars.extend([("PATH", format!("{path}:{repo}/src")), ("TMPDIR", format!("{repo}/src"))]);
     let note = |job: &str| format!("env >>{}", world.out(job).display());
-    let constraints = json!({"setup": note("setup"), "env": ["PASSED"]});
+    let constraints = json!({"setup": {"run": note("setup")}, "env": ["PASSED"]});
     let mut by_worker = task("");
     by_worker.as_object_mut().unwrap().remove("action");
     let atoms = json!({"A": task(&format!("{}; touch acted", note("action"))), "B": by_worker});
@@ -230,7 +230,7 @@ fn a_variable_that_names_what_no_checkout_has_is_told_with_the_way_out() {
     assert_eq!(ran.stderr.matches(named).count(), 2, "{}", ran.stderr);
     descent(&world, &["run", "--set", "link=.venv"], &vars).expect(0);
     // Each way out, after which nothing is told.
-    let makes = json!({"setup": "mkdir -p .venv/bin; printf '#!/bin/sh\\n' >.venv/bin/tool; chmod +x .venv/bin/tool"});
+    let makes = json!({"setup": {"run": "mkdir -p .venv/bin; printf '#!/bin/sh\\n' >.venv/bin/tool; chmod +x .venv/bin/tool"}});
     for constraints in [json!({"link": [".venv"]}), makes] {
         let page = align(&world.plan(&plan(constraints)));
         assert!(!page.contains("lacks it"), "{page}");
@@ -244,7 +244,7 @@ fn a_variable_that_names_what_no_checkout_has_is_told_with_the_way_out() {
     assert!(page.contains("do: make it in each checkout: --setup COMMAND"), "{page}");
     assert!(page.contains("lacks it") && !page.contains("--link"), "{page}");
     // A setup that would write into the person's own environment does not get there, and the reason is named.
-    let writes = json!({"setup": "echo here >\"$VIRTUAL_ENV/editable.pth\""});
+    let writes = json!({"setup": {"run": "echo here >\"$VIRTUAL_ENV/editable.pth\""}});
     let plan = world.plan(&plan(writes));
     std::fs::remove_dir_all(world.repo().join(".descent")).unwrap();
     let failed = descent(&world, &["align", "-y", "-f", &plan], &vars).expect(69);

@@ -114,13 +114,13 @@ fn what_steps_and_checks_and_setup_print_is_shown_without_secrets() {
 
     let world = self::world();
     let setup = format!("{}; test -f a.txt", show_forms(&world));
-    let limits = with(limits, json!({"setup": setup}));
+    let limits = with(limits, json!({"setup": {"run": setup}}));
     let made = plan(&["test -f done"], limits, json!({"A1": task("rm a.txt")}));
     let made = world.plan(&made);
     let told = Running::of(with_secret(&world, &["align", "-y", "-f", &made])).wait().expect(0);
     nothing_means_it("align", &(told.stdout + &told.stderr));
     let setup = format!("{}; false", show_forms(&world));
-    let failed = plan(&["true"], json!({"setup": setup}), json!({"A1": task("true")}));
+    let failed = plan(&["true"], json!({"setup": {"run": setup}}), json!({"A1": task("true")}));
     let failed = world.plan(&failed);
     let told = Running::of(with_secret(&world, &["align", "-y", "--force", "-f", &failed])).wait();
     assert!(told.stderr.contains("[DEPLOY_TOKEN]"), "{}", told.stderr);
@@ -221,7 +221,7 @@ fn a_plan_of_a_planner_that_holds_a_secret_is_refused_by_name() {
             &format!("[agents.p]\nrun = {planner:?}\n[roles]\nplanner = \"p\"\n"),
         );
         let step = json!({"kind": "plan", "description": "plan the file done"});
-        let limits = json!({"max_attempts": 1, "max_transient": 0, "max_planning_phases": 1});
+        let limits = json!({"max_attempts": 1, "max_transient": 0, "planning": {"phases": 1}});
         let _ = fs::remove_dir_all(world.repo().join(".descent"));
         world.align(&plan(&["test -f done"], limits, json!({"N": step})));
         let all = run_and_look_at_plan(&world);

@@ -27,7 +27,7 @@ pub fn marking(world: &World) -> Value {
     );
     plan(
         &[&format!("{}; test -f done", mark("check"))],
-        json!({"setup": mark("setup")}),
+        json!({"setup": {"run": mark("setup")}}),
         json!({"A1": atom}),
     )
 }

@@ -35,7 +35,7 @@ fn long_enough(world: &World) {
         "B2": step(&[]),
         "C1": step(&["A3", "G"]),
     });
-    let constraints = json!({"max_attempts": 2, "max_interruptions": 100});
+    let constraints = json!({"max_attempts": 2});
     world.align(&plan(&["test -f C1"], constraints, atoms));
 }
 

@@ -47,7 +47,7 @@ fn a_state_of_contract_1_2_is_migrated_and_runs_to_its_end() {
     let words = "Please implement user authentication feature.\nstatus: this line is the person's, and no key\n---\nSo is this one.";
     assert_eq!(state["objective"]["raw_input"], words);
     assert_eq!(state["objective"]["base_case"]["all"][0]["command"], "test -f src/auth.rs");
-    let constraints = json!({"max_parallel_agents": 2, "max_iterations": 12});
+    let constraints = json!({"max_parallel_agents": 2, "budget": {"iterations": 12}});
     assert_eq!(state["objective"]["constraints"], constraints);
     assert_eq!(state["bindings"]["A1"]["summary"], "Created User model");
     assert_eq!(state["corrections"][0]["description"], "Added caching requirement");

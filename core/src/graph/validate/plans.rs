@@ -70,7 +70,7 @@ impl Validator<'_> {
     }
 
     fn phases(&mut self, graph: &Graph) {
-        let most = self.state.objective.constraints.max_planning_phases() as usize;
+        let most = self.state.objective.constraints.planning.phases() as usize;
         let own: Vec<Ix> = graph
             .plans()
             .filter(|plan| graph.planned_by(*plan).is_none() && !self.is_placed(graph, *plan))
@@ -78,7 +78,7 @@ impl Validator<'_> {
         if let Some(plan) = own.get(most) {
             let at = self.pointer(graph.id(*plan));
             let message = format!("{} planning steps, the limit is {most}", own.len());
-            let hint = "raise /objective/constraints/max_planning_phases".to_owned();
+            let hint = "raise /objective/constraints/planning/phases".to_owned();
             self.fault("too-many-phases", &at, message, Some(hint));
         }
     }

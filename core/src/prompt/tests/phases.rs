@@ -136,12 +136,12 @@ fn each_mode_tells_of_the_phases_what_it_says() {
         ("selective", "", "fccc"),
     ] {
         let by_constraint = PhasesText {
-            constraints: format!(r#""context": {{"mode": "{mode}"}}"#),
+            constraints: format!(r#""planning": {{"context": {{"mode": "{mode}"}}}}"#),
             own: own.into(),
             ..PhasesText::default()
         };
         let by_step = PhasesText {
-            constraints: r#""context": {"mode": "full"}"#.into(),
+            constraints: r#""planning": {"context": {"mode": "full"}}"#.into(),
             own: format!(r#"{own}, "context": {{"mode": "{mode}"}}"#),
             ..PhasesText::default()
         };
@@ -156,7 +156,7 @@ fn each_mode_tells_of_the_phases_what_it_says() {
 #[test]
 fn auto_tells_less_where_less_has_room_and_the_rest_by_name() {
     let phases = |chars: usize, count: usize, summary: usize, items: usize| PhasesText {
-        constraints: format!(r#""context": {{"chars": {chars}}}"#),
+        constraints: format!(r#""planning": {{"context": {{"chars": {chars}}}}}"#),
         count,
         chars: summary,
         items,
@@ -187,7 +187,7 @@ fn what_is_long_by_its_schema_is_told_in_summary() {
         keys.join(", ")
     ));
     for (chars, expected) in [(60_000, "(its value: "), (20_000, "(what it hands on:)")] {
-        text.constraints = format!(r#""context": {{"chars": {chars}}}"#);
+        text.constraints = format!(r#""planning": {{"context": {{"chars": {chars}}}}}"#);
         let prompt = next(&text.world(), "N", no_files());
         assert!(part(&prompt, "results").contains(expected));
     }
@@ -224,7 +224,9 @@ fn the_limit_of_characters_holds_for_the_whole_prompt() {
             count: 10,
             results: 20,
             chars: 1_000,
-            constraints: format!(r#""context": {{"mode": "full", "chars": {chars}}}"#),
+            constraints: format!(
+                r#""planning": {{"context": {{"mode": "full", "chars": {chars}}}}}"#
+            ),
             ..PhasesText::default()
         };
         let text = phases.prompt().text();
@@ -243,7 +245,7 @@ fn every_result_upstream_lies_whole_beside_the_prompt() {
         count: 10,
         chars: 1_900,
         items: 3_000,
-        constraints: r#""context": {"mode": "hierarchical", "chars": 4000}"#.into(),
+        constraints: r#""planning": {"context": {"mode": "hierarchical", "chars": 4000}}"#.into(),
         ..PhasesText::default()
     };
     let world = phases.world();
@@ -269,7 +271,7 @@ fn the_reasons_of_the_newest_five_plans_are_told() {
     let phases = PhasesText {
         count: 7,
         chars: 400,
-        constraints: r#""context": {"mode": "hierarchical"}"#.into(),
+        constraints: r#""planning": {"context": {"mode": "hierarchical"}}"#.into(),
         ..PhasesText::default()
     };
     let prompt = phases.prompt();

@@ -22,7 +22,7 @@ record! {
         /// Active time from when it was planned
         optional time: DurationText,
         /// Model calls of its atoms
-        optional model_calls: u64,
+        optional calls: u64,
         /// Tokens that its atoms read and write
         optional tokens: u64,
         /// Dollars, as decimal text
@@ -60,8 +60,7 @@ fn is_a_limit(fields: &mut Fields<'_, '_>, budget: &PhaseBudget) {
     let given: Vec<u64> = limits.by_ref().filter_map(|(_, limit)| budget.of(limit)).collect();
     if given.is_empty() || given.contains(&0) {
         let hint = Some(
-            "write attempts, time such as \"30m\", model_calls, tokens or cost_usd, each above 0"
-                .into(),
+            "write attempts, time such as \"30m\", calls, tokens or cost_usd, each above 0".into(),
         );
         let message = "a budget with which nothing can be tried, or that limits nothing".into();
         let at = (fields.pointer.clone(), fields.node.span);
@@ -85,7 +84,7 @@ impl PhaseBudget {
         match limit {
             PhaseLimit::Attempts => self.attempts.map(u64::from),
             PhaseLimit::Time => self.time.as_ref().map(|time| time.ms),
-            PhaseLimit::Calls => self.model_calls,
+            PhaseLimit::Calls => self.calls,
             PhaseLimit::Tokens => self.tokens,
             PhaseLimit::Cost => self.cost_usd.map(|cost| cost.0),
         }

@@ -7,6 +7,7 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use num_bigint::BigUint;
 
 use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, kids};
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::Node,
     id::{AgentName, AtomId, AttemptId, Digest},
@@ -101,11 +102,11 @@ record! {
     /// The most that a fragment may use; missing members are as in the constraints
     #[derive(PartialEq)]
     pub struct GrantEntry {
-        /// Tasks, each counted in every context that it can see: `max_fragment_atoms` unless given
+        /// Tasks, each counted in every context that it can see: 20 unless given
         optional atoms: u32,
         /// Ways in which a fragment can be resolved: 16 unless given
         optional alternatives: u32,
-        /// Fragments in one context: one more than `max_refinements_per_atom` unless given
+        /// Fragments in one context: one more than `planning.refinements` unless given
         optional rounds: u32,
     }
 }
@@ -116,9 +117,9 @@ const ALTERNATIVES: u32 = 16;
 impl Grant {
     pub fn of_person(constraints: &Constraints) -> Self {
         Self {
-            atoms: constraints.max_fragment_atoms().min(constraints.max_planned_atoms()),
+            atoms: FRAGMENT_ATOMS_MAX.min(constraints.planning.atoms()),
             alternatives: ALTERNATIVES,
-            rounds: constraints.max_refinements_per_atom().saturating_add(1),
+            rounds: constraints.planning.refinements().saturating_add(1),
         }
     }
 
@@ -144,7 +145,7 @@ impl Atom {
     /// Whether an agent may put phases in short for it: a person chose the mode. A planner's own choice costs no question.
     pub fn wants_phases_in_short(&self, constraints: &Constraints) -> bool {
         let is_summary = |context: PlannerContext| context.mode() == ContextMode::Summary;
-        let is_persons = self.origin.is_none() || is_summary(constraints.context());
+        let is_persons = self.origin.is_none() || is_summary(constraints.planning.context());
         let plan = self.plan().filter(|_| is_persons);
         plan.is_some_and(|plan| is_summary(plan.context(constraints)))
     }
@@ -180,7 +181,7 @@ impl PlanningStep {
 
     /// How its planner is told results.
     pub fn context(&self, constraints: &Constraints) -> PlannerContext {
-        let general = constraints.context();
+        let general = constraints.planning.context();
         let own = self.context.as_ref();
         own.map_or_else(|| general.clone(), |own| own.or(&general))
     }
@@ -397,7 +398,7 @@ pub fn replans_left(state: &State) -> u64 {
         return u64::from(grant.left);
     }
     let used = replans(state).saturating_add(grant.map_or(0, |grant| grant.tried.into()));
-    let most = state.objective.constraints.max_replans();
+    let most = state.objective.constraints.planning.changes();
     u64::from(most).saturating_sub(used)
 }
 

@@ -9,6 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
+use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     fragment::delta::AcceptedDelta,
     graph::{Ix, NodeKind},
@@ -89,7 +90,7 @@ impl Place {
 
     fn step(self, transaction: &Transaction, because: &str, atoms: u32) -> Option<Proposal> {
         let graph = &transaction.graph;
-        let max_depth = transaction.state.objective.constraints.max_depth() as usize;
+        let max_depth = transaction.state.objective.constraints.planning.depth() as usize;
         let has_depth = |above: usize| above < max_depth;
         match self {
             Self::Choice(group) => {
@@ -172,8 +173,8 @@ fn grants(transaction: &Transaction) -> Vec<u32> {
     let constraints = &transaction.state.objective.constraints;
     let planned = graph.planned(&transaction.state);
     let planned = u32::try_from(planned).unwrap_or(u32::MAX);
-    let left = constraints.max_planned_atoms().saturating_sub(planned);
-    let most = constraints.max_fragment_atoms().min(left);
+    let left = constraints.planning.atoms().saturating_sub(planned);
+    let most = FRAGMENT_ATOMS_MAX.min(left);
     let smaller = GRANTS.into_iter().filter(|atoms| *atoms < most);
     let all = core::iter::once(most).chain(smaller);
     all.filter(|atoms| *atoms > 0).collect()

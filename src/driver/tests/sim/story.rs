@@ -49,7 +49,7 @@ const PEACE_MAX: Duration = Duration::from_secs(6 * 3_600);
 const LIFE_MAX: Duration = Duration::from_secs(120);
 const STEPS: usize = 700;
 
-const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
+const ROOMY: &str = r#", "max_transient": 1000"#;
 
 pub(super) struct Story {
     _dir: tempfile::TempDir,

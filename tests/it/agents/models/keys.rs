@@ -82,7 +82,7 @@ fn run_in_pieces(seed: u64) -> u64 {
     let limits = json!({
         "max_attempts": 3,
         "max_parallel_agents": 4,
-        "max_planning_phases": STEPS,
+        "planning": {"phases": STEPS},
     });
     world.align(&plan(&["test -e done"], limits, Value::Object(steps)));
     let ran = run(&world);
