@@ -117,7 +117,20 @@ fn decided(event: &Event) -> Option<String> {
     }
     let mut value = serde_json::to_value(event).expect("JSON");
     value.as_object_mut()?.retain(|key, _| KEYS.contains(&key.as_str()));
-    Some(value.to_string())
+    Some(sorted(value).to_string())
+}
+
+/// A feature of `serde_json`, which another package may turn on, keeps keys in the order of their fields.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(all) => {
+            let all: BTreeMap<String, Value> =
+                all.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(all.into_iter().collect())
+        }
+        Value::Array(all) => Value::Array(all.into_iter().map(sorted).collect()),
+        other => other,
+    }
 }
 
 #[test]
