@@ -20,7 +20,6 @@ pub mod named_files;
 pub(crate) mod near_miss;
 pub mod objective;
 pub mod old_words;
-mod packed;
 pub mod patch;
 pub mod planner_context;
 pub mod profile;

@@ -190,9 +190,9 @@ fn read_decoded(
     // The tree is as large as everything else together, and is no longer needed.
     drop(root);
     let rendered = StateText::of(&state);
-    let is_sealed = [Some(rendered.seal(&state)), decoded.packed_seal].contains(&state.seal);
+    let is_sealed = state.seal.as_ref() == Some(&rendered.seal(&state));
     let loaded = LoadedState {
-        is_foreign: state.seal.is_none() || !is_sealed,
+        is_foreign: !is_sealed,
         remarks: remarks.into(),
         carried: OnceLock::new(),
         proof: OnceLock::new(),
@@ -208,9 +208,7 @@ fn lacks_an_atom(faults: &[Fault]) -> bool {
 
 /// Checks what types cannot express: the rules of the graph, and whether patterns compile.
 fn check_rules(decoded: &mut Decoding) {
-    // If a fold cannot be read, the graph would report each of its atoms as missing.
-    let is_whole = decoded.faults.iter().all(|fault| fault.rule != "bad-fold");
-    if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, is_whole) {
+    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         decoded.faults.extend(validate::check(state, root));
         decoded.faults.extend(validate::unmeasured(state, root));
     }

@@ -164,10 +164,8 @@ const PURE_PACKAGES: &[(&str, &[&str])] = &[
     (
         "core",
         &[
-            "data-encoding",
             "immutable-chunkmap",
             "jiff",
-            "miniz_oxide",
             "num-bigint",
             // Optional: it derives schemas from types, for the tests of the program.
             "schemars",

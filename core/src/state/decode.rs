@@ -9,9 +9,8 @@ use alloc::{
 use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
-    encode::StateText,
     fields::{Fields, FindNearMiss, Findings, NEWER_VALUE},
-    limits, near_miss, packed,
+    limits, near_miss,
     rule::{FieldRule, Form, Owner, RecordRule},
     table::rule,
     value::FieldValue,
@@ -34,8 +33,6 @@ pub struct Decoding {
     pub version: Option<Version>,
     /// The state of a newer major version, as far as it is understood: to be shown, never written.
     pub understood: Option<State>,
-    /// For a file with packed results: the seal that it has if nobody edited it.
-    pub packed_seal: Option<Digest>,
 }
 
 /// Reads the types; `graph::validate::check` checks the graph.
@@ -59,7 +56,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     // Missing parts may only have been cut off, and the rest may be in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings { faults: parsed.faults, near_miss, ..Findings::default() };
-    let Some(mut root) = parsed.node else {
+    let Some(root) = parsed.node else {
         return Decoding {
             state: None,
             root: None,
@@ -68,12 +65,10 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
             patterns: Vec::new(),
             version: None,
             understood: None,
-            packed_seal: None,
         };
     };
     let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
-    let original = packed::unpack(&mut root, &mut found);
     let (mut state, mut understood) = (None, None);
     match version {
         Some(version) if version.major != VERSION.major => {
@@ -85,9 +80,6 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
         _ if is_cut => {}
         _ => state = read_state(&root, &mut found),
     }
-    let packed_seal = original.zip(state.as_ref()).map(|(original, state)| {
-        StateText::of_packed(state, &original.bindings, &original.run).seal(state)
-    });
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
     Decoding {
@@ -98,7 +90,6 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
         patterns,
         version,
         understood,
-        packed_seal,
     }
 }
 

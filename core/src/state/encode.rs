@@ -15,7 +15,7 @@ use self::{
 };
 use super::{Atom, Binding, State, VERSION, records::Records};
 use crate::{
-    doc::{self, Member, Node},
+    doc::{self, Node},
     id::{AtomId, Digest},
 };
 
@@ -180,17 +180,6 @@ impl StateText {
         rendered.put_bindings(state, state.bindings.keys());
         rendered.append(state);
         rendered
-    }
-
-    /// A state whose bindings and run are written differently in the file.
-    pub(super) fn of_packed(state: &State, bindings: &[Member], run: &Node) -> Self {
-        let mut lines = Lines::default();
-        for member in bindings {
-            let id = AtomId::new(member.key.as_str());
-            let record = RenderedRecord::inner(Some(&id), &member.node, IN_LIST);
-            lines.put(id, &member.key, record);
-        }
-        Self { run: RenderedRecord::of(run, IN_TOP), bindings: lines, ..Self::of(state) }
     }
 
     /// Renders the records in `touched` anew, from `state`.

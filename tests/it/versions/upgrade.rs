@@ -4,10 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::{
-    safety::trust::trust,
-    world::{Ran, World},
-};
+use crate::world::{Ran, World};
 
 fn fixture(name: &str) -> String {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/upgrade");
@@ -251,65 +248,5 @@ fn a_state_of_version_2_0_is_read_as_it_is() {
     for command in ["validate", "status", "graph", "log", "why"] {
         world.descent(&[command]).expect(0);
     }
-    assert_eq!(world.state_text(), text);
-}
-
-fn results(world: &World) -> Value {
-    world.state()["bindings"].clone()
-}
-
-#[test]
-fn a_state_with_packed_results_is_read_run_on_and_written_without_them() {
-    let world = World::new();
-    let text = fixture("packed-2.1.json");
-    fs::create_dir(world.repo().join(".descent")).unwrap();
-    fs::write(world.state_path(), &text).unwrap();
-    for command in ["validate", "graph", "log", "why"] {
-        world.descent(&[command]).expect(0);
-    }
-    let why = world.descent(&["why", "A007"]).expect(0);
-    why.shows("step 7: so much to do").shows("exit 0");
-    let resolved = world.status()["resolved"].clone();
-    assert_eq!(resolved.as_array().unwrap().len(), 40);
-    assert_eq!(world.state_text(), text, "a look writes nothing");
-    trust(&world);
-    // It failed twenty times, and may once more.
-    world.descent(&["run", "--set", "max_attempts=21"]).expect(5);
-    assert!(!world.repo().join("made").exists(), "nothing is made again");
-    assert_eq!(world.status()["resolved"], resolved);
-    assert_eq!(world.status()["spent"]["attempts"], 61);
-    assert!(!world.state_text().contains("folded"));
-    assert_eq!(results(&world).as_object().unwrap().len(), 40);
-    let summary = results(&world)["A007"]["summary"].clone();
-    assert!(summary.as_str().unwrap().starts_with("exit 0"), "{summary}");
-    world.descent(&["validate"]).expect(0);
-}
-
-#[test]
-fn an_edit_of_a_state_with_packed_results_opens_what_it_touches_and_nothing_else() {
-    let world = World::new();
-    let own = json!({
-        "summary": "mine", "value": 1, "by": "person", "attempts": 0,
-        "of": {"kind": "task", "description": "by hand", "depends_on": [], "status": "pending"},
-    });
-    let own = format!(r#""bindings": {{"A001": {own},"#);
-    let text = fixture("packed-2.1.json").replacen(r#""bindings": {"#, &own, 1);
-    fs::create_dir(world.repo().join(".descent")).unwrap();
-    fs::write(world.state_path(), text).unwrap();
-    trust(&world);
-    world.run().expect(5);
-    assert_eq!(world.read("made"), "2\n", "A002 depends on A001");
-    assert_eq!(results(&world).as_object().unwrap().len(), 40);
-    assert_eq!(results(&world)["A001"]["summary"], "mine");
-}
-
-#[test]
-fn packed_results_that_were_damaged_are_told_with_their_place_and_nothing_is_written() {
-    let world = World::new();
-    let text = fixture("packed-2.1.json").replacen(r#""folded": ""#, r#""folded": "?"#, 1);
-    fs::create_dir(world.repo().join(".descent")).unwrap();
-    fs::write(world.state_path(), &text).unwrap();
-    let ran = world.run().expect(65).says("/bindings/folded-1/folded: ");
-    assert!(!ran.stderr.contains("there is no atom"), "{}", ran.stderr);
     assert_eq!(world.state_text(), text);
 }
