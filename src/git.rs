@@ -42,7 +42,6 @@ mod prepared;
 mod private;
 mod query;
 mod rebuild;
-mod records;
 mod refs;
 mod settings;
 mod snapshot;

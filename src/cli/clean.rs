@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references and worktrees that earlier versions made in your repository.\n\nOf a run whose state is in place only workspaces go, where it has ended and its result was applied: they are made anew when they are needed. A run that was archived before its result was applied is kept and named; --unapplied removes it too."
+    long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references to your commits that runs started from.\n\nOf a run whose state is in place only workspaces go, where it has ended and its result was applied: they are made anew when they are needed. A run that was archived before its result was applied is kept and named; --unapplied removes it too."
 )]
 pub struct CleanArgs {
     /// Show what would be removed, and remove nothing
@@ -101,6 +101,5 @@ fn describe(left: &LeftoverPlace) -> String {
         LeftoverPlace::Trees(dir) => format!("workspaces  {}", dir.display()),
         LeftoverPlace::Repository(dir) => format!("repository  {}", dir.display()),
         LeftoverPlace::References(name) => format!("references  {name}/*"),
-        LeftoverPlace::Worktree(dir) => format!("worktree    {}", dir.display()),
     }
 }

@@ -294,19 +294,6 @@ impl Git {
         let call = call.arg(pack).stdin(theirs.join("\n") + "\n");
         call.ok().map(drop)
     }
-
-    /// Does the same for everything that these commits reach and `known` does not.
-    pub(super) fn own_all<'c>(
-        &self,
-        commits: impl Iterator<Item = &'c CommitId>,
-        known: Option<&CommitId>,
-    ) -> Result<(), GitError> {
-        let mut orders: String = commits.map(|commit| format!("{commit}\n")).collect();
-        if let Some(known) = known {
-            orders.push_str(&format!("^{known}\n"));
-        }
-        pack(self.call("pack-objects"), &self.objects(), orders)
-    }
 }
 
 /// Writes everything that `orders` (lines of `rev-list --stdin`) reach into one synced pack in

@@ -39,13 +39,15 @@ impl Git {
         self.retain_refs(prefix, |_, _| false)
     }
 
-    pub(super) fn delete_refs_where(
-        &self,
-        prefix: &str,
-        is_meant: impl Fn(&str) -> bool,
-    ) -> Result<(), GitError> {
-        let all = self.refs(prefix)?.into_iter();
-        self.delete(all.filter(|(name, _)| is_meant(name)))
+    /// Sets the one reference in the person's repository, which keeps their HEAD of the start from
+    /// gc.
+    pub fn hold_start(&self, refs: &str, head: &CommitId) -> Result<(), GitError> {
+        let name = format!("{refs}/start");
+        if self.refs(&name)?.iter().any(|(_, commit)| commit == head) {
+            return Ok(());
+        }
+        self.set_ref(&name, head)?;
+        self.sync_ref(&name)
     }
 
     /// Deletes the references at or below `prefix` that `needs`, given name and commit, does not want.

@@ -399,9 +399,6 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
     let Some(trees) = workspaces.trees() else {
         return Ok(workspaces);
     };
-    if let Some(words) = trees.move_in(start)? {
-        client.tell(&Progress::Note(words));
-    }
     // Later commits can be made again; the start of the run cannot, except from the very same files.
     if !trees.start_is_there(start)? {
         if !trees.remake_start(start)? {

@@ -46,8 +46,6 @@ pub struct Worktrees {
     git: Git,
     /// Whether no repository of the person's is behind it.
     is_private: bool,
-    /// Whether it was found at the place of versions before 2.1, and moved.
-    is_moved: bool,
     project: PathBuf,
     /// The project's path in the repository; empty at its top.
     prefix: PathBuf,
@@ -107,7 +105,6 @@ impl Worktrees {
         Ok(Self {
             git,
             is_private: false,
-            is_moved: false,
             prefix: PathBuf::new(),
             cache,
             lineage: lineage.clone(),

@@ -1,5 +1,5 @@
-//! Leftovers of ended runs: workspaces in the cache, repositories beside the state, references and worktrees of earlier
-//! versions in the person's repository.
+//! Leftovers of ended runs: workspaces in the cache, repositories beside the state, references in the person's
+//! repository.
 //!
 //! Invariant: a lineage that a state in place names, or may name, is never offered for removal, but for its trees in the
 //! cache. Those are offered if the run has ended and its result was applied. A result that was not applied is marked.
@@ -39,8 +39,6 @@ pub enum LeftoverPlace {
     Repository(#[serde(serialize_with = "lossy")] PathBuf),
     /// References under this name, in the person's repository.
     References(String),
-    /// The record of a worktree that an earlier version made in the person's repository.
-    Worktree(#[serde(serialize_with = "lossy")] PathBuf),
 }
 
 fn lossy<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -87,9 +85,7 @@ impl Leftover {
     pub fn remove(&self, at: &StatePlace) -> Result<()> {
         for left in &self.left {
             match left {
-                LeftoverPlace::Trees(dir)
-                | LeftoverPlace::Repository(dir)
-                | LeftoverPlace::Worktree(dir) => {
+                LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => {
                     kept::remove(dir)?;
                     // The parent holds one lineage, or all; it stays if anything else is in it.
                     let _ = dir.parent().map(fs::remove_dir);
@@ -148,13 +144,7 @@ impl<'a> LeftoverScan<'a> {
             of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));
         for (name, dir) in places.chain(of_checks).collect::<Vec<_>>() {
             let (project, state) = places::noted(&dir);
-            let Some(project) = project else {
-                // An earlier version had one repository for all projects.
-                if dir.file_name() == Some(OsStr::new("shadow.git")) {
-                    self.add(&name, LeftoverPlace::Repository(dir));
-                }
-                continue;
-            };
+            let Some(project) = project else { continue };
             let states: Vec<&Path> = state.as_deref().into_iter().collect();
             let there = lineages_of(&project, &states);
             let is_there = there.is_none_or(|names| names.contains(&name));
@@ -199,18 +189,6 @@ impl<'a> LeftoverScan<'a> {
                 self.add(&name, LeftoverPlace::References(format!("refs/descent/{name}")));
             }
         }
-        for (record, tree) in person.old_worktrees() {
-            // `<cache>/<lineage>/<project>/<tree>`
-            let above = tree.as_deref().and_then(|tree| tree.ancestors().nth(2));
-            let name = above.and_then(Path::file_name).and_then(OsStr::to_str);
-            match name {
-                Some(name) if !self.is_in_place(name) => {
-                    let name = name.to_owned();
-                    self.add(&name, LeftoverPlace::Worktree(record));
-                }
-                _ => {}
-            }
-        }
         Ok(())
     }
 
@@ -220,15 +198,12 @@ impl<'a> LeftoverScan<'a> {
         for (name, one) in &mut self.found {
             let refs = format!("refs/descent/{name}");
             // A result counts as not applied if that cannot be told.
-            one.is_unapplied |= one.left.iter().any(|left| match (left, &person) {
-                (LeftoverPlace::Repository(dir), _) => {
+            one.is_unapplied |= one.left.iter().any(|left| match left {
+                LeftoverPlace::Repository(dir) => {
                     !is_noted_applied(dir, name)
                         && !is_applied(at, person.as_ref(), dir, &refs).unwrap_or(false)
                 }
-                (LeftoverPlace::References(_), Some(person)) => {
-                    !person.are_merged(&refs).unwrap_or(false)
-                }
-                _ => false,
+                LeftoverPlace::Trees(_) | LeftoverPlace::References(_) => false,
             });
         }
     }
@@ -322,9 +297,7 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 /// The bytes on the disk, as far as they can be counted.
 fn bytes_of(left: &LeftoverPlace) -> u64 {
-    let (LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) | LeftoverPlace::Worktree(dir)) =
-        left
-    else {
+    let (LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir)) = left else {
         return 0;
     };
     let (mut open, mut bytes, mut files) = (vec![dir.clone()], 0_u64, 0);

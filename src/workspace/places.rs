@@ -14,7 +14,7 @@ use std::{
 
 use descent_core::id::{Digest, Lineage};
 
-use super::{Result, WorkspaceError, kept};
+use super::{Result, WorkspaceError};
 use crate::{files, store::StatePlace};
 
 const NAME: &str = "project";
@@ -28,11 +28,6 @@ const NAME_BYTES_MAX: usize = 100;
 /// The directory of one lineage and one project; not made yet.
 pub(super) fn place_in(cache: &Path, project: &Path, lineage: &Lineage) -> PathBuf {
     cache.join(name(lineage.as_str())).join(short(project))
-}
-
-/// The place at which versions before 2.1 had the repository of a lineage outside of the person's.
-pub(super) fn old_repository_in(cache: &Path, lineage: &Lineage) -> PathBuf {
-    cache.join(name(lineage.as_str())).join("shadow.git")
 }
 
 /// The prefix of one lineage's references.
@@ -151,38 +146,6 @@ pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
         }
     }
     Ok(dir)
-}
-
-/// Renames a directory, also to another file system.
-pub(super) fn move_dir(from: &Path, to: &Path) -> Result<()> {
-    make_private(to.parent().unwrap_or(to))?;
-    let half_moved = to.with_extension("half-moved");
-    match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
-        renamed => return renamed.map_err(WorkspaceError::io(to)),
-    }
-    kept::remove(&half_moved)?;
-    copy_dir(from, &half_moved).map_err(WorkspaceError::io(&half_moved))?;
-    fs::rename(&half_moved, to).map_err(WorkspaceError::io(to))?;
-    kept::remove(from)
-}
-
-/// Copies directories and regular files, which is all that a repository is made of.
-fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
-    let mut open = vec![PathBuf::new()];
-    while let Some(path) = open.pop() {
-        fs::create_dir_all(to.join(&path))?;
-        for entry in fs::read_dir(from.join(&path))? {
-            let entry = entry?;
-            let (kind, path) = (entry.file_type()?, path.join(entry.file_name()));
-            if kind.is_dir() {
-                open.push(path);
-            } else if kind.is_file() {
-                fs::copy(entry.path(), to.join(path))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The directory with the trees for checks of one lineage and project. Nobody can guess its name, and it is apart from

@@ -25,8 +25,6 @@ use crate::{
 };
 
 const SCHEMA: &str = "descent/outcome/2";
-/// Written by earlier versions: without what agents used and tried.
-const EARLIER: &str = "descent/outcome/1";
 /// A report has 1 MiB at most, and escaping may make each byte six.
 const LIMITS: Limits = Limits { bytes: 8 << 20, depth: 128, nodes: 200_000 };
 
@@ -89,8 +87,7 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
         return Err(Void::Torn);
     }
     let value = |key: &str| body.get(key).and_then(Node::as_str);
-    let is_known = matches!(value("schema"), Some(SCHEMA | EARLIER));
-    if !is_known || value("intent") != Some(intent.digest().as_str()) {
+    if value("schema") != Some(SCHEMA) || value("intent") != Some(intent.digest().as_str()) {
         return Err(Void::Foreign);
     }
     let mut found = Findings::default();
@@ -232,21 +229,13 @@ fn made(fields: &mut Fields<'_, '_>) -> Option<Product> {
     }
 }
 
-fn clarity(fields: &mut Fields<'_, '_>) -> Clarity {
-    // The first version of a record knew one word of three.
-    match fields.flag("blocked") {
-        Some(true) => Clarity::Blocked,
-        _ => fields.word("clarity", Clarity::WORDS).unwrap_or_default(),
-    }
-}
-
 fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
     let mut fields = Fields::open(node, "/report", found)?;
     Some(AgentReport {
         summary: fields.text_or_empty("summary"),
         value: fields.take("value").cloned(),
         artifacts: fields.texts("artifacts"),
-        clarity: clarity(&mut fields),
+        clarity: fields.word("clarity", Clarity::WORDS).unwrap_or_default(),
         has_failed: fields.flag("failed").unwrap_or(false),
         handoff: fields.text("handoff"),
         read_as: fields.texts("read_as"),
@@ -393,24 +382,6 @@ mod tests {
             assert_eq!(after.agent_end, before.agent_end);
             assert_eq!((after.usage, after.tried), (before.usage, before.tried));
         }
-    }
-
-    #[test]
-    fn a_record_of_an_earlier_version_is_read() {
-        let mine = intent(4, "c");
-        let mut before = outcome(CommandEnd::Exit(0), Some(Product::Unchanged));
-        before.usage = Usage::default();
-        before.tried.clear();
-        let body = doc::parse(&text(&mine, before).replace(SCHEMA, EARLIER), &LIMITS).node;
-        let mut members = body.as_ref().and_then(Node::as_object).unwrap().to_vec();
-        members.pop();
-        let body: Node = doc::Value::Object(members.clone()).into();
-        let digest = Digest::of(doc::canonical(&body).as_bytes());
-        members.push(member("digest", Node::string(digest.as_str())));
-        let earlier = doc::write(&doc::Value::Object(members).into());
-        let after = read(&mine, earlier.as_bytes()).unwrap();
-        assert_eq!(after.how, CommandEnd::Exit(0));
-        assert!(after.usage.is_none() && after.agent_end.is_none());
     }
 
     #[test]

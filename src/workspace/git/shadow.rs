@@ -33,15 +33,9 @@ impl Worktrees {
         let place = places::place_in(cache, &project, lineage);
         places::make_below(cache, &place)?;
         let repository = places::repository_of(at, lineage)?;
-        let old = places::old_repository_in(cache, lineage);
-        let is_moved = !repository.exists() && old.is_dir();
-        if is_moved {
-            places::move_dir(&old, &repository)?;
-        }
         let git = Git::private(programs, &repository, &project)?;
         let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
         trees.is_private = true;
-        trees.is_moved = is_moved;
         Ok(trees)
     }
 

@@ -169,18 +169,4 @@ impl Worktrees {
         let commit = BTreeSet::from([start.commit.clone()]);
         Ok(self.git.unsound(&start.head, &commit)?.is_empty())
     }
-
-    /// Takes in the references that versions before 2.1 kept in the person's repository; tells which moved.
-    pub fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
-        let is_moved = match self.is_private {
-            true => self.is_moved,
-            false if self.git.has_old_layout(&self.refs)? => {
-                self.git.move_in(&self.refs, &start.head, &self.cache)?;
-                true
-            }
-            false => false,
-        };
-        let to = self.git.common_dir().display();
-        Ok(is_moved.then(|| format!("what earlier versions made of this run was moved to {to}")))
-    }
 }

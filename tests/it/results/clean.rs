@@ -137,30 +137,6 @@ fn what_a_project_left_that_is_gone_goes_from_the_cache() {
     assert_eq!(world.git(&["for-each-ref", "refs/descent"]), "");
 }
 
-#[test]
-fn references_and_worktrees_of_earlier_versions_go_but_for_results_that_are_nowhere_else() {
-    let world = World::new();
-    let head = world.git(&["rev-parse", "HEAD"]);
-    world.git(&["update-ref", "refs/descent/old/start", "HEAD"]);
-    let tree = world.git(&["rev-parse", "HEAD^{tree}"]);
-    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let made = [&who[..], &["commit-tree", tree.trim(), "-p", head.trim(), "-m", "made"]].concat();
-    let made = world.git(&made);
-    world.git(&["update-ref", "refs/descent/made/result", made.trim()]);
-    let at = world.cache().join("descent/old/12345678/attempt-0");
-    fs::create_dir_all(at.parent().unwrap()).unwrap();
-    world.git(&["worktree", "add", "-q", "--detach", at.to_str().unwrap()]);
-    fs::write(world.repo().join(".git/worktrees/attempt-0/descent-index.x"), "").unwrap();
-    let found = clean(&world, &[]);
-    assert_eq!(found["removed"][0]["lineage"], "old");
-    assert_eq!(found["kept"][0]["lineage"], "made");
-    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
-    let left = world.git(&["for-each-ref", "--format=%(refname)", "refs/descent"]);
-    assert_eq!(left, "refs/descent/made/result\n");
-    clean(&world, &["--unapplied"]);
-    assert_eq!(world.git(&["for-each-ref", "refs/descent"]), "");
-}
-
 /// The trees of a run's result, of its attempts and of its checks.
 fn trees(world: &World, lineage: &str) -> Vec<PathBuf> {
     let cache = world.cache().join("descent");

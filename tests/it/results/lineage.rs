@@ -1,4 +1,4 @@
-//! The repository of a lineage: what it survives, what comes of its loss, and what earlier versions had in its place.
+//! The repository of a lineage: what it survives, and what comes of its loss.
 
 use std::fs;
 
@@ -130,45 +130,4 @@ fn a_fork_has_a_copy_of_what_it_names() {
     let fork = fork.display().to_string();
     world.descent(&["--state", &fork, "run"]).expect(0);
     assert_eq!(world.left("ended"), "A1\nA2\n");
-}
-
-/// As 2.0 left it: references in the person's repository, and linked worktrees.
-fn as_before(world: &World) -> String {
-    let lineage = world.state()["lineage"].as_str().unwrap().to_owned();
-    let ours = world.repository().display().to_string();
-    let from = format!("+refs/descent/{lineage}/*:refs/descent/{lineage}/*");
-    world.git(&["fetch", "-q", &ours, &from]);
-    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
-    let places = fs::read_dir(world.cache().join("descent").join(&lineage)).unwrap();
-    let place = places.flatten().next().unwrap().path();
-    for name in ["attempt-0", "verify"] {
-        let tree = place.join(name);
-        let _ = fs::remove_dir_all(&tree);
-        let tree = tree.display().to_string();
-        world.git(&["worktree", "add", "-q", "--detach", &tree]);
-        let record = world.repo().join(".git/worktrees").join(name);
-        fs::write(record.join("descent-index.x"), "").unwrap();
-    }
-    lineage
-}
-
-#[test]
-fn an_unfinished_run_of_the_old_layout_goes_on_after_one_move() {
-    let world = half_made("not committed\n");
-    let mine = world.root().join("mine").display().to_string();
-    world.git(&["worktree", "add", "-q", "--detach", &mine]);
-    let lineage = as_before(&world);
-    open_again(&world);
-    // Commands that only look, or apply, work without the move.
-    world.descent(&["apply", "-n"]).expect(0);
-    world.descent(&["run"]).expect(0).says("was moved to");
-    assert_eq!(world.left("ended"), "A1\nA2\n");
-    let head = world.git(&["rev-parse", "HEAD"]);
-    let refs = world.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/descent"]);
-    assert_eq!(refs, format!("refs/descent/{lineage}/start {head}"));
-    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 2);
-    let again = world.descent(&["run"]).expect(0);
-    assert!(!again.stderr.contains("was moved"), "{}", again.stderr);
-    world.descent(&["apply"]).expect(0);
-    assert_eq!(world.read("two"), "2\n");
 }
