@@ -239,7 +239,10 @@ impl Bench<'_> {
 
     /// The bytes of the last atom's prompt, and the median of its milliseconds from a start of the program to its end.
     fn told(&self, shape: &str, count: usize, is_chain: bool) -> (usize, f64) {
-        let dir = self.project(&format!("{shape}-{count}"), "worker = {run = \"true\"}\n");
+        let dir = self.project(
+            &format!("{shape}-{count}"),
+            "agents.worker.run = \"true\"\nroles.worker = \"worker\"\n",
+        );
         let report = json!({
             "summary": "What was done here, and in which files it was done. ".repeat(4),
             "handoff": "The next one minds the edge of the table. ".repeat(3),

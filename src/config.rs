@@ -14,7 +14,7 @@ pub mod provider;
 mod read;
 mod read_provider;
 mod resolve;
-mod shapes;
+pub mod shapes;
 #[cfg(test)]
 mod tests;
 pub mod transport;
@@ -59,8 +59,6 @@ pub struct Config {
 /// One file of configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigLayer {
-    /// A shell command that does tasks without an action of their own: the agent `worker`.
-    pub worker: Option<Worker>,
     /// The shell command that tells a person of an ending, or that a run waits.
     pub notify: Option<String>,
     pub agents: BTreeMap<AgentName, AgentConfig>,
@@ -95,12 +93,6 @@ impl Config {
         self.choices.splice(0..0, choices.iter().cloned());
         self
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worker {
-    /// A shell command.
-    pub run: String,
 }
 
 #[derive(Debug, thiserror::Error)]

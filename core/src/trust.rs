@@ -38,8 +38,6 @@ pub const EARLIER_RESULTS: &str = "earlier results";
 pub enum TrustGroup {
     /// Run in each new workspace.
     Setup,
-    /// Run for each task without an action.
-    Worker,
     /// Run for the roles that name it.
     Agent,
     /// Run to tell a person of the run.
@@ -58,7 +56,6 @@ impl TrustGroup {
     pub fn word(self) -> &'static str {
         match self {
             TrustGroup::Setup => "setup",
-            TrustGroup::Worker => "worker",
             TrustGroup::Agent => "agent",
             TrustGroup::Notify => "notify",
             TrustGroup::Check => "check",
@@ -127,9 +124,9 @@ impl TrustList {
         carried.sorted()
     }
 
-    pub fn of_worker(command: &str) -> Self {
+    pub fn of_agent(command: &str) -> Self {
         let mut carried = Self::default();
-        carried.add(TrustGroup::Worker, "", command);
+        carried.add(TrustGroup::Agent, "", command);
         carried
     }
 
@@ -142,7 +139,7 @@ impl TrustList {
     /// Whether an agent is started by it.
     pub fn starts_agents(&self) -> bool {
         self.items.iter().any(|item| match item.group {
-            TrustGroup::Worker | TrustGroup::Agent => true,
+            TrustGroup::Agent => true,
             TrustGroup::Setup
             | TrustGroup::Notify
             | TrustGroup::Check

@@ -14,9 +14,6 @@ use super::{
 
 pub use super::transport::{Acp, Headless, Modes, SESSION, Transport};
 
-/// The agent that `worker = {run = …}` is.
-pub const WORKER: &str = "worker";
-
 /// How long an agent may be silent before its first event.
 pub const FIRST_EVENT: Duration = Duration::from_secs(2 * 60);
 /// How long an agent may be silent between two events.

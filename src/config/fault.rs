@@ -58,8 +58,7 @@ impl ConfigFault {
         let name = if written.len() > named.len() + 2 { named } else { written };
         let known: Vec<&str> = names.collect();
         let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
-        // A worker is a command, and has nothing else.
-        match known == ["run"] && shapes::is_of_agent(named) {
+        match named == "worker" && known.contains(&"roles") {
             true => fault.hint(shapes::of_worker()),
             false => fault.hint(meant(named, &known)),
         }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    ConfigLayer, Worker,
-    agent::{AgentConfig, AgentSource, Headless, Modes, SESSION, WORKER},
+    ConfigLayer,
+    agent::{AgentConfig, AgentSource, Headless, Modes, SESSION},
     choices::{self, RoleChoice, meant},
     fault::ConfigFault,
     preset::{self, PresetTransport},
@@ -31,18 +31,11 @@ const SILENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct ConfigText {
-    worker: Option<Spanned<WorkerText>>,
     notify: Option<Spanned<String>>,
     #[serde(default)]
     agents: BTreeMap<Spanned<String>, Spanned<AgentText>>,
     #[serde(default)]
     roles: BTreeMap<Spanned<String>, Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-struct WorkerText {
-    run: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -85,22 +78,13 @@ pub(super) fn parse(
 ) -> Result<ConfigLayer, ConfigFault> {
     let read: ConfigText =
         toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))?;
-    let worker = read.worker.map(worker).transpose()?;
     let notify = read.notify.map(|text| command("notify", text)).transpose()?;
-    let agents = agents(read.agents, worker.is_some())?;
+    let agents = agents(read.agents)?;
     let roles = read.roles.into_iter().map(|(role, agent)| {
         let said_in = place(role.span().start);
         Ok(RoleChoice { role: role_of(&role)?, agent: agent_name(&agent)?, said_in })
     });
-    Ok(ConfigLayer { worker, notify, agents, roles: roles.collect::<Result<_, _>>()? })
-}
-
-fn worker(worker: Spanned<WorkerText>) -> Result<Worker, ConfigFault> {
-    let span = worker.span();
-    let run = worker.into_inner().run;
-    let run = run.ok_or_else(|| ConfigFault::new(span, "`worker` has no `run`"))?;
-    let run = command("run", run)?;
-    Ok(Worker { run })
+    Ok(ConfigLayer { notify, agents, roles: roles.collect::<Result<_, _>>()? })
 }
 
 fn command(key: &str, value: Spanned<String>) -> Result<String, ConfigFault> {
@@ -124,7 +108,6 @@ fn faulty_text(text: &str) -> Option<&'static str> {
 
 fn agents(
     read: BTreeMap<Spanned<String>, Spanned<AgentText>>,
-    has_worker: bool,
 ) -> Result<BTreeMap<AgentName, AgentConfig>, ConfigFault> {
     if let Some((name, _)) = read.iter().nth(AGENTS_MAX) {
         let message = format!("there are more than {AGENTS_MAX} agents");
@@ -132,14 +115,7 @@ fn agents(
     }
     let mut agents = BTreeMap::new();
     for (key, text) in read {
-        let name = agent_name(&key)?;
-        if has_worker && name.as_str() == WORKER {
-            let fault = ConfigFault::new(key.span(), "two agents have the name `worker`");
-            return Err(
-                fault.hint("`worker = {run = …}` is the agent `worker`: take one of them out")
-            );
-        }
-        agents.insert(name, agent(key.as_ref(), text)?);
+        agents.insert(agent_name(&key)?, agent(key.as_ref(), text)?);
     }
     Ok(agents)
 }

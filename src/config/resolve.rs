@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use descent_core::{doc::suggest, id::AgentName, state::Role, world::AgentTable};
 
 use super::{
-    Config, ConfigError, ConfigLayer, Worker,
+    Config, ConfigError,
     agent::{
         AFTER_RESULT, Acp, AgentConfig, AgentLimits, AgentSource, FIRST_EVENT, Headless, IDLE,
-        Modes, PROVIDER_IDLE, ResolvedAgent, Transport, WORKER,
+        Modes, PROVIDER_IDLE, ResolvedAgent, Transport,
     },
     choices::RoleChoice,
     preset::{Preset, PresetTransport},
@@ -98,14 +98,8 @@ impl Config {
     /// If there is none.
     pub fn by_name(&self, name: &AgentName, named_by: &str) -> Result<ResolvedAgent, ConfigError> {
         let mut layers = self.layers().into_iter();
-        let found = layers.find_map(|layer| match layer.agents.get(name) {
-            Some(agent) => Some(resolved(name, agent)),
-            None => {
-                let worker = layer.worker.as_ref();
-                worker.filter(|_| name.as_str() == WORKER).map(shell)
-            }
-        });
-        found.ok_or_else(|| self.no_agent(name, named_by))
+        let found = layers.find_map(|layer| layer.agents.get(name));
+        found.map(|agent| resolved(name, agent)).ok_or_else(|| self.no_agent(name, named_by))
     }
 
     /// An agent that can be named for a role that thinks: a model, else one that is talked with, else any.
@@ -120,18 +114,12 @@ impl Config {
 
     /// Whether the agent of that name is one of the project's file.
     pub fn is_of_project(&self, name: &AgentName) -> bool {
-        let project = &self.project;
-        project.agents.contains_key(name) || (name.as_str() == WORKER && project.worker.is_some())
+        self.project.agents.contains_key(name)
     }
 
     /// The names of all agents, sorted.
     pub fn names(&self) -> BTreeSet<AgentName> {
-        let of_layer = |layer: &ConfigLayer| {
-            let worker = layer.worker.as_ref().map(|_| AgentName::from(WORKER));
-            let names = layer.agents.keys().cloned().chain(worker);
-            names.collect::<Vec<_>>()
-        };
-        self.layers().into_iter().flat_map(of_layer).collect()
+        self.layers().into_iter().flat_map(|layer| layer.agents.keys().cloned()).collect()
     }
 
     /// The choices that count, one a role.
@@ -144,7 +132,7 @@ impl Config {
         let of = |choices: &[RoleChoice]| choices.iter().find(|one| one.role == role).cloned();
         of(&self.choices).or_else(|| {
             let mut layers = self.layers().into_iter();
-            layers.find_map(|layer| of(&layer.roles).or_else(|| of_worker(layer, role)))
+            layers.find_map(|layer| of(&layer.roles))
         })
     }
 
@@ -157,12 +145,6 @@ impl Config {
             known,
         }
     }
-}
-
-/// `worker = {run = …}` gives the role to the agent that it is.
-fn of_worker(layer: &ConfigLayer, role: Role) -> Option<RoleChoice> {
-    let is_it = role == Role::Worker && layer.worker.is_some();
-    is_it.then(|| RoleChoice { role, agent: AgentName::from(WORKER), said_in: "worker".to_owned() })
 }
 
 impl ResolvedAgent {
@@ -192,18 +174,6 @@ fn fallback(role: Role) -> Option<Role> {
     }
 }
 
-fn shell(worker: &Worker) -> ResolvedAgent {
-    ResolvedAgent {
-        name: AgentName::from(WORKER),
-        transport: Transport::Shell(worker.run.clone()),
-        env: Vec::new(),
-        set: Vec::new(),
-        limits: limits(None),
-        price: None,
-        preset: None,
-    }
-}
-
 fn resolved(name: &AgentName, agent: &AgentConfig) -> ResolvedAgent {
     let preset = match &agent.source {
         AgentSource::Preset(preset) => Some(*preset),
@@ -220,18 +190,17 @@ fn resolved(name: &AgentName, agent: &AgentConfig) -> ResolvedAgent {
         transport: transport(agent),
         env,
         set: set.collect(),
-        limits: limits(Some(agent)),
+        limits: limits(agent),
         price: agent.price,
         preset,
     }
 }
 
-fn limits(agent: Option<&AgentConfig>) -> AgentLimits {
-    let source = agent.map(|agent| &agent.source);
-    let is_provider = matches!(source, Some(AgentSource::Provider(_)));
+fn limits(agent: &AgentConfig) -> AgentLimits {
+    let is_provider = matches!(agent.source, AgentSource::Provider(_));
     AgentLimits {
-        first_event: agent.and_then(|agent| agent.first_event).unwrap_or(FIRST_EVENT),
-        idle: agent.and_then(|agent| agent.idle).unwrap_or(match is_provider {
+        first_event: agent.first_event.unwrap_or(FIRST_EVENT),
+        idle: agent.idle.unwrap_or(match is_provider {
             true => PROVIDER_IDLE,
             false => IDLE,
         }),

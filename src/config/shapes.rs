@@ -25,24 +25,20 @@ const OF_AGENT: [(&str, &str); 18] = [
 ];
 
 /// The other settings of a file.
-const OF_FILE: [(&str, &str); 3] = [
-    ("worker", r#"worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#),
-    ("notify", r#"notify = "mail -s descent ada""#),
-    ("roles", r#"roles.worker = "claude""#),
-];
+const OF_FILE: [(&str, &str); 2] =
+    [("notify", r#"notify = "mail -s descent ada""#), ("roles", r#"roles.worker = "claude""#)];
 
 /// A known program as the worker.
 const TWO_LINES: &str = r#"agents.claude.preset = "claude" and roles.worker = "claude""#;
 
-/// Whether it is a setting of agents alone: `run` is one of a worker too.
-pub(super) fn is_of_agent(key: &str) -> bool {
-    key != "run" && example(&OF_AGENT, key).is_some()
-}
+/// A command as the worker.
+pub const COMMAND_LINES: [&str; 2] =
+    [r#"agents.worker.run = "my-agent < \"$DESCENT_PROMPT\"""#, r#"roles.worker = "worker""#];
 
-/// The hint for whoever gives `worker` what only agents have.
+/// The hint for a person who writes `worker` outside of `roles`.
 pub(super) fn of_worker() -> String {
-    let command = example(&OF_FILE, "worker").unwrap_or_default();
-    format!("a known program takes two lines: {TWO_LINES}; a command takes one: {command}")
+    let [agent, role] = COMMAND_LINES;
+    format!("a worker takes two lines: {agent} and {role}; a known program: {TWO_LINES}")
 }
 
 /// The shape of what stands at an offset of the text.

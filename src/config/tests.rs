@@ -27,47 +27,29 @@ fn without_a_file_the_configuration_is_empty() {
 }
 
 #[test]
-fn the_worker_of_the_contract_is_read_in_both_of_tomls_spellings() {
-    for text in [
-        r#"worker = {run = "claude -p < \"$DESCENT_PROMPT\""}"#,
-        "[worker]\nrun = 'claude -p < \"$DESCENT_PROMPT\"'\n",
-    ] {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
-        let worker = layer(&dir.path().join(FILE_NAME)).unwrap().worker.unwrap();
-        assert_eq!(worker.run, "claude -p < \"$DESCENT_PROMPT\"");
-    }
-}
-
-#[test]
 fn the_command_that_tells_a_person_stands_beside_the_worker_or_alone() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE_NAME), "notify = 'mail ada'\n").unwrap();
     let config = layer(&dir.path().join(FILE_NAME)).unwrap();
     assert_eq!(config.notify.as_deref(), Some("mail ada"));
-    assert_eq!(config.worker, None);
+    assert_eq!(config.agents.len(), 0);
 }
 
 #[test]
 fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
-    let (message, hint) = fault("# who\nworkr = {run = \"x\"}\n");
-    assert_eq!(message, ":2:1: unknown key `workr`");
-    assert_eq!(hint, "did you mean `worker`?");
-    let (message, hint) = fault("worker = {run = \"x\", mood = \"y\"}\n");
-    assert_eq!(message, ":1:22: unknown key `mood`");
-    assert_eq!(hint, "known here: run");
+    let (message, hint) = fault("# who\nagent = {run = \"x\"}\n");
+    assert_eq!(message, ":2:1: unknown key `agent`");
+    assert_eq!(hint, "did you mean `agents`?");
 }
 
 #[test]
 fn what_is_no_command_is_refused_where_it_stands() {
-    assert_eq!(fault("worker = 1\n").0, ":1:10: expected a table, found integer `1`");
     assert_eq!(fault("notify = ''\n").0, ":1:10: `notify` is empty");
     assert_eq!(fault("notify = 1\n").0, ":1:10: expected a string, found integer `1`");
-    assert_eq!(fault("worker = {}\n").0, ":1:10: `worker` has no `run`");
-    assert_eq!(fault("worker = {run = \" \"}\n").0, ":1:17: `run` is empty");
-    assert_eq!(fault("[worker]\nrun = 3\n").0, ":2:7: expected a string, found integer `3`");
-    assert!(fault("worker = {run = \n").0.starts_with(":1:"));
-    assert!(fault("worker = {run='a'}\nworker = {run='b'}\n").0.starts_with(":2:1"));
+    assert_eq!(fault("agents.a.run = \" \"\n").0, ":1:16: `run` is empty");
+    assert_eq!(fault("[agents.a]\nrun = 3\n").0, ":2:7: expected a string, found integer `3`");
+    assert!(fault("agents.a = {run = \n").0.starts_with(":1:"));
+    assert!(fault("notify = 'a'\nnotify = 'b'\n").0.starts_with(":2:1"));
 }
 
 #[test]
@@ -108,8 +90,8 @@ fn two_lines_make_a_known_program_the_worker() {
 }
 
 #[test]
-fn the_shell_worker_is_the_agent_worker_and_an_atom_may_name_another() {
-    let text = "worker = {run = \"make\"}\n[agents.acp]\nacp = [\"a\", \"b\"]\nargs = [\"c\"]\nenv = [\"KEY\"]\nidle = \"30s\"\nmodes = {write = \"w\"}\n";
+fn a_shell_worker_has_its_role_and_an_atom_may_name_another() {
+    let text = "agents.worker.run = \"make\"\nroles.worker = \"worker\"\n[agents.acp]\nacp = [\"a\", \"b\"]\nargs = [\"c\"]\nenv = [\"KEY\"]\nidle = \"30s\"\nmodes = {write = \"w\"}\n";
     let config = config(text);
     let worker = config.agent(Role::Worker, None).unwrap().unwrap();
     assert_eq!(worker.name.as_str(), "worker");
@@ -131,7 +113,7 @@ fn the_shell_worker_is_the_agent_worker_and_an_atom_may_name_another() {
 
 #[test]
 fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
-    let text = "worker = {run = \"x\"}\n[agents.j]\nrun = \"j\"\n[roles]\njudge = \"j\"\n";
+    let text = "agents.w.run = \"x\"\n[agents.j]\nrun = \"j\"\n[roles]\nworker = \"w\"\njudge = \"j\"\n";
     for role in [Role::Judge, Role::Validate, Role::Assess, Role::Answer] {
         assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
     }
@@ -180,11 +162,6 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
             "an agent of that name stands above",
         ),
         (
-            "worker = {run = \"x\"}\n[agents.worker]\nrun = \"y\"\n",
-            ":2:9: two agents have the name `worker`",
-            "take one of them out",
-        ),
-        (
             "[agents.a]\nrun = \"x\"\n[roles]\nwroker = \"a\"\n",
             ":4:1: unknown role `wroker`",
             "did you mean `worker`?",
@@ -225,7 +202,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
 
 #[test]
 fn a_fault_shows_the_shape_of_the_setting_that_it_is_in() {
-    let worker = "a known program takes two lines: agents.claude.preset = \"claude\" and roles.worker = \"claude\"";
+    let worker = "a worker takes two lines: agents.worker.run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\" and roles.worker = \"worker\"; a known program: agents.claude";
     let price = "it looks like this: price = {input = \"3\", output = \"15\"}";
     let args = "it looks like this: args = [\"--model\", \"opus\"]";
     for (text, hint) in [
@@ -233,7 +210,8 @@ fn a_fault_shows_the_shape_of_the_setting_that_it_is_in() {
         ("worker = claude\n", worker),
         ("worker = {preset = \"claude\"}\n", worker),
         ("[worker]\nargs = [\"x\"]\n", worker),
-        ("worker = {run = 3}\n", "a command takes one: worker = {run ="),
+        ("worker = {run = 3}\n", worker),
+        ("worker = {run = \"x\"}\n", worker),
         ("notify = [\"mail\"]\n", "notify = \"mail -s descent ada\""),
         ("roles = \"claude\"\n", "roles.worker = \"claude\""),
         ("[roles]\nworker = 3\n", "roles.worker = \"claude\""),

@@ -119,8 +119,8 @@ impl Agents {
 }
 
 pub fn no_worker() -> Failure {
-    let hint =
-        "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
+    let hint = "give the task an `action`, or name a worker in descent.toml: agents.worker.run = \"…\" and roles.worker \
+                = \"worker\"";
     Failure::new(
         "E-NO-WORKER",
         exit::CONFIG,

@@ -17,10 +17,11 @@ use descent_core::{
 use crate::{
     config::{
         Config,
-        agent::{ResolvedAgent, Transport, WORKER},
+        agent::{ResolvedAgent, Transport},
         preset::{Preset, presets},
         program::{ProgramLook, find_program, missing_program},
         provider::Provider,
+        shapes::COMMAND_LINES,
     },
     driver,
     failure::{Failure, exit},
@@ -307,7 +308,7 @@ pub fn example() -> Vec<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match installed(&path).first() {
         Some(first) => lines_for(first).to_vec(),
-        None => vec![r#"worker = {run = "my-agent < \"$DESCENT_PROMPT\""}"#.to_owned()],
+        None => COMMAND_LINES.map(str::to_owned).to_vec(),
     }
 }
 
@@ -331,28 +332,13 @@ fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
     Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
 }
 
-/// The code of an agent without its program.
-pub(super) fn missing_code(agent: &ResolvedAgent) -> &'static str {
-    let is_worker = agent.name.as_str() == WORKER;
-    match is_worker && matches!(agent.transport, Transport::Shell(_)) {
-        true => "E-WORKER-MISSING",
-        false => "E-AGENT-MISSING",
-    }
-}
-
 fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
-    let code = missing_code(agent);
-    if code == "E-WORKER-MISSING" {
-        let hint = format!("install {program}, or name another worker in descent.toml");
-        let message = format!("the worker `{program}` of descent.toml is not installed");
-        return Failure::new(code, exit::UNAVAILABLE, message, hint);
-    }
     let hint = match agent.preset {
         Some(preset) => preset.install.clone(),
         None => format!("install {program}, or name another agent"),
     };
     let message = format!("`{program}` of the agent `{}` is not installed", agent.name);
-    Failure::new(code, exit::UNAVAILABLE, message, hint)
+    Failure::new("E-AGENT-MISSING", exit::UNAVAILABLE, message, hint)
 }
 
 fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {

@@ -97,16 +97,16 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let list = TrustList::of_worker("0123456789abc")
-            .and(TrustList::of_worker("one\ntwo"))
-            .and(TrustList::of_worker("three"));
+        let list = TrustList::of_agent("0123456789abc")
+            .and(TrustList::of_agent("one\ntwo"))
+            .and(TrustList::of_agent("three"));
         assert_eq!(
             carried(&list, BOUNDS, "descent trust"),
             [
-                "worker  0123456789",
-                "       … 3 characters more",
-                "worker  one",
-                "       |two",
+                "agent  0123456789",
+                "      … 3 characters more",
+                "agent  one",
+                "      |two",
                 "… and 1 more of 3 (descent trust --json shows all)",
             ]
         );

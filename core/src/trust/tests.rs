@@ -282,10 +282,10 @@ fn everything_in_a_state_changes_the_digest_but_what_names_and_numbers_it() {
 
 #[test]
 fn a_text_cannot_pose_as_two_lines() {
-    let one = TrustList::of_worker("a\u{0}b");
-    let two = TrustList::of_worker("a").and(TrustList::of_worker("b"));
+    let one = TrustList::of_agent("a\u{0}b");
+    let two = TrustList::of_agent("a").and(TrustList::of_agent("b"));
     assert_ne!(one.digest(), two.digest());
-    assert_ne!(TrustList::of_worker("x").digest(), {
+    assert_ne!(TrustList::of_agent("x").digest(), {
         let mut check = TrustList::default();
         check.add(TrustGroup::Check, "", "x");
         check.digest()

@@ -16,7 +16,7 @@ use crate::{
     },
     failure::Failure,
     ops::{
-        agents::{AgentLook, example, installed, missing_code, not_set, unset_variables},
+        agents::{AgentLook, example, installed, not_set, unset_variables},
         trust,
     },
     process::{Programs, environment},
@@ -284,8 +284,7 @@ impl<'a> AgentFinding<'a> {
             ),
             false => ("not installed".to_owned(), format!("install {program}")),
         };
-        let code = missing_code(&self.agent);
-        self.missing(format!("`{program}` is {what} ({code})"), mend)
+        self.missing(format!("`{program}` is {what} (E-AGENT-MISSING)"), mend)
     }
 
     fn missing(&self, found: String, mend: String) -> Finding {

@@ -31,9 +31,6 @@ pub(super) fn of_person(config: Option<&Config>) -> TrustList {
 pub(super) fn of_layer(layer: &ConfigLayer) -> TrustList {
     let mut items = Vec::new();
     let mut add = |group, at: String, text: String| items.push(TrustItem { group, at, text });
-    if let Some(worker) = &layer.worker {
-        add(TrustGroup::Worker, String::new(), worker.run.clone());
-    }
     if let Some(notify) = &layer.notify {
         add(TrustGroup::Notify, String::new(), notify.clone());
     }

@@ -23,13 +23,13 @@ fn doctor_says_that_the_program_of_a_shell_command_is_not_found() {
     let world = World::new();
     world.write(
         "descent.toml",
-        "worker = {run = \"./nowhere.sh -x\"}\n[agents.hands]\nrun = \"A=1 tools/hands\"\n[agents.bare]\nrun = \"no-such-program\"\n",
+        "agents.worker.run = \"./nowhere.sh -x\"\nroles.worker = \"worker\"\n[agents.hands]\nrun = \"A=1 tools/hands\"\n[agents.bare]\nrun = \"no-such-program\"\n",
     );
     let found = world.descent(&["doctor"]).expect(69);
     found.shows("`./nowhere.sh` is not found in");
     let one = finding(&world, "agent worker", 69);
     assert_eq!(one["health"], "missing", "{one}");
-    assert!(one["found"].as_str().unwrap().contains("E-WORKER-MISSING"), "{one}");
+    assert!(one["found"].as_str().unwrap().contains("E-AGENT-MISSING"), "{one}");
     for (name, program) in [("agent hands", "`tools/hands`"), ("agent bare", "`no-such-program`")] {
         let one = finding(&world, name, 69);
         let words = one["found"].as_str().unwrap();
@@ -45,7 +45,8 @@ fn doctor_says_that_the_program_of_a_shell_command_is_not_found() {
 #[test]
 fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_attempt() {
     let world = World::new();
-    world.write("descent.toml", "worker = {run = \"./nowhere.sh\"}\n");
+    world
+        .write("descent.toml", "agents.worker.run = \"./nowhere.sh\"\nroles.worker = \"worker\"\n");
     world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": by_worker()})));
     let ran = world.descent(&["run", "--json"]).expect(69);
     let result = ran.result();
@@ -62,7 +63,7 @@ fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_atte
     assert_eq!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
     assert!(!state["trail"].to_string().contains("\"failure\""), "{}", state["trail"]);
     // Named well, it goes on with the one attempt that it has.
-    world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"touch done\"\nroles.worker = \"worker\"\n");
     world.run().expect(0);
 }
 
@@ -70,7 +71,7 @@ fn a_worker_whose_program_is_not_in_its_workspace_ends_the_run_and_costs_no_atte
 fn a_worker_that_cannot_be_executed_is_told_with_the_way_into_the_run() {
     let world = World::new();
     world.write("worker.sh", "#!/bin/sh\ntouch done\n");
-    world.write("descent.toml", "worker = {run = \"./worker.sh\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"./worker.sh\"\nroles.worker = \"worker\"\n");
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker()})));
     let ran = world.descent(&["run"]).expect(69);
     ran.shows("`./worker.sh` is not executable in its workspace")
@@ -84,7 +85,7 @@ fn a_worker_that_cannot_be_executed_is_told_with_the_way_into_the_run() {
 #[test]
 fn a_worker_that_an_earlier_step_makes_is_found() {
     let world = World::new();
-    world.write("descent.toml", "worker = {run = \"./made.sh\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"./made.sh\"\nroles.worker = \"worker\"\n");
     let make = "printf '#!/bin/sh\\ntouch done\\n' > made.sh; chmod +x made.sh";
     let mut atoms = json!({"A0": task(make), "A1": after(&["A0"], "")});
     atoms["A1"].as_object_mut().unwrap().remove("action");

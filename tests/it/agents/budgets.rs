@@ -14,7 +14,7 @@ fn world(script: &str) -> World {
 mv \"$DESCENT_RESULT.new\" \"$DESCENT_RESULT\"; }";
     let script = format!("#!/bin/sh\n{uses}\n{script}\n").replace("OUT", &out);
     let path = world.program("worker", &script);
-    let config = format!("worker = {{run = \"{}\"}}\n", path.display());
+    let config = format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display());
     world.write("descent.toml", &config);
     world
 }
@@ -310,7 +310,8 @@ fn an_agent_is_told_when_a_fifth_of_a_limit_is_left() {
 fn the_price_of_a_command_counts_its_tokens() {
     let world = world("touch $DESCENT_ATOM; uses '{\"calls\": 1, \"input_tokens\": 500000}'");
     let text = world.read("descent.toml");
-    let run = text.trim().trim_start_matches("worker = {run = ").trim_end_matches('}');
+    let line = text.lines().next().unwrap_or_default();
+    let run = line.trim_start_matches("agents.worker.run = ");
     world.write(
         "descent.toml",
         &format!(

@@ -19,7 +19,7 @@ echo '{\"summary\": \"looked\", \"clarity\": \"CLARITY\"}' > \"$DESCENT_RESULT\"
     let out = world.root().join("out").display().to_string();
     let script = script.replace("OUT", &out).replace("CLARITY", clarity);
     let path = world.program("worker", &script);
-    let worker = format!("worker = {{run = \"{}\"}}\n", path.display());
+    let worker = format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display());
     world.write("descent.toml", &worker);
     let by_worker = |more: Value| {
         let mut atom = task("");

@@ -123,7 +123,7 @@ fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
 
 #[test]
 fn a_name_that_no_agent_has_is_refused_before_anything_starts() {
-    let world = world("worker = {run = \"touch done\"}\n");
+    let world = world("agents.worker.run = \"touch done\"\nroles.worker = \"worker\"\n");
     refused(&world, &["run", "--agent", "worker=claud"], "E-NO-AGENT", 78)
         .says("as --agent says")
         .says("configured: worker");
@@ -191,7 +191,7 @@ fn an_atom_names_its_agent_so_a_choice_is_by_one_else_by_the_other() {
     let world = World::new();
     let out = world.out("by").display().to_string();
     let config = format!(
-        "worker = {{run = \"echo worker >> {out}; exit 1\"}}\n[agents.cheap]\nrun = \"echo cheap >> {out}; exit 1\"\n[agents.strong]\nrun = \"echo strong >> {out}; touch done\"\n"
+        "agents.worker.run = \"echo worker >> {out}; exit 1\"\nroles.worker = \"worker\"\n[agents.cheap]\nrun = \"echo cheap >> {out}; exit 1\"\n[agents.strong]\nrun = \"echo strong >> {out}; touch done\"\n"
     );
     world.write("descent.toml", &config);
     let by = |name: &str| with(by_worker(), json!({"agent": name}));

@@ -188,7 +188,10 @@ fn the_next_is_told(limits: serde_json::Value, end: &str) {
          case $DESCENT_ATTEMPT in 1) echo x >out.log; {end};; *) echo x >one;; esac\n"
     );
     let path = world.program("worker", &script);
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     let checked = json!({"checks": {"file": "one"}});
     let atoms = json!({"A1": with(json!({"description": "x"}), checked)});
     world.align(&plan(&["test -e one"], limits, atoms));

@@ -11,7 +11,10 @@ fn world(script: &str) -> World {
     let script =
         format!("#!/bin/sh\ncp \"$DESCENT_PROMPT\" {out}/prompt.$DESCENT_ATOM\n{script}\n");
     let path = world.program("worker", &script);
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     world
 }
 

@@ -13,7 +13,10 @@ fn world(script: &str) -> World {
     let out = world.root().join("out").display().to_string();
     let script = format!("#!/bin/sh\n{keeps}\n{script}\n").replace("OUT", &out);
     let path = world.program("worker", &script);
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     world
 }
 

@@ -12,7 +12,10 @@ fn world(script: &str) -> World {
     let world = World::new();
     let out = world.root().join("out").display().to_string();
     let path = world.program("worker", &format!("#!/bin/sh\n{script}\n").replace("OUT", &out));
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     world
 }
 

@@ -12,7 +12,10 @@ pub(crate) fn world(script: &str) -> World {
         &format!("#!/bin/sh\n{script}\n")
             .replace("OUT", &world.root().join("out").display().to_string()),
     );
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     world
 }
 

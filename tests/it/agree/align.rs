@@ -112,7 +112,10 @@ fn on_a_terminal_what_is_missing_is_asked_for_and_nothing_else() {
 #[test]
 fn enter_takes_the_first_proposal_and_the_goal_as_the_work() {
     let world = project();
-    world.write("descent.toml", "worker = {run = \"echo done > log\"}\n");
+    world.write(
+        "descent.toml",
+        "agents.worker.run = \"echo done > log\"\nroles.worker = \"worker\"\n",
+    );
     let mut at = Terminal::start(&world, &["align"]);
     at.sees("(GOAL)").sees("> ").types("have a log");
     at.sees("(--why)").sees("> ").types("w");

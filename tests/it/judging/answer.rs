@@ -301,7 +301,7 @@ fn counted(limits: &Value) -> (Ran, String) {
         echo '{\"summary\": \"made\", \"usage\": {\"calls\": 1, \"input_tokens\": 2000}}' > \"$DESCENT_RESULT\"\n";
     let worker = world.program("worker", script);
     let toml = format!(
-        "worker = {{run = \"{}\"}}\n[agents.j]\n{}\n[roles]\nanswer = \"j\"\n",
+        "agents.worker.run = \"{}\"\n[agents.j]\n{}\n[roles]\nworker = \"worker\"\nanswer = \"j\"\n",
         worker.display(),
         agent.run()
     );

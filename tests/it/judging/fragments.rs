@@ -41,7 +41,7 @@ fn a_choice_that_failed_in_the_plan_before_is_refused_and_the_planner_is_told() 
 fn a_part_that_has_no_part_in_the_target_of_its_plan_is_told_and_done() {
     for (target, rules) in [(json!("F"), json!(["no-part"])), (Value::Null, json!([]))] {
         let world = World::new();
-        world.write("descent.toml", "worker = {run = \"true\"}\n");
+        world.write("descent.toml", "agents.worker.run = \"true\"\nroles.worker = \"worker\"\n");
         let fragment = json!({"atoms": {
             "joke": {"description": "tell a joke"},
             "one": {"description": "make the file", "touches": ["done"], "action": {"run": "echo made > done"}}}});

@@ -162,7 +162,7 @@ fn no_rule_weighs_anything_high_in_a_plan_that_is_clean_by_construction() {
     world.write("README.md", "A thing.\n");
     world.write("tests/one.sh", "true\n");
     world.write("Makefile", "all:\n\ttrue\n\ntest: all\n\ttrue\n");
-    world.write("descent.toml", "worker = {run = \"true\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"true\"\nroles.worker = \"worker\"\n");
     for name in ["make.sh", "check.sh", "run.sh"] {
         let path = format!("scripts/{name}");
         world.write(&path, "#!/bin/sh\necho made\n");

@@ -133,7 +133,10 @@ fn what_a_blocked_attempt_found_out_is_kept_and_other_words_open_its_atom_again(
         "if grep -q 'use the old key' \"$DESCENT_PROMPT\"; then touch done; else echo '{report}' > \"$DESCENT_RESULT\"; fi"
     );
     let path = world.program("worker", &format!("#!/bin/sh\n{script}\n"));
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     let atoms = json!({"A": {"description": "sign it"}});
     world.align(&plan(&["test -e done"], json!({}), atoms));
     world.run().expect(5);

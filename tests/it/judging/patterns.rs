@@ -24,7 +24,7 @@ fn align(world: &World, name: &str, more: &[&str]) -> crate::world::Ran {
 fn every_pattern_is_a_plan_without_a_fault_and_without_a_heavy_issue() {
     for name in NAMES {
         let world = World::new();
-        world.write("descent.toml", "worker = {run = \"true\"}\n");
+        world.write("descent.toml", "agents.worker.run = \"true\"\nroles.worker = \"worker\"\n");
         let shown = align(&world, name, &["-n", "--json"]).expect(0).json();
         let issues = shown["issues"].as_array().unwrap();
         let is_heavy = |issue: &Value| issue["severity"] == "high";

@@ -77,13 +77,14 @@ impl<'a> Piped<'a> {
         );
         let worker = world.program("worker", &worker);
         let has_worker = world.repo().join("worker.sh").exists();
-        let worker = format!("worker = {{run = \"{}\"}}\n", worker.display());
+        let worker = format!("agents.worker.run = \"{}\"\n", worker.display());
         world.write(
             "descent.toml",
             &format!(
-                "{}[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n",
+                "{}[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n{}",
                 if has_worker { &worker } else { "" },
-                agent.run()
+                agent.run(),
+                if has_worker { "worker = \"worker\"\n" } else { "" }
             ),
         );
         let again = match planner {

@@ -58,7 +58,10 @@ impl JudgedPlan {
             fs::write(path, text.as_str().unwrap()).unwrap();
         }
         if files.contains_key("worker.sh") {
-            world.write("descent.toml", "worker = {run = \"sh worker.sh\"}\n");
+            world.write(
+                "descent.toml",
+                "agents.worker.run = \"sh worker.sh\"\nroles.worker = \"worker\"\n",
+            );
         }
         world
     }

@@ -55,7 +55,11 @@ fn a_pipe_a_device_or_a_directory_in_the_place_of_the_configuration_is_named_and
         }
         fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
     }
-    fs::write(world.root().join("real"), "worker = {run = \"true\"}\n").unwrap();
+    fs::write(
+        world.root().join("real"),
+        "agents.worker.run = \"true\"\nroles.worker = \"worker\"\n",
+    )
+    .unwrap();
     std::os::unix::fs::symlink(world.root().join("real"), &path).unwrap();
     world.descent(&["trust"]).expect(0);
 }
@@ -150,12 +154,15 @@ fn with_a_git_that_is_too_old_the_version_needed_is_named() {
 #[test]
 fn a_worker_that_is_not_installed_is_said_before_the_first_attempt() {
     let world = World::new();
-    world.write("descent.toml", "worker = {run = \"no-such-agent -p\"}\n");
+    world.write(
+        "descent.toml",
+        "agents.worker.run = \"no-such-agent -p\"\nroles.worker = \"worker\"\n",
+    );
     let mut by_worker = task("");
     by_worker.as_object_mut().unwrap().remove("action");
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker})));
     let before = world.state_bytes();
-    world.descent(&["run"]).expect(69).says("E-WORKER-MISSING").says("no-such-agent");
+    world.descent(&["run"]).expect(69).says("E-AGENT-MISSING").says("no-such-agent");
     assert_eq!(world.state_bytes(), before);
 }
 
@@ -171,9 +178,9 @@ fn without_a_worker_for_a_task_the_run_is_refused_with_what_to_write() {
 #[test]
 fn a_mistake_in_the_configuration_is_named_with_its_place() {
     let world = World::new();
-    world.write("descent.toml", "worker = {runn = \"x\"}\n");
+    world.write("descent.toml", "agents.w = {runn = \"x\"}\n");
     world.descent(&["align", "-y", "-f", &a_plan(&world)]);
-    world.descent(&["run"]).expect(78).says("descent.toml:1:11").says("did you mean `run`?");
+    world.descent(&["run"]).expect(78).says("descent.toml:1:13").says("did you mean `run`?");
 }
 
 /// Root may write where a mode forbids it, but not through a directory that is a file.

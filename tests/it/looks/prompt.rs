@@ -12,7 +12,10 @@ fn world(script: &str) -> World {
         "#!/bin/sh\ncp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATOM.$DESCENT_ATTEMPT\n{script}\n"
     );
     let path = world.program("worker", &script.replace("OUT", &out));
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     world
 }
 

@@ -105,7 +105,7 @@ fn without_a_planner_a_task_that_failed_for_good_ends_the_run() {
     assert!(!ran.stdout.contains("changes of the plan"), "{}", ran.stdout);
     assert_eq!(world.state()["run"]["grant"], Value::Null);
     // A worker alone is no planner.
-    world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"exit 1\"\nroles.worker = \"worker\"\n");
     world.run().expect(5);
     assert!(changes(&world).is_empty());
 }

@@ -132,7 +132,10 @@ fn lessons_are_told_to_agents_as_data() {
         lessons.push(note);
     });
     let told = format!("cp $DESCENT_PROMPT {}; touch g", world.out("told").display());
-    world.write("descent.toml", &format!("worker = {{run = {told:?}}}\n"));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = {told:?}\nroles.worker = \"worker\"\n"),
+    );
     let atoms = json!({"do": {"kind": "task", "description": "do it"}});
     let plan = world.plan(&plan(&["test -e g"], json!({}), atoms));
     world.descent(&["align", "-y", "--force", "-f", &plan]).expect(0);

@@ -184,7 +184,10 @@ fn who_tries_another_way_is_told_what_the_judge_said_of_the_last() {
     let out = world.out("").display().to_string();
     let worker =
         format!("echo $DESCENT_ATOM > note; cp $DESCENT_PROMPT {out}/worker.$DESCENT_ATOM");
-    let text = format!("worker = {{run = \"{worker}\"}}\n{}", world.read("descent.toml"));
+    let text = format!(
+        "agents.worker.run = \"{worker}\"\n{}worker = \"worker\"\n",
+        world.read("descent.toml")
+    );
     world.write("descent.toml", &text);
     world.run().expect(0);
     let told = world.left("worker.A2");

@@ -23,7 +23,7 @@ fn agents(world: &World, probe: &str) {
     world.write(
         "descent.toml",
         &format!(
-            "worker = {{run = \"{worker}\"}}\nagents.p.run = \"{}\"\nroles.probe = \"p\"\n",
+            "agents.worker.run = \"{worker}\"\nroles.worker = \"worker\"\nagents.p.run = \"{}\"\nroles.probe = \"p\"\n",
             path.display()
         ),
     );

@@ -136,7 +136,7 @@ pub(crate) fn configure(world: &World, thinker: Thinker, more: &[&str]) -> Optio
     world.write(
         "descent.toml",
         &format!(
-            "worker = {{run = \"{worker}\"}}\n[agents.thinker]\n{agent}\n[roles]\n{}",
+            "agents.worker.run = \"{worker}\"\n[agents.thinker]\n{agent}\n[roles]\nworker = \"worker\"\n{}",
             roles.concat()
         ),
     );

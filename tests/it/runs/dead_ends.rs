@@ -39,7 +39,7 @@ fn a_dead_end_names_what_opens_it() {
 #[test]
 fn a_failed_attempt_of_a_worker_may_be_made_again_as_it_is_or_with_words() {
     let world = World::new();
-    world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"exit 1\"\nroles.worker = \"worker\"\n");
     let atom = json!({"description": "do it"});
     world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), json!({"A": atom})));
     let raise = "descent run --set max_attempts=2";
@@ -58,7 +58,10 @@ fn a_blocked_worker_asks_a_person_and_the_answer_is_the_next_command() {
          echo '{{\"clarity\": \"BLOCKED\", \"summary\": \"{question}\"}}' > \"$DESCENT_RESULT\"\n"
     );
     let path = world.program("worker", &blocked);
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = \"{}\"\nroles.worker = \"worker\"\n", path.display()),
+    );
     let atom = json!({"description": "make the file"});
     world.align(&plan(&["test -e done"], json!({}), json!({"A": atom})));
     let ran = world.descent(&["run"]).expect(5);

@@ -13,7 +13,7 @@ use crate::{
 fn configuration(world: &World) -> String {
     let mark = |name: &str| world.out(name).display().to_string();
     format!(
-        "worker = {{run = \"touch {} done\"}}\nnotify = \"touch {}\"\n",
+        "agents.worker.run = \"touch {} done\"\nroles.worker = \"worker\"\nnotify = \"touch {}\"\n",
         mark("worker"),
         mark("notify")
     )
@@ -28,7 +28,7 @@ fn task_of_a_worker() -> Value {
 /// A run whose attempt wrote `text` into the configuration at `path`, and that could not complete.
 fn written(path: &str, text: &str) -> World {
     let world = World::new();
-    world.write("descent.toml", "worker = {run = \"exit 1\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"exit 1\"\nroles.worker = \"worker\"\n");
     world.commit_all("a worker");
     fs::create_dir(world.root().join("texts")).unwrap();
     let kept = world.root().join("texts/descent.toml");
@@ -112,7 +112,7 @@ fn a_persons_own_edit_asks_nothing_but_makes_no_command_beside_it_theirs() {
         world.write("descent.toml", &format!("# mine\n{worker}\n{beside}"));
         is_asked_about(&world);
     }
-    world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    world.write("descent.toml", "agents.worker.run = \"touch done\"\nroles.worker = \"worker\"\n");
     world.descent(&AGAIN).expect(0);
     assert_eq!(marks(&world), 0);
 }
@@ -131,7 +131,10 @@ fn what_a_branch_brought_home_is_asked_about_too() {
 /// In a repository of several projects, also where the other project is.
 #[test]
 fn a_configuration_of_a_project_below_is_asked_about_there() {
-    let world = written("sub/descent.toml", "worker = {run = \"touch done\"}\n");
+    let world = written(
+        "sub/descent.toml",
+        "agents.worker.run = \"touch done\"\nroles.worker = \"worker\"\n",
+    );
     world.descent(&["run"]).expect(5).says("attempts changed sub/descent.toml");
     world.descent(&["apply"]).expect(0);
     let sub = world.repo().join("sub");
@@ -149,7 +152,10 @@ fn a_configuration_of_a_project_below_is_asked_about_there() {
 #[test]
 fn neither_a_filter_nor_a_link_hides_what_an_attempt_wrote() {
     let world = written("descent.toml", "# $Id$\n");
-    let keyword = format!("worker = {{run = \"touch {} # $Id$\"}}\n", world.out("w").display());
+    let keyword = format!(
+        "agents.worker.run = \"touch {} # $Id$\"\nroles.worker = \"worker\"\n",
+        world.out("w").display()
+    );
     fs::write(world.root().join("texts/descent.toml"), keyword).unwrap();
     world.replace_in_state("mkdir -p sub", "echo descent.toml ident >.gitattributes; true");
     world.descent(&["run"]).expect(5).says(TOLD);

@@ -109,7 +109,10 @@ fn tried(by: By, is_worker: bool) {
         true => json!({"kind": "task", "description": "try"}),
         false => task(&format!("{tries}; touch done")),
     };
-    world.write("descent.toml", &format!("worker = {{run = '{tries}; touch done'}}\n"));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = '{tries}; touch done'\nroles.worker = \"worker\"\n"),
+    );
     world.commit_all("a worker");
     let check = format!("test $PWD = $(cat {repo}) || DESCENT_PROMPT=/x/y {tries}; test -f done");
     let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));

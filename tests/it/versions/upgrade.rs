@@ -20,7 +20,10 @@ fn with_old(text: &str) -> World {
     let work = format!(
         "mkdir -p src docs && echo auth >src/auth.rs && echo x >docs/a.md && echo $DESCENT_ATOM >>{log}"
     );
-    world.write("descent.toml", &format!("worker = {{run = '{work}'}}\n"));
+    world.write(
+        "descent.toml",
+        &format!("agents.worker.run = '{work}'\nroles.worker = \"worker\"\n"),
+    );
     world
 }
 

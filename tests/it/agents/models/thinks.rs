@@ -14,9 +14,9 @@ fn configure(world: &World, model: &Model, wire: &str, base: &str, role: &str) {
     world.write(
         "descent.toml",
         &format!(
-            "worker = {{run = \"touch note\"}}\n[agents.thinker]\nprovider = \"{wire}\"\n\
+            "agents.worker.run = \"touch note\"\n[agents.thinker]\nprovider = \"{wire}\"\n\
              base_url = \"{address}{base}\"\nmodel = \"scripted\"\nkey = {{env = \"THINKER_KEY\"}}\n\
-             [roles]\n{role} = \"thinker\"\n"
+             [roles]\nworker = \"worker\"\n{role} = \"thinker\"\n"
         ),
     );
 }
