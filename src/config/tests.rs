@@ -113,7 +113,8 @@ fn a_shell_worker_has_its_role_and_an_atom_may_name_another() {
 
 #[test]
 fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
-    let text = "agents.w.run = \"x\"\n[agents.j]\nrun = \"j\"\n[roles]\nworker = \"w\"\njudge = \"j\"\n";
+    let text =
+        "agents.w.run = \"x\"\n[agents.j]\nrun = \"j\"\n[roles]\nworker = \"w\"\njudge = \"j\"\n";
     for role in [Role::Judge, Role::Validate, Role::Assess, Role::Answer] {
         assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
     }

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::{
     passed_over::can_trace,
-    processes::long_nap,
     world::{Running, World, plan, task, wait_for},
 };
 
