@@ -28,6 +28,7 @@ use crate::{
 /// A run has two files of this size at most.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 const RUNS_MAX: usize = 20;
+const HELD_BYTES_MAX: usize = 64 * 1024;
 /// The space that the disk must have left.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
 /// How often the room and the names of the files are looked at.
@@ -105,6 +106,15 @@ pub struct RunLog {
     clock: Arc<dyn Clock>,
     /// Since the last look at the room and at the names.
     looked: Option<Stopwatch>,
+    /// Lines that nobody follows, and that are written once in a while.
+    held: String,
+}
+
+/// The last lines are there when the run has ended.
+impl Drop for RunLog {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
 
 impl RunLog {
@@ -122,13 +132,39 @@ impl RunLog {
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir);
         }
-        Self { dir, run: run.to_string(), file: None, bytes: 0, clock, looked: None }
+        Self {
+            dir,
+            run: run.to_string(),
+            file: None,
+            bytes: 0,
+            clock,
+            looked: None,
+            held: String::new(),
+        }
     }
 
     /// Appends lines of JSON.
     pub fn append(&mut self, lines: &[impl Serialize]) {
         let lines = lines.iter().map(|line| render::json_text(line) + "\n");
-        if let Err(error) = self.try_append(&lines.collect::<String>()) {
+        self.held.extend(lines);
+        self.flush();
+    }
+
+    /// The same for a line that nobody waits for: it costs no call of its own.
+    pub fn append_in_time(&mut self, line: &impl Serialize) {
+        self.held += &(render::json_text(line) + "\n");
+        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
+        if self.held.len() > HELD_BYTES_MAX || !self.looked.as_ref().is_some_and(is_recent) {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return;
+        }
+        if let Err(error) = self.try_append(&held) {
             tracing::debug!(%error, "a line is not kept");
             (self.file, self.looked) = (None, None);
         }

@@ -182,7 +182,7 @@ fn constraints(old: &mut Reader<'_, '_>) -> Node {
             let what =
                 "carried; an iteration here is an attempt that ended, or a choice taken back";
             old.note(Fate::Changed, iterations, what);
-            to.put(iterations, count);
+            to.put("budget", Node::object(Vec::from([("iterations", count)])));
         }
     }
     let why = "there is no count of stalls: attempts are bounded by their number";

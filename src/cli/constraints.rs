@@ -51,7 +51,10 @@ fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
     };
     let mut rules = limits::all().into_iter();
     let Some(limit) = rules.find(|rule| rule.key == key.trim()) else {
+        let group = format!("{}.", key.trim());
+        let inner = names().find(|name| name.starts_with(&group));
         let fate = fate_of(key.trim()).map(|fate| fate.option(value.trim()));
+        let fate = fate.or(inner.map(|name| format!("--set {name}={}", value.trim())));
         let names: Vec<String> = names().collect();
         let near = || did_you_mean(key.trim(), names.iter().map(String::as_str));
         let hint = match fate.or_else(near) {

@@ -248,7 +248,7 @@ pub fn run<'a>(
                 events.append(&lines);
                 lines.iter().for_each(|line| client.event(line));
             },
-            on_input: &mut |seen, serial| inputs.append(&[seen.line(serial)]),
+            on_input: &mut |seen, serial| inputs.append_in_time(&seen.line(serial)),
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {
                 has_begun = true;

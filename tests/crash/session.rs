@@ -213,6 +213,7 @@ fn check_beside(world: &World) {
         "commit.lock",
         "events",
         "heartbeat",
+        "inputs",
         "journal",
         "repository",
         "run.lock",

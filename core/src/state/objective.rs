@@ -10,7 +10,10 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
-use crate::id::{RequestId, RunId};
+use crate::{
+    doc::Node,
+    id::{RequestId, RunId},
+};
 
 /// Failures in a row that are alike, after which an atom may rest.
 pub const PERSISTENT: u32 = 2;
@@ -198,6 +201,11 @@ record! {
         /// Globs. In a kept workspace, only a change of these files runs it again
         filled inputs: Vec<String>,
     }
+    hint form_of_setup;
+}
+
+fn form_of_setup(node: &Node) -> Option<String> {
+    node.as_str().map(|_| "write `setup: {run: …}`".to_owned())
 }
 
 words! {

@@ -29,7 +29,7 @@ use crate::{
     render::{self, Line, Meaning, Page},
     workspace::{Workspaces, Worktrees},
 };
-use descent_core::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
+use descent_core::state::limits::{self as constraint_limits, INTERRUPTIONS_MAX, REPAIRS_MAX};
 
 /// Atoms at most that are shown one by one.
 const ATOMS_MAX: usize = 40;
@@ -327,12 +327,11 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     if let Some(notify) = shown.config.notify() {
         text.push(wrapped("notify: ", &render::visible(notify)));
     }
-    let node = constraints.node();
-    let members = node.as_object().unwrap_or_default().iter();
+    let all = constraint_limits::in_force(constraints).into_iter();
     // The workspace is shown above.
-    let members = members.filter(|member| member.key != "workspace");
-    let chosen = members.map(|member| format!("{} = {}", member.key, value(&member.node)));
-    let chosen: Vec<String> = chosen.collect();
+    let chosen = all.filter(|one| one.is_chosen && one.key != "workspace");
+    let chosen: Vec<String> =
+        chosen.map(|one| format!("{} = {}", one.key, value(&one.value))).collect();
     if !chosen.is_empty() {
         text.push(wrapped("chosen: ", &chosen.join("; ")));
     }

@@ -48,6 +48,7 @@ fn a_mistake_in_a_constraint_is_one_of_usage_and_nothing_starts() {
         ("workspace=cloud", "one of git, shadow, shared"),
         ("cost_usd=5", "--set budget.cost_usd=5"),
         ("max_repairs=9", "it is 3, always"),
+        ("setup=npm ci", "--set setup.run=npm ci"),
     ] {
         for command in [&["run", "--set", pair][..], &["align", "x", "--set", pair]] {
             world.descent(command).expect(2).says("E-USAGE").says(words);

@@ -176,13 +176,13 @@ fn a_key_that_is_like_nothing_is_kept_and_warned_of() {
 #[test]
 fn a_misspelt_limit_is_a_fault_with_the_right_key() {
     let objective =
-        OBJECTIVE.to_owned() + "  constraints: {max_atempts: 1, cost_us: 5, patience: 3}\n";
+        OBJECTIVE.to_owned() + "  constraints: {max_atempts: 1, time_budget: 5m, patience: 3}\n";
     check(
         &format!("{objective}work_graph:\n  atoms:\n    a: {{depend_on: [], timout: 5m}}\n"),
         &[
             "5:17: /objective/constraints/max_atempts: unknown key `max_atempts` (did you mean `max_attempts`?)",
-            "5:33: /objective/constraints/cost_us: unknown key `cost_us` (did you mean `cost_usd`?)",
-            "5:45: /objective/constraints/patience: unknown key `patience` (leave it out; a remark of yours goes into `notes`)",
+            "5:33: /objective/constraints/time_budget: `time_budget` is no key of the constraints (write `budget: {time: …}`)",
+            "5:50: /objective/constraints/patience: unknown key `patience` (leave it out; a remark of yours goes into `notes`)",
             "8:9: /work_graph/atoms/a/depend_on: unknown key `depend_on` (did you mean `depends_on`?)",
             "8:24: /work_graph/atoms/a/timout: unknown key `timout` (did you mean `timeout`?)",
         ],

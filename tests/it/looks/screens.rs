@@ -195,7 +195,7 @@ objective:
   goal: it is there
   background_intent: somebody waits for it
   base_case: {command: test -f done}
-  constraints: {time_budget: 30m}
+  constraints: {budget: {time: 30m}}
 work_graph:
   atoms:
     way:

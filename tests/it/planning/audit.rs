@@ -72,7 +72,7 @@ fn a_tool_that_is_hindered_again_and_again_is_told_of() {
 
 #[test]
 fn much_that_is_used_up_for_little_is_told_of() {
-    let world = world(&flat(1), json!({"planning": {"changes": 1}}));
+    let world = world(&flat(1), json!({"planning": {"changes": 5}}));
     world.descent(&["run"]).expect(5);
     has(&world, "budget_drift", 1);
 }

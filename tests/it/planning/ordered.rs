@@ -19,7 +19,7 @@ fn of_choices(hindered: Value, ways: &[(&str, &str)], act: bool) -> World {
         choices.push(name);
     }
     atoms["G"] = json!({"kind": "any", "description": "make it so", "choices": choices, "depends_on": ["H"]});
-    let limits = json!({"max_attempts": 1, "gradient": {"act": act}});
+    let limits = json!({"max_attempts": 1, "law": if act { "act" } else { "show" }});
     world(&[of(atoms)], limits)
 }
 

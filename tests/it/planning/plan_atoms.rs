@@ -117,7 +117,7 @@ fn what_is_left_is_told_in_numbers_and_in_words() {
     let n = planner(&world, "N", &[two_atoms()]);
     let n = with(n, json!({"convergence_target": "F", "depends_on": ["A"]}));
     let result = r#"echo '{"summary": "found it", "value": 7}' > "$DESCENT_RESULT""#;
-    let constraints = json!({"planning": {"refinements": 1}});
+    let constraints = json!({"planning": {"refinements": 1, "atoms": 7}});
     let atoms = json!({"A": task(result), "B": task("true"), "N": n, "F": sum()});
     let atoms = with(atoms, json!({"A": after(&["B"], result)}));
     world.align(&plan(&["test -e sum"], constraints, atoms));

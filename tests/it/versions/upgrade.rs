@@ -241,15 +241,3 @@ fn the_commands_of_a_file_that_another_committed_are_asked_about_before_they_run
     world.descent(&["run"]).expect(77).says("E-NOT-TRUSTED");
     assert_eq!(world.left("made"), "");
 }
-
-#[test]
-fn a_state_of_version_2_0_is_read_as_it_is() {
-    let world = World::new();
-    let text = fixture("2.0.json");
-    fs::create_dir(world.repo().join(".descent")).unwrap();
-    fs::write(world.state_path(), &text).unwrap();
-    for command in ["validate", "status", "graph", "log", "why"] {
-        world.descent(&[command]).expect(0);
-    }
-    assert_eq!(world.state_text(), text);
-}
