@@ -131,12 +131,9 @@ pub struct JobRecord {
     pub start_ticks: u64,
     pub boot_id: String,
     pub mark: String,
-    /// The fields below are missing if an earlier version started the job.
-    #[serde(default)]
-    pub method: Option<Method>,
-    #[serde(default, rename = "brand")]
-    pub tag: Option<Tag>,
-    #[serde(default)]
+    pub method: Method,
+    #[serde(rename = "brand")]
+    pub tag: Tag,
     pub cgroup: Option<PathBuf>,
 }
 

@@ -276,8 +276,7 @@ impl<'s> Comparison<'s> {
             self.note(Weight::Main, what);
         }
         if before.version != after.version {
-            let minor = |state: &State| format!("{}.{}", state.version.major, state.version.minor);
-            let what = format!("version: {} → {}", minor(before), minor(after));
+            let what = format!("version: {} → {}", before.version, after.version);
             self.note(Weight::Main, what);
         }
         if before.plan != after.plan {

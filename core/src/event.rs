@@ -431,9 +431,7 @@ pub enum Event {
     /// A request is not obeyed any more.
     Retired {
         request: String,
-        /// Absent in what older versions wrote: it was for an earlier run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<RetireReason>,
+        why: RetireReason,
     },
     Ended {
         #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = RunStatus::WORDS.map(|(word, _)| word))))]

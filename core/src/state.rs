@@ -83,6 +83,12 @@ pub struct Version {
     pub minor: u32,
 }
 
+impl core::fmt::Display for Version {
+    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(to, "{}.{}", self.major, self.minor)
+    }
+}
+
 /// Evidence, values and other content that the program carries and never decides by.
 pub type FreeValue = crate::doc::Node;
 

@@ -14,7 +14,7 @@ const NOW: UnixMillis = UnixMillis(1_000);
 fn state(change: impl Fn(&mut Value)) -> State {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let mut value = json!({
-        "version": "2.0", "lineage": "one", "serial": 7, "seal": "",
+        "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
         "objective": {
             "raw_input": "it", "goal": "it is so", "background_intent": "because",
             "base_case": {"all": [{"command": "test -f done"}]},

@@ -27,7 +27,7 @@ fn valid() -> BTreeMap<String, String> {
 }
 
 fn of_version(text: &str, version: &str) -> String {
-    let newer = text.replacen("\"version\": \"2.1\"", &format!("\"version\": \"{version}\""), 1);
+    let newer = text.replacen("\"version\": \"2.4\"", &format!("\"version\": \"{version}\""), 1);
     assert_ne!(newer, text);
     newer
 }

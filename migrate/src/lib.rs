@@ -2,7 +2,7 @@
 //! Converts the state file of an AoT loop into a state of descent: one frozen module for each version, on the lossless
 //! tree.
 //!
-//! `front_matter` takes the old text apart. `v1_2` and `v1_3` know the contracts; both end in a tree of version 2.0.
+//! `front_matter` takes the old text apart. `v1_2` and `v1_3` know the contracts; both end in the tree of a state.
 //! Its nodes carry the places of the old file, so that every fault is told where it was written. Not here: files, and
 //! the reader of YAML, which the host hands in.
 //!

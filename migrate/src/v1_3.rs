@@ -1,4 +1,4 @@
-//! Contract 1.3 of the AoT loop's state file, as version 2.0 has it. Frozen: a file of this version means this for good.
+//! Contract 1.3 of the AoT loop's state file. Frozen: a file of this version means this for good.
 //!
 //! Here: its sections. `checks` reads the base case, `graph` the atoms with their groups, `results` their results,
 //! `history` the past.
@@ -13,7 +13,7 @@ use alloc::{format, string::String, vec::Vec};
 use descent_core::{
     doc::{Node, Span},
     id::Lineage,
-    state::{Check, Control, Extra, Run, fields::Writer},
+    state::{Check, Control, Extra, Run, VERSION, fields::Writer},
 };
 
 use crate::{
@@ -29,7 +29,7 @@ const NO_PROMPT: &str = "(The user's original request will be recorded here)";
 /// The limits that the template writes into every file.
 const ITERATIONS: u64 = 20;
 
-/// The tree of a state of version 2.0, and the facts that fit only into a whole state.
+/// The tree of a state, and the facts that fit only into a whole state.
 pub(crate) fn up(
     front: &Node,
     prompt: Node,
@@ -53,7 +53,7 @@ pub(crate) fn up(
     history::control(&mut old);
     old.finish();
     let mut to = Writer::default();
-    to.text("version", "2.0").text("lineage", lineage.as_str());
+    to.text("version", &format!("{VERSION}")).text("lineage", lineage.as_str());
     to.put("serial", Node::uint(1)).text("seal", "");
     to.put("objective", objective);
     to.put("control", Control::default().node());

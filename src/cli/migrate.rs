@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use descent_core::{doc::Fault, id::Lineage, state::VERSION};
+use descent_core::{doc::Fault, id::Lineage, state::Version};
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::{
     ops::{align::isolation, trust},
     plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
-    store::{self, StatePlace, Store},
+    store::{self, StatePlace, Store, StoreError},
 };
 
 const HOST: Host = Host { yaml: plan_file::yaml_below, pattern_faults: store::pattern_faults };
@@ -135,11 +135,9 @@ fn version_of(file: &PlanFile) -> Option<String> {
 }
 
 fn already(context: &Context, file: &PlanFile, version: &str) -> Result<End, Failure> {
-    let known = format!("{}.", VERSION.major);
-    if !version.starts_with(&known) {
-        let message = format!("{} is a state of version {version}", file.name.display());
-        let hint = "use a descent that reads that version";
-        return Err(Failure::new("E-STATE-NEWER", exit::INVALID, message, hint));
+    let foreign = Version::parse(version).and_then(|it| StoreError::of_version(&file.name, it));
+    if let Some(error) = foreign {
+        return Err(error.into());
     }
     let words = format!(
         "{} is a state of version {version}: there is nothing to migrate, it is read as it is",

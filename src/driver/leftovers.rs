@@ -55,17 +55,13 @@ pub fn end_leftovers(place: &StatePlace) -> Vec<u32> {
     process::sweep(&format!("{}/", place.mark()), &started(&place.attempts()))
 }
 
-/// The processes that an earlier loop recorded: one file per slot or, in an older version, per
-/// attempt.
+/// The processes that an earlier loop recorded, one file a slot.
 fn started(attempts: &Path) -> Vec<process::JobRecord> {
-    let paths = files::entries(attempts).into_iter().map(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match name.starts_with(SLOT) {
-            true => path,
-            false => path.join("started.json"),
-        }
-    });
-    paths
+    let is_note = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SLOT))
+    };
+    let notes = files::entries(attempts).into_iter().filter(is_note);
+    notes
         .filter_map(|path| files::read(&path, NOTE_BYTES_MAX).ok())
         .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
         .collect()

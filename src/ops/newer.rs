@@ -27,10 +27,8 @@ pub fn ready(store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
         return Ok(loaded);
     }
     let version = loaded.state.version;
-    let message = format!(
-        "the state says what only a newer descent knows: version {}.{} is needed",
-        version.major, version.minor
-    );
+    let message =
+        format!("the state says what only a newer descent knows: version {version} is needed");
     let hint =
         "use a descent that reads that version; look, stop, edit and apply work with this one";
     Err(Failure::new("E-VERSION-NEEDED", exit::INVALID, message, hint).with(lines))

@@ -34,8 +34,8 @@ impl JobHandle {
             start_ticks: self.processes.start_ticks,
             boot_id: table::boot_id(),
             mark: mark.to_owned(),
-            method: Some(self.method),
-            tag: Some(self.processes.tag),
+            method: self.method,
+            tag: self.processes.tag,
             cgroup: self.leaf.as_ref().map(|leaf| leaf.path().to_owned()),
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn become_subreaper() -> io::Result<()> {
 }
 
 /// Kills what an earlier loop left, and returns the ids. These are all processes with the tag of a
-/// job of this owner or of a recorded job, their descendants, and the recorded jobs' groups. It
+/// job of this owner or of a recorded job, and their descendants. It
 /// must be called before this process starts anything of that owner.
 ///
 /// A job whose guard is still a child of the program that started it belongs to another running
@@ -58,22 +58,18 @@ pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
     // Nearly always nothing is left, and then nobody asks.
     let watched = LazyCell::new(tags_with_live_parent);
     let is_ours = |tag: Tag| {
-        (tag.is_owned_like(mark_prefix) || records.iter().any(|one| one.tag == Some(tag)))
+        (tag.is_owned_like(mark_prefix) || records.iter().any(|one| one.tag == tag))
             && !watched.contains(&tag)
     };
-    let recorded = records.iter().filter_map(|one| {
-        let tag = one.tag?;
-        Some((tag, Leaf::from_record(one.cgroup.as_ref()?, tag)?))
-    });
+    let recorded = records
+        .iter()
+        .filter_map(|one| Some((one.tag, Leaf::from_record(one.cgroup.as_ref()?, one.tag)?)));
     for (tag, leaf) in recorded.chain(cgroup::existing_leaves()) {
         if is_ours(tag) {
             leaf.end();
         }
     }
-    let is_left = |one: &ProcessEntry| match Tag::read(one.pid) {
-        Some(tag) => is_ours(tag),
-        None => records.iter().any(|record| is_in_group(one, record)),
-    };
+    let is_left = |one: &ProcessEntry| Tag::read(one.pid).is_some_and(is_ours);
     let find = || live_processes(table::newest_first()).filter(is_left);
     kill_until_quiet(find, |_| false, Instant::now() + ENDING_MAX)
 }
@@ -81,16 +77,6 @@ pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
 /// Process ids and start times mean nothing after a reboot.
 fn is_of_this_boot(record: &JobRecord) -> bool {
     !record.boot_id.is_empty() && record.boot_id == table::boot_id()
-}
-
-/// For a job without a tag: whether the process is in its group or session. `false` if the leader's
-/// id belongs to a younger process. An id is not reused while a group or session has it, so then
-/// nothing of the job is left.
-fn is_in_group(one: &ProcessEntry, record: &JobRecord) -> bool {
-    record.tag.is_none()
-        && (one.group == record.pid || one.session == record.pid)
-        && one.start_ticks >= record.start_ticks
-        && table::entry(record.pid).is_none_or(|now| now.start_ticks == record.start_ticks)
 }
 
 /// Tags of jobs whose guard is still a child of the program that started it.

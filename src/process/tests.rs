@@ -396,6 +396,6 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
     assert_eq!(known.parent, std::process::id());
     assert_eq!(told.mark, job.mark);
     assert_eq!(told.boot_id.len(), 36);
-    assert!(told.tag.unwrap().is_owned_like(&job.mark));
-    assert_eq!(told.method, Some(ending::chosen().method));
+    assert!(told.tag.is_owned_like(&job.mark));
+    assert_eq!(told.method, ending::chosen().method);
 }

@@ -267,7 +267,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ("waits", format!("for the change by {}; nothing is started until then", line(by)))
         }
         Event::Retired { request, why } => {
-            let why = match why.unwrap_or(RetireReason::EarlierRun) {
+            let why = match why {
                 RetireReason::EarlierRun => "it was for an earlier run",
                 RetireReason::AskerGone => "who asked is gone, and changed nothing",
                 RetireReason::TakenBack => "it was taken back",

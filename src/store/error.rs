@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use descent_core::state::VERSION;
+use descent_core::state::{VERSION, Version, decode::BEGIN_ANEW};
 
 use super::placed_fault::PlacedFault;
 use crate::failure::{Failure, Lack, lack_of};
@@ -35,7 +35,9 @@ pub enum StoreError {
     #[error("the state file `{}` is empty", path.display())]
     Empty { path: PathBuf },
     #[error("`{}` has version {found}: to write it, a descent is needed that reads {found}, and this one reads {}.x", path.display(), VERSION.major)]
-    Newer { path: PathBuf, found: String },
+    Newer { path: PathBuf, found: Version },
+    #[error("`{}` has version {found}, which cannot be read any more", path.display())]
+    Older { path: PathBuf, found: Version },
     #[error("the state file `{}` is not valid ({})", path.display(), count(faults.len()))]
     Invalid { path: PathBuf, faults: Vec<PlacedFault> },
     #[error("there is a file at `{}` already", path.display())]
@@ -97,6 +99,15 @@ impl StoreError {
         }
     }
 
+    /// The refusal of a state of that version; `None` if it is read.
+    pub fn of_version(path: &Path, found: Version) -> Option<Self> {
+        let path = path.to_owned();
+        match found.major > VERSION.major {
+            true => Some(Self::Newer { path, found }),
+            false => (found < VERSION).then_some(Self::Older { path, found }),
+        }
+    }
+
     /// Whether a person solves it by correcting the file's content.
     #[must_use]
     pub fn is_about_content(&self) -> bool {
@@ -105,6 +116,7 @@ impl StoreError {
             Self::Empty { .. }
                 | Self::Invalid { .. }
                 | Self::Newer { .. }
+                | Self::Older { .. }
                 | Self::IsDirectory { .. }
                 | Self::Link { .. }
                 | Self::LinkToNothing { .. }
@@ -155,6 +167,7 @@ impl StoreError {
             Self::Unreadable { .. } => "E-STATE-UNREADABLE",
             Self::Empty { .. } => "E-STATE-EMPTY",
             Self::Newer { .. } => "E-STATE-NEWER",
+            Self::Older { .. } => "E-STATE-OLDER",
             Self::Invalid { .. } => "E-STATE-INVALID",
             Self::Exists { .. } => "E-STATE-EXISTS",
             Self::TooLarge { .. } => "E-STATE-TOO-LARGE",
@@ -180,6 +193,7 @@ impl StoreError {
             | Self::LinkToNothing { .. }
             | Self::Empty { .. }
             | Self::Newer { .. }
+            | Self::Older { .. }
             | Self::Invalid { .. }
             | Self::Exists { .. }
             | Self::TooLarge { .. } => 65,
@@ -222,6 +236,7 @@ impl StoreError {
             Self::Newer { .. } => {
                 "use a newer descent; `descent status` shows what this one understands"
             }
+            Self::Older { .. } => BEGIN_ANEW,
             Self::Invalid { .. } => "mend the places named; nothing is written until then",
             Self::Exists { .. } => {
                 "look at it with `descent status`; `descent align --force` archives it, `--state` names another"

@@ -119,14 +119,10 @@ impl LoadedState {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
         let values = show_faults(path, self.bytes(), &deciding);
         let found = self.state.version;
+        let at = path.display();
         let newer = (found > VERSION).then(|| {
             format!(
-                "{}: /version: the file has version {}.{}, and this descent knows {}.{}",
-                path.display(),
-                found.major,
-                found.minor,
-                VERSION.major,
-                VERSION.minor
+                "{at}: /version: the file has version {found}, and this descent knows {VERSION}"
             )
         });
         newer.into_iter().chain(values).collect()
@@ -173,7 +169,8 @@ fn read_decoded(
     let read = decoded.faults.len();
     check_rules(&mut decoded);
     if let Some(state) = &mut decoded.state
-        && (state.all_atoms().is_empty() || lacks_an_atom(&decoded.faults))
+        && (state.all_atoms().is_empty()
+            || decoded.faults.iter().any(|fault| fault.rule == "unknown-atom"))
         && known(&state.lineage).is_some_and(|known| put_back_forgotten(state, &known))
     {
         decoded.faults.truncate(read);
@@ -202,10 +199,6 @@ fn read_decoded(
     Ok((loaded, rendered))
 }
 
-fn lacks_an_atom(faults: &[Fault]) -> bool {
-    faults.iter().any(|fault| fault.rule == "unknown-atom")
-}
-
 /// Checks what types cannot express: the rules of the graph, and whether patterns compile.
 fn check_rules(decoded: &mut Decoding) {
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
@@ -217,19 +210,12 @@ fn check_rules(decoded: &mut Decoding) {
 }
 
 fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> {
-    let path = path.to_owned();
-    let is_newer = decoded.faults.iter().any(|fault| fault.rule == "newer-version");
-    match decoded.version {
-        Some(found) if is_newer => {
-            let found = format!("{}.{}", found.major, found.minor);
-            Some(StoreError::Newer { path, found })
-        }
-        _ if decoded.faults.is_empty() => None,
-        _ => {
-            let faults = place_faults(bytes, &decoded.faults);
-            Some(StoreError::Invalid { path, faults })
-        }
+    let foreign = decoded.version.and_then(|found| StoreError::of_version(path, found));
+    if foreign.is_some() || decoded.faults.is_empty() {
+        return foreign;
     }
+    let faults = place_faults(bytes, &decoded.faults);
+    Some(StoreError::Invalid { path: path.to_owned(), faults })
 }
 
 /// The patterns that do not compile, for readers of a plan.

@@ -28,7 +28,7 @@ use descent_core::state::Atom;
 
 /// Canonical but for the seal, as a person would leave it.
 const FIXTURE: &str = r#"{
-  "version": "2.0",
+  "version": "2.4",
   "lineage": "0198c0de-0000-7000-8000-000000000001",
   "serial": 7,
   "seal": "sha256:0",
@@ -318,14 +318,16 @@ fn four_writers_lose_nothing() {
 
 #[test]
 fn what_cannot_be_read_is_never_written_over() {
-    let newer = FIXTURE.replace("\"2.0\"", "\"3.0\"");
+    let newer = FIXTURE.replace("\"2.4\"", "\"3.0\"");
+    let older = FIXTURE.replace("\"2.4\"", "\"2.3\"");
     let trailing = FIXTURE.replace("\"trail\": []", "\"trail\": [],,");
     let missing = FIXTURE.replace("\"build\"\n", "\"biuld\"\n");
-    let cases: [(&[u8], &str, u8); 6] = [
+    let cases: [(&[u8], &str, u8); 7] = [
         (b"", "E-STATE-EMPTY", 65),
         (&[0; 300], "E-STATE-INVALID", 65),
         (&FIXTURE.as_bytes()[..400], "E-STATE-INVALID", 65),
         (newer.as_bytes(), "E-STATE-NEWER", 65),
+        (older.as_bytes(), "E-STATE-OLDER", 65),
         (trailing.as_bytes(), "E-STATE-INVALID", 65),
         (missing.as_bytes(), "E-STATE-INVALID", 65),
     ];

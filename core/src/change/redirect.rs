@@ -25,7 +25,7 @@ use crate::{
     plan as agreement,
     proposal::Clarification,
     state::{
-        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, StartedFrom, State, VERSION,
+        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
         encode::{ChangeSet, StateText},
@@ -184,7 +184,6 @@ pub fn keep_plan(before: &State, plan: &State, now: UnixMillis) -> Result<Adopti
     let mut state = before.clone();
     state.serial = before.serial.next();
     state.plan.clone_from(&plan.plan);
-    state.version = state.version.max(VERSION);
     Ok(Adoption {
         touched: ChangeSet::between(before, &state),
         state,

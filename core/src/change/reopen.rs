@@ -6,7 +6,7 @@ use super::{Change, Consequence, draft::Draft};
 use crate::{
     id::AtomId,
     state::{
-        AtomStatus, Constraints, Extra, State, Task, Try, TryEnd, VERSION,
+        AtomStatus, Constraints, Extra, State, Task, Try, TryEnd,
         record::{CorrectionType, LostValue, Winner},
     },
 };
@@ -104,8 +104,6 @@ impl Draft<'_> {
         for ids in said.values() {
             ids.iter().for_each(|id| self.take_mark(id));
         }
-        // An older program would not heed the words.
-        self.state.version = self.state.version.max(VERSION);
         if !guided.is_empty() {
             self.effects.push(Consequence::Guided(guided));
         }

@@ -6,7 +6,7 @@ use super::{Change, ChangeRefusal, ConstraintChange, start};
 use crate::state::limits;
 use crate::{
     id::AtomId,
-    state::{Atom, Body, Constraints, State, VERSION, fields::Findings},
+    state::{Atom, Body, Constraints, State, fields::Findings},
 };
 
 /// Gives the number of changes that were made here.
@@ -80,11 +80,7 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
             state.bindings.insert(id.clone(), Arc::clone(binding));
         }
         Change::Binding(id, None) => drop(state.bindings.remove(id)),
-        Change::Plan(plan) => {
-            state.plan = Some(Arc::clone(plan));
-            // An older program would not compare with it.
-            state.version = state.version.max(VERSION);
-        }
+        Change::Plan(plan) => state.plan = Some(Arc::clone(plan)),
         Change::Start(start) => start::set(state, start),
         Change::Guidance(id, words) => {
             if let Some(task) = atom_mut(state, id)?.task_mut() {

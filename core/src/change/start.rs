@@ -8,9 +8,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 use super::{Consequence, draft::Draft};
 use crate::{
     id::{AtomId, CommitId},
-    state::{
-        Atom, AtomStatus, Binding, StartedFrom, State, Try, TryEnd, VERSION, record::CorrectionType,
-    },
+    state::{Atom, AtomStatus, Binding, StartedFrom, State, Try, TryEnd, record::CorrectionType},
 };
 
 /// Digits of a commit that tell it apart.
@@ -25,7 +23,6 @@ pub(super) fn set(state: &mut State, start: &StartedFrom) {
     run.delivered = None;
     // Verdicts are on trees of the earlier start: none of them may be delivered.
     run.verdicts = Default::default();
-    state.version = state.version.max(VERSION);
 }
 
 /// Whether both states have a start, and not the same one.

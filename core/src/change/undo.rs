@@ -359,7 +359,7 @@ mod tests {
 
     fn state(change: impl Fn(&mut Value)) -> State {
         let mut value = json!({
-            "version": "2.0", "lineage": "one", "serial": 7, "seal": "",
+            "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
             "objective": {
                 "raw_input": "it", "goal": "it is so", "background_intent": "because",
                 "base_case": {"all": [{"command": "test -f done"}]}

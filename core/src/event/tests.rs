@@ -32,7 +32,7 @@ const KINDS: [&str; 29] = [
     r#"{"event":"corrected","what":"w","effects":["e"],"lost":["l"]}"#,
     r#"{"event":"pattern","atoms":["A","B","C"],"reason":"r"}"#,
     r#"{"event":"requested","request":"stop_now","reason":"r"}"#,
-    r#"{"event":"retired","request":"q"}"#,
+    r#"{"event":"retired","request":"q","why":"taken_back"}"#,
     r#"{"event":"ended","result":"needs_guidance","reason":"already_held","summary":"s"}"#,
     r#"{"event":"ended","result":"stopped","reason":"stopped"}"#,
 ];

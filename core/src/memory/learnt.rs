@@ -14,7 +14,7 @@ use crate::{
     law::{self, approach},
     search,
     state::{
-        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd, VerdictRecord,
+        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
         check::Thousandths,
         record::{Choices, RefutedEntry},
     },
@@ -108,10 +108,10 @@ impl RunOutcome<'_> {
         let start = run.started_from.as_ref().map(|from| &from.commit);
         let mut verdicts = run.verdicts.iter();
         let at_start = verdicts.clone().find(|one| Some(&one.commit) == start);
-        let at_start = at_start.map_or(Thousandths(law::ONE), VerdictRecord::distance);
+        let at_start = at_start.map_or(Thousandths(law::ONE), |one| one.d);
         verdicts.any(|one| {
             let is_its = one.choices == *conflict && Some(&one.commit) != start;
-            is_its && one.distance() < at_start
+            is_its && one.d < at_start
         })
     }
 

@@ -41,7 +41,7 @@ pub fn decode(bytes: &[u8]) -> Decoding {
     of_parsed(parsed, Some(near_miss::of))
 }
 
-/// The same for a commit of the past, whose keys were judged when it was made, maybe by an older version.
+/// The same for a commit of the past, whose keys were judged when it was made.
 pub fn decode_past(bytes: &[u8]) -> Decoding {
     of_parsed(doc::parse_bytes(bytes, &Limits::default()), None)
 }
@@ -71,7 +71,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     found.is_newer = version.is_some_and(|version| version > VERSION);
     let (mut state, mut understood) = (None, None);
     match version {
-        Some(version) if version.major != VERSION.major => {
+        Some(version) if version < VERSION || version.major != VERSION.major => {
             if found.is_newer && found.faults.is_empty() {
                 understood = read_leniently(&root, &mut found);
             }
@@ -120,24 +120,22 @@ impl Version {
     }
 }
 
+/// The hint for a state of an older version.
+pub const BEGIN_ANEW: &str = "move the file away, and begin anew with `descent align`; `descent migrate` reads files of the AoT loop alone";
+
 fn foreign_version(root: &Node, found: Version) -> Fault {
     let span = root.get("version").map_or(root.span, |node| node.span);
-    let is_newer = found.major > VERSION.major;
-    let hint = if is_newer {
-        "use a descent that reads it; this one only looks at it, and never writes it"
+    let (rule, message, hint) = if found > VERSION {
+        let message =
+            format!("the file has version {found}, this program reads {}.x", VERSION.major);
+        let hint = "use a descent that reads it; this one only looks at it, and never writes it";
+        ("newer-version", message, hint)
     } else {
-        "make a state with `descent align`"
+        let message = format!("the file has version {found}, which cannot be read any more");
+        ("older-version", message, BEGIN_ANEW)
     };
-    Fault {
-        span,
-        pointer: "/version".to_owned(),
-        rule: if is_newer { "newer-version" } else { "older-version" },
-        message: format!(
-            "the file has version {}.{}, this program reads {}.x",
-            found.major, found.minor, VERSION.major
-        ),
-        hint: Some(hint.to_owned()),
-    }
+    let hint = Some(hint.to_owned());
+    Fault { span, pointer: "/version".to_owned(), rule, message, hint }
 }
 
 fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
@@ -267,7 +265,7 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
     let node = fields.take("version")?;
     let version = node.as_str().and_then(Version::parse);
     if version.is_none() {
-        let hint = Some("\"2.0\"".to_owned());
+        let hint = Some(format!("\"{VERSION}\""));
         fields.found.fault(
             "bad-version",
             ("/version", node.span),

@@ -6,14 +6,21 @@
 mod lines;
 mod single;
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
 use core::ops::Range;
 
 use self::{
     lines::{Lines, Text, sealed_line},
     single::Single,
 };
-use super::{Atom, Binding, State, VERSION, records::Records};
+use super::{Atom, Binding, State, records::Records};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
@@ -309,9 +316,8 @@ impl StateText {
 
     fn compose(&self, state: &State, seal: &Digest) -> FileText {
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
-        let version = format!("{}.{}", VERSION.major, state.version.minor);
         let mut pieces = Vec::from([
-            ("version".to_owned(), Piece::Text(quoted(&version))),
+            ("version".to_owned(), Piece::Text(quoted(&state.version.to_string()))),
             ("lineage".to_owned(), Piece::Text(quoted(state.lineage.as_str()))),
             ("serial".to_owned(), Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
             ("seal".to_owned(), Piece::Text(quoted(seal.as_str()))),

@@ -210,8 +210,7 @@ record! {
     pub struct RequestRetiredEntry {
         always request: String,
         always by: String,
-        /// `earlier_run` in what older versions wrote
-        optional why: RetireReason,
+        required why: RetireReason,
     }
 }
 

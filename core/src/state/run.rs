@@ -169,8 +169,8 @@ record! {
         /// The role that such a question is for
         optional[program] role: Role,
         always[program] until: String,
-        /// Why; absent of a limit in older files
-        filled[program] because: String,
+        /// Why
+        always[program] because: String,
     }
 }
 

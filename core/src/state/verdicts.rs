@@ -21,8 +21,8 @@ record! {
         /// Leaves that held; a leaf that was not measured did not hold
         required[program] held: u64,
         required[program] of: u64,
-        /// How far it is from holding, from 0 to 1; absent in an older state
-        optional[program] d: Thousandths,
+        /// How far it is from holding, from 0 to 1
+        required[program] d: Thousandths,
         /// Taken in a checkout made anew: of two verdicts on one tree the pristine one counts
         always[program] is_pristine as "pristine": bool,
         /// The selection that the tree was made under
@@ -34,19 +34,11 @@ impl VerdictRecord {
     pub fn holds(&self) -> bool {
         self.held == self.of
     }
-
-    /// How far it is from holding: by its leaves where nothing else is known.
-    pub fn distance(&self) -> Thousandths {
-        let missing = self.of.saturating_sub(self.held).saturating_mul(1_000);
-        let share = missing.checked_div(self.of).unwrap_or_default();
-        let share = || Thousandths(u32::try_from(share).unwrap_or(1_000));
-        self.d.unwrap_or_else(share)
-    }
 }
 
 /// The verdict with the least distance, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
-    verdicts.iter().max_by_key(|one| core::cmp::Reverse(one.distance()))
+    verdicts.iter().max_by_key(|one| core::cmp::Reverse(one.d))
 }
 
 /// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.
@@ -89,7 +81,7 @@ mod tests {
             tree: TreeId::new(name),
             held,
             of: 3,
-            d: None,
+            d: Thousandths(1_000 - 300 * u32::try_from(held).unwrap_or(3)),
             is_pristine,
             choices: Choices::default(),
             extra: Extra::default(),

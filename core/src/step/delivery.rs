@@ -116,7 +116,7 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
         return Delivery::Best(None);
     };
     let distance = transaction.distance(&check, head);
-    let best = best_verdict(transaction).filter(|one| one.distance() < distance);
+    let best = best_verdict(transaction).filter(|one| one.d < distance);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
@@ -224,7 +224,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
         tree,
         held: count.held,
         of: count.of,
-        d: Some(transaction.distance(check, basis)),
+        d: transaction.distance(check, basis),
         is_pristine: basis.decides(),
         choices,
         extra: Extra::default(),

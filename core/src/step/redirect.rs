@@ -47,9 +47,9 @@ pub(super) fn retire(transaction: &mut Transaction, request: &Request, why: Reti
     transaction.record(EntryKind::RequestRetired(RequestRetiredEntry {
         request: request.id.to_string(),
         by: request.by.clone(),
-        why: Some(why),
+        why,
     }));
-    transaction.announce(Event::Retired { request: request.id.to_string(), why: Some(why) });
+    transaction.announce(Event::Retired { request: request.id.to_string(), why });
 }
 
 fn open_request(transaction: &Transaction) -> Option<Request> {

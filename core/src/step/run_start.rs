@@ -32,7 +32,7 @@ pub(super) fn started(
 ) {
     // A loop that died left it running.
     let is_another = transaction.state.run.status != RunStatus::Running;
-    transaction.begin();
+    transaction.count_anew();
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
     for (id, used) in &left.used {

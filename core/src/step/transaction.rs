@@ -26,7 +26,7 @@ use crate::{
     search::{self, ValidContexts},
     state::{
         Atom, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task, Try,
-        VERSION, encode::ChangeSet, record::Choices, run, verdicts,
+        encode::ChangeSet, record::Choices, run, verdicts,
     },
     world::{
         Session, World,
@@ -153,12 +153,6 @@ impl Transaction {
     /// Leaves starting and ending to the loop: another process takes this step.
     pub(super) fn leave_to_loop(&mut self) {
         self.is_loop = false;
-    }
-
-    /// Begins a run: the measure counts anew, and keys may be written that an older program cannot interpret.
-    pub(super) fn begin(&mut self) {
-        self.counts_anew = true;
-        self.facts.state.version = self.state.version.max(VERSION);
     }
 
     /// The measure counts anew from this commit: attempts are given back, and nothing starts any more.

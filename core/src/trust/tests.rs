@@ -255,7 +255,7 @@ fn everything_in_a_state_changes_the_digest_but_what_names_and_numbers_it() {
     let state = plan::read(PLAN.as_bytes()).into_state(Lineage::new("l"));
     let whole = TrustList::of_state(&state).digest();
     for (from, to) in [
-        (r#""version": "2.4""#, r#""version": "2.3""#),
+        (r#""version": "2.4""#, r#""version": "2.5""#),
         (r#""lineage": "l""#, r#""lineage": "m""#),
         (r#""serial": 1"#, r#""serial": 9"#),
     ] {

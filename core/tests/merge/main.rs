@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 fn beginning() -> Value {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     json!({
-        "version": "2.0", "lineage": "one", "serial": 7, "seal": "",
+        "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
         "objective": {
             "raw_input": "it", "goal": "it is so", "background_intent": "because", "deliverables": "this",
             "definition_of_done": "then", "base_case": {"all": [{"command": "test -f done"}, {"command": "true"}]},

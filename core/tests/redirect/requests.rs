@@ -52,10 +52,7 @@ fn a_redirect_whose_asker_is_gone_or_takes_it_back_is_retired_with_a_record() {
         assert_eq!(state.run.status, RunStatus::Running);
         assert!(!state.control.redirect_requested && state.control.request.is_none());
         let last = state.trail.last().map(|entry| &entry.kind);
-        assert!(
-            matches!(last, Some(EntryKind::RequestRetired(one)) if one.why == Some(why)),
-            "{last:?}"
-        );
+        assert!(matches!(last, Some(EntryKind::RequestRetired(one)) if one.why == why), "{last:?}");
     }
     let none = change::abort_redirect(&state(|_| ()), NOW);
     assert!(matches!(none, Err(ChangeRefusal::NoDifference)));

@@ -40,7 +40,7 @@ fn begun() -> State {
         state["run"]["delivered"] = json!("c1");
         state["run"]["agreed"] = json!({"tree": "tree of old", "failed": ["test -f done"]});
         state["run"]["verdicts"] = json!([{
-            "serial": 3, "commit": "c1", "tree": "t1", "held": 0, "of": 1, "pristine": true, "choices": {}
+            "serial": 3, "commit": "c1", "tree": "t1", "held": 0, "of": 1, "d": "1", "pristine": true, "choices": {}
         }]);
         state["trail"] = json!([{
             "type": "refuted", "at": "2026-01-01T00:00:00Z", "serial": 3, "pass": 1,

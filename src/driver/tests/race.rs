@@ -43,7 +43,7 @@ fn beginning() -> State {
         (0..SCALARS).map(|n| (format!("E{n}"), atom(&format!("words-{n}")))).collect();
     atoms.insert("P".into(), atom("of the program"));
     let state = json!({
-        "version": "2.0", "lineage": "race", "serial": 1, "seal": "",
+        "version": "2.4", "lineage": "race", "serial": 1, "seal": "",
         "objective": {"raw_input": "r", "goal": "g", "background_intent": "b", "deliverables": "d",
             "definition_of_done": "d", "base_case": {"all": [{"command": "true"}]}, "constraints": {}},
         "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},

@@ -71,49 +71,23 @@ async fn a_sweep_leaves_a_job_alone_whose_program_still_watches_it() {
     assert_eq!((ran.unwrap().how, ended), (JobEnd::Exit(5), Vec::new()));
 }
 
-fn record(pid: u32, start_ticks: u64) -> JobRecord {
-    JobRecord {
-        pid,
-        start_ticks,
+#[test]
+fn a_recorded_job_is_ended_by_its_tag_if_its_record_is_of_this_boot() {
+    let tag = Tag::new(&unique("recorded"));
+    let (mut child, _registered) = sleeper(Some(tag));
+    let record = JobRecord {
+        pid: child.id(),
+        start_ticks: 0,
         boot_id: table::boot_id(),
         mark: "unmarked".to_owned(),
-        method: None,
-        tag: None,
+        method: ending::chosen().method,
+        tag,
         cgroup: None,
-    }
-}
-
-/// Ends a job by its record alone: no owner is named.
-fn end_recorded(record: &JobRecord) -> Vec<u32> {
-    sweep(&unique("nobody"), std::slice::from_ref(record))
-}
-
-#[test]
-fn a_recorded_group_is_ended_although_it_bears_no_brand() {
-    let world = World::new();
-    let script = "env -i sh -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done";
-    let mut command = StdCommand::new("sh");
-    command.args(["-c", script]).current_dir(&world.directory).process_group(0);
-    let start = || command.spawn().map(|child| (child.id(), child));
-    let (mut leader, registered) = registry::spawn(start).unwrap();
-    leader.wait().unwrap();
-    let member = world.pid("pid");
-    let started = record(leader.id(), registered.start_ticks);
-    let of_another_boot = JobRecord { boot_id: "another".to_owned(), ..started.clone() };
-    assert!(end_recorded(&of_another_boot).is_empty());
-    assert!(end_recorded(&record(leader.id(), u64::MAX)).is_empty());
-    assert!(is_alive(member));
-    assert_eq!(end_recorded(&started), [member]);
-    assert!(!is_alive(member));
-}
-
-#[test]
-fn a_recorded_id_that_belongs_to_another_process_now_is_not_touched() {
-    let (mut child, registered) = sleeper(None);
-    for start_ticks in [registered.start_ticks - 1, registered.start_ticks + 1] {
-        assert!(end_recorded(&record(child.id(), start_ticks)).is_empty());
-        assert!(is_alive(child.id()));
-    }
-    assert_eq!(end_recorded(&record(child.id(), registered.start_ticks)), [child.id()]);
+    };
+    let of_another_boot = JobRecord { boot_id: "another".to_owned(), ..record.clone() };
+    let nobody = unique("nobody");
+    assert!(sweep(&nobody, &[of_another_boot]).is_empty());
+    assert!(is_alive(child.id()));
+    assert_eq!(sweep(&nobody, &[record]), [child.id()]);
     assert_eq!(child.wait().unwrap().signal(), Some(9));
 }

@@ -28,13 +28,13 @@ pub struct Commit {
     /// A person changed the agreement.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_correction: bool,
-    /// When the new records happened, according to the state; an older version noted all that it found.
+    /// When the new records happened, according to the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stamps: Vec<String>,
-    /// The announcements of the commit; an older version noted none.
+    /// The announcements of the commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// The changes by a person; an older version noted those of every commit.
+    /// The changes by a person.
     pub changes: Vec<Difference>,
 }
 

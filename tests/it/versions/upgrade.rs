@@ -1,10 +1,10 @@
-//! Files of other versions: every format that was ever released is read for good; what a newer one says is never lost.
+//! Files of older versions: those of the AoT loop are migrated, and a state is refused.
 
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, plan, task};
 
 fn fixture(name: &str) -> String {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/upgrade");
@@ -240,4 +240,32 @@ fn the_commands_of_a_file_that_another_committed_are_asked_about_before_they_run
     world.descent(&["migrate"]).expect(0).says("descent trust");
     world.descent(&["run"]).expect(77).says("E-NOT-TRUSTED");
     assert_eq!(world.left("made"), "");
+}
+
+#[test]
+fn a_state_of_an_older_version_is_refused_with_what_to_do_and_nothing_is_written() {
+    let world = World::new();
+    world.align(&plan(&["test -e one"], json!({}), json!({"A1": task("echo one >one")})));
+    let now = world.state()["version"].as_str().unwrap().to_owned();
+    let now = format!("\"version\": \"{now}\"");
+    for version in ["1.9", "2.0"] {
+        let text = world.state_text().replacen(&now, &format!("\"version\": \"{version}\""), 1);
+        let other = world.root().join("older.json");
+        fs::write(&other, &text).unwrap();
+        let other = other.display().to_string();
+        let words = format!("has version {version}, which cannot be read any more");
+        for args in [
+            &["run"][..],
+            &["status"],
+            &["edit"],
+            &["align", "-y", "x", "--why", "x", "--check", "false", "--step", "a=true", "--force"],
+            &["migrate", &other],
+        ] {
+            let args = [&["--state", &other], args].concat();
+            let ran = world.descent(&args).expect(65);
+            ran.says("error[E-STATE-OLDER]").says(&words).says("begin anew with `descent align`");
+        }
+        world.descent(&["validate", &other]).expect(65).says(&words);
+        assert_eq!(fs::read_to_string(&other).unwrap(), text);
+    }
 }

@@ -12,7 +12,7 @@ record! {
     #[derive(Default)]
     pub struct EvidenceRecord {
         optional check: String,
-        /// Digest of the rule of the check, whatever it is called; absent in an older state
+        /// Digest of the rule of the check, whatever it is called
         optional key: Digest,
         optional verdict: String,
         /// The basis
@@ -40,13 +40,9 @@ impl EvidenceRecord {
         }
     }
 
-    /// Whether it is about this very check. A name may be another check's by now, so of an older record only the title of
-    /// a check without a name tells.
+    /// Whether it is about this very check: a name may be another check's by now.
     pub fn is_of(&self, check: &Check) -> bool {
-        match &self.key {
-            Some(key) => *key == check.key(),
-            None => check.name.is_none() && self.check.as_ref() == Some(&check.title()),
-        }
+        self.key.as_ref() == Some(&check.key())
     }
 
     pub fn passes(&self) -> bool {

@@ -29,7 +29,6 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         unclear: false,
         changed: Vec::new(),
         tried: Vec::new(),
-        // An older version gave none to a failure in full.
         fingerprint: Some(match &failure.fingerprint {
             Some(known) => known.clone(),
             None => fingerprint::of(failure),

@@ -61,7 +61,6 @@ pub struct MetricsReport {
     pub directives: Vec<DirectiveView>,
 }
 
-/// An ending of an earlier version has none.
 pub(super) fn account(last: &FinalResultRecord) -> Option<AccountReport> {
     let loss = last.loss.as_ref();
     Some(AccountReport {

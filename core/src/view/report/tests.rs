@@ -1,9 +1,14 @@
 //! Reports of small states.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{Report, report};
-use crate::{state::decode, world::World};
+use crate::{
+    doc::Node,
+    id::Digest,
+    state::{Check, decode, fields::Findings},
+    world::World,
+};
 
 fn of(text: &str) -> Report {
     let decoded = decode::decode(text.as_bytes());
@@ -63,13 +68,20 @@ fn failures_that_are_alike_stand_together_and_the_patterns_are_those_of_the_run(
     assert_eq!(patterns, [(4, 3)]);
 }
 
+fn key_of(command: &str) -> Digest {
+    let node = Node::object(Vec::from([("command".to_owned(), Node::string(command))]));
+    Check::read(&node, "", &mut Findings::default()).expect("a check").key()
+}
+
 #[test]
 fn a_leaf_may_fail_where_another_choice_of_its_any_holds() {
     let check = r#"{"all": [{"any": [{"command": "x"}, {"command": "y"}]},
       {"any": [{"command": "z"}]}]}"#;
-    let evidence = r#"{"check": "x", "verdict": "fail", "ended": "exit 1"}, {"check": "y", "verdict": "pass"},
-      {"check": "z", "verdict": "fail"}"#;
-    let report = of(&state(check, TASKS, "", &run("exhausted", evidence)));
+    let evidence = [("x", "fail"), ("y", "pass"), ("z", "fail")].map(|(command, verdict)| {
+        let key = key_of(command);
+        format!(r#"{{"check": "{command}", "key": "{key}", "verdict": "{verdict}"}}"#)
+    });
+    let report = of(&state(check, TASKS, "", &run("exhausted", &evidence.join(", "))));
     let leaves = report.agreement.base_case.iter();
     let stands: Vec<(&str, Option<&str>, bool)> =
         leaves.map(|leaf| (leaf.check.as_str(), leaf.verdict.as_deref(), leaf.spared)).collect();

@@ -239,7 +239,6 @@ fn failures(world: &World) -> Vec<FailureGroup> {
         };
         let alike = match &failure.fingerprint {
             Some(known) => known.clone(),
-            // An older version gave none to a failure in full.
             None => fingerprint::of(failure),
         };
         let place = *places.entry(alike.clone()).or_insert(groups.len());
