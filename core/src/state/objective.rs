@@ -129,7 +129,7 @@ record! {
 }
 
 record! {
-    /// What a run may use in all, over restarts
+    /// Limits of a run in all, over restarts
     #[derive(Default, PartialEq)]
     pub struct RunBudget {
         /// iterations
@@ -156,7 +156,7 @@ record! {
 }
 
 record! {
-    /// What planners may add and change
+    /// Limits of what planners add and change
     #[derive(Default, PartialEq)]
     pub struct PlanningLimits {
         /// atoms that planners may add in all
@@ -188,7 +188,7 @@ record! {
 }
 
 record! {
-    /// What makes a new workspace ready
+    /// The command that makes a new workspace ready
     #[derive(Default, PartialEq)]
     pub struct Setup {
         /// a command that runs once in each new workspace

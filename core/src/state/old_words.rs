@@ -7,7 +7,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-/// What became of a key.
+/// The fate of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyFate {
     /// A key, or one in a group.
@@ -39,14 +39,14 @@ pub const OLD_WORDS: [(&str, KeyFate); 19] = [
     ("max_fragment_depth", KeyFate::Constant("3")),
 ];
 
-/// What became of that key, if it was one.
+/// The fate of that key, if it was one.
 pub fn fate_of(key: &str) -> Option<KeyFate> {
     let (_, fate) = OLD_WORDS.into_iter().find(|(old, _)| *old == key)?;
     Some(fate)
 }
 
 impl KeyFate {
-    /// What a person writes in a file.
+    /// The form that a person writes in a file.
     pub fn hint(self) -> String {
         match self {
             Self::Key(key) => match key.split_once('.') {
@@ -57,7 +57,7 @@ impl KeyFate {
         }
     }
 
-    /// What a person types for `--set`.
+    /// The option that a person types.
     pub fn option(self, value: &str) -> String {
         match self {
             Self::Key(key @ ("law" | "rest")) => {

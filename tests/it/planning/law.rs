@@ -158,10 +158,16 @@ fn a_distance_that_rises_by_hindered_work_blocks_its_targets() {
 
 #[test]
 fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
-    let plans = ["ten", "nine", "five", "four", "ten", "nine", "five"].map(takes);
-    let limits = json!({"planning": {"changes": 5}});
+    let plans = ["ten", "nine", "five", "four", "two", "nine"].map(takes);
+    let limits = json!({"planning": {"changes": 5, "refinements": 8}});
     let world = world(&plans, limits);
-    let wanted = [("0.834", "break_symmetry"), ("0.75", "abandon")];
+    let wanted = [
+        ("0.834", "break_symmetry"),
+        ("0.75", "break_symmetry"),
+        ("0.417", "refine"),
+        ("0.334", "break_symmetry"),
+        ("0.167", "abandon"),
+    ];
     assert_eq!(run(&world, 5), told(&wanted));
     let state = world.state();
     assert_eq!(state["run"]["last_result"]["reason"], "abandoned");
@@ -169,7 +175,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     status.shows("abandon: no more planning").shows("exhausted (abandoned)");
     let again = world.descent(&["run", "--set", "law=show"]);
     again.expect(5);
-    assert_eq!(world.left("calls").lines().count(), 4, "it plans on");
+    assert_eq!(world.left("calls").lines().count(), 6, "it plans on");
 }
 
 /// Nearness is a word for planners alone.
