@@ -348,7 +348,7 @@ fn spent(status: &StatusView) -> String {
 fn usage(status: &StatusView) -> Option<String> {
     let budget = &status.budget;
     let limits = [
-        budget.model_calls.map(|most| count(most, "call")),
+        budget.calls.map(|most| count(most, "call")),
         budget.tokens.map(|most| format!("{most} tokens")),
         budget.cost_usd.as_ref().map(|most| format!("${most}")),
     ];

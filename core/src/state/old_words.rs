@@ -2,10 +2,9 @@
 //!
 //! Not here: the fault of such a key in a file (`near_miss`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
+use alloc::{format, string::String};
+
+use super::limits::{FRAGMENT_ATOMS_MAX, FRAGMENT_DEPTH_MAX, INTERRUPTIONS_MAX, REPAIRS_MAX};
 
 /// The fate of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +12,7 @@ pub enum KeyFate {
     /// A key, or one in a group.
     Key(&'static str),
     /// The value that it has always.
-    Constant(&'static str),
+    Constant(u32),
 }
 
 /// Each key that was, in the order of the page.
@@ -32,11 +31,11 @@ pub const OLD_WORDS: [(&str, KeyFate); 19] = [
     ("setup_inputs", KeyFate::Key("setup.inputs")),
     ("gradient", KeyFate::Key("law")),
     ("reflection", KeyFate::Key("rest")),
-    ("max_interruptions", KeyFate::Constant("10")),
-    ("max_repairs", KeyFate::Constant("3")),
+    ("max_interruptions", KeyFate::Constant(INTERRUPTIONS_MAX)),
+    ("max_repairs", KeyFate::Constant(REPAIRS_MAX)),
     ("max_refinements_per_atom", KeyFate::Key("planning.refinements")),
-    ("max_fragment_atoms", KeyFate::Constant("20")),
-    ("max_fragment_depth", KeyFate::Constant("3")),
+    ("max_fragment_atoms", KeyFate::Constant(FRAGMENT_ATOMS_MAX)),
+    ("max_fragment_depth", KeyFate::Constant(FRAGMENT_DEPTH_MAX)),
 ];
 
 /// The fate of that key, if it was one.
@@ -64,7 +63,7 @@ impl KeyFate {
                 format!("--set {key}={}", if key == "law" { "show" } else { "true" })
             }
             Self::Key(key) => format!("--set {key}={value}"),
-            Self::Constant(_) => self.hint().to_string(),
+            Self::Constant(_) => self.hint(),
         }
     }
 }

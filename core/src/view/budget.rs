@@ -14,7 +14,7 @@ pub struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_calls: Option<u64>,
+    pub calls: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Dollars, as decimal text.
@@ -27,7 +27,7 @@ pub(super) fn budget(constraints: &Constraints) -> Budget {
     Budget {
         active_ms: time.map(|budget| budget.ms),
         iterations: constraints.budget.iterations,
-        model_calls: constraints.budget.calls,
+        calls: constraints.budget.calls,
         tokens: constraints.budget.tokens,
         cost_usd: constraints.budget.cost_usd.map(|cost| cost.text()),
     }

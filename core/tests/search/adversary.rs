@@ -6,7 +6,7 @@ use descent_core::{event::Event, state::RunStatus};
 use super::{
     model::{Kind, Model},
     rng::Rng,
-    sim::{Faults, Sim},
+    sim::{CALM, Faults, Sim},
 };
 
 /// An adversary uses up all that it can. It names faults and limits, so that nothing else makes its bound wide.
@@ -94,19 +94,6 @@ const ALL: [Adversary; 10] = [
 ];
 
 const ROOMY: &str = r#", "planning": {"depth": 20, "atoms": 10000, "phases": 100}"#;
-
-const CALM: Faults = Faults {
-    moved: 0,
-    transient: 0,
-    crash: 0,
-    stop: 0,
-    dropped: 0,
-    conflict: 0,
-    unknown: 0,
-    left_over: 0,
-    broken: 0,
-    reads_back: false,
-};
 
 /// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt. Fragments
 /// have budgets, some of them for a target that accepts a partial result.

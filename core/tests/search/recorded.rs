@@ -15,7 +15,7 @@ use super::{
     random::STORMY,
     resting,
     rng::Rng,
-    sim::{Faults, Sim},
+    sim::{CALM, Faults, Sim},
 };
 
 const RECORD: &str = "tests/search/recorded.txt";
@@ -54,7 +54,7 @@ const FAMILIES: [GraphFamily; 4] = [
             model.budgets(&mut Rng::new(seed));
             model
         },
-        faults: Faults { transient: 5, crash: 2, ..NONE },
+        faults: Faults { transient: 5, crash: 2, ..CALM },
         judges: false,
         planner: |seed| Some(ADVERSARIES[seed as usize % ADVERSARIES.len()]),
     },
@@ -65,7 +65,7 @@ const FAMILIES: [GraphFamily; 4] = [
             model.constraints.push_str(r#", "judging": "model""#);
             model
         },
-        faults: NONE,
+        faults: CALM,
         judges: true,
         planner: |seed| (seed % 2 == 0).then_some(Planner::Mends),
     },
@@ -76,24 +76,11 @@ const FAMILIES: [GraphFamily; 4] = [
             model.constraints.clear();
             model
         },
-        faults: Faults { conflict: 5, dropped: 5, ..NONE },
+        faults: Faults { conflict: 5, dropped: 5, ..CALM },
         judges: false,
         planner: |_| None,
     },
 ];
-
-const NONE: Faults = Faults {
-    transient: 0,
-    crash: 0,
-    stop: 0,
-    dropped: 0,
-    conflict: 0,
-    unknown: 0,
-    left_over: 0,
-    broken: 0,
-    moved: 0,
-    reads_back: false,
-};
 
 /// The decisions of a run, one a line.
 fn decisions(family: &GraphFamily, seed: u64) -> String {

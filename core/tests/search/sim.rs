@@ -43,6 +43,20 @@ pub(crate) struct Faults {
     pub(crate) reads_back: bool,
 }
 
+/// Nothing goes wrong.
+pub(crate) const CALM: Faults = Faults {
+    moved: 0,
+    transient: 0,
+    crash: 0,
+    stop: 0,
+    dropped: 0,
+    conflict: 0,
+    unknown: 0,
+    left_over: 0,
+    broken: 0,
+    reads_back: false,
+};
+
 /// One change to the tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
