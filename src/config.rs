@@ -50,7 +50,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct Config {
     /// Agents of roles, said by a flag or a variable; the first of a role counts.
     pub choices: Vec<RoleChoice>,
-    /// The file of the project: it may be another hand's.
+    /// The file of the project: it may have come from elsewhere.
     pub project: ConfigLayer,
     /// The file in the person's own directory.
     pub own: ConfigLayer,
@@ -64,6 +64,8 @@ pub struct ConfigLayer {
     pub agents: BTreeMap<AgentName, AgentConfig>,
     /// The agents of roles, one a role.
     pub roles: Vec<RoleChoice>,
+    /// All of it as it was read.
+    pub text: String,
 }
 
 impl Config {
@@ -175,10 +177,7 @@ fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {
     let text = match read_text(path) {
         Ok(text) => text,
         Err(error) if is_absent(&error) => return Ok(ConfigLayer::default()),
-        Err(source) => {
-            let path = path.to_owned();
-            return Err(ConfigError::Unreadable { path, source });
-        }
+        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     };
     parse(path, &text)
 }

@@ -25,7 +25,6 @@ mod error;
 mod export;
 mod forward;
 mod fsck;
-mod history;
 mod host;
 mod ignored;
 mod index;
@@ -49,6 +48,7 @@ mod stale_locks;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tracked;
 mod trees;
 mod written;
 

@@ -55,7 +55,7 @@ use descent_core::{
     state::State,
 };
 
-use self::trust::{AsideReason, Doubts, TrustQuestion};
+use self::trust::TrustQuestion;
 use crate::{
     config::Config,
     events::EventLine,
@@ -88,11 +88,11 @@ pub enum Progress {
     LoopEnding,
     /// The loop ends at once, and that takes long.
     LoopEndingNow,
-    /// Files beside a state of another hand were moved into `dir`; `home` is where they were.
-    MovedAside { reason: AsideReason, names: Vec<String>, dir: PathBuf, home: PathBuf },
+    /// Files that came beside a state were moved into `dir`; `home` is where they were.
+    MovedAside { names: Vec<String>, dir: PathBuf, home: PathBuf },
     /// A consent that could not be recorded.
     NotRemembered(TrustError),
-    /// A state was made from another hand's file.
+    /// A state was made from a file that another may have written.
     CommandsOfAnother { why: String },
     /// A save by hand is less safe on this file system than elsewhere.
     DegradedFileSystem { name: &'static str, meaning: &'static str },
@@ -118,8 +118,8 @@ pub trait Client {
     fn event(&self, line: &EventLine<'_>);
     /// The configuration, if its worker is started too: it has to be allowed with the state.
     fn config(&self) -> Option<&Config>;
-    /// Asks a person whether another hand's commands may run; an error unless they say yes.
-    fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure>;
+    /// Asks a person whether commands that are in doubt may run; an error unless they say yes.
+    fn authorize(&self, question: &TrustQuestion) -> Result<(), Failure>;
 }
 
 /// Hands the events of a commit to the client.

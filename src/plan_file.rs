@@ -87,7 +87,7 @@ fn capped(source: impl Read) -> io::Result<Vec<u8>> {
 
 impl Notation {
     /// The notation by the name of the file, else by its beginning: `{` is JSON.
-    fn of(path: &Path, bytes: &[u8]) -> Self {
+    pub fn of(path: &Path, bytes: &[u8]) -> Self {
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         match extension.to_ascii_lowercase().as_str() {
             "json" => return Self::Json,

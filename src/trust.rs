@@ -32,18 +32,16 @@ const WORDS_CHARS_MAX: usize = 200;
 /// The writer of a change that an attempt may have made.
 pub const UNKNOWN_WRITER: &str = "unknown";
 
-/// One thing that was consented to or made here, or that an attempt made here.
+/// One thing that was made or allowed here, or that an attempt made here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// The state of that lineage: its owner's edits need no consent.
+    /// A state of that lineage was made or allowed here: its owner's edits need no consent.
     Lineage(Lineage),
-    /// A state file that another account wrote, identified by what it can execute.
-    State(Lineage, Digest),
-    /// The worker that does the tasks of a lineage.
-    Worker(Lineage, Digest),
-    /// A plan or a worker, wherever it comes from.
+    /// A configuration that this account wrote, as it was met in that lineage.
+    InLineage(Lineage, Digest),
+    /// A person allowed it, wherever it comes from next.
     Content(Digest),
-    /// Commands of a configuration that an attempt wrote: no consent, but a doubt.
+    /// An attempt wrote it: no consent, but a doubt.
     ByAttempt(Digest),
 }
 
@@ -51,8 +49,7 @@ impl Fact {
     fn parts(&self) -> [&str; 3] {
         match self {
             Fact::Lineage(lineage) => ["lineage", lineage.as_str(), ""],
-            Fact::State(lineage, digest) => ["state", lineage.as_str(), digest.as_str()],
-            Fact::Worker(lineage, digest) => ["worker", lineage.as_str(), digest.as_str()],
+            Fact::InLineage(lineage, digest) => ["in-lineage", lineage.as_str(), digest.as_str()],
             Fact::Content(digest) => ["content", "", digest.as_str()],
             Fact::ByAttempt(digest) => ["by-attempt", "", digest.as_str()],
         }
@@ -61,8 +58,7 @@ impl Fact {
     /// The name of the record. A lineage comes from a stranger's file, so it is not used as a file
     /// name.
     fn key(&self) -> String {
-        let text = serde_json::json!(self.parts()).to_string();
-        let digest = Digest::of(text.as_bytes());
+        let digest = Digest::of(serde_json::json!(self.parts()).to_string().as_bytes());
         digest.as_str().trim_start_matches("sha256:").to_owned()
     }
 
@@ -124,6 +120,10 @@ impl Records {
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
         Self { dir: private::state_home(var).map(|home| home.join("trust")), me: me() }
+    }
+
+    pub fn hold(&self, fact: &Fact) -> bool {
+        self.holds(fact) == RecordState::Yes
     }
 
     pub fn holds(&self, fact: &Fact) -> RecordState {

@@ -7,14 +7,9 @@
 //! equal digests allow the same. Not here: files, git, earlier consents.
 
 mod listed;
-mod origin;
 #[cfg(test)]
 mod tests;
 mod told;
-
-pub use origin::{
-    Hand, History, Me, Origin, OriginFacts, is_another_committer, is_another_hand, origin,
-};
 
 use alloc::{
     borrow::ToOwned,
@@ -27,6 +22,29 @@ use crate::{
     id::{AtomId, Digest},
     state::{Atom, Objective, State, atom::rules::keys_of_program},
 };
+
+/// Who owns a file, and its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hand {
+    pub uid: u32,
+    pub mode: u32,
+}
+
+/// The user who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Me {
+    pub uid: u32,
+    /// The user for whom root acts.
+    pub sudo_uid: Option<u32>,
+}
+
+/// Whether the file belongs to an account that is neither ours nor the system's.
+pub fn is_another_hand(hand: Hand, me: Me) -> bool {
+    let is_mine = hand.uid == me.uid || (me.uid == 0 && me.sudo_uid == Some(hand.uid));
+    // Root could change this program too. A file that anybody may write proves nothing.
+    let is_roots = hand.uid == 0 && hand.mode & 0o022 == 0;
+    !(is_mine || is_roots)
+}
 
 /// The item that stands for all that was made before, by its digest.
 pub const EARLIER_RESULTS: &str = "earlier results";
@@ -138,15 +156,7 @@ impl TrustList {
 
     /// Whether an agent is started by it.
     pub fn starts_agents(&self) -> bool {
-        self.items.iter().any(|item| match item.group {
-            TrustGroup::Agent => true,
-            TrustGroup::Setup
-            | TrustGroup::Notify
-            | TrustGroup::Check
-            | TrustGroup::Action
-            | TrustGroup::Task
-            | TrustGroup::Setting => false,
-        })
+        self.items.iter().any(|item| item.group == TrustGroup::Agent)
     }
 
     pub fn is_empty(&self) -> bool {

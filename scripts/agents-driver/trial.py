@@ -43,7 +43,7 @@ class Bench:
 
     def align(self):
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com"]
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "start"]):
+        for command in (["init", "-q"], ["commit", "-qm", "start", "--allow-empty"]):
             subprocess.run(git + command, cwd=self.work, env=self.env, check=True)
         agreed = ["align", "proof.txt is there", "--why", "it is tried", "--check", "test -f proof.txt"]
         self.descent(*agreed, "--step", "Make proof.txt", "-y", "-q")

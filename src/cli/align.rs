@@ -42,9 +42,10 @@ use crate::{
         agents,
         align::{existing, refuse_unfinished},
         compare::CheckoutComparison,
+        trust::{self, NamedPlan},
     },
     plan_file::{self, PlanFile},
-    store::LoadedState,
+    store::{LoadedState, StatePlace},
 };
 
 use output::AlignOutput;
@@ -187,6 +188,21 @@ fn asked_for(
 /// A person is asked if there is one, unless they agreed to all or a program wants JSON.
 fn asks(context: &Context, flags: &AlignArgs) -> bool {
     context.may_ask && !context.out.json && !flags.yes
+}
+
+/// Checks trust in the configuration, and in the plan that the person names.
+fn gate(
+    context: &Context,
+    flags: &AlignArgs,
+    top: &Path,
+    config: &Config,
+    plan: Option<(&Path, &TrustList)>,
+) -> Result<(), Failure> {
+    let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
+    let mut client = context.client(Some(config));
+    client.may_ask &= !flags.yes;
+    let plan = plan.map(|(path, carried)| NamedPlan { dir: &context.dir, path, carried });
+    trust::gate_plan(&client, top, &place, config, plan)
 }
 
 fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<End, Failure> {

@@ -10,10 +10,7 @@ use crate::{
     config::Config,
     events::EventLine,
     failure::{Failure, quoted},
-    ops::{
-        self, Client, Progress,
-        trust::{AsideReason, Doubts, TrustQuestion},
-    },
+    ops::{self, Client, Progress, trust::TrustQuestion},
     render,
 };
 
@@ -64,15 +61,10 @@ impl Client for CommandClient<'_> {
                 "waiting for what may not be interrupted (--now ends it)".to_owned()
             }
             Progress::LoopEndingNow => "waiting for the loop to end".to_owned(),
-            Progress::MovedAside {
-                reason,
-                names,
-                dir,
-                home,
-            } => moved_aside(*reason, names, dir, home),
+            Progress::MovedAside { names, dir, home } => moved_aside(names, dir, home),
             Progress::NotRemembered(error) => format!("warning: {error}\n  {}", error.hint()),
             Progress::CommandsOfAnother { why } => format!(
-                "its commands are another's ({why}): `descent trust` shows them before anything runs"
+                "its commands may be another's (the file {why}): `descent trust` shows them before anything runs"
             ),
             Progress::DegradedFileSystem { name, meaning } => {
                 format!("the file system of the state is degraded ({name}): {meaning}")
@@ -109,17 +101,13 @@ impl Client for CommandClient<'_> {
         self.config
     }
 
-    fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure> {
-        trust::ask_or_refuse(self.context, question, doubts, self.may_ask)
+    fn authorize(&self, question: &TrustQuestion) -> Result<(), Failure> {
+        trust::ask_or_refuse(self.context, question, self.may_ask)
     }
 }
 
 /// Sidecars that were moved aside, and the way back.
-fn moved_aside(reason: AsideReason, names: &[String], dir: &Path, home: &Path) -> String {
-    let why = match reason {
-        AsideReason::CameWithState => "it came with the state",
-        AsideReason::Committed => "somebody else committed it",
-    };
+fn moved_aside(names: &[String], dir: &Path, home: &Path) -> String {
     let more = match names.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -128,6 +116,6 @@ fn moved_aside(reason: AsideReason, names: &[String], dir: &Path, home: &Path) -
     let (names, from, to) = (render::visible(&named.join(", ")), quoted(dir), quoted(home));
     let dir = dir.display();
     format!(
-        "moved aside, for {why}: {names}{more}\n  into {dir}; to bring back what you made yourself: mv -n {from}/NAME {to}/"
+        "moved aside, since the state or git brought it: {names}{more}\n  into {dir}; to bring back what you made yourself: mv -n {from}/NAME {to}/"
     )
 }

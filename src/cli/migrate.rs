@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::{End, context::Context, validate};
 use crate::{
-    config,
     failure::{Failure, exit, quoted},
     ops::{align::isolation, trust},
     plan_file::{self, Notation, PlanFile},
@@ -118,8 +117,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     store.create(state)?;
     store.write_journal();
     let origin = dir.join(path);
-    let config = config::load(&top).unwrap_or_default();
-    trust::taken_from(&context.client(None), &top, &origin, &lineage, &config);
+    trust::taken_from(&context.client(None), &top, &origin, &lineage);
     report(context, &file, &migration, Some(store.place()));
     Ok(End::Code(0))
 }

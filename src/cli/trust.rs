@@ -1,4 +1,4 @@
-//! `descent trust`, and the question of the gate: commands of another hand are shown, and a person is asked.
+//! `descent trust`, and the question of the gate: commands that may be another's are shown, and a person is asked.
 //!
 //! Invariant: a yes is never implied, by a flag, a folder or a name. Not here: the gate itself (`ops::trust`).
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     failure::{Failure, exit},
-    ops::trust::{self, Doubts, TrustQuestion, TrustTarget},
+    ops::trust::{self, TrustQuestion, TrustTarget},
     render::{self, Bounds},
 };
 
@@ -52,33 +52,29 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
         store = context.store()?;
         TrustTarget::State(&mut store)
     };
-    let (subject, doubts) = trust::question(&mut target)?;
+    let subject = trust::question(&mut target)?;
     let hash = subject.carried.digest();
     if let Some(text) = &flags.hash {
         hold_to(&subject, text, &hash)?;
-        trust::allow(&context.client(None), target, &subject, &doubts)?;
-        report(context, &subject, "allowed", true);
+    } else if subject.doubts.is_empty() {
+        report(context, &subject, "nothing to allow: this is yours, or was allowed before");
         return Ok(End::Code(0));
-    }
-    if doubts.is_empty() {
-        report(context, &subject, "nothing to allow: this is yours, or was allowed before", true);
-        return Ok(End::Code(0));
-    }
-    if context.out.json {
+    } else if context.out.json {
         context.out.json(&output(&subject, false));
         return Ok(End::Code(exit::UNTRUSTED));
+    } else {
+        context.out.data(&describe(&subject, WHOLE).join("\n"));
+        if !context.may_ask || context.out.quiet {
+            let mut failure = not_trusted(&subject);
+            failure.hint = subject.by_hash(&hash);
+            return Err(failure);
+        }
+        if !says_yes(context)? {
+            return Err(nothing_allowed(&subject));
+        }
     }
-    context.out.data(&describe(&subject, &doubts, WHOLE).join("\n"));
-    if !context.may_ask || context.out.quiet {
-        let mut failure = not_trusted(&subject, &doubts);
-        failure.hint = subject.by_hash(&hash);
-        return Err(failure);
-    }
-    if !says_yes(context)? {
-        return Err(nothing_allowed(&subject));
-    }
-    trust::allow(&context.client(None), target, &subject, &doubts)?;
-    report(context, &subject, "allowed", true);
+    trust::allow(&context.client(None), target, &subject)?;
+    report(context, &subject, "allowed");
     Ok(End::Code(0))
 }
 
@@ -104,18 +100,17 @@ fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Fai
 pub(super) fn ask_or_refuse(
     context: &Context,
     subject: &TrustQuestion,
-    doubts: &Doubts,
     may_ask: bool,
 ) -> Result<(), Failure> {
     if !may_ask || context.out.json || context.out.quiet {
-        let mut details = describe(subject, doubts, EXCERPT);
+        let mut details = describe(subject, EXCERPT);
         details.push(format!(
             "where nobody can answer: {}",
             subject.by_hash(&subject.carried.digest())
         ));
-        return Err(not_trusted(subject, doubts).with(details));
+        return Err(not_trusted(subject).with(details));
     }
-    context.out.say(&describe(subject, doubts, WHOLE).join("\n"));
+    context.out.say(&describe(subject, WHOLE).join("\n"));
     match says_yes(context)? {
         true => Ok(()),
         false => Err(nothing_allowed(subject)),
@@ -127,9 +122,9 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
     Ok(runtime()?.block_on(context.consents(question)))
 }
 
-fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
+fn describe(subject: &TrustQuestion, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
-    lines.extend(doubts.lines.iter().map(|doubt| format!("  {}", render::visible(doubt))));
+    lines.extend(subject.doubts.iter().map(|doubt| format!("  {}", render::visible(doubt))));
     lines.push("what it can run here, what decides, and what agents are told:".to_owned());
     let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
@@ -140,8 +135,8 @@ fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<Str
     lines
 }
 
-fn not_trusted(subject: &TrustQuestion, doubts: &Doubts) -> Failure {
-    let why = doubts.lines.first().map(|doubt| format!(": {doubt}")).unwrap_or_default();
+fn not_trusted(subject: &TrustQuestion) -> Failure {
+    let why = subject.doubts.first().map(|doubt| format!(": {doubt}")).unwrap_or_default();
     let message = format!("{} is not trusted here{why}", subject.name);
     Failure::new(
         "E-NOT-TRUSTED",
@@ -157,9 +152,9 @@ fn nothing_allowed(subject: &TrustQuestion) -> Failure {
     Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
 
-fn report(context: &Context, subject: &TrustQuestion, what: &str, is_allowed: bool) {
+fn report(context: &Context, subject: &TrustQuestion, what: &str) {
     if context.out.json {
-        context.out.json(&output(subject, is_allowed));
+        context.out.json(&output(subject, true));
     } else {
         let text = format!("{}: {what}\nnext: {}", subject.name, subject.next);
         context.out.data(&render::clean(&text));

@@ -84,7 +84,8 @@ pub(super) fn parse(
         let said_in = place(role.span().start);
         Ok(RoleChoice { role: role_of(&role)?, agent: agent_name(&agent)?, said_in })
     });
-    Ok(ConfigLayer { notify, agents, roles: roles.collect::<Result<_, _>>()? })
+    let roles = roles.collect::<Result<_, _>>()?;
+    Ok(ConfigLayer { notify, agents, roles, text: text.to_owned() })
 }
 
 fn command(key: &str, value: Spanned<String>) -> Result<String, ConfigFault> {

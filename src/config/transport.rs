@@ -35,15 +35,6 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Its name in a file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::ClaudeStreamJson => "claude-stream-json",
-            Self::CodexExecJson => "codex-exec-json",
-            Self::Text => "text",
-        }
-    }
-
     /// Whether its events tell a cost. `None`: it depends on the program.
     pub fn tells_cost(self) -> Option<bool> {
         match self {

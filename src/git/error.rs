@@ -41,7 +41,7 @@ pub enum GitError {
     BadPlace { at: PathBuf },
     #[error("git {verb} met a lock that another process holds: {stderr_tail}")]
     Locked { verb: &'static str, stderr_tail: String },
-    #[error("{} is tracked by git, so that another hand may have written it", path.display())]
+    #[error("{} is tracked by git, so that another may have written it", path.display())]
     Tracked { path: PathBuf, inside: PathBuf },
     #[error("{} is no directory, so that it cannot be the repository of a run", path.display())]
     NoDirectory { path: PathBuf },

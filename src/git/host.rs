@@ -113,8 +113,6 @@ pub(super) struct GitHost {
     theirs: Env,
     pub(super) identity_is_default: bool,
     pub(super) version: Version,
-    /// Every e-mail that the person configured, in any scope.
-    pub(super) emails: Vec<String>,
 }
 
 impl GitHost {
@@ -130,7 +128,6 @@ impl GitHost {
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let base = base_env(theirs, &name, &email);
-        let emails = emails(&settings, theirs);
         let mut host = Self {
             programs,
             program,
@@ -142,7 +139,6 @@ impl GitHost {
             theirs: theirs.clone(),
             identity_is_default,
             version,
-            emails,
             settings,
         };
         host.env = host.with(settings::passing(&host.settings));
@@ -395,20 +391,6 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
         first([env("GIT_AUTHOR_EMAIL"), last("author.email"), last("user.email"), env("EMAIL")]);
     let is_default = name.is_none() || email.is_none();
     (name.unwrap_or_else(|| NOBODY.0.into()), email.unwrap_or_else(|| NOBODY.1.into()), is_default)
-}
-
-fn emails(settings: &[Setting], theirs: &Env) -> Vec<String> {
-    const KEYS: &[&str] = &["user.email", "author.email", "committer.email"];
-    const VARIABLES: &[&str] = &["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL", "EMAIL"];
-    let set = settings
-        .iter()
-        .filter(|setting| KEYS.contains(&setting.key.as_str()))
-        .map(|setting| OsString::from_vec(setting.value.clone()));
-    let env = VARIABLES.iter().filter_map(|key| value_of(theirs, key).map(OsStr::to_owned));
-    set.chain(env)
-        .filter(|email| says_something(email))
-        .map(|email| email.to_string_lossy().trim().to_owned())
-        .collect()
 }
 
 fn numbered(pairs: impl Iterator<Item = (OsString, OsString)>) -> Env {

@@ -5,12 +5,12 @@ mod apply;
 mod candidate;
 mod checkout;
 mod durable;
-mod history;
 mod ignored;
 mod open;
 mod private;
 mod rebuild;
 mod snapshot;
+mod tracked;
 
 use super::*;
 use crate::git::snapshot::Snapshot;

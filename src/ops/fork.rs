@@ -62,8 +62,7 @@ pub fn fork(
     made.set_author("fork", &client.by());
     made.create(state)?;
     drop(lock);
-    let config = client.config().cloned().unwrap_or_default();
-    trust::made_here(client, &lineage, &config);
+    trust::made_here(client, &lineage, client.config());
     made.write_journal();
     Ok(ForkReport {
         place: made.place().clone(),

@@ -1,41 +1,37 @@
-//! The gate before everything that executes a file's commands. The client is asked about another hand's commands, and
-//! they run only after a person allowed exactly those.
+//! The gate before everything that executes a file's commands: what would run is allowed by its content. A text of this
+//! account runs unasked; anything else runs only after a person allowed exactly that.
 //!
-//! Not here: the rule of whose file it is (the core), the records (`trust`), and the question in words (`cli`).
+//! Not here: the list of what would run (the core), the records (`trust`), and the question in words (`cli`).
 
-mod aside;
+mod authorship;
 mod by_attempt;
 mod configured;
-mod origin;
 mod place;
-mod started;
+mod stripped;
 mod subject;
-mod unrated;
 
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
     id::Lineage,
     state::State,
-    trust::{EARLIER_RESULTS, Origin, TrustItem, TrustList},
+    trust::{EARLIER_RESULTS, TrustItem, TrustList},
 };
 
 use super::{Client, Progress};
 use crate::{
     config::{self, Config},
     failure::{Failure, exit},
-    store::{LoadedState, Store},
+    store::{LoadedState, StatePlace, Store},
     trust::{Fact, RecordState, Records, TrustError, UNKNOWN_WRITER},
 };
 
-pub use aside::AsideReason;
+pub use authorship::refused_configuration;
 pub use by_attempt::Attempted;
 pub use place::refuse_link;
-pub use started::refused_configuration;
-pub use subject::{Doubts, TrustQuestion};
+pub use subject::TrustQuestion;
 
-/// Why a person is asked about a configuration of their own.
-const BY_ATTEMPT: &str = "has commands or settings that an attempt of a run wrote";
+use authorship::ConfigStanding;
 
 /// The thing that is asked about.
 #[derive(Debug)]
@@ -53,56 +49,53 @@ pub enum TrustTarget<'a> {
     },
 }
 
+/// A plan that a person names from `dir`, with all that it carries.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedPlan<'a> {
+    pub dir: &'a Path,
+    pub path: &'a Path,
+    pub carried: &'a TrustList,
+}
+
 /// Checks trust before anything of a state runs, or is written in its place. The state must be the person's own or
-/// allowed, and so must the worker if it is started. Files of another account beside it are moved aside first.
+/// allowed, and so must the worker if it is started. Sidecars that came with it are moved aside first.
 ///
 /// Gives the state that may be gone on with. A state that is adopted later passes [`gate_adopted`].
 pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     let loaded = store.read()?;
-    let committed = origin::committed(store);
+    let committed = authorship::committed(store, &loaded);
     let why = committed.state.as_deref();
     let records = Records::find();
-    let subject = TrustQuestion::of_state(store, &loaded, client.config(), why, &records);
-    let doubts = subject.doubts(&records);
-    if doubts.is_empty() {
-        aside::came_with_commits(client, store, &committed.sidecars)?;
+    let question = TrustQuestion::of_state(store, &loaded, client.config(), why, &records);
+    if question.doubts.is_empty() {
+        remember_or_warn(client, &records, question.unasked.as_slice());
+        stripped::came_with_commits(client, store, &committed.sidecars)?;
         // Nothing beside it tells of another one now.
         let anew = store.read()?;
-        return match subject.is_anothers {
-            true => unrated(client, store, anew, &subject),
+        return match question.is_anothers {
+            true => stripped::unrated(client, store, anew, &question),
             false => Ok(anew),
         };
     }
-    let subject = match client.config() {
-        Some(_) => subject,
+    let question = match client.config() {
+        Some(_) => question,
         // Shown with the worker, as `descent trust` shows it: one state has one digest.
         None => {
             let config = config::load(&store.place().project)?;
             TrustQuestion::of_state(store, &loaded, Some(&config), why, &records)
         }
     };
-    client.authorize(&subject, &doubts)?;
-    if doubts.is_of_state {
-        aside::everything(client, store)?;
+    client.authorize(&question)?;
+    if question.doubts_state {
+        stripped::everything(client, store)?;
     }
-    remember_or_warn(client, &records, &subject.facts);
+    remember_or_warn(client, &records, &question.facts);
     let anew = store.read()?;
     match anew.is(&loaded) {
-        true if doubts.is_of_state => unrated(client, store, anew, &subject),
+        true if question.doubts_state => stripped::unrated(client, store, anew, &question),
         true => Ok(anew),
-        false => Err(changed_meanwhile(&subject)),
+        false => Err(changed_meanwhile(&question)),
     }
-}
-
-/// Another hand's state, allowed, without the ratings that it brought.
-fn unrated(
-    client: &dyn Client,
-    store: &mut Store,
-    loaded: Arc<LoadedState>,
-    subject: &TrustQuestion,
-) -> Result<Arc<LoadedState>, Failure> {
-    let unrated = unrated::drop_ratings(client, store, loaded)?;
-    unrated.ok_or_else(|| changed_meanwhile(subject))
 }
 
 /// Checks a state from the journal, a late save or an edit against what was allowed: it is what runs.
@@ -112,11 +105,10 @@ pub fn gate_adopted(
     loaded: &LoadedState,
 ) -> Result<(), Failure> {
     let records = Records::find();
-    let subject = TrustQuestion::of_state(store, loaded, client.config(), None, &records);
-    let doubts = subject.doubts(&records);
-    match doubts.is_empty() {
+    let question = TrustQuestion::of_state(store, loaded, client.config(), None, &records);
+    match question.doubts.is_empty() {
         true => Ok(()),
-        false => client.authorize(&subject, &doubts),
+        false => client.authorize(&question),
     }
 }
 
@@ -141,110 +133,120 @@ pub fn follows(allowed: &LoadedState, adopted: &LoadedState) -> bool {
     now.iter().all(is_known) && TrustList::of_state(&before).digest() == allowed.carried().digest()
 }
 
-fn changed_meanwhile(subject: &TrustQuestion) -> Failure {
+fn changed_meanwhile(question: &TrustQuestion) -> Failure {
     let message =
-        format!("{} was changed while it was looked at; nothing of it was run", subject.name);
-    let hint = subject.command.clone();
+        format!("{} was changed while it was looked at; nothing of it was run", question.name);
+    let hint = question.command.clone();
     Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
 
-/// Checks another hand's plan or worker before anything of it runs in `align`. A plan is named from `dir`.
+/// Checks the configuration before anything of it is started, and the plan that a person names. A name is consent, unless
+/// the plan belongs to another account, or an attempt wrote it.
 pub fn gate_plan(
     client: &dyn Client,
-    project: &Path,
-    dir: &Path,
-    plan: Option<(&Path, &TrustList)>,
+    top: &Path,
+    place: &StatePlace,
     config: &Config,
+    plan: Option<NamedPlan<'_>>,
 ) -> Result<(), Failure> {
-    let mut doubted = Vec::new();
-    let plan = plan.and_then(|(path, carried)| match origin::origin_of(project, &dir.join(path)) {
-        Origin::Own => None,
-        Origin::Another(why) => {
-            doubted.push((subject::plan_name(path), why, carried.digest()));
-            Some((path, carried))
-        }
-    });
-    let worker = configured::of_project(Some(config));
     let records = Records::find();
-    if let Some(worker) = &worker {
-        let doubt = started::doubt(project, worker, &records);
-        let name = || config::FILE_NAME.to_owned();
-        doubted.extend(doubt.map(|why| (name(), why, worker.digest())));
-    }
-    let mut doubts = Doubts::default();
-    for (name, why, digest) in doubted {
-        match records.holds(&Fact::Content(digest)) {
-            RecordState::Yes => {}
-            RecordState::No => doubts.lines.push(format!("{name} {why}")),
-            RecordState::NotBelieved(not) => {
-                doubts.lines.extend([format!("{name} {why}"), not]);
-            }
+    let here = Store::open(place.clone()).read().ok();
+    let plan = plan.and_then(|plan| {
+        Some((plan, plan_doubt(client, &plan, place, here.as_deref(), &records)?))
+    });
+    let worker = configured::of_layer(&config.project);
+    let mut question = match plan {
+        None => TrustQuestion::of_worker(worker.clone()),
+        Some((plan, why)) => {
+            let carried = plan.carried.clone();
+            let mut question = TrustQuestion::of_plan(plan.path, carried, worker.clone());
+            let why = format!("{} {why}", question.name);
+            question.need(&records, &Fact::Content(plan.carried.digest()), &why);
+            question
         }
+    };
+    let lineage = here.as_ref().map(|loaded| &loaded.state.lineage);
+    if let ConfigStanding::Doubted(why) = ConfigStanding::of(top, &worker, lineage, &records) {
+        question.needs_worker(&records, &worker, &why);
     }
-    if doubts.is_empty() {
+    if question.doubts.is_empty() {
         return Ok(());
     }
-    let subject = match plan {
-        Some((path, carried)) => TrustQuestion::of_plan(path, carried.clone(), worker),
-        None => TrustQuestion::of_worker(worker.unwrap_or_default()),
-    };
-    client.authorize(&subject, &doubts)?;
-    remember_or_warn(client, &records, &subject.facts);
+    client.authorize(&question)?;
+    remember_or_warn(client, &records, &question.facts);
     Ok(())
 }
 
-/// Records that the state of this lineage was made here, and with which worker. The agreement is valid without the
-/// record: then `run` asks.
-pub fn made_here(client: &dyn Client, lineage: &Lineage, config: &Config) {
-    let worker = configured::of_project(Some(config));
-    let worker = worker.map(|worker| Fact::Worker(lineage.clone(), worker.digest()));
-    let facts = [Some(Fact::Lineage(lineage.clone())), worker];
-    let facts: Vec<Fact> = facts.into_iter().flatten().collect();
+/// The reason to ask about a plan though a person names it.
+fn plan_doubt(
+    client: &dyn Client,
+    plan: &NamedPlan<'_>,
+    place: &StatePlace,
+    here: Option<&LoadedState>,
+    records: &Records,
+) -> Option<String> {
+    if records.hold(&Fact::Content(plan.carried.digest())) {
+        return None;
+    }
+    let owner = authorship::of_another_account(&plan.dir.join(plan.path));
+    owner.or_else(|| by_attempt::plan_doubt(client, plan, place, here, records))
+}
+
+/// Records that the state of this lineage was made here, with a configuration that is allowed. The agreement is valid
+/// without the record: then `run` asks.
+pub fn made_here(client: &dyn Client, lineage: &Lineage, config: Option<&Config>) {
+    let mut facts = vec![Fact::Lineage(lineage.clone())];
+    let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
+    if !worker.is_empty() {
+        facts.push(Fact::InLineage(lineage.clone(), worker.digest()));
+    }
     remember_or_warn(client, &Records::find(), &facts);
 }
 
-/// Records a state that was made here from a file. If another hand wrote the file, its commands are asked about before
-/// they run.
-pub fn taken_from(
-    client: &dyn Client,
-    project: &Path,
-    file: &Path,
-    lineage: &Lineage,
-    config: &Config,
-) {
-    match origin::origin_of(project, file) {
-        Origin::Own => made_here(client, lineage, config),
-        Origin::Another(why) => client.tell(&Progress::CommandsOfAnother { why }),
+/// Records a state that was made here from a file. If another may have written the file, its commands are asked about
+/// before they run.
+pub fn taken_from(client: &dyn Client, project: &Path, file: &Path, lineage: &Lineage) {
+    match authorship::doubt(project, file) {
+        None => made_here(client, lineage, None),
+        Some(why) => client.tell(&Progress::CommandsOfAnother { why }),
     }
 }
 
-/// The question about a thing, with the doubts that speak against it.
-pub fn question(target: &mut TrustTarget<'_>) -> Result<(TrustQuestion, Doubts), Failure> {
+/// The question about a thing.
+pub fn question(target: &mut TrustTarget<'_>) -> Result<TrustQuestion, Failure> {
     let records = Records::find();
-    let question = match target {
+    let mut question = match target {
         TrustTarget::State(store) => {
             let loaded = store.read()?;
             let config = config::load(&store.place().project)?;
-            let committed = origin::committed(store).state;
-            let why = committed.as_deref();
-            TrustQuestion::of_state(store, &loaded, Some(&config), why, &records)
+            let why = authorship::committed(store, &loaded).state;
+            return Ok(TrustQuestion::of_state(
+                store,
+                &loaded,
+                Some(&config),
+                why.as_deref(),
+                &records,
+            ));
         }
         TrustTarget::Plan { dir, path, top } => {
             let carried = subject::read_plan(dir, path)?;
             let config = config::load(top)?;
-            TrustQuestion::of_plan(path, carried, configured::of_project(Some(&config)))
+            TrustQuestion::of_plan(path, carried, configured::of_layer(&config.project))
         }
         TrustTarget::Worker { top } => {
-            let Some(worker) = configured::of_project(Some(&config::load(top)?)) else {
+            let worker = configured::of_layer(&config::load(top)?.project);
+            if worker.is_empty() {
                 let message = format!("{} names no command", top.join(config::FILE_NAME).display());
                 let hint = "there is nothing to allow: descent align";
                 return Err(Failure::usage(message, hint));
-            };
+            }
             TrustQuestion::of_worker(worker)
         }
     };
-    let doubts = question.doubts(&records);
-    Ok((question, doubts))
+    for fact in question.facts.clone() {
+        question.need(&records, &fact, "it was not allowed yet");
+    }
+    Ok(question)
 }
 
 /// Allows it. Files beside another's state were made by whoever made the state, so they are moved aside first, and its
@@ -253,20 +255,19 @@ pub fn allow(
     client: &dyn Client,
     target: TrustTarget<'_>,
     question: &TrustQuestion,
-    doubts: &Doubts,
 ) -> Result<(), Failure> {
+    let records = Records::find();
     let store = match target {
-        TrustTarget::State(store) if doubts.is_of_state => store,
+        TrustTarget::State(store) if question.doubts_state => store,
         TrustTarget::State(_) | TrustTarget::Plan { .. } | TrustTarget::Worker { .. } => {
-            return Ok(remember(client, &Records::find(), &question.facts)?);
+            return Ok(remember(client, &records, &question.facts)?);
         }
     };
-    let records = Records::find();
     records.refuse_unwritable()?;
-    aside::everything(client, store)?;
+    stripped::everything(client, store)?;
     remember(client, &records, &question.facts)?;
     let loaded = store.read()?;
-    unrated(client, store, loaded, question).map(drop)
+    stripped::unrated(client, store, loaded, question).map(drop)
 }
 
 fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<(), TrustError> {

@@ -32,15 +32,14 @@ fn what_is_remembered_is_held_and_nothing_else() {
     let records = records(&home);
     let (digest, other) = (Digest::of(b"a"), Digest::of(b"b"));
     let l = || Lineage::new("l");
-    let fact = Fact::Worker(l(), digest.clone());
+    let fact = Fact::InLineage(l(), digest.clone());
     assert_eq!(records.holds(&fact), RecordState::No);
     records.remember(&fact, AT).unwrap();
     records.remember(&fact, AT).unwrap();
     assert_eq!(records.holds(&fact), RecordState::Yes);
     for near in [
-        Fact::Worker(l(), other),
-        Fact::Worker(Lineage::new("m"), digest.clone()),
-        Fact::State(l(), digest.clone()),
+        Fact::InLineage(l(), other),
+        Fact::InLineage(Lineage::new("m"), digest.clone()),
         Fact::Content(digest.clone()),
         Fact::ByAttempt(digest),
         Fact::Lineage(l()),

@@ -1,4 +1,4 @@
-//! Files of another hand: shown, refused, moved aside.
+//! Files from elsewhere: shown, refused, moved aside.
 
 pub(crate) mod aside;
 pub(crate) mod by_attempt;

@@ -1,4 +1,4 @@
-//! The list of what can execute, and the rule of whose file it is, as tables.
+//! The list of what can execute, and the rule of who owns a file, as tables.
 
 use alloc::{
     format,
@@ -9,43 +9,8 @@ use alloc::{
 use super::*;
 use crate::{id::Lineage, plan, state::decode::decode};
 
-fn facts(change: impl FnOnce(&mut OriginFacts)) -> Origin {
-    let mut facts = OriginFacts {
-        hand: Hand { uid: 1000, mode: 0o644 },
-        me: Me { uid: 1000, sudo_uid: None },
-        history: Some(History {
-            as_committed: true,
-            last_committer: Some("eve@example.org".into()),
-            mine: Vec::from(["ada@example.org".to_string()]),
-        }),
-    };
-    change(&mut facts);
-    origin(&facts)
-}
-
-fn history(change: impl FnOnce(&mut History)) -> Origin {
-    facts(|facts| change(facts.history.as_mut().unwrap()))
-}
-
 #[test]
-fn a_file_is_a_strangers_when_another_committed_it_as_it_is() {
-    assert!(matches!(facts(|_| {}), Origin::Another(why) if why.contains("eve@example.org")));
-    assert!(matches!(history(|history| history.last_committer = None), Origin::Another(_)));
-}
-
-#[test]
-fn what_is_untracked_changed_by_oneself_or_of_an_unknown_person_is_ones_own() {
-    assert_eq!(facts(|facts| facts.history = None), Origin::Own);
-    assert_eq!(history(|history| history.as_committed = false), Origin::Own);
-    assert_eq!(history(|history| history.mine.clear()), Origin::Own);
-    for email in ["ada@example.org", "Ada@Example.org"] {
-        assert_eq!(history(|history| history.last_committer = Some(email.into())), Origin::Own);
-    }
-    assert_eq!(history(|history| history.mine.push("eve@example.org".into())), Origin::Own);
-}
-
-#[test]
-fn a_file_of_another_account_is_a_strangers_whatever_git_says() {
+fn a_file_of_another_account_is_a_strangers() {
     for (uid, mode, me, sudo_uid, is_another) in [
         (1000, 0o600, 1000, None, false),
         (1000, 0o666, 1000, None, false),
@@ -61,11 +26,6 @@ fn a_file_of_another_account_is_a_strangers_whatever_git_says() {
     ] {
         let (hand, me) = (Hand { uid, mode }, Me { uid: me, sudo_uid });
         assert_eq!(is_another_hand(hand, me), is_another, "{hand:?} {me:?}");
-        let found = facts(|facts| {
-            (facts.hand, facts.me) = (hand, me);
-            facts.history = None;
-        });
-        assert_eq!(matches!(found, Origin::Another(_)), is_another);
     }
 }
 

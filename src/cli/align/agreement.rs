@@ -55,9 +55,7 @@ pub(super) fn conclude(
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
-    let mut client = context.client(Some(config));
-    client.may_ask &= !flags.yes;
-    ops::trust::gate_plan(&client, top, &context.dir, plan, config)?;
+    super::gate(context, flags, top, config, plan)?;
     let kind = match kind::ask(context, flags, config, top, &state)? {
         Ok(kind) => kind,
         Err(end) => return Ok(end),
@@ -116,7 +114,7 @@ fn agree(
             }
             kind.into_iter().for_each(|given| kind::settle(&mut state, given));
             let client = context.client(Some(config));
-            ops::trust::made_here(&client, &state.lineage, config);
+            ops::trust::made_here(&client, &state.lineage, Some(config));
             write(context, top, *state, replaces).map(|()| None)
         }
         other => Ok(Some(other)),

@@ -20,10 +20,7 @@ use crate::{
     clock,
     config::Config,
     failure::Failure,
-    ops::{
-        self,
-        aligner::{Aligner, AlignerQuestion, AligningTask, ProposedAgreement},
-    },
+    ops::aligner::{Aligner, AlignerQuestion, AligningTask, ProposedAgreement},
 };
 
 const FIRST_PROPOSAL: &str =
@@ -46,9 +43,8 @@ pub(super) fn hold(
     let Some(aligner) = Aligner::of(config, top, &survey, clock::now())? else {
         return Ok(None);
     };
-    // Another hand's configuration starts nobody unasked.
-    let client = context.client(Some(config));
-    ops::trust::gate_plan(&client, top, &context.dir, None, config)?;
+    // A configuration that may be another's starts nobody unasked.
+    super::gate(context, flags, top, config, None)?;
     questions::words(context.out, flags, missing)?;
     let ended = go(context, flags, &aligner);
     flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));

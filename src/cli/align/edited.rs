@@ -39,10 +39,8 @@ pub(super) fn take_in(
     }
     // Told only now: a plan that begins something is read once more.
     read_parts(file, flags, |line| context.out.say(line))?;
-    let mut client = context.client(Some(config));
-    client.may_ask &= !flags.yes;
     let plan = carried.as_ref().map(|carried| (path.as_path(), carried));
-    ops::trust::gate_plan(&client, top, &context.dir, plan, config)?;
+    super::gate(context, flags, top, config, plan)?;
     if found.state.plan.is_none() {
         let words = "no earlier plan is kept here: nothing is taken out, and what the file says is added or changed";
         context.out.say(words);

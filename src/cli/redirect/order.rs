@@ -15,7 +15,7 @@ use crate::{
     config,
     failure::{Failure, exit},
     files,
-    ops::{self, redirect::RedirectOrder, start::MovedStart},
+    ops::{self, redirect::RedirectOrder, start::MovedStart, trust::NamedPlan},
     plan_file,
     store::{self, Store},
 };
@@ -72,7 +72,7 @@ pub(super) fn order(
     Ok(RedirectOrder { redirect, reason: flags.text.clone(), moved: moved.unwrap_or_default() })
 }
 
-/// The start that is named. A state of another hand is asked about before its repository is opened.
+/// The start that is named. Another's state is asked about before its repository is opened.
 fn moved(
     context: &Context,
     flags: &RedirectArgs,
@@ -131,7 +131,7 @@ fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
     })
 }
 
-/// The new atoms of a file. Another hand's commands run only after a person allowed them.
+/// The new atoms of a file. Atoms that an attempt wrote run only after a person allowed them.
 fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanReading, Failure> {
     let path = flags.add.as_deref().unwrap_or_else(|| "-".as_ref());
     let file = plan_file::read(&context.dir, path)?;
@@ -154,6 +154,7 @@ fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanR
     let config = config::load(top)?;
     let mut client = context.client(Some(&config));
     client.may_ask &= !flags.yes;
-    ops::trust::gate_plan(&client, top, &context.dir, Some((path, &carried)), &config)?;
+    let plan = NamedPlan { dir: &context.dir, path, carried: &carried };
+    ops::trust::gate_plan(&client, top, store.place(), &config, Some(plan))?;
     Ok(read)
 }

@@ -68,9 +68,9 @@ pub(super) fn hold(
             return Ok(none());
         }
     };
-    // Another hand's configuration starts nobody unasked.
+    // A configuration that may be another's starts nobody unasked.
     let with_agents = context.client(Some(&config));
-    ops::trust::gate_plan(&with_agents, &top, &context.dir, None, &config)?;
+    ops::trust::gate_plan(&with_agents, &top, store.place(), &config, None)?;
     let client = context.client(None);
     let world = World::new(ops::current(&client, store)?.state.clone());
     let dialogue = Dialogue { context, aligner: &aligner, world: &world, words };

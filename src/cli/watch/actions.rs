@@ -20,7 +20,7 @@ use crate::{
         confirm::AnswerRequest,
         steer::{SteeringOrder, SteeringOutcome},
         stop::{StopOutcome, StopRequest},
-        trust::{Doubts, TrustQuestion},
+        trust::TrustQuestion,
     },
     store::Store,
 };
@@ -69,8 +69,8 @@ impl Client for WatchClient<'_> {
     }
 
     /// The question is for a command that has the terminal.
-    fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure> {
-        trust::ask_or_refuse(self.context, question, doubts, false)
+    fn authorize(&self, question: &TrustQuestion) -> Result<(), Failure> {
+        trust::ask_or_refuse(self.context, question, false)
     }
 }
 

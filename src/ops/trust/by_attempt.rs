@@ -1,5 +1,5 @@
-//! A configuration that an attempt wrote: remembered before a result that holds one is brought home, and asked about
-//! before it starts anything.
+//! A configuration or a plan that an attempt wrote, which is asked about before it starts anything. A configuration is
+//! remembered before a result that holds one is brought home.
 //!
 //! Invariant: each command and setting is remembered by itself, so that an edit beside it makes none of them a person's.
 //! Not here: what a configuration can start (`configured`).
@@ -11,16 +11,21 @@ use descent_core::{
     trust::{TrustGroup, TrustItem, TrustList},
 };
 
-use super::{super::Client, configured, remember};
+use super::{super::Client, NamedPlan, configured, remember, remember_or_warn};
 use crate::{
     config::{self, FILE_BYTES_MAX, FILE_NAME},
     failure::{Failure, exit},
     git::{Git, WrittenText},
+    plan_file::{Notation, PlanFile},
+    store::{LoadedState, StatePlace},
     trust::{Fact, RecordState, Records},
+    workspace::Workspaces,
 };
 
 /// Configurations that a result may change.
 const FILES_MAX: usize = 100;
+/// A larger file is no plan.
+const PLAN_BYTES_MAX: u64 = 16 << 20;
 
 /// The two commits between which attempts worked.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +63,7 @@ impl Attempted<'_> {
         }
         if let Some(client) = client {
             let records = Records::find();
-            facts.retain(|fact| records.holds(fact) != RecordState::Yes);
+            facts.retain(|fact| !records.hold(fact));
             remember(client, &records, &facts)?;
         }
         Ok(paths)
@@ -81,6 +86,49 @@ pub(super) fn has_written(project: &Path, carried: &TrustList, records: &Records
     // A record that is not believed is no reason to be sure.
     let mut asked = asked.into_iter().map(Fact::ByAttempt);
     asked.any(|fact| records.holds(&fact) != RecordState::No)
+}
+
+/// The reason to ask about a plan if an attempt of the run in this place wrote it. It is remembered.
+pub(super) fn plan_doubt(
+    client: &dyn Client,
+    plan: &NamedPlan<'_>,
+    place: &StatePlace,
+    here: Option<&LoadedState>,
+    records: &Records,
+) -> Option<String> {
+    let doubt = Fact::ByAttempt(plan.carried.digest());
+    if records.holds(&doubt) == RecordState::No {
+        // The repository beside another's state is not opened.
+        let here = here.filter(|here| records.hold(&Fact::Lineage(here.state.lineage.clone())))?;
+        is_written(plan, place, here)?.then(|| remember_or_warn(client, records, &[doubt]))?;
+    }
+    Some("is as an attempt of a run wrote it".to_owned())
+}
+
+fn is_written(plan: &NamedPlan<'_>, place: &StatePlace, here: &LoadedState) -> Option<bool> {
+    let (run, constraints) = (&here.state.run, &here.state.objective.constraints);
+    let start = &run.started_from.as_ref()?.commit;
+    let workspaces = Workspaces::open(place, &here.state.lineage, constraints).ok()?;
+    let git = workspaces.trees()?.git();
+    let path = plan.dir.join(plan.path).canonicalize().ok()?;
+    let inside = path.strip_prefix(git.top().canonicalize().ok()?).ok()?;
+    let has_written = |head: &CommitId| {
+        let files = git.written(start, head, PLAN_BYTES_MAX, |path| path == inside);
+        let mut files = files.into_iter().flatten();
+        let is_it = |path: &Path, text| is_plan(path, text, plan.carried);
+        files.any(|file| is_it(&file.path, file.new) && !is_it(&file.path, file.old))
+    };
+    let heads = [run.head.as_ref(), run.result()];
+    Some(heads.into_iter().flatten().any(has_written))
+}
+
+fn is_plan(path: &Path, written: WrittenText, carried: &TrustList) -> bool {
+    let WrittenText::File(bytes) = written else {
+        return false;
+    };
+    let notation = Notation::of(path, &bytes);
+    let plan = PlanFile { name: path.to_owned(), bytes, notation }.plan_or_atoms();
+    TrustList::of_plan(&plan.objective, &plan.atoms).digest() == carried.digest()
 }
 
 fn digests(written: &WrittenText) -> BTreeSet<Digest> {

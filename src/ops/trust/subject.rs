@@ -1,43 +1,26 @@
-//! The subjects of trust questions: a state, a plan or a worker, with the consequences of allowing it.
+//! The subjects of trust questions: a state, a plan or a worker, why they are asked about, and what allowing them records.
 
 use std::path::Path;
 
 use descent_core::{
     id::{Digest, Lineage},
-    trust::{Hand, Origin, TrustList, is_another_hand},
+    trust::TrustList,
 };
 
-use super::{BY_ATTEMPT, by_attempt, configured, origin};
+use super::{
+    authorship::{self, ConfigStanding},
+    configured,
+};
 use crate::{
-    config::{self, Config},
+    config::Config,
     failure::{Failure, quoted},
     plan_file, render,
     store::{LoadedState, Store},
-    trust::{self, Fact, RecordState, Records},
+    trust::{Fact, RecordState, Records},
 };
 
-/// Why a person is asked about a state of their own.
+/// The reason to ask about a state of one's own.
 const CHANGED_MEANWHILE: &str = "it was changed while attempts ran that can write it";
-
-/// Why something may not run; empty if nothing speaks against it.
-#[derive(Debug, Default)]
-pub struct Doubts {
-    pub lines: Vec<String>,
-    /// Whether the state itself is another's, and with it its sidecars.
-    pub is_of_state: bool,
-}
-
-impl Doubts {
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    fn add(&mut self, why: &str) {
-        if !self.lines.iter().any(|line| line == why) {
-            self.lines.push(why.to_owned());
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct TrustQuestion {
@@ -48,10 +31,14 @@ pub struct TrustQuestion {
     pub title: String,
     /// Everything that is shown, and over which the digest is taken.
     pub carried: TrustList,
+    /// Why it may not run; empty if nothing speaks against it.
+    pub doubts: Vec<String>,
+    /// Whether the state itself is in doubt, and with it its sidecars.
+    pub(super) doubts_state: bool,
     /// The facts that allowing it records.
     pub(super) facts: Vec<Fact>,
-    /// The facts that must be recorded before it may run, with the words for a missing one.
-    needs: Vec<(Fact, String)>,
+    /// A fact that is recorded unasked: this account wrote it.
+    pub(super) unasked: Option<Fact>,
     /// The command that shows it and asks.
     pub command: String,
     /// The command to type when it is allowed.
@@ -71,125 +58,117 @@ impl TrustQuestion {
         committed: Option<&str>,
         records: &Records,
     ) -> Self {
-        let state = &loaded.state;
-        let (lineage, path) = (state.lineage.clone(), store.place().state.display());
-        let (carried, worker) = (loaded.carried().clone(), configured::of_project(config));
-        let here = Fact::Lineage(lineage.clone());
-        let as_it_is = Fact::State(lineage.clone(), carried.digest());
-        let mut facts = vec![here.clone(), as_it_is.clone()];
-        let mut needs = vec![(here, "it was not made on this machine".to_owned())];
-        let owner = another(store.hand());
-        let owner = owner.map(|uid| format!("the file belongs to another account ({uid})"));
-        let why = owner.or_else(|| committed.map(str::to_owned));
-        let is_anothers = why.is_some();
-        needs.extend(why.map(|why| (as_it_is, why)));
-        let whole = carried.digest();
-        if records.holds(&Fact::ByAttempt(whole.clone())) != RecordState::No {
-            let allowed = Fact::Content(whole);
-            facts.push(allowed.clone());
-            needs.push((allowed, CHANGED_MEANWHILE.to_owned()));
-        }
-        if let Some(worker) = &worker {
-            let fact = Fact::Worker(lineage.clone(), worker.digest());
-            facts.push(fact.clone());
-            // A person's own file asks nothing, however new it is.
-            let file = store.place().project.join(config::FILE_NAME);
-            if let Origin::Another(whose) = origin::origin_of(&store.place().project, &file) {
-                let why = format!("descent.toml {whose}, and what it starts was not agreed on");
-                needs.push((fact, why));
-            }
-            // Agreed on as it stands, wherever: a lineage that was made with it earlier says nothing of this text.
-            let as_it_is = Fact::Content(worker.digest());
-            if by_attempt::has_written(&store.place().project, worker, records) {
-                facts.push(as_it_is.clone());
-                needs.push((as_it_is, format!("descent.toml {BY_ATTEMPT}")));
-            }
-        }
+        let (state, place) = (&loaded.state, store.place());
+        let (lineage, carried) = (state.lineage.clone(), loaded.carried().clone());
+        let (here, as_it_is) = (Fact::Lineage(lineage.clone()), Fact::Content(carried.digest()));
+        let by_attempt = Fact::ByAttempt(carried.digest());
+        let owner = store.hand().and_then(authorship::another).map(|why| format!("the file {why}"));
+        let anothers = owner.or_else(|| committed.map(str::to_owned));
         let goal = render::visible(&render::line(&state.objective.goal));
-        Self {
-            kind: "state",
-            name: "this state".to_owned(),
-            title: format!("the state {path}, with the goal `{goal}`"),
-            carried: carried.and(worker.unwrap_or_default()).and(configured::of_person(config)),
-            facts,
-            needs,
-            command: "descent trust".to_owned(),
-            next: "descent run",
-            lineage: Some(lineage),
-            is_anothers,
+        let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
+        let mut question = Self {
+            lineage: Some(lineage.clone()),
+            is_anothers: anothers.is_some(),
+            title: format!("the state {}, with the goal `{goal}`", place.state.display()),
+            ..Self::new("state", "this state", "descent trust", carried)
+        };
+        question.next = "descent run";
+        question.facts = vec![here.clone(), as_it_is.clone()];
+        let unknown = question.need(records, &here, "it was not made on this machine");
+        question.doubts_state = unknown;
+        // All further doubts would follow from that one.
+        if !unknown {
+            question.doubts_state =
+                anothers.is_some_and(|why| question.need(records, &as_it_is, &why));
+            if records.holds(&by_attempt) != RecordState::No {
+                question.need(records, &as_it_is, CHANGED_MEANWHILE);
+            }
         }
+        let used = Fact::InLineage(lineage.clone(), worker.digest());
+        match ConfigStanding::of(&place.project, &worker, Some(&lineage), records) {
+            ConfigStanding::Own => question.unasked = Some(used),
+            ConfigStanding::Doubted(why) if !unknown => {
+                question.needs_worker(records, &worker, &why);
+            }
+            ConfigStanding::Doubted(_) | ConfigStanding::Allowed => {}
+        }
+        question.carries(worker);
+        // The person's own file is shown, and asks nothing.
+        let own = config.map(|config| configured::of_layer(&config.own)).unwrap_or_default();
+        question.carried = question.carried.and(own);
+        question
     }
 
-    pub(super) fn of_plan(path: &Path, plan: TrustList, worker: Option<TrustList>) -> Self {
+    pub(super) fn of_plan(path: &Path, plan: TrustList, worker: TrustList) -> Self {
         let name = plan_name(path);
-        let why = "it may not be yours".to_owned();
-        let mut needs = vec![(Fact::Content(plan.digest()), why.clone())];
-        if let Some(worker) = &worker {
-            needs.push((Fact::Content(worker.digest()), why));
-        }
-        Self {
-            kind: "plan",
+        let shown = quoted(render::visible(&path.to_string_lossy()));
+        let fact = Fact::Content(plan.digest());
+        let mut question = Self {
             title: format!("the plan {}", render::visible(&name)),
-            facts: needs.iter().map(|(fact, _)| fact.clone()).collect(),
-            needs,
-            carried: plan.and(worker.unwrap_or_default()),
-            command: format!(
-                "descent trust --plan {}",
-                quoted(render::visible(&path.to_string_lossy()))
-            ),
-            name,
-            next: "descent align --plan, as before",
-            lineage: None,
-            is_anothers: false,
-        }
+            ..Self::new("plan", &name, &format!("descent trust --plan {shown}"), plan)
+        };
+        question.next = "descent align --plan, as before";
+        question.facts.push(fact);
+        question.carries(worker);
+        question
     }
 
     pub(super) fn of_worker(worker: TrustList) -> Self {
-        let fact = Fact::Content(worker.digest());
+        let command = "descent trust --worker";
+        let mut question =
+            Self::new("worker", "the worker of descent.toml", command, TrustList::default());
+        question.carries(worker);
+        question
+    }
+
+    fn new(kind: &'static str, name: &str, command: &str, carried: TrustList) -> Self {
         Self {
-            kind: "worker",
-            name: "the worker of descent.toml".to_owned(),
-            title: "the worker of descent.toml".to_owned(),
-            facts: vec![fact.clone()],
-            needs: vec![(fact, "it may not be yours".to_owned())],
-            carried: worker,
-            command: "descent trust --worker".to_owned(),
+            kind,
+            name: name.to_owned(),
+            title: name.to_owned(),
+            carried,
+            doubts: Vec::new(),
+            doubts_state: false,
+            facts: Vec::new(),
+            unasked: None,
+            command: command.to_owned(),
             next: "descent align",
             lineage: None,
             is_anothers: false,
         }
     }
 
-    /// Why it may not run; empty if all the needed facts are recorded.
-    pub(super) fn doubts(&self, records: &Records) -> Doubts {
-        let mut doubts = Doubts::default();
-        for (fact, why) in &self.needs {
-            let not_believed = match records.holds(fact) {
-                RecordState::Yes => continue,
-                RecordState::No => None,
-                RecordState::NotBelieved(not) => Some(not),
-            };
-            doubts.is_of_state |= matches!(fact, Fact::Lineage(_) | Fact::State(..));
-            doubts.add(why);
-            if let Some(not) = not_believed {
-                doubts.add(&not);
-            }
-            if matches!(fact, Fact::Lineage(_)) {
-                // All further doubts follow from this one.
-                break;
+    /// Adds a worker to what is shown and allowed.
+    fn carries(&mut self, worker: TrustList) {
+        if !worker.is_empty() {
+            self.facts.push(Fact::Content(worker.digest()));
+            self.carried = std::mem::take(&mut self.carried).and(worker);
+        }
+    }
+
+    pub(super) fn needs_worker(&mut self, records: &Records, worker: &TrustList, why: &str) {
+        self.need(records, &Fact::Content(worker.digest()), &format!("descent.toml {why}"));
+    }
+
+    /// Adds a doubt unless the fact that ends it is recorded.
+    pub(super) fn need(&mut self, records: &Records, fact: &Fact, why: &str) -> bool {
+        let not_believed = match records.holds(fact) {
+            RecordState::Yes => return false,
+            RecordState::No => None,
+            RecordState::NotBelieved(not) => Some(not),
+        };
+        for line in [Some(why.to_owned()), not_believed].into_iter().flatten() {
+            if !self.doubts.contains(&line) {
+                self.doubts.push(line);
             }
         }
-        doubts
+        true
     }
 
     /// The hint if nobody can answer.
     pub fn by_hash(&self, hash: &Digest) -> String {
         format!("{} --hash {hash}", self.command)
     }
-}
-
-fn another(hand: Option<Hand>) -> Option<u32> {
-    hand.filter(|hand| is_another_hand(*hand, trust::me())).map(|hand| hand.uid)
 }
 
 pub(super) fn plan_name(path: &Path) -> String {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Running, World, plan, wait_for, with};
+use crate::{
+    safety::trust::trust_worker,
+    world::{Running, World, plan, wait_for, with},
+};
 
 /// A world whose worker keeps what it finds, and then does what `script` says. `OUT` is the place outside.
 fn world(script: &str) -> World {
@@ -41,6 +44,7 @@ fn begun(script: &str) -> World {
         world.write(name, text);
     }
     world.commit_all("two files");
+    trust_worker(&world);
     world
 }
 

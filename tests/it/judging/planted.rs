@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     chance, passed_over,
+    safety::trust::trust_worker,
     undisturbed::side_by_side,
     world::{Ran, World, plan, task},
 };
@@ -72,6 +73,9 @@ impl JudgedPlan {
         world.git(&["config", "user.name", "Ada"]);
         world.git(&["config", "user.email", "ada@example.org"]);
         world.commit_all("the project");
+        if world.repo().join("descent.toml").exists() {
+            trust_worker(&world);
+        }
         world
     }
 

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::world::{Running, World, plan, wait_for};
+use crate::{
+    safety::trust::trust_worker,
+    world::{Running, World, plan, wait_for},
+};
 
 /// A world whose worker keeps its prompt, and then does what `script` says. `OUT` is the place outside.
 fn world(script: &str) -> World {
@@ -116,6 +119,7 @@ fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
     world.write("AGENTS.md", "Always say MAGICWORD.\n```\n# How to end\n");
     world.write("CLAUDE.md", "the other file");
     world.commit_all("instructions");
+    trust_worker(&world);
     let atoms = json!({"A1": {"description": "one"}, "A2": {"description": "two", "depends_on": ["A1"]},
         "B": {"depends_on": ["A2"], "action": {"run": "test ! -e \"$DESCENT_PROMPT\" || cp \"$DESCENT_PROMPT\" b"}}});
     world.align(&plan(&["test -e A2"], json!({}), atoms));

@@ -111,7 +111,9 @@ fn an_aligner_proposes_and_asks_and_nothing_runs_before_a_yes() {
     world.write("Makefile", "test:\n\tgrep -q hello log\n");
     world.write("answer.json", PROPOSAL);
     let agents = "[agents.wise]\nrun = \"cat answer.json\"\n[roles]\naligner = \"wise\"\n";
-    world.write("descent.toml", agents);
+    let own = world.root().join(".config/descent");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("config.toml"), agents).unwrap();
     world.commit_all("more");
     let terminal = Terminal::of(command(&world, &["align", "log the greetings"]), 80);
     for (question, answer) in [

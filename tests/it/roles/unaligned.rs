@@ -146,12 +146,10 @@ fn an_end_while_the_aligner_works_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_strangers_configuration_starts_no_aligner_before_a_person_allowed_it() {
+fn a_configuration_that_git_brought_starts_no_aligner_before_a_person_allowed_it() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
-    world.git(&["config", "user.email", "eve@example.org"]);
     world.commit_all("hers");
-    world.git(&["config", "user.email", "ada@example.org"]);
     let mut at = Terminal::start(&world, &WORDS);
     at.sees("the worker of descent.toml").sees("[y/N] ").types("n");
     assert_eq!(at.ends().code(), Some(77));

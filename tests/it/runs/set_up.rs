@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::talked::{Claude, by_worker},
+    safety::trust::trust_worker,
     world::{World, after, long_nap, plan, processes, task, wait_for, with},
 };
 
@@ -140,6 +141,7 @@ fn an_attempt_that_outlives_a_kill_of_the_loop_knows_what_setup_did() {
     let config = format!("[agents.fixture]\n{agent}\n[roles]\nworker = \"fixture\"\n");
     world.write("descent.toml", &config);
     world.commit_all("a worker");
+    trust_worker(&world);
     let constraints: Value =
         json!({"setup": {"run": SETUP}, "protected": ["lock"], "max_attempts": 1});
     let atoms = json!({"A": by_worker("make the file done")});

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::json;
 
-use crate::world::{Ran, Running, World, plan, task};
+use crate::{
+    safety::trust::trust_worker,
+    world::{Ran, Running, World, plan, task},
+};
 
 /// The names that are passed on by default, from the list itself.
 fn names() -> Vec<&'static str> {
@@ -53,6 +56,7 @@ fn no_job_is_handed_a_variable_that_leads_into_the_project() {
     );
     world.write("descent.toml", &config);
     world.commit_all("a worker with variables");
+    trust_worker(&world);
     let (repo, linked) = (world.repo().display().to_string(), linked.display().to_string());
     let forms = [
         format!("{repo}/src"),

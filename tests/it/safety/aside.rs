@@ -1,4 +1,4 @@
-//! Files beside another hand's state: moved aside when the state is allowed, and never taken in.
+//! Files beside another's state: moved aside when the state is allowed, and never taken in.
 
 use std::{fs, path::PathBuf};
 
@@ -26,7 +26,6 @@ impl Clone {
         plant(&world);
         world.git(&["add", "-f", ".descent"]);
         world.git(&["commit", "-qm", "agreed"]);
-        world.git(&["config", "user.email", "victim@example.org"]);
         // Another machine: its records are not ours.
         fs::remove_dir_all(world.root().join("home")).unwrap();
         fs::create_dir(world.root().join("home")).unwrap();
@@ -184,11 +183,9 @@ fn what_a_pull_brings_beside_a_state_that_was_allowed_is_moved_aside_too() {
     trust(&clone.world);
     // As a pull would leave it.
     let world = &clone.world;
-    world.git(&["config", "user.email", "eve@example.org"]);
     late_save(world);
     world.git(&["add", "-f", ".descent/.state.json.old-0123456789abcdef-1-1"]);
     world.git(&["commit", "-qm", "more"]);
-    world.git(&["config", "user.email", "victim@example.org"]);
     world.replace_in_state("\"touch done\"", "\"sleep 3; touch done\"");
     world.run().expect(0).says("moved aside");
     assert!(!clone.is_pwned());
@@ -199,23 +196,43 @@ fn a_state_that_a_pull_changed_is_asked_about_and_ones_own_commit_is_not() {
     let clone = Clone::of(|_| ());
     let world = &clone.world;
     trust(world);
-    let committed = |email: &str, from: &str, to: &str| {
-        world.git(&["config", "user.email", email]);
-        world.replace_in_state(from, to);
+    world.git(&["rm", "-rq", "--cached", ".descent"]);
+    let committed = || {
         world.git(&["add", "-f", ".descent/state.json"]);
         world.git(&["commit", "-qm", "another"]);
-        world.git(&["config", "user.email", "victim@example.org"]);
     };
-    committed("victim@example.org", "touch done", "true; touch done");
+    // An edit that no command took in is in no journal.
+    world.replace_in_state("touch done", "true; touch done");
+    committed();
+    world.descent(&["verify"]).expect(77).says("git has the file as it is");
+    trust(world);
+    world.descent(&["redirect", "-y", "--set", "max_attempts=4"]).expect(0);
+    committed();
     world.descent(&["verify"]).expect(1);
-    committed("eve@example.org", "true; touch done", &evil(world));
+    world.replace_in_state("true; touch done", &evil(world));
+    committed();
     for command in ["run", "verify", "undo", "fork"] {
-        world.descent(&[command]).expect(77).says("the file is as eve@example.org committed it");
+        let ran = world.descent(&[command]).expect(77);
+        ran.says("git has the file as it is, and the journal beside it does not");
     }
     assert!(!clone.is_pwned());
     trust(world);
     world.run().expect(0);
     assert!(clone.is_pwned(), "allowed is allowed");
+}
+
+/// A journal that git has says nothing of who wrote the state.
+#[test]
+fn a_journal_that_a_pull_brings_makes_no_state_ones_own() {
+    let clone = Clone::of(|_| ());
+    let world = &clone.world;
+    trust(world);
+    world.replace_in_state("touch done", &evil(world));
+    world.descent(&["redirect", "-y", "--set", "max_attempts=4"]).expect(0);
+    world.git(&["add", "-f", ".descent/state.json", ".descent/journal"]);
+    world.git(&["commit", "-qm", "more"]);
+    world.descent(&["run"]).expect(77).says("git has the file as it is");
+    assert!(!clone.is_pwned());
 }
 
 /// A world where what runs would mark it, as `trust` of another machine sees it.

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    safety::trust::{marks, trust},
+    safety::trust::{marks, trust, trust_worker},
     world::{World, after, plan, task},
 };
 
@@ -30,6 +30,7 @@ fn written(path: &str, text: &str) -> World {
     let world = World::new();
     world.write("descent.toml", "agents.worker.run = \"exit 1\"\nroles.worker = \"worker\"\n");
     world.commit_all("a worker");
+    trust_worker(&world);
     fs::create_dir(world.root().join("texts")).unwrap();
     let kept = world.root().join("texts/descent.toml");
     fs::write(&kept, text).unwrap();
@@ -92,9 +93,7 @@ fn a_new_agreement_asks_about_what_an_attempt_wrote() {
         .expect(77)
         .says("an attempt of a run wrote")
         .says("next: descent trust --worker");
-    let shown = world.descent(&["trust", "--worker", "--json"]).expect(77);
-    let hash = shown.json()["hash"].as_str().unwrap().to_owned();
-    world.descent(&["trust", "--worker", "--hash", &hash]).expect(0);
+    trust_worker(&world);
     world.descent(&align).expect(0);
     assert_eq!(marks(&world), 0);
     world.run().expect(0);
@@ -169,4 +168,46 @@ fn neither_a_filter_nor_a_link_hides_what_an_attempt_wrote() {
     world.descent(&["run"]).expect(5).says(TOLD);
     world.descent(&["apply"]).expect(0);
     is_asked_about(&world);
+}
+
+/// However it is named: at a beginning, over what stands here, and as new atoms.
+#[test]
+fn a_plan_that_an_attempt_wrote_is_asked_about_though_a_person_names_it() {
+    let world = written("plan.json", "");
+    let mark = task(&format!("touch {}; touch done", world.out("theirs").display()));
+    let theirs = plan(&["test -f done"], json!({}), json!({"B1": mark}));
+    fs::write(world.root().join("texts/descent.toml"), theirs.to_string()).unwrap();
+    world.descent(&["run"]).expect(5);
+    world.descent(&["apply"]).expect(0);
+    let by_attempt = "plan.json is as an attempt of a run wrote it";
+    let ways: [&[&str]; 3] = [
+        &["align", "-y", "--force", "-f", "plan.json"],
+        &["align", "-y", "-f", "plan.json"],
+        &["redirect", "-y", "--add", "plan.json"],
+    ];
+    let before = world.state_bytes();
+    // `apply` has committed it.
+    assert!(world.git(&["ls-files"]).contains("plan.json"));
+    for args in ways {
+        let ran = world.descent(args).expect(77);
+        ran.says(by_attempt).says("descent trust --plan plan.json --hash sha256:");
+    }
+    assert_eq!(world.state_bytes(), before);
+    assert_eq!(marks(&world), 0);
+    // Edited, it is the person's.
+    let text = world.read("plan.json");
+    world.write("plan.json", &text.replace("touch done", "touch done; :"));
+    world.descent(&["align", "-n", "--force", "-f", "plan.json"]).expect(0);
+    world.write("plan.json", &text);
+    // It is remembered, also when another agreement stands here.
+    world
+        .descent(&[
+            "align", "x", "--why", "y", "--check", "false", "--step", "a=true", "--force", "-y",
+        ])
+        .expect(0);
+    world.descent(ways[0]).expect(77).says(by_attempt);
+    let hash = world.descent(&["trust", "--plan", "plan.json", "--json"]).expect(77).json();
+    let hash = hash["hash"].as_str().unwrap().to_owned();
+    world.descent(&["trust", "--plan", "plan.json", "--hash", &hash]).expect(0);
+    world.descent(ways[0]).expect(0);
 }

@@ -113,7 +113,6 @@ fn tried(by: By, is_worker: bool) {
         "descent.toml",
         &format!("agents.worker.run = '{tries}; touch done'\nroles.worker = \"worker\"\n"),
     );
-    world.commit_all("a worker");
     let check = format!("test $PWD = $(cat {repo}) || DESCENT_PROMPT=/x/y {tries}; test -f done");
     let file = world.plan(&plan(&[&check], json!({}), json!({"A1": atom})));
     if matches!(by, By::Account) {

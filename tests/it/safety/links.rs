@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use serde_json::json;
 
 use crate::{
-    safety::{strangers::commit_as, trust::marks},
+    safety::trust::marks,
     world::{World, assert_same, listing, plan, task},
 };
 
@@ -34,7 +34,7 @@ fn a_directory_of_the_state_that_a_clone_links_elsewhere_is_not_followed() {
     let elsewhere = world.root().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     symlink("../elsewhere", world.repo().join(".descent")).unwrap();
-    commit_as(&world, "eve@example.org");
+    world.commit_all("theirs");
     is_refused(&world, "the repository tracks it");
     // Named by the person, it is meant.
     let state = elsewhere.join("state.json");

@@ -1,12 +1,12 @@
-//! The list that a person is shown of another's plan: all that decides, all that an agent is told, and a digest over it.
+//! The list that a person is shown of a plan: all that decides, all that an agent is told, and a digest over it.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::{safety::strangers::commit_as, world::World};
+use crate::world::World;
 
-/// The list and the digest of a plan that another committed.
+/// The list and the digest of a plan.
 fn shown(base_case: &Value, atom: &Value) -> (Vec<String>, String) {
     let world = World::new();
     let plan = json!({
@@ -15,7 +15,6 @@ fn shown(base_case: &Value, atom: &Value) -> (Vec<String>, String) {
         "work_graph": {"atoms": {"A": atom}},
     });
     world.write("plan.json", &plan.to_string());
-    commit_as(&world, "eve@example.org");
     let found = world.descent(&["trust", "--plan", "plan.json", "--json"]);
     let found = found.expect(77).json();
     let items = found["carried"].as_array().unwrap().iter();
@@ -103,7 +102,6 @@ fn nothing_of_a_long_plan_is_cut_where_a_person_decides() {
         "work_graph": {"atoms": atoms},
     });
     world.write("plan.json", &plan.to_string());
-    commit_as(&world, "eve@example.org");
     let shown = world.descent(&["trust", "--plan", "plan.json"]).expect(77);
     for n in 0..300 {
         assert!(shown.stdout.contains(&format!("to its end {n}.")), "{n}");

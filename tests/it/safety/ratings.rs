@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{
     roles::judged::{asked, judge, says, with_note},
-    safety::{strangers::commit_as, trust::trust},
+    safety::trust::trust,
     world::World,
 };
 
@@ -52,11 +52,11 @@ fn a_rating_that_came_with_a_strangers_state_is_dropped_when_it_is_allowed() {
 }
 
 #[test]
-fn a_rating_in_a_state_that_another_committed_is_dropped_each_time_though_its_commands_are_allowed()
-{
+fn a_rating_in_a_state_that_git_brings_is_dropped_each_time_though_its_commands_are_allowed() {
     let world = passed_elsewhere();
     world.git(&["add", "-f", ".descent/state.json"]);
-    commit_as(&world, "eve@example.org");
+    world.git(&["commit", "-qm", "a state"]);
+    fs::remove_dir_all(world.repo().join(".descent/journal")).unwrap();
     world.descent(&["run"]).expect(77);
     trust(&world);
     assert_eq!(world.state()["run"].get("ratings"), None);

@@ -1,4 +1,4 @@
-//! Another hand's commands run only when a person of this machine allowed them, and nobody is asked about their own.
+//! A text of another runs only when a person of this machine allowed it, and nobody is asked about their own.
 
 use std::{
     fs,
@@ -50,6 +50,14 @@ pub fn trust(world: &World) {
     let hash = world.descent(&["trust", "--json"]).json()["hash"].clone();
     let hash = hash.as_str().expect("a digest");
     world.descent(&["trust", "--hash", hash]).expect(0);
+}
+
+/// Allows the project's configuration by its digest.
+#[track_caller]
+pub fn trust_worker(world: &World) {
+    let hash = world.descent(&["trust", "--worker", "--json"]).json()["hash"].clone();
+    let hash = hash.as_str().expect("a digest");
+    world.descent(&["trust", "--worker", "--hash", hash]).expect(0);
 }
 
 fn sweep(world: &World) {
@@ -356,9 +364,9 @@ fn trust_asks_at_a_terminal_and_remembers_the_yes() {
     there(&world, &["run"]).expect(0);
 }
 
-/// Only root can give a file away; elsewhere the rule is held by the table in the core.
+/// Only root can give a file away; elsewhere the rule is kept by the table in the core.
 #[test]
-fn a_state_file_of_another_account_is_another_hand_until_its_digest_is_allowed() {
+fn a_state_file_of_another_account_is_asked_about_until_its_digest_is_allowed() {
     if !is_root() {
         return;
     }

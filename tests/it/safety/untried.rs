@@ -6,10 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::models::{KEY, Model},
-    safety::{
-        strangers::commit_as,
-        trust::{marks, trust},
-    },
+    safety::trust::{marks, trust, trust_worker},
     world::{Ran, Running, World, plan, task},
 };
 
@@ -70,19 +67,19 @@ fn of_agent(found: &Value, name: &str) -> Value {
 }
 
 #[test]
-fn doctor_starts_nothing_and_reads_no_key_of_a_configuration_that_another_committed() {
+fn doctor_starts_nothing_and_reads_no_key_of_a_configuration_that_git_brought() {
     let world = World::new();
     let model = Model::start(&world, &json!({"ok": true}), &[]);
     greedy(&world, &model);
     own_agent(&world, &model);
-    commit_as(&world, "eve@example.org");
+    world.commit_all("theirs");
     let found = doctor(&world, &["--json"]).expect(69).json();
     for name in ["a", "b", "c", "d"] {
         let one = of_agent(&found, name);
         let words = one["found"].as_str().unwrap();
         assert!(
             words.starts_with("not tried: this configuration is not yours")
-                && words.contains("eve@example.org"),
+                && words.contains("is as git has it"),
             "{one}"
         );
         assert_eq!(one["mend"], "descent trust --worker");
@@ -105,17 +102,15 @@ fn doctor_tries_what_a_person_allowed_and_what_is_their_own_again() {
     let world = World::new();
     let model = Model::start(&world, &json!({"ok": true}), &[]);
     greedy(&world, &model);
-    commit_as(&world, "eve@example.org");
-    let shown = world.descent(&["trust", "--worker", "--json"]).expect(77);
-    let hash = shown.json()["hash"].as_str().unwrap().to_owned();
-    world.descent(&["trust", "--worker", "--hash", &hash]).expect(0);
+    world.commit_all("theirs");
+    trust_worker(&world);
     let found = doctor(&world, &["--json"]).json();
     assert_eq!(of_agent(&found, "c")["health"], "ok", "{found:#}");
     assert!(world.out("key-command").exists() && world.out("program").exists());
-    // Another line of the stranger's is another thing to allow; the person's own edit is not.
+    // Another line that git brings is another thing to allow; the person's own edit is not.
     let text = world.read("descent.toml");
     world.write("descent.toml", &text.replace("NOWHERE_SET", "OTHER_SET"));
-    commit_as(&world, "eve@example.org");
+    world.commit_all("theirs");
     let found = doctor(&world, &["--json"]).json();
     assert!(of_agent(&found, "c")["found"].as_str().unwrap().starts_with("not tried"));
     world.write("descent.toml", &text.replace("NOWHERE_SET", "MINE_SET"));
@@ -129,7 +124,7 @@ fn doctor_tries_what_was_allowed_with_the_state() {
     let model = Model::start(&world, &json!({"ok": true}), &[]);
     world.align(&plan(&["true"], json!({}), json!({"A1": task("true")})));
     greedy(&world, &model);
-    commit_as(&world, "eve@example.org");
+    world.commit_all("theirs");
     doctor(&world, &[]).shows("not tried");
     assert!(!world.out("key-command").exists(), "{}", marks(&world));
     trust(&world);

@@ -6,7 +6,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agents::filters::{hangs_from_the_start, nothing_is_left};
-use crate::safety::strangers::commit_as;
 use crate::world::{Running, World, long_nap, plan, processes, task, wait_for};
 
 /// A project whose one attempt lasts until there is a file `go`.
@@ -87,10 +86,9 @@ fn a_detached_start_that_fails_says_why_with_its_code_and_leaves_no_log() {
     world.touch("go");
     world.descent(&["wait"]).expect(0);
     world.write("descent.toml", "notify = 'true'\n");
-    commit_as(&world, "eve@example.org");
-    world.descent(&["run", "--detach"]).expect(77).says(
-        "descent.toml is as eve@example.org committed it, and what it starts was not agreed on",
-    );
+    world.commit_all("theirs");
+    let refused = world.descent(&["run", "--detach"]).expect(77);
+    refused.says("descent.toml is as git has it, and was never allowed here");
 }
 
 #[test]

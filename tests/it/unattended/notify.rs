@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::detach::waiting;
 use crate::described::described;
-use crate::safety::{strangers::commit_as, trust::trust};
+use crate::safety::trust::trust;
 use crate::world::{World, plan, task, wait_for};
 
 fn quick(check: &str) -> World {
@@ -82,11 +82,11 @@ fn a_wait_for_the_file_is_told_once_and_so_is_the_ending() {
 }
 
 #[test]
-fn another_hands_command_of_the_configuration_is_allowed_first_and_the_flag_goes_before_it() {
+fn a_command_of_the_configuration_that_git_brings_is_allowed_first_and_the_flag_goes_before_it() {
     let world = quick("test -f done");
     let command = keeping(&world).replace('\\', "\\\\").replace('"', "\\\"");
     world.write("descent.toml", &format!("notify = \"{command}\"\n"));
-    commit_as(&world, "eve@example.org");
+    world.commit_all("theirs");
     world.descent(&["run"]).expect(77);
     assert!(!world.out("told").exists());
     world.descent(&["trust"]).expect(77).shows("  notify ").shows("read -r line");
