@@ -50,8 +50,13 @@ pub(super) fn another(hand: Hand) -> Option<String> {
 
 /// `None` also if git is missing or does not work: then nothing came by it.
 fn is_as_git_has_it(project: &Path, path: &Path) -> Option<bool> {
+    let named = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let path = path.canonicalize().ok().filter(|path| path.is_file())?;
     let project = Git::open(project).ok()??;
+    // A link that git brings may lead to a text that was written for another project.
+    if named.is_symlink() && project.tracks_link(&[named]) {
+        return Some(true);
+    }
     // A submodule inside of this repository has a HEAD of its own.
     let git = Git::open(path.parent()?).ok()??;
     let top = project.top().canonicalize().ok()?;

@@ -100,7 +100,7 @@ impl TrustQuestion {
     }
 
     pub(super) fn of_plan(path: &Path, plan: TrustList, worker: TrustList) -> Self {
-        let name = plan_name(path);
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let shown = quoted(render::visible(&path.to_string_lossy()));
         let fact = Fact::Content(plan.digest());
         let mut question = Self {
@@ -169,11 +169,6 @@ impl TrustQuestion {
     pub fn by_hash(&self, hash: &Digest) -> String {
         format!("{} --hash {hash}", self.command)
     }
-}
-
-pub(super) fn plan_name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    name.to_string_lossy().into_owned()
 }
 
 /// The commands that a plan itself can run: flags of `align` that are laid over it are the person's own.

@@ -1,6 +1,9 @@
 //! A configuration that came with the repository is shown before anything of it starts; a plan is what a person names.
 
-use std::{fs, os::unix::fs::chown};
+use std::{
+    fs,
+    os::unix::fs::{chown, symlink},
+};
 
 use serde_json::{Value, json};
 
@@ -130,6 +133,19 @@ fn all_that_a_configuration_starts_is_shown_and_a_persons_own_file_asks_nothing(
     // Another role of that file is another thing to allow; the person's own file is not.
     fs::write(dir.join("config.toml"), "[agents.own]\nrun = \"touch done\"\n").unwrap();
     world.run().expect(0);
+}
+
+/// The text is a person's own, and its words mean another file there.
+#[test]
+fn a_link_that_git_brings_to_a_configuration_of_ones_own_is_asked_about() {
+    let world = World::new();
+    let own = world.root().join("mine.toml");
+    fs::write(&own, "agents.worker.run = \"./work\"\nroles.worker = \"worker\"\n").unwrap();
+    let path = world.plan(&for_worker());
+    symlink("../mine.toml", world.repo().join("descent.toml")).unwrap();
+    world.descent(&["align", "-n", "-f", &path]).expect(0);
+    world.commit_all("theirs");
+    world.descent(&["align", "-y", "-f", &path]).expect(77).says(AS_GIT_HAS_IT);
 }
 
 /// A plan that came with the repository.
