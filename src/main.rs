@@ -28,6 +28,9 @@ mod store;
 mod survey;
 mod trust;
 mod verify;
+#[cfg(test)]
+#[path = "../tests/records.rs"]
+mod whole_records;
 mod workspace;
 
 #[cfg(test)]

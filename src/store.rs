@@ -32,7 +32,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use descent_core::event::Event;
-use descent_core::id::Lineage;
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
@@ -281,9 +280,10 @@ impl Store {
         {
             return Ok(Arc::clone(cached));
         }
-        let known = |lineage: &Lineage| self.latest(lineage);
-        let read = load::read_over(&self.place.state, bytes.to_vec(), &known);
-        let (mut loaded, rendered) = read?;
+        let (mut loaded, rendered) = {
+            let kept = || self.newest_kept();
+            load::read_over(&self.place.state, bytes.to_vec(), &kept)?
+        };
         loaded.is_foreign = loaded.is_foreign || self.is_past(&loaded)?;
         Ok(self.adopt(loaded, rendered))
     }

@@ -16,12 +16,12 @@ mod edit;
 mod fork;
 mod kinds;
 mod merge;
-mod missing_binding;
 mod ratings;
 mod redirect;
 mod reopen;
 mod resolution;
 mod results;
+mod said;
 mod set;
 mod start;
 mod steer;
@@ -50,7 +50,6 @@ pub use kinds::{
     Adoption, Answer, Change, ChangeRefusal, ConstraintChange, EarlierState, Resolution,
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
-pub use missing_binding::put_back_forgotten;
 pub use redirect::{
     CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, keep_plan,
     redirect,

@@ -240,7 +240,7 @@ impl<'s> Comparison<'s> {
 
     fn entry(&mut self, entry: &Entry) {
         if let Some(failure) = entry.failure() {
-            let nth = failure.n.unwrap_or(1);
+            let nth = failure.nth.unwrap_or(1);
             let what = format!("attempt {nth} failed: {}", short(&failure.reason));
             self.note_of(&failure.atom, Weight::Main, what);
         } else if entry.refuted().is_some() {

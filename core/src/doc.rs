@@ -6,6 +6,7 @@
 //! Invariant: a tree read without faults and written again has the same content, and the number
 //! texts of a tree that `parse` made are JSON numbers. Equality looks at content, never at spans.
 
+mod fill;
 mod parse;
 mod places;
 mod serial;
@@ -14,10 +15,11 @@ mod suggest;
 mod tests;
 mod write;
 
+pub use fill::{INDENT, new_line, write_filled, write_key, write_side_by_side};
 pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use places::Places;
 pub use suggest::{did_you_mean, slip_of, suggest};
-pub use write::{canonical, write, write_compact, write_indented, write_quoted};
+pub use write::{canonical, write, write_compact, write_quoted};
 
 use alloc::{
     string::{String, ToString},
@@ -139,6 +141,11 @@ impl From<Value> for Node {
 }
 
 impl Node {
+    /// An object without members.
+    pub const fn no_members() -> Self {
+        Self { value: Value::Object(Vec::new()), span: Span { start: 0, end: 0 } }
+    }
+
     pub fn null() -> Self {
         Value::Null.into()
     }

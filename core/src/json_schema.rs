@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use crate::state::final_result::FinalResultRecord;
 use crate::{
     doc,
-    state::rule::{ATOM_ID, ChoiceRule, FieldRule, Form, RecordRule, WordRule, WordsRule, text_of},
+    state::rule::{
+        ATOM_ID, ChoiceRule, FieldRule, Form, Owner, RecordRule, WordRule, WordsRule, text_of,
+    },
 };
 
 /// The schema of a file that holds one record.
@@ -64,7 +66,8 @@ impl Definitions {
 
     fn record(&mut self, rule: &RecordRule, common: &[FieldRule]) -> Value {
         let fields = (rule.fields)();
-        let all: Vec<&FieldRule> = common.iter().chain(&fields).collect();
+        let shown = |field: &&FieldRule| field.owner != Owner::Internal;
+        let all: Vec<&FieldRule> = common.iter().chain(&fields).filter(shown).collect();
         let properties: Map<String, Value> =
             all.iter().map(|field| (field.key.into(), self.property(field))).collect();
         let is_there =

@@ -40,3 +40,7 @@ pub mod verdict;
 pub mod view;
 pub mod wording;
 pub mod world;
+
+#[cfg(test)]
+#[path = "../../tests/records.rs"]
+mod whole_records;

@@ -42,6 +42,8 @@ use crate::{
 pub struct PlanReading {
     pub objective: Objective,
     pub atoms: BTreeMap<AtomId, Atom>,
+    /// The atoms as they were written.
+    order: Vec<AtomId>,
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
     pub patterns: Vec<Pattern>,
@@ -58,8 +60,7 @@ pub struct PlanReading {
 }
 
 /// Keys of a state that a plan does not have.
-const STATE_KEYS: [&str; 8] =
-    ["lineage", "serial", "seal", "control", "bindings", "trail", "corrections", "run"];
+const STATE_KEYS: [&str; 6] = ["control", "bindings", "trail", "corrections", "run", "internal"];
 
 /// Reads a plan in JSON.
 pub fn read(bytes: &[u8]) -> PlanReading {
@@ -122,7 +123,7 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
     if let Some(node) = fields.take("work_graph")
         && let Some(mut graph) = Fields::open(node, "/work_graph", fields.found)
     {
-        plan.atoms = read_atoms(&mut graph, &mut plan.patterns);
+        read_atoms(plan, &mut graph);
         plan.work_graph_extra = graph.finish();
     }
     plan.extra = fields.finish();
@@ -142,13 +143,13 @@ fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str, why: &str) {
     });
 }
 
-fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeMap<AtomId, Atom> {
-    let mut atoms = BTreeMap::new();
+fn read_atoms(plan: &mut PlanReading, graph: &mut Fields<'_, '_>) {
+    let patterns = &mut plan.patterns;
     let Some(node) = graph.take("atoms") else {
-        return atoms;
+        return;
     };
     if Fields::open(node, "/work_graph/atoms", graph.found).is_none() {
-        return atoms;
+        return;
     }
     for member in node.as_object().unwrap_or_default() {
         let at = doc::pointer_push("/work_graph/atoms", &member.key);
@@ -163,10 +164,11 @@ fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeM
         }
         patterns.extend(check::schema(&member.node, &at));
         if let Some(atom) = Atom::read(&member.node, &at, graph.found) {
-            atoms.insert(AtomId::new(member.key.as_str()), atom);
+            let id = AtomId::new(member.key.as_str());
+            plan.order.push(id.clone());
+            plan.atoms.insert(id, atom);
         }
     }
-    atoms
 }
 
 /// The words of a planning step that a flag adds: the goal stands in its prompt.
@@ -220,6 +222,7 @@ impl PlanReading {
             .find(|id| !self.atoms.contains_key(id))
             .expect("BUG: there are more numbers than atoms");
         self.last_step = Some(id.clone());
+        self.order.push(id.clone());
         self.atoms.insert(id, atom);
     }
 
@@ -253,7 +256,7 @@ impl PlanReading {
         if objective.raw_input.is_empty() {
             objective.raw_input.clone_from(&objective.goal);
         }
-        State {
+        let mut state = State {
             version: VERSION,
             lineage,
             serial: Serial(1),
@@ -261,6 +264,8 @@ impl PlanReading {
             objective: Arc::new(self.objective),
             control: Arc::new(Control::default()),
             atoms: self.atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+            order: Arc::new(self.order),
+            said: BTreeMap::new(),
             bindings: Records::default(),
             trail: Shared::default(),
             corrections: Shared::default(),
@@ -268,6 +273,8 @@ impl PlanReading {
             plan: Some(Arc::new(taken)),
             extra: self.extra,
             work_graph_extra: self.work_graph_extra,
-        }
+        };
+        state.settle_order();
+        state
     }
 }

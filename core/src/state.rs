@@ -5,6 +5,7 @@
 //! the next step (`step`).
 
 pub mod atom;
+mod atom_order;
 pub mod check;
 pub mod consult;
 pub mod convergence;
@@ -39,8 +40,8 @@ use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
     Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
-    PhaseBudget, PhaseEnd, PhaseLimit, PhaseSummary, PlanningStep, SideEffect, Spec, Task, Try,
-    TryEnd, binding,
+    PhaseBudget, PhaseEnd, PhaseLimit, PhaseSummary, PlanningStep, ShownStatus, SideEffect, Spec,
+    Task, Try, TryEnd, binding,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
@@ -74,7 +75,7 @@ pub use verdicts::{Agreed, VerdictRecord};
 use crate::id::{AtomId, Digest, Lineage, Serial};
 
 /// The contract's version that this program writes.
-pub const VERSION: Version = Version { major: 2, minor: 4 };
+pub const VERSION: Version = Version { major: 3, minor: 0 };
 
 /// `major.minor` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +105,10 @@ pub struct State {
     pub objective: Arc<Objective>,
     pub control: Arc<Control>,
     pub atoms: Records<Atom>,
+    /// The order in which all atoms were written, resolved ones too.
+    pub order: Arc<Vec<AtomId>>,
+    /// Statuses that a person wrote; none in a state that is adopted.
+    pub said: BTreeMap<AtomId, ShownStatus>,
     pub bindings: Records<Binding>,
     pub trail: Shared<Vec<Arc<Entry>>>,
     pub corrections: Shared<Vec<Arc<Correction>>>,

@@ -14,7 +14,7 @@ const NOW: UnixMillis = UnixMillis(1_000);
 fn state(change: impl Fn(&mut Value)) -> State {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let mut value = json!({
-        "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
+        "version": "3.0", "lineage": "one", "serial": 7, "seal": "",
         "objective": {
             "raw_input": "it", "goal": "it is so", "background_intent": "because",
             "base_case": {"all": [{"command": "test -f done"}]},
@@ -29,7 +29,7 @@ fn state(change: impl Fn(&mut Value)) -> State {
         "run": {"id": "r", "status": "running", "epoch": 1, "pass": 2, "attempts_started": 4, "in_flight": []}
     });
     change(&mut value);
-    let decoded = decode(value.to_string().as_bytes());
+    let decoded = decode(crate::whole_records::file(&value).to_string().as_bytes());
     assert_eq!(decoded.faults, Vec::new());
     decoded.state.expect("a state")
 }

@@ -189,10 +189,7 @@ fn unknown_keys_are_warned_of_and_notes_and_a_persons_own_keys_are_not() {
 #[test]
 fn unknown_keys_keep_their_order_when_the_key_before_them_is_left_out() {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).unwrap();
-    let edited = text.replace(
-        "\"status\": \"pending\"",
-        "\"status\": \"pending\", \"touches\": [], \"x1\": 1, \"x2\": 2",
-    );
+    let edited = text.replace("\"A1\": {", "\"A1\": {\"touches\": [], \"x1\": 1, \"x2\": 2, ");
     assert_ne!(text, edited);
     let once = rendered(edited.as_bytes());
     let place = |key: &str| once.find(key).expect("an unknown key is kept");
@@ -200,17 +197,13 @@ fn unknown_keys_keep_their_order_when_the_key_before_them_is_left_out() {
     assert_eq!(rendered(once.as_bytes()), once);
 }
 
-/// With `words` in the place of A1's status, a key is missing at `at`.
+/// With these words in A1, and these in its half in `internal`, the state has this fault.
 #[track_caller]
-fn lacks(words: &str, at: &str) {
-    refused(words, ("missing-key", at));
-}
-
-/// With `words` in the place of A1's status, the state has this fault.
-#[track_caller]
-fn refused(words: &str, fault: (&str, &str)) {
+fn refused(words: &str, internal: &str, fault: (&str, &str)) {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).expect("text");
-    let edited = text.replace("\"status\": \"pending\"", words);
+    let edited = text.replace("\"A1\": {", &format!("\"A1\": {{{words}"));
+    let edited = edited.replace("\"atoms\": {}", &format!("\"atoms\": {{\"A1\": {{{internal}}}}}"));
+    assert_ne!(text, edited);
     let found = faults(&decode::decode(edited.as_bytes()));
     let said: Vec<_> = found.iter().map(|fault| (fault.rule, fault.pointer.as_str())).collect();
     assert_eq!(said, [fault]);
@@ -218,19 +211,15 @@ fn refused(words: &str, fault: (&str, &str)) {
 
 #[test]
 fn a_parked_try_without_its_result_is_refused() {
-    lacks(
-        "\"status\": \"pending\", \"tries\": [{\"context\": \"sha256:0\", \"attempts\": 1, \"ended\": \"parked\"}]",
-        "/work_graph/atoms/A1/tries/0",
-    );
+    let tried = r#""tries": [{"context": "c", "attempts": 1, "ended": "parked"}]"#;
+    refused("", tried, ("missing-key", "/internal/atoms/A1/tries/0"));
 }
 
 #[test]
 fn a_doubt_without_its_attempt_is_refused() {
-    lacks("\"status\": \"in_doubt\"", "/work_graph/atoms/A1");
-    refused(
-        "\"status\": \"in_doubt\", \"because\": \"\"",
-        ("empty-text", "/work_graph/atoms/A1/because"),
-    );
+    let status = r#""status": "in_doubt""#;
+    refused("", status, ("missing-key", "/work_graph/atoms/A1"));
+    refused(r#""because": "", "#, status, ("empty-text", "/work_graph/atoms/A1/because"));
 }
 
 #[test]

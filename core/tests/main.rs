@@ -18,3 +18,5 @@ mod redirect;
 #[path = "search/main.rs"]
 mod search;
 mod trusted;
+#[path = "../../tests/records.rs"]
+mod whole_records;

@@ -27,7 +27,7 @@ fn valid() -> BTreeMap<String, String> {
 }
 
 fn of_version(text: &str, version: &str) -> String {
-    let newer = text.replacen("\"version\": \"2.4\"", &format!("\"version\": \"{version}\""), 1);
+    let newer = text.replacen("\"version\": \"3.0\"", &format!("\"version\": \"{version}\""), 1);
     assert_ne!(newer, text);
     newer
 }
@@ -38,8 +38,11 @@ fn words_of(text: &str) -> Vec<(usize, usize)> {
     for key in WORDS {
         let before = format!("\"{key}\": \"");
         // The free values of atoms (an output schema) are unknown in every version.
-        let free = (key == "type").then(|| text.rfind("\n  \"trail\"")).flatten();
-        let of_ours = |(at, _): &(usize, &str)| free.is_none_or(|from| *at > from);
+        let free = (key == "type").then(|| text.rfind("\n\"trail\"")).flatten();
+        // Only the status of the run is kept: that of an atom is made anew.
+        let run = text.find("\n\"run\": ").zip(text.find("\n\"internal\": "));
+        let is_kept = |at: usize| key != "status" || run.is_some_and(|(a, b)| a < at && at < b);
+        let of_ours = |(at, _): &(usize, &str)| free.is_none_or(|from| *at > from) && is_kept(*at);
         for (at, _) in text.match_indices(&before).filter(of_ours) {
             let from = at + before.len();
             let to = from + text[from..].find('"').expect("the end of the word");
@@ -55,8 +58,29 @@ fn bare(text: &str) -> Node {
     assert_eq!(parsed.faults, []);
     let node = parsed.node.expect("a tree");
     let members = node.as_object().expect("an object").iter();
-    let kept = members.filter(|member| member.key != "seal");
-    Node::object(kept.map(|member| (member.key.clone(), member.node.clone())).collect())
+    let bare = members.map(|member| match member.key.as_str() {
+        "internal" => (member.key.clone(), without("seal", &member.node, 0)),
+        // The status of an atom is made anew by each commit.
+        "work_graph" => (member.key.clone(), without("status", &member.node, 2)),
+        _ => (member.key.clone(), member.node.clone()),
+    });
+    Node::object(bare.collect())
+}
+
+/// Without the members of that key, so deep in the node.
+fn without(key: &str, node: &Node, deep: usize) -> Node {
+    let Some(members) = node.as_object() else {
+        return node.clone();
+    };
+    let kept = members.iter().filter(|member| deep > 0 || member.key != key);
+    let kept = kept.map(|member| {
+        let inner = match deep {
+            0 => member.node.clone(),
+            _ => without(key, &member.node, deep - 1),
+        };
+        (member.key.clone(), inner)
+    });
+    Node::object(kept.collect())
 }
 
 #[track_caller]
@@ -75,7 +99,7 @@ fn check_intact(name: &str, text: &str) -> Decoding {
 fn every_word_of_a_newer_minor_version_is_kept_where_it_stands() {
     let mut tried = 0;
     for (name, text) in valid() {
-        let text = of_version(&text, "2.7");
+        let text = of_version(&text, "3.7");
         for (from, to) in words_of(&text) {
             let edited = format!("{}{NEWER}{}", &text[..from], &text[to..]);
             let line = text[..from].lines().count();
@@ -83,12 +107,12 @@ fn every_word_of_a_newer_minor_version_is_kept_where_it_stands() {
             let told = read.warnings.iter().filter(|one| one.span.start() + 1 == from);
             let is_free = read.warnings.is_empty() || told.count() == 0;
             // The type of an entry of the trail is free: an unknown entry is history.
-            let is_history = text[..from].contains("\n  \"trail\"");
+            let is_history = text[..from].contains("\n\"trail\"");
             assert!(!is_free || is_history, "{name}:{line}: nothing is said");
             tried += 1;
         }
     }
-    assert!(tried > 60, "only {tried} words");
+    assert!(tried > 30, "only {tried} words");
 }
 
 #[test]
@@ -106,12 +130,12 @@ fn a_misspelt_key_is_kept_in_a_file_of_a_newer_minor_version() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/invalid/misspelt-keys.json");
     let text = fs::read_to_string(path).expect("the fixture");
     assert!(!decode(text.as_bytes()).faults.is_empty());
-    check_intact("misspelt-keys.json", &of_version(&text, "2.7"));
+    check_intact("misspelt-keys.json", &of_version(&text, "3.7"));
 }
 
 #[track_caller]
 fn check_deciding(from: &str, to: &str, expected: &[&str]) {
-    let text = of_version(&valid()["nested-groups.json"], "2.7");
+    let text = of_version(&valid()["nested-groups.json"], "3.7");
     assert!(text.contains(from), "no `{from}`");
     let read = check_intact(to, &text.replacen(from, to, 1));
     let found: Vec<&str> = deciding(&read.warnings).map(|one| one.pointer.as_str()).collect();
@@ -133,7 +157,7 @@ fn what_decides_is_told_with_its_place_and_what_does_not_is_not() {
 
 #[test]
 fn a_newer_major_version_is_understood_only_where_all_of_it_is() {
-    let text = of_version(&valid()["nested-groups.json"], "3.0");
+    let text = of_version(&valid()["nested-groups.json"], "4.0");
     let read = decode(text.as_bytes());
     assert!(read.state.is_none(), "a state that could be written");
     assert!(read.understood.is_some());

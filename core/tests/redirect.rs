@@ -29,7 +29,7 @@ fn state(change: impl Fn(&mut Value)) -> State {
     let mut end = action("finish");
     end["depends_on"] = json!(["way"]);
     let mut value = json!({
-        "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
+        "version": "3.0", "lineage": "one", "serial": 7, "seal": "",
         "objective": {
             "raw_input": "it", "goal": "it is so", "background_intent": "because",
             "deliverables": "The project, changed so that: `test -f done` passes",
@@ -54,7 +54,7 @@ fn state(change: impl Fn(&mut Value)) -> State {
         }
     });
     change(&mut value);
-    let decoded = decode(value.to_string().as_bytes());
+    let decoded = decode(crate::whole_records::file(&value).to_string().as_bytes());
     assert_eq!(decoded.faults, Vec::new());
     decoded.state.expect("a state")
 }

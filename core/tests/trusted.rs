@@ -24,7 +24,7 @@ const NOW: UnixMillis = UnixMillis(1_764_000_000_000);
 /// The tree that is rated.
 const RATED: &str = "tree-of-a-rating";
 
-const BEFORE_RUN: &str = r#"{"version": "2.4", "lineage": "l", "serial": 7, "seal": "",
+const BEFORE_RUN: &str = r#"{"version": "3.0", "lineage": "l", "serial": 7, "seal": "",
 "objective": {"raw_input": "please make it so", "goal": "it is so", "background_intent": "people wait",
   "deliverables": "a thing", "definition_of_done": "it is there", "scope": {"in": ["this"], "out": ["that"]},
   "clarifications": [{"question": "which?", "resolution": "this one"}],
@@ -66,13 +66,13 @@ const BEFORE_RUN: &str = r#"{"version": "2.4", "lineage": "l", "serial": 7, "sea
 },
 "trail": [
   {"type": "choice", "at": "t", "group": "G", "choice": "G1", "untried": ["G2"]},
-  {"type": "failure", "at": "t", "atom": "A", "attempt": "A.1", "n": 1, "class": "logical", "reason": "it broke",
+  {"type": "failure", "at": "t", "atom": "A", "attempt": "A.1", "nth": 1, "class": "logical", "reason": "it broke",
     "context": "c", "output": "line one\nline two", "criteria": [{"check": "make a", "verdict": "fail", "output": "no"}],
     "files": ["src/f"], "changed": ["src/c"], "summary": "I tried", "handoff": "look there",
     "tried": [{"tool": "Bash", "target": "make a"}], "value": {"half": "done"}},
-  {"type": "failure", "at": "t", "atom": "F", "attempt": "F.1", "n": 3, "class": "logical", "reason": "no such host",
+  {"type": "failure", "at": "t", "atom": "F", "attempt": "F.1", "nth": 3, "class": "logical", "reason": "no such host",
     "context": "c", "output": "fetch failed", "conflict": {"G": "G1"}},
-  {"type": "failure", "at": "t", "atom": "G1", "attempt": "G1.1", "n": 3, "class": "environmental", "reason": "no room",
+  {"type": "failure", "at": "t", "atom": "G1", "attempt": "G1.1", "nth": 3, "class": "environmental", "reason": "no room",
     "context": "c"},
   {"type": "refuted", "at": "t", "conflict": {"G": "G1", "P": "P-1"}, "files": ["r"], "evidence": [{"check": "suite",
     "verdict": "fail", "ended": "exit 1", "output": "three of nine fail, and here is a long line that tells of each of them in turn, one after another"}]},
@@ -130,7 +130,9 @@ fn rich() -> State {
         of_record(&FinalResultRecord::RULE, &mut count);
     let run = doc::write_compact(&run);
     let long = "what was found in this part of the work ".repeat(45);
-    let mut text = format!("{BEFORE_RUN}{run}}}").replace("SUMMARY", &long);
+    let whole = format!("{BEFORE_RUN}{run}}}").replace("SUMMARY", &long);
+    let whole = serde_json::from_str(&whole).expect("JSON");
+    let mut text = crate::whole_records::file(&whole).to_string();
     let faults = decode(text.as_bytes()).faults;
     assert!(faults.is_empty(), "{faults:#?}");
     // A plan is in force in the context that it was made in, and so is what a probe found.
@@ -315,7 +317,8 @@ fn no_text_of_a_state_reaches_an_agent_under_a_digest_of_other_words() {
             }
             // The words of agents are shown, those of results by their digest.
             let text = StateText::of(&other).text(&other);
-            let is_said = at.starts_with("/run/") && !at.starts_with("/run/last_result/");
+            let is_said =
+                at.starts_with("/internal/run/") && !at.starts_with("/internal/run/last_result/");
             let shown = list.items().iter().any(|item| item.text.contains(PLANTED));
             if text.contains(PLANTED) && is_said && !shown {
                 unlisted.push(at);
@@ -326,15 +329,15 @@ fn no_text_of_a_state_reaches_an_agent_under_a_digest_of_other_words() {
     assert!(unseen.is_empty(), "told under an equal digest: {unseen:#?}");
     assert!(unlisted.is_empty(), "told and not listed: {unlisted:#?}");
     for at in [
-        "/run/judging/validation/issues/0/description",
-        "/run/judging/review/issues/0/description",
-        "/run/judging/assessment/missing/0",
-        "/run/judging/assessment/contradictions/0",
-        "/run/law/point/rationale",
-        "/run/law/blocked/0/target",
-        "/run/profile/raw_inference",
-        "/run/patterns/0/reason",
-        "/run/memory_used/lessons/0/lesson",
+        "/internal/run/judging/validation/issues/0/description",
+        "/internal/run/judging/review/issues/0/description",
+        "/internal/run/judging/assessment/missing/0",
+        "/internal/run/judging/assessment/contradictions/0",
+        "/internal/run/law/point/rationale",
+        "/internal/run/law/blocked/0/target",
+        "/internal/run/profile/raw_inference",
+        "/internal/run/patterns/0/reason",
+        "/internal/run/memory_used/lessons/0/lesson",
         "/work_graph/atoms/G/selected",
     ] {
         assert!(heard.contains(&at), "nobody is told {at}: {heard:#?}");

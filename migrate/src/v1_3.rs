@@ -53,15 +53,17 @@ pub(crate) fn up(
     history::control(&mut old);
     old.finish();
     let mut to = Writer::default();
-    to.text("version", &format!("{VERSION}")).text("lineage", lineage.as_str());
-    to.put("serial", Node::uint(1)).text("seal", "");
+    to.text("version", &format!("{VERSION}"));
     to.put("objective", objective);
     to.put("control", Control::default().node());
     to.put("work_graph", work_graph(graph.atoms, front))
         .put("bindings", Node::object(graph.bindings))
         .put("trail", Node::array(trail))
         .put("corrections", Node::array(corrections))
-        .put("run", Run::default().node());
+        .put("run", Run::default().halves().shown);
+    let mut internal = Writer::default();
+    internal.text("lineage", lineage.as_str()).put("serial", Node::uint(1)).text("seal", "");
+    to.put("internal", internal.finish(&Extra::default()));
     to.put("notes", report.notes(contract));
     (written(front.span, &mut to), graph.facts)
 }

@@ -128,7 +128,7 @@ fn version_of(file: &PlanFile) -> Option<String> {
         return None;
     }
     let root = file.tree().node?;
-    root.get("lineage")?;
+    root.get("internal").or_else(|| root.get("lineage"))?;
     Some(root.get("version")?.as_str()?.to_owned())
 }
 

@@ -64,7 +64,7 @@ fn is_plan(file: &PlanFile) -> bool {
         return true;
     }
     let root = file.tree().node.unwrap_or_else(Node::null);
-    let of_a_state = ["lineage", "serial", "run", "seal"];
+    let of_a_state = ["internal", "run", "lineage"];
     of_a_state.iter().all(|key| root.get(key).is_none())
 }
 

@@ -7,12 +7,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use descent_core::change::put_back_forgotten;
 use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
-use descent_core::id::Lineage;
 use descent_core::state::check::{Pattern, PatternKind};
-use descent_core::state::decode::{Decoding, deciding, decode, decode_past};
+use descent_core::state::decode::{
+    Decoding, deciding, decode, decode_past, decode_without_internal,
+};
 use descent_core::state::encode::StateText;
 use descent_core::state::{State, VERSION};
 use descent_core::trust::TrustList;
@@ -137,45 +137,40 @@ impl LoadedState {
 
 /// Reads untrusted bytes. It also returns the records as text, which the seal was computed from.
 pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(LoadedState, StateText), StoreError> {
-    read_over(path, bytes, &|_| None)
+    read_decoded(path, bytes, decode, &|| None)
 }
 
-/// Like [`read`], if an earlier commit of the lineage may be known: bindings that the edit removed
-/// from that count as missing.
+/// The same where an earlier commit may be kept: a file without `internal` gets that of the newest one.
 pub(super) fn read_over(
     path: &Path,
     bytes: Vec<u8>,
-    known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
+    kept: &dyn Fn() -> Option<Arc<State>>,
 ) -> Result<(LoadedState, StateText), StoreError> {
-    read_decoded(path, bytes, known, decode)
+    read_decoded(path, bytes, decode, kept)
 }
 
 /// A commit that the journal keeps.
 pub(super) fn read_past(bytes: Vec<u8>) -> Result<LoadedState, StoreError> {
-    read_decoded(Path::new(""), bytes, &|_| None, decode_past).map(|(loaded, _)| loaded)
+    read_decoded(Path::new(""), bytes, decode_past, &|| None).map(|(loaded, _)| loaded)
 }
 
 fn read_decoded(
     path: &Path,
     bytes: Vec<u8>,
-    known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
     decode: fn(&[u8]) -> Decoding,
+    kept: &dyn Fn() -> Option<Arc<State>>,
 ) -> Result<(LoadedState, StateText), StoreError> {
     if bytes.is_empty() {
         let path = path.to_owned();
         return Err(StoreError::Empty { path });
     }
     let mut decoded = decode(&bytes);
-    let read = decoded.faults.len();
-    check_rules(&mut decoded);
-    if let Some(state) = &mut decoded.state
-        && (state.all_atoms().is_empty()
-            || decoded.faults.iter().any(|fault| fault.rule == "unknown-atom"))
-        && known(&state.lineage).is_some_and(|known| put_back_forgotten(state, &known))
+    if decoded.lacks_internal()
+        && let Some(kept) = kept()
     {
-        decoded.faults.truncate(read);
-        check_rules(&mut decoded);
+        decoded = decode_without_internal(&bytes, &kept);
     }
+    check_rules(&mut decoded);
     let refused = refusal(path, &bytes, &decoded);
     // A text that could be decoded is UTF-8.
     let text = String::from_utf8(bytes).map(Arc::new);
@@ -189,7 +184,7 @@ fn read_decoded(
     let rendered = StateText::of(&state);
     let is_sealed = state.seal.as_ref() == Some(&rendered.seal(&state));
     let loaded = LoadedState {
-        is_foreign: !is_sealed,
+        is_foreign: !is_sealed || !state.said.is_empty(),
         remarks: remarks.into(),
         carried: OnceLock::new(),
         proof: OnceLock::new(),

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use descent_core::id::{Lineage, Serial};
+use descent_core::id::Serial;
 use descent_core::state::State;
 use descent_core::state::encode::StateText;
 
@@ -53,19 +53,18 @@ impl Store {
 
     /// Reads what a person typed elsewhere as if it were the state file; `path` is where it is.
     pub fn examine(&self, path: &Path, bytes: Vec<u8>) -> Result<LoadedState, StoreError> {
-        let known = |lineage: &Lineage| self.latest(lineage);
-        load::read_over(path, bytes, &known).map(|(loaded, _)| loaded)
+        load::read_over(path, bytes, &|| self.newest_kept()).map(|(loaded, _)| loaded)
     }
 
-    /// The newest commit of a lineage: in memory, in the journal, or beside the file.
-    pub(super) fn latest(&self, lineage: &Lineage) -> Option<Arc<State>> {
-        let kept = || {
+    /// The newest commit that this process saw, else the newest in the journal.
+    pub(super) fn newest_kept(&self) -> Option<Arc<State>> {
+        let seen = self.committed.as_ref().map(|seen| Arc::new(seen.state.clone()));
+        seen.or_else(|| {
             let history = self.history();
-            let past = history.state(lineage, history.newest(lineage)?)?;
+            let lineage = history.newest_lineage()?;
+            let past = history.state(&lineage, history.newest(&lineage)?)?;
             Some(Arc::new(past.state))
-        };
-        let known = self.known.newest(lineage).or_else(kept);
-        known.or_else(|| self.newest_beside(|state| state.lineage == *lineage))
+        })
     }
 
     /// The newest commit of the lineage that was read last: in memory, in the journal, or beside

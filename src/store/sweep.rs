@@ -172,7 +172,7 @@ pub(super) fn newest_sealed(
 ) -> Option<State> {
     let swapped = leftovers(disk, names).swapped;
     let mut swapped: Vec<(Serial, PathBuf)> =
-        swapped.into_iter().map(|path| (serial_at_head(disk, &path), path)).collect();
+        swapped.into_iter().map(|path| (written_serial(disk, names, &path), path)).collect();
     swapped.sort();
     let mut newest: Option<State> = None;
     // There may be many, and large ones: no more are read than must be.
@@ -188,14 +188,15 @@ pub(super) fn newest_sealed(
     newest
 }
 
-/// The serial that a state has in its head, as it is written; if it is not there, the largest one.
-fn serial_at_head(disk: &dyn Disk, path: &Path) -> Serial {
-    const HEAD_BYTES: u64 = 1024;
+/// The serial of a state by its text alone; if it is not there, the largest one.
+fn written_serial(disk: &dyn Disk, names: &Names, path: &Path) -> Serial {
+    const PART: &str = "\n\"internal\": {";
     const KEY: &str = "\"serial\":";
-    let head = disk.open(path).and_then(|opened| disk.read(&opened, HEAD_BYTES));
-    let head = head.map(|head| String::from_utf8_lossy(&head).into_owned());
-    let serial = head.ok().and_then(|head| {
-        let (_, rest) = head.split_once(KEY)?;
+    let read = disk.open_and_read(path, names.bytes_max);
+    let text = read.map(|read| String::from_utf8_lossy(&read.bytes).into_owned());
+    let serial = text.ok().and_then(|text| {
+        let (_, part) = text.rsplit_once(PART)?;
+        let (_, rest) = part.split_once(KEY)?;
         let (digits, _) = rest.trim_start().split_once(',')?;
         digits.trim_end().parse().ok()
     });

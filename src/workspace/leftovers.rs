@@ -272,11 +272,15 @@ fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
 fn lineage_in(state: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct LineageOnly {
+        internal: InternalLineage,
+    }
+    #[derive(serde::Deserialize)]
+    struct InternalLineage {
         lineage: String,
     }
     let bytes = crate::store::read_bytes(state).ok()?;
     let named: LineageOnly = serde_json::from_slice(&bytes).ok()?;
-    Some(places::name(&named.lineage))
+    Some(places::name(&named.internal.lineage))
 }
 
 fn saved_state(place: &Path) -> Option<PathBuf> {

@@ -173,7 +173,7 @@ fn a_reader(world: &World, is_over: &AtomicBool) {
         let now = world.state_bytes();
         if now != bytes {
             let state: Value = serde_json::from_slice(&now).expect("whole");
-            let now = state["serial"].as_u64().expect("a serial");
+            let now = state["internal"]["serial"].as_u64().expect("a serial");
             let is_a_persons = state["corrections"] == json!([])
                 && state["work_graph"]["atoms"]["E1"]["description"] == EDITED;
             assert!(now >= serial || is_a_persons, "serial {now} after {serial}");

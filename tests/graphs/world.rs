@@ -5,6 +5,7 @@
 //!
 //! Invariant: nothing of the machine reaches the program but PATH; every wait has a deadline.
 
+use crate::whole_records;
 use std::{
     fs::{self, File},
     path::PathBuf,
@@ -193,7 +194,7 @@ impl World {
 
     pub fn state(&self) -> Value {
         let bytes = fs::read(self.path("repo/.descent/state.json")).expect("the state file");
-        serde_json::from_slice(&bytes).expect("the state is JSON")
+        whole_records::whole(&serde_json::from_slice(&bytes).expect("the state is JSON"))
     }
 
     /// One line for each attempt: its atom, its number, the files that it saw.
@@ -206,7 +207,7 @@ impl World {
         let text = fs::read_to_string(self.path("out/states")).unwrap_or_default();
         serde_json::Deserializer::from_str(&text)
             .into_iter()
-            .map(|state| state.expect("a whole state"))
+            .map(|state| whole_records::whole(&state.expect("a whole state")))
             .collect()
     }
 }

@@ -33,6 +33,8 @@ mod support;
 mod tidy;
 mod unattended;
 mod versions;
+#[path = "../records.rs"]
+mod whole_records;
 
 use support::{
     begun, chance, described, kept, passed_over, processes, screen, snapshot, terminal,

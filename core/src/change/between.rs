@@ -102,7 +102,7 @@ pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
             (task.interruptions, task.status) = (0, AtomStatus::Pending);
             Arc::make_mut(&mut task.spec).guidance.clear();
         }
-        doc::canonical(&without_notes(bare.node_side_by_side()))
+        doc::canonical(&without_notes(bare.node()))
     };
     bare(was) != bare(is)
 }

@@ -112,7 +112,13 @@ impl<'d> Draft<'d> {
     pub(super) fn follow(&mut self, before: &State) {
         let known = self.corrections.len();
         // Read first: the consequences may open atoms too.
-        let statuses = between::statuses(before, &self.state);
+        let mut statuses = between::statuses(before, &self.state);
+        for id in self.take_statuses() {
+            let mut known = statuses.iter();
+            if !known.any(|change| matches!(change, Change::Status(known, _) if *known == id)) {
+                statuses.push(Change::Status(id, AtomStatus::Pending));
+            }
+        }
         self.start_changed(before);
         if between::objective(before, &self.state).is_some() {
             self.objective_changed(before);
@@ -168,6 +174,7 @@ impl<'d> Draft<'d> {
 
     /// Records an edit of a state that is not known: only its fact. Ratings in it are not known to be a judge's.
     pub(super) fn follow_unknown(&mut self) {
+        self.take_statuses();
         self.grant_anew();
         let mut what = "edited; what stood there before is not kept".to_string();
         if let Some(unrated) = ratings::drop_from(&mut self.state) {
@@ -189,7 +196,8 @@ impl<'d> Draft<'d> {
             let description = texts.collect::<Vec<&str>>().join("; ");
             let kind = EntryKind::UserCorrection(UserCorrectionEntry { description });
             let (serial, pass) = (self.state.serial.0, self.state.run.pass);
-            let entry = Entry::new(&self.at, serial, pass, kind);
+            let n = Entry::next(&self.state.trail);
+            let entry = Entry::new(n, &self.at, serial, pass, kind);
             self.state.trail.push(Arc::new(entry));
         }
         Arc::make_mut(&mut self.state.run).pass += 1;
@@ -355,7 +363,8 @@ impl<'d> Draft<'d> {
 
     pub(super) fn record_doubt(&mut self, doubt: InDoubtEntry) {
         let (serial, pass) = (self.state.serial.0, self.state.run.pass + 1);
-        let entry = Entry::new(&self.at, serial, pass, EntryKind::InDoubt(doubt));
+        let n = Entry::next(&self.state.trail);
+        let entry = Entry::new(n, &self.at, serial, pass, EntryKind::InDoubt(doubt));
         self.state.trail.push(Arc::new(entry));
     }
 
@@ -382,6 +391,7 @@ impl<'d> Draft<'d> {
             let correction = Correction::new(record);
             self.state.corrections.push(Arc::new(correction));
         }
+        self.state.settle_order();
         let touched = match before {
             Some(before) => ChangeSet::between(before, &self.state),
             None => ChangeSet::all(&self.state),

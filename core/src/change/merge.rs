@@ -21,7 +21,11 @@ pub use lost_values::{LOST_MAX, lost_lines};
 use crate::{
     doc::Node,
     id::{AtomId, Serial},
-    state::{Control, Objective, State, encode::StateText, record::LostValue},
+    state::{
+        Control, Objective, State,
+        encode::{StateText, shown_statuses},
+        record::LostValue,
+    },
 };
 use tree::{Rule, Trees};
 
@@ -62,11 +66,24 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     lists::corrections(&sides, &mut trees, &mut merged.state);
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
+    said(base, &mut merged.state);
     merged.lost = lost_values::capped(trees.lost);
     let seal = |state: &State| StateText::of(state).seal(state);
     let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
     merged
+}
+
+/// Keeps the statuses that the person wrote: one that was there before is no word of theirs. Without a base a result
+/// wins, and a word on a group says nothing.
+fn said(base: Option<&State>, merged: &mut State) {
+    let before = base.map(shown_statuses);
+    let mut said = core::mem::take(&mut merged.said);
+    said.retain(|id, status| match &before {
+        Some(before) => before.get(id) != Some(status),
+        None => merged.atoms.get(id).is_some_and(|atom| atom.kids().is_empty()),
+    });
+    merged.said = said;
 }
 
 /// The three states that are walked side by side.

@@ -15,8 +15,7 @@ use alloc::{
 };
 
 use super::{
-    Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make,
-    put_back_forgotten, unblock,
+    Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make, unblock,
 };
 use crate::{
     doc::{self, Fault, Node, Span, did_you_mean},
@@ -164,7 +163,7 @@ pub fn redirect(
     if !in_flight.is_empty() {
         draft.effects.push(Consequence::FlightEnds(in_flight));
     }
-    make(&mut draft, changes, |after| check(before, after))?;
+    make(&mut draft, changes, check)?;
     let run = Arc::make_mut(&mut draft.state.run);
     if !run.status.is_active() {
         run.status = RunStatus::Aligned;
@@ -209,11 +208,8 @@ pub fn is_redirect_open(state: &State) -> bool {
 }
 
 /// Checks a state as if it were read from a file.
-pub(super) fn check(before: &State, after: &State) -> Result<(), ChangeRefusal> {
-    let mut after = after.clone();
-    // Atoms of results that were taken out are opened only afterwards.
-    put_back_forgotten(&mut after, before);
-    let decoded = decode(StateText::of(&after).text(&after).as_bytes());
+pub(super) fn check(after: &State) -> Result<(), ChangeRefusal> {
+    let decoded = decode(StateText::of(after).text(after).as_bytes());
     let mut faults = decoded.faults;
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         faults.extend(validate::check(state, root));
@@ -385,7 +381,12 @@ impl Reading<'_> {
 }
 
 /// A result by a person. It takes the place of the atom's own words, and leaves its change of the tree.
-fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> Option<Binding> {
+pub(super) fn binding(
+    state: &State,
+    atom: Arc<Atom>,
+    result: &PersonsResult,
+    at: &str,
+) -> Option<Binding> {
     let text = result.text.trim();
     let is_long = text.chars().count() > SUMMARY_CHARS_MAX;
     let value = is_long.then(|| Node::string(text));

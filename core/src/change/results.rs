@@ -68,24 +68,15 @@ impl Draft<'_> {
         let Some(binding) = before.bindings.get(id) else {
             return 0;
         };
-        let is_named = self
-            .state
-            .all_atoms()
-            .values()
-            .any(|atom| atom.depends_on.contains(id) || atom.kids().contains(id));
-        let was_root = !before.all_atoms().values().any(|atom| atom.kids().contains(id));
-        // The atom may have been written by hand, or put back already because others name it.
-        let is_there = self.state.atoms.get(id).cloned();
-        let is_gone = self.removed.contains(id) || !(is_named || was_root);
         let is_once_only = |task: &Task| task.spec.effect.is_once_only();
         let doubt = match binding.of.task().is_some_and(is_once_only) {
             true => self.doubt_result(id, binding, "its result was taken out of the state"),
             false => None,
         };
-        if is_there.is_none() && is_gone {
+        // The atom may have been taken out with its result.
+        let Some(mut atom) = self.state.atoms.get(id).map(|atom| (**atom).clone()) else {
             return 0;
-        }
-        let mut atom = (*is_there.unwrap_or_else(|| Arc::clone(&binding.of))).clone();
+        };
         let mut given_back = 0;
         if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
             let of_result = task.tries.iter().filter(|tried| tried.context == *context);

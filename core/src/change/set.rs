@@ -79,7 +79,10 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
             state.atoms.remove(id);
             state.bindings.insert(id.clone(), Arc::clone(binding));
         }
-        Change::Binding(id, None) => drop(state.bindings.remove(id)),
+        Change::Binding(id, None) => {
+            let result = state.bindings.remove(id);
+            state.atoms.extend(result.map(|result| (id.clone(), Arc::clone(&result.of))));
+        }
         Change::Plan(plan) => state.plan = Some(Arc::clone(plan)),
         Change::Start(start) => start::set(state, start),
         Change::Guidance(id, words) => {

@@ -66,7 +66,7 @@ pub fn steer(
     };
     let changes = changes.map_err(ChangeRefusal::Invalid)?;
     draft.reason = reason;
-    make(&mut draft, &changes, |after| check(before, after))?;
+    make(&mut draft, &changes, check)?;
     let what = draft.description();
     Ok(draft.close(Some(before), what))
 }

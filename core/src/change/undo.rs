@@ -359,7 +359,7 @@ mod tests {
 
     fn state(change: impl Fn(&mut Value)) -> State {
         let mut value = json!({
-            "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
+            "version": "3.0", "lineage": "one", "serial": 7, "seal": "",
             "objective": {
                 "raw_input": "it", "goal": "it is so", "background_intent": "because",
                 "base_case": {"all": [{"command": "test -f done"}]}
@@ -369,7 +369,7 @@ mod tests {
             "run": {"status": "stopped", "epoch": 1, "pass": 2, "attempts_started": 4, "in_flight": []}
         });
         change(&mut value);
-        let decoded = decode(value.to_string().as_bytes());
+        let decoded = decode(crate::whole_records::file(&value).to_string().as_bytes());
         assert_eq!(decoded.faults, Vec::new());
         decoded.state.expect("a state")
     }

@@ -131,13 +131,13 @@ impl<'s> Comparison<'s> {
             self.fragment(id, was, is);
         }
         self.selected(id, old, new);
-        self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
+        self.intent(id, &old.node(), &new.node());
     }
 
     /// Describes what a person may write of an atom, without guidance, which is told by itself.
     pub(super) fn wish(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
         self.selected(id, old, new);
-        let (old, new) = (old.node_side_by_side(), new.node_side_by_side());
+        let (old, new) = (old.node(), new.node());
         for key in keys(&old, &new) {
             if !matches!(key.as_str(), "tries" | "guidance" | "notes") {
                 self.key(id, &key, old.get(&key), new.get(&key));

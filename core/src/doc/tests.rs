@@ -4,9 +4,14 @@ mod agreement;
 
 use super::{
     Limits, Node, Places, canonical, parse, parse_bytes, pointer_push, slip_of, suggest, write,
-    write_compact, write_indented,
+    write_compact, write_filled,
 };
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 type Seen = (&'static str, usize, usize);
 
@@ -173,29 +178,51 @@ fn the_written_forms_are_as_documented() {
     assert_eq!(write(&node), pretty);
     let sorted = "{\"a\":{\"c\":[],\"\u{7f}\":\"\\u0001é/\"},\"b\":[1.50,{}]}";
     assert_eq!(canonical(&node), sorted);
-    let mut out = String::from("\"k\": ");
-    write_indented(&Node::array(vec![Node::null()]), 2, &mut out);
-    assert_eq!(out, "\"k\": [\n      null\n    ]");
+}
+
+fn filled(text: &str) -> String {
+    let node = parse(text, &Limits::default()).node.unwrap();
+    let mut out = String::from("\"key\": ");
+    write_filled(&node, 0, 1, &mut out);
+    let read = parse(&out["\"key\": ".len()..], &Limits::default());
+    assert_eq!((read.node, read.faults), (Some(node), Vec::new()));
+    out
 }
 
 #[test]
-fn a_value_that_would_take_many_lines_is_written_in_one() {
-    let ones = |many: usize| {
-        let list = Node::array(vec![Node::uint(1); many]);
-        let value = Node::object(vec![("k", Node::object(vec![("l", list)]))]);
-        Node::object(vec![("value", value.clone()), ("other", value)])
-    };
-    let few = write(&ones(1_000));
-    assert_eq!(few.lines().count(), 2 * 1_000 + 14);
-    let many = ones(31_000);
-    let text = write(&many);
-    let (value, other) = text.split_once("\n  \"other\"").unwrap();
-    assert_eq!(value.lines().count(), 2);
-    assert!(value.len() < 62_100, "{}", value.len());
-    assert!(other.len() > 300_000, "{}", other.len());
-    let read = parse(&text, &Limits::default()).node.unwrap();
-    assert_eq!(read, many);
-    assert_eq!(write(&read), text);
+fn what_fits_into_a_line_is_in_one_and_the_rest_is_filled() {
+    assert_eq!(filled(r#"{"a":[1,{}],"b":"c"}"#), r#""key": {"a": [1, {}], "b": "c"}"#);
+    let long = "x".repeat(60);
+    let text = format!(r#"{{"a":1,"b":"{long}","c":"{long}","d":{{"all":["{long}","{long}"]}}}}"#);
+    let lines = [
+        format!(r#""key": {{"a": 1, "b": "{long}","#),
+        format!(r#"  "c": "{long}","#),
+        r#"  "d": {"all": ["#.to_string(),
+        format!(r#"    "{long}","#),
+        format!(r#"    "{long}"]}}}}"#),
+    ];
+    assert_eq!(filled(&text), lines.join("\n"));
+}
+
+#[test]
+fn no_line_is_longer_than_the_width_where_it_can_be_broken() {
+    for length in 80..120 {
+        let (one, two) = ("é".repeat(length - 60), "y".repeat(30));
+        let text = format!(r#"{{"a":"{one}","b":["{two}"],"c":{{"d":"{two}"}}}}"#);
+        let longest = filled(&text).lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(110), "{}", filled(&text));
+    }
+}
+
+#[test]
+fn a_value_of_free_form_that_is_long_takes_one_line() {
+    let ones = Node::array(vec![Node::uint(1); 31_000]);
+    let value = Node::object(vec![("value", ones.clone()), ("other", ones)]);
+    let mut out = String::new();
+    write_filled(&value, 0, 0, &mut out);
+    let (value, other) = out.split_once("\n  \"other\"").unwrap();
+    assert_eq!(value.lines().count(), 1);
+    assert_eq!(other.lines().count(), 31_001);
 }
 
 #[test]

@@ -1,15 +1,10 @@
-//! A tree as text: canonical for the file, compact for a line, sorted for a digest.
+//! A tree as text: indented, compact for a line, sorted for a digest.
 //!
 //! Invariant: reading what was written gives an equal tree; the same tree gives the same bytes.
 //! Not here: the file's final newline.
 
 use super::{Member, Node, Value};
 use alloc::{string::String, vec::Vec};
-
-/// A value of free form stands under this key.
-const FREE: &str = "value";
-/// With more bytes in lines of its own it is written in one: a long list of short things would take many times its size.
-const FREE_LINES_BYTES_MAX: usize = 64 << 10;
 
 /// Two-space indent, LF, one member or element per line, no final newline.
 pub fn write(node: &Node) -> String {
@@ -19,7 +14,7 @@ pub fn write(node: &Node) -> String {
 }
 
 /// Writes a value at nesting `level`: its first line is not indented.
-pub fn write_indented(node: &Node, level: usize, out: &mut String) {
+fn write_indented(node: &Node, level: usize, out: &mut String) {
     match &node.value {
         Value::Array(items) if !items.is_empty() => {
             write_lines('[', ']', items, level, out, |item, out| {
@@ -30,12 +25,7 @@ pub fn write_indented(node: &Node, level: usize, out: &mut String) {
             write_lines('{', '}', members, level, out, |member, out| {
                 write_quoted(&member.key, out);
                 out.push_str(": ");
-                let start = out.len();
                 write_indented(&member.node, level + 1, out);
-                if member.key == FREE && out.len() - start > FREE_LINES_BYTES_MAX {
-                    out.truncate(start);
-                    write_flat(&member.node, false, out);
-                }
             });
         }
         _ => write_flat(node, false, out),

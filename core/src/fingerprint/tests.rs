@@ -20,7 +20,7 @@ fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> Failu
         atom: AtomId::new("A1"),
         attempt: AttemptId::new("A1.1"),
         started: String::new(),
-        n: None,
+        nth: None,
         class,
         reason: reason.into(),
         context: None,

@@ -32,7 +32,6 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.references();
     look.members();
     look.groups();
-    look.bindings();
     look.graph();
     look.quality_leaves();
     look.agents_of_actions();
@@ -41,16 +40,10 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
 
 /// The same of a state that no file holds.
 pub fn check_made(state: &State) -> Vec<Fault> {
-    let atoms = state.atoms.keys().map(|id| (id.as_str(), Node::null()));
-    // Every binding of a state that was read has its atom.
-    let of = || Node::object(Vec::from([("of", Node::null())]));
-    let bindings = state.bindings.keys().map(|id| (id.as_str(), of()));
+    let atoms = state.settled_order();
+    let atoms = atoms.iter().map(|id| (id.as_str(), Node::null()));
     let atoms = Node::object(Vec::from([("atoms", Node::object(atoms.collect()))]));
-    let root = Node::object(Vec::from([
-        ("work_graph", atoms),
-        ("bindings", Node::object(bindings.collect())),
-    ]));
-    check(state, &root)
+    check(state, &Node::object(Vec::from([("work_graph", atoms)])))
 }
 
 struct Validator<'a> {
@@ -62,27 +55,18 @@ struct Validator<'a> {
 
 fn names(root: &Node) -> BTreeSet<String> {
     let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
-    let maps = [atoms, root.get("bindings")];
-    let members = maps.into_iter().flatten().flat_map(|map| map.as_object().unwrap_or_default());
+    let members = atoms.and_then(Node::as_object).unwrap_or_default().iter();
     members.map(|member| member.key.clone()).collect()
 }
 
-fn pointer_of(state: &State, id: &AtomId) -> String {
-    match state.atoms.contains_key(id) {
-        true => doc::pointer_push("/work_graph/atoms", id.as_str()),
-        false => doc::pointer_push("/bindings", id.as_str()) + "/of",
-    }
+fn pointer_of(id: &AtomId) -> String {
+    doc::pointer_push("/work_graph/atoms", id.as_str())
 }
 
 impl Validator<'_> {
     fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
         let span = decode::place_of(self.root, pointer);
         self.faults.push(Fault { span, pointer: pointer.to_owned(), rule, message, hint });
-    }
-
-    /// The pointer of an atom, or of the atom inside its binding.
-    fn pointer(&self, id: &AtomId) -> String {
-        pointer_of(self.state, id)
     }
 
     fn references(&mut self) {
@@ -93,7 +77,7 @@ impl Validator<'_> {
             {
                 let mut seen = BTreeSet::new();
                 for (index, named) in list.iter().enumerate() {
-                    let at = format!("{}/{key}/{index}", self.pointer(id));
+                    let at = format!("{}/{key}/{index}", pointer_of(id));
                     self.reference(&at, named, id);
                     if !seen.insert(named) {
                         self.fault(
@@ -129,7 +113,7 @@ impl Validator<'_> {
                 else {
                     continue;
                 };
-                let at = format!("{}/{key}/{index}", self.pointer(id));
+                let at = format!("{}/{key}/{index}", pointer_of(id));
                 let message = format!("`{kid}` is a member of `{first}` already");
                 let hint = Some("an atom is part or choice of one group at most".to_owned());
                 self.fault("two-parents", &at, message, hint);
@@ -146,30 +130,10 @@ impl Validator<'_> {
             if *speculative
                 && state.objective.constraints.workspace == Some(crate::state::Workspace::Shared)
             {
-                let at = self.pointer(id) + "/speculative";
+                let at = pointer_of(id) + "/speculative";
                 let message =
                     "choices cannot be tried side by side in the workspace `shared`".to_owned();
                 self.fault("speculative-shared", &at, message, None);
-            }
-        }
-    }
-
-    fn bindings(&mut self) {
-        let state = self.state;
-        for id in state.bindings.keys() {
-            let at = doc::pointer_push("/bindings", id.as_str());
-            let has_atom =
-                self.root.get("bindings").and_then(|map| map.get(id.as_str())?.get("of")).is_some();
-            if state.atoms.contains_key(id) {
-                let message = format!("`{id}` is bound and stands in the work graph too");
-                let hint = "remove the atom to keep the result, the binding to have it made again";
-                let hint = Some(hint.to_owned());
-                self.fault("bound-and-open", &at, message, hint);
-            } else if !has_atom {
-                let names = state.atoms.keys().map(AtomId::as_str);
-                let hint = doc::did_you_mean(id.as_str(), names);
-                let message = format!("a binding for the unknown atom `{id}` (it has no `of`)");
-                self.fault("binding-unknown-atom", &at, message, hint);
             }
         }
     }
@@ -180,7 +144,7 @@ impl Validator<'_> {
         for (id, atom) in state.atoms.iter() {
             let spec = atom.task().map(|task| &task.spec);
             if spec.is_some_and(|spec| spec.agent.is_some() && spec.action.is_some()) {
-                let at = doc::pointer_push(&self.pointer(id), "agent");
+                let at = doc::pointer_push(&pointer_of(id), "agent");
                 let message = format!("`{id}` has an action, and an agent too");
                 let hint = Some("take one of them out: an action needs no agent".to_owned());
                 self.fault("agent-beside-action", &at, message, hint);
@@ -221,7 +185,7 @@ impl Validator<'_> {
             return false;
         };
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();
-        let at = self.pointer(ids[cycle[0]]);
+        let at = pointer_of(ids[cycle[0]]);
         let message = format!("a cycle: {}", path.join(" → "));
         self.fault(
             "cycle",
@@ -244,7 +208,7 @@ impl Validator<'_> {
                 continue;
             }
             let (id, dep) = (graph.id(x), graph.id(dep));
-            let at = format!("{}/depends_on/{index}", self.pointer(id));
+            let at = format!("{}/depends_on/{index}", pointer_of(id));
             let (message, hint) = if is_ancestor {
                 (format!("`{id}` is inside `{dep}` and cannot wait for it"), None)
             } else if in_any && is_sibling {
@@ -261,7 +225,7 @@ impl Validator<'_> {
         let depth_max = self.state.objective.constraints.planning.depth() as usize;
         let depth = graph.above(x).count();
         if depth == depth_max + 1 || (depth > depth_max && graph.vertex(x).kids.is_empty()) {
-            let at = self.pointer(graph.id(x));
+            let at = pointer_of(graph.id(x));
             let message =
                 format!("`{}` stands {depth} deep, the limit is {depth_max}", graph.id(x));
             let hint = Some("nest less, or raise /objective/constraints/planning/depth".to_owned());

@@ -16,6 +16,7 @@ use crate::{
 const NOW: UnixMillis = UnixMillis(1_764_000_000_000);
 
 pub(super) fn state(text: &str) -> State {
+    let text = crate::whole_records::file_of(text);
     let decoded = decode::decode(text.as_bytes());
     assert!(decoded.faults.is_empty(), "{:?}", decoded.faults);
     decoded.state.expect("a state")
@@ -68,7 +69,7 @@ impl Default for StateText {
 impl StateText {
     pub(super) fn world(&self) -> World {
         let text = format!(
-            r#"{{"version": "2.4", "lineage": "l", "serial": 7, "seal": "",
+            r#"{{"version": "3.0", "lineage": "l", "serial": 7, "seal": "",
   "objective": {{{}, "deliverables": "", "definition_of_done": "",
     "base_case": {{"all": [{{"name": "suite", "command": "make test"}}]}}, "constraints": {{{}}}}},
   "control": {{"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null}},

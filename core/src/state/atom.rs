@@ -8,6 +8,7 @@ mod placed;
 mod plan;
 mod rest;
 pub(crate) mod rules;
+mod shown;
 mod text;
 
 pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
@@ -15,6 +16,7 @@ pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
 pub use placed::Placed;
 pub use plan::{Fragment, Grant, GrantEntry, PhaseSummary, PlanningStep, replans, replans_left};
 pub use rest::{AlikeFailures, Rest};
+pub use shown::ShownStatus;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
@@ -61,11 +63,6 @@ record! {
     part
     /// The work of an atom, and its attempts
     pub struct Task {
-        part[program] status: AtomStatus,
-        /// The attempts, by context
-        filled[program] tries: Vec<Try>,
-        /// Crashes that cut it off
-        filled[program] interruptions: u32,
         part spec: Arc<Spec>,
         /// The paths that it is expected to change
         filled touches: Vec<String>,
@@ -74,9 +71,9 @@ record! {
         /// Names of what it provides for the steps after it; no part of the specification
         filled provides: Vec<String>,
         /// How often planners changed it
-        filled[program] refined: u32,
+        filled[internal] refined: u32,
         /// Whether a refiner added or changed it, and it does not start before that was looked at
-        filled[program] unjudged: bool,
+        filled[internal] unjudged: bool,
         /// The reason why a person should look at it
         optional[program] attention: AttentionMark,
         /// Questions of a refiner about it
@@ -87,6 +84,11 @@ record! {
         filled unknown: bool,
         /// The beginning of an attempt after a failed one; no part of the specification
         optional retry_from: RetryFrom,
+        part[program] status: AtomStatus,
+        /// The attempts, by context
+        filled[internal] tries: Vec<Try>,
+        /// Crashes that cut it off
+        filled[internal] interruptions: u32,
     }
 }
 

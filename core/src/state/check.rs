@@ -153,7 +153,7 @@ impl Check {
                 return is_newer.then(|| Self {
                     name,
                     kind: CheckKind::Leaf(Box::new(Leaf::Newer(node.clone()))),
-                    extra: Extra::whole(node),
+                    extra: Extra::whole(node, None),
                 });
             }
         };

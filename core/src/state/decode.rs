@@ -7,16 +7,18 @@ use alloc::{
 };
 
 use super::{
-    Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
+    Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, ShownStatus, State, VERSION,
+    Version,
     check::{self, Pattern},
-    fields::{Fields, FindNearMiss, Findings, NEWER_VALUE},
+    encode,
+    fields::{Fields, FindNearMiss, Findings, INTERNAL, NEWER_VALUE},
     limits, near_miss,
     rule::{FieldRule, Form, Owner, RecordRule},
     table::rule,
     value::FieldValue,
 };
 use crate::{
-    doc::{self, Fault, Limits, Node},
+    doc::{self, Fault, Limits, Node, Value},
     id::{AtomId, Digest, Lineage, Serial},
 };
 
@@ -38,6 +40,18 @@ pub struct Decoding {
 /// Reads the types; `graph::validate::check` checks the graph.
 pub fn decode(bytes: &[u8]) -> Decoding {
     let parsed = doc::parse_bytes(bytes, &Limits::default());
+    of_parsed(parsed, Some(near_miss::of))
+}
+
+/// The same for a file from which `internal` was taken out: it gets that of the commit that is known.
+pub fn decode_without_internal(bytes: &[u8], known: &State) -> Decoding {
+    let mut parsed = doc::parse_bytes(bytes, &Limits::default());
+    let text = encode::StateText::of(known).text(known);
+    let kept = doc::parse(&text, &Limits::default()).node;
+    let internal = kept.and_then(|kept| kept.member(INTERNAL).cloned());
+    if let Some(Value::Object(members)) = parsed.node.as_mut().map(|node| &mut node.value) {
+        members.extend(internal);
+    }
     of_parsed(parsed, Some(near_miss::of))
 }
 
@@ -102,15 +116,22 @@ fn read_leniently(root: &Node, found: &mut Findings) -> Option<State> {
     state.filter(|_| is_whole)
 }
 
-/// The warnings of values that only a newer version knows and that may decide what a run does. History decides nothing,
-/// and neither does the past status of a resolved atom.
+/// The warnings of values that only a newer version knows and that may decide what a run does. History decides nothing.
 pub fn deciding(warnings: &[Fault]) -> impl Iterator<Item = &Fault> {
     warnings.iter().filter(|warning| {
         let at = warning.pointer.as_str();
         let is_history = at.starts_with("/trail/") || at.starts_with("/corrections/");
-        let is_past = at.starts_with("/bindings/") && at.ends_with("/of/status");
-        warning.rule == NEWER_VALUE && !is_history && !is_past
+        warning.rule == NEWER_VALUE && !is_history
     })
+}
+
+impl Decoding {
+    /// Whether it is a file of this version without the part that only the program can write.
+    pub fn lacks_internal(&self) -> bool {
+        let has = |key: &str| self.root.as_ref().is_some_and(|root| root.get(key).is_some());
+        let is_ours = self.version.is_some_and(|version| version.major == VERSION.major);
+        is_ours && has("objective") && !has(INTERNAL)
+    }
 }
 
 impl Version {
@@ -119,6 +140,9 @@ impl Version {
         Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 }
+
+/// The hint for a state without `internal` beside which no commit is kept.
+const NO_INTERNAL: &str = "only the program writes it, and no earlier commit is kept here: without it the file is a plan, for `descent align -f FILE`";
 
 /// The hint for a state of an older version.
 pub const BEGIN_ANEW: &str = "move the file away, and begin anew with `descent align`; `descent migrate` reads files of the AoT loop alone";
@@ -140,56 +164,110 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
 
 fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     let mut fields = Fields::open(root, "", found)?;
-    for key in [
-        "version",
-        "lineage",
-        "serial",
-        "seal",
-        "objective",
-        "control",
-        "work_graph",
-        "bindings",
-        "trail",
-        "corrections",
-        "run",
-    ] {
-        // A person who removes it means that the file changed.
-        let hint =
-            (key == "seal").then_some("write \"seal\": \"\", and the next commit fills it in");
+    for key in ["version", "objective", "work_graph", INTERNAL] {
+        let hint = (key == INTERNAL).then_some(NO_INTERNAL);
         let _ = fields.need_or(key, hint);
     }
     let version = read_version(&mut fields).unwrap_or(VERSION);
-    let lineage = Lineage::new(fields.text_or_empty("lineage"));
-    let serial = fields.serial("serial").unwrap_or(Serial(0));
-    let seal = fields.text("seal").map(Digest::new);
     let objective = record(&mut fields, "objective", Objective::read).unwrap_or_default();
+    let mut halves = Internal::take(&mut fields)?;
+    let (mut atoms, order, work_graph_extra) = read_work_graph(&mut fields, &halves);
     let control = record(&mut fields, "control", Control::read).unwrap_or_default();
-    let (atoms, work_graph_extra) = read_work_graph(&mut fields);
-    let bindings = read_map(&mut fields, "bindings", Binding::read);
+    let bindings = read_bindings(&mut fields, &halves, &mut atoms);
     let (trail, corrections, run) = fields.owned(Owner::Program, |fields| {
-        let trail = read_list(fields, "trail", Entry::read);
+        let trail = read_trail(fields, &halves);
         let corrections = read_list(fields, "corrections", Correction::read);
-        (trail, corrections, record(fields, "run", Run::read))
+        let run = fields.take("run").unwrap_or(&NO_RECORD);
+        (trail, corrections, Run::read_half(run, Some(halves.run), "/run", fields.found))
     });
-    let run = run.unwrap_or_default();
-    let plan = read_plan(&mut fields);
     let extra = fields.finish();
-    Some(State {
+    let mut state = State {
         version,
-        lineage,
-        serial,
-        seal,
+        lineage: Lineage::new(core::mem::take(&mut halves.lineage)),
+        serial: halves.serial,
+        seal: halves.seal.take(),
         objective: Arc::new(objective),
         control: Arc::new(control),
         atoms: atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+        order: Arc::new(order),
         bindings: bindings.into_iter().map(|(id, binding)| (id, Arc::new(binding))).collect(),
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
-        run: Arc::new(run),
-        plan,
+        run: Arc::new(run.unwrap_or_default()),
+        plan: halves.plan.take(),
         extra,
         work_graph_extra,
-    })
+        said: BTreeMap::new(),
+    };
+    state.said = said(root, &halves.bindings, &state);
+    Some(state)
+}
+
+/// Statuses that are written otherwise than the state has them. A result that was taken out says enough by itself.
+fn said(root: &Node, results: &Parts<'_>, state: &State) -> BTreeMap<AtomId, ShownStatus> {
+    let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
+    let atoms = parts(atoms.unwrap_or(&NO_RECORD));
+    let word = |id: &AtomId| {
+        let written = atoms.get(id.as_str()).and_then(|atom| atom.get("status"));
+        // Without a word a result stays.
+        let is_bound = state.bindings.contains_key(id);
+        let word = written.map_or((!is_bound).then_some("pending"), Node::as_str)?;
+        let mut words = ShownStatus::WORDS.into_iter();
+        words.find(|(known, _)| *known == word).map(|(_, status)| status)
+    };
+    let shown = encode::shown_statuses(state).into_iter();
+    let said = shown.filter_map(|(id, shown)| {
+        let status = word(&id).filter(|status| *status != shown)?;
+        let is_taken_out = !state.bindings.contains_key(&id) && results.contains_key(id.as_str());
+        (!(is_taken_out && status == ShownStatus::Resolved)).then_some((id, status))
+    });
+    said.collect()
+}
+
+/// A record that is not there.
+static NO_RECORD: Node = Node::no_members();
+
+/// The halves of records in `internal`, and what names the file.
+struct Internal<'n> {
+    lineage: String,
+    serial: Serial,
+    seal: Option<Digest>,
+    run: &'n Node,
+    atoms: Parts<'n>,
+    bindings: Parts<'n>,
+    trail: Parts<'n>,
+    plan: Option<Arc<Node>>,
+}
+
+/// Records by their keys: an object is searched from its beginning, and there may be many.
+type Parts<'n> = BTreeMap<&'n str, &'n Node>;
+
+fn parts(node: &Node) -> Parts<'_> {
+    let members = node.as_object().unwrap_or_default().iter();
+    members.map(|member| (member.key.as_str(), &member.node)).collect()
+}
+
+impl<'n> Internal<'n> {
+    fn take(fields: &mut Fields<'n, '_>) -> Option<Self> {
+        let node = fields.take(INTERNAL).unwrap_or(&NO_RECORD);
+        fields.owned(Owner::Program, |fields| {
+            let mut inner = Fields::open(node, "/internal", fields.found)?;
+            let lineage = inner.text_or_empty("lineage");
+            let serial = inner.serial("serial").unwrap_or(Serial(0));
+            let seal = inner.text("seal").map(Digest::new);
+            let plan = inner.take("plan").map(|plan| Arc::new(plan.clone()));
+            let mut part = |key| inner.take(key).unwrap_or(&NO_RECORD);
+            let (run, atoms) = (part("run"), parts(part("atoms")));
+            let (bindings, trail) = (parts(part("bindings")), parts(part("trail")));
+            let _ = inner.finish();
+            Some(Self { lineage, serial, seal, run, atoms, bindings, trail, plan })
+        })
+    }
+}
+
+/// The half of one record in a part of `internal`.
+fn half<'n>(part: &Parts<'n>, key: &str) -> &'n Node {
+    part.get(key).copied().unwrap_or(&NO_RECORD)
 }
 
 /// The state file.
@@ -197,27 +275,21 @@ pub const RULE: RecordRule = RecordRule {
     name: "State",
     doc: "The state file: what was agreed, what is done, what is under way",
     fields: || {
-        let version = Form::Pattern("Version", r"^2\.[0-9]+$");
+        let version = Form::Pattern("Version", r"^3\.[0-9]+$");
         let bindings = Form::ById(Box::new(Binding::form()));
         Vec::from([
             rule::<String>("$schema", "For editors: where this schema is"),
             rule::<String>("version", "The version of the contract: major.minor")
                 .of_form(version)
                 .required(),
-            rule::<Lineage>("lineage", "Born with `align`, never changes").required(),
-            rule::<Serial>("serial", "Counts the commits of this file").required(),
-            rule::<String>("seal", "A mismatch means that a person edited the file").required(),
             rule::<Node>("objective", "").of_form(Form::Record(&OBJECTIVE)).required(),
-            rule::<Control>("control", "").required(),
             rule::<Node>("work_graph", "").of_form(Form::Record(&WORK_GRAPH)).required(),
-            rule::<Node>("bindings", "Resolved atoms").of_form(bindings).required(),
-            rule::<Vec<Entry>>("trail", "Choices, failures and backtracks, in order").required(),
-            rule::<Vec<Correction>>("corrections", "Changes made by people, in order").required(),
-            rule::<Run>("run", "").required(),
-            rule::<Node>(
-                "plan",
-                "The plan that was taken in last: digests of its values by their places",
-            ),
+            rule::<Control>("control", ""),
+            rule::<Node>("bindings", "The results of resolved atoms").of_form(bindings),
+            rule::<Vec<Entry>>("trail", "Choices, failures and backtracks, in order"),
+            rule::<Vec<Correction>>("corrections", "Changes made by people, in order"),
+            rule::<Run>("run", "How the run goes, and how it ended"),
+            rule::<Node>("internal", "The program's own: an edit of it is not kept"),
         ])
     },
 };
@@ -253,14 +325,6 @@ fn record<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> O
     read(node, &at, fields.found)
 }
 
-/// Carried as its tree: it is read only when the next plan is compared with it.
-fn read_plan(fields: &mut Fields<'_, '_>) -> Option<Arc<Node>> {
-    let node = fields.take("plan")?;
-    let at = fields.at("plan");
-    Fields::open(node, &at, fields.found)?;
-    Some(Arc::new(node.clone()))
-}
-
 fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
     let node = fields.take("version")?;
     let version = node.as_str().and_then(Version::parse);
@@ -276,22 +340,53 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
     version
 }
 
-fn read_work_graph(fields: &mut Fields<'_, '_>) -> (BTreeMap<AtomId, Atom>, Extra) {
+type Atoms = BTreeMap<AtomId, Atom>;
+
+fn read_work_graph(
+    fields: &mut Fields<'_, '_>,
+    internal: &Internal<'_>,
+) -> (Atoms, Vec<AtomId>, Extra) {
     let Some(node) = fields.take("work_graph") else {
         return Default::default();
     };
     let Some(mut graph) = Fields::open(node, "/work_graph", fields.found) else {
         return Default::default();
     };
-    let atoms = read_map(&mut graph, "atoms", Atom::read);
-    (atoms, graph.finish())
+    let mut order = Vec::new();
+    let atoms = read_map(&mut graph, "atoms", |node, id, at, found| {
+        order.push(AtomId::new(id));
+        Atom::read_half(node, Some(half(&internal.atoms, id)), at, found)
+    });
+    order.retain(|id| atoms.contains_key(id));
+    (atoms, order, graph.finish())
+}
+
+/// A result takes its atom out of the open ones.
+fn read_bindings(
+    fields: &mut Fields<'_, '_>,
+    internal: &Internal<'_>,
+    atoms: &mut Atoms,
+) -> BTreeMap<AtomId, Binding> {
+    read_map(fields, "bindings", |node, id, at, found| {
+        let internal = Some(half(&internal.bindings, id));
+        let binding = Binding::read_half(node, internal, at, found)?;
+        let Some(atom) = atoms.remove(id) else {
+            let hint = doc::did_you_mean(id, atoms.keys().map(AtomId::as_str));
+            let message = format!("a binding for the unknown atom `{id}`");
+            let write = || format!("write `work_graph: {{atoms: {{{id}: {{description: …}}}}}}`");
+            let hint = hint.or_else(|| Some(write()));
+            found.fault("binding-unknown-atom", (at, node.span), message, hint);
+            return None;
+        };
+        Some(Binding { of: Arc::new(atom), ..binding })
+    })
 }
 
 /// A map by atom id; every id is checked.
 fn read_map<T>(
     fields: &mut Fields<'_, '_>,
     key: &'static str,
-    read: Read<T>,
+    mut read: impl FnMut(&Node, &str, &str, &mut Findings) -> Option<T>,
 ) -> BTreeMap<AtomId, T> {
     let Some(node) = fields.take(key) else {
         return BTreeMap::new();
@@ -309,11 +404,17 @@ fn read_map<T>(
                 Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
             fields.found.fault("bad-id", (&at, member.key_span), message, hint);
         }
-        if let Some(value) = read(&member.node, &at, fields.found) {
+        if let Some(value) = read(&member.node, &member.key, &at, fields.found) {
             map.entry(AtomId::new(member.key.as_str())).or_insert(value);
         }
     }
     map
+}
+
+fn read_trail(fields: &mut Fields<'_, '_>, internal: &Internal<'_>) -> Vec<Entry> {
+    let half = |n: &str| internal.trail.get(n).copied();
+    let list = fields.list("trail").into_iter();
+    list.filter_map(|(at, node)| Entry::read_half(node, half, &at, fields.found)).collect()
 }
 
 fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Vec<T> {
@@ -345,15 +446,10 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
         collect_globs(root, key, into);
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
-    for (map, at, inside) in
-        [(atoms, "/work_graph/atoms", ""), (root.get("bindings"), "/bindings", "/of")]
-    {
-        for member in map.and_then(Node::as_object).unwrap_or_default() {
-            let atom = if inside.is_empty() { Some(&member.node) } else { member.node.get("of") };
-            if let Some(node) = atom.and_then(|atom| atom.get("checks")) {
-                let pointer = doc::pointer_push(at, &member.key) + inside + "/checks";
-                check::patterns(node, &pointer, into);
-            }
+    for member in atoms.and_then(Node::as_object).unwrap_or_default() {
+        if let Some(node) = member.node.get("checks") {
+            let pointer = doc::pointer_push("/work_graph/atoms", &member.key) + "/checks";
+            check::patterns(node, &pointer, into);
         }
     }
 }

@@ -3,154 +3,78 @@
 //! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only the
 //! records that it changed. The seal is taken over the records' digests.
 
+mod change_set;
 mod lines;
+mod pieces;
+mod rendered;
 mod single;
+mod statuses;
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
-use core::ops::Range;
+
+pub use change_set::ChangeSet;
+pub use statuses::shown_statuses;
 
 use self::{
     lines::{Lines, Text, sealed_line},
+    pieces::{FileText, Piece},
+    rendered::RenderedRecord,
     single::Single,
+    statuses::{changed_groups, resolved_groups},
 };
-use super::{Atom, Binding, State, records::Records};
+use super::{Atom, ShownStatus, State, fields::Halves};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
 };
 
-/// The records that a transition changed: exactly these are written and hashed anew.
-#[derive(Debug, Clone, Default)]
-pub struct ChangeSet {
-    pub objective: bool,
-    pub control: bool,
-    pub run: bool,
-    pub plan: bool,
-    pub atoms: BTreeSet<AtomId>,
-    pub bindings: BTreeSet<AtomId>,
-    /// The lists only grow; `true` if one was cleared or replaced.
-    pub lists_replaced: bool,
-}
-
-impl ChangeSet {
-    /// Whether it is a request alone, which is small.
-    pub fn is_request(&self) -> bool {
-        let others = self.objective || self.run || self.plan || self.lists_replaced;
-        self.control && !others && self.atoms.is_empty() && self.bindings.is_empty()
-    }
-
-    /// All records, as for a state that was not written before.
-    pub fn all(state: &State) -> Self {
-        Self {
-            objective: true,
-            control: true,
-            run: true,
-            plan: true,
-            atoms: state.atoms.keys().cloned().collect(),
-            bindings: state.bindings.keys().cloned().collect(),
-            lists_replaced: true,
-        }
-    }
-
-    /// Adds the records that an earlier transition of the same commit changed.
-    pub fn add(&mut self, earlier: &Self) {
-        self.objective |= earlier.objective;
-        self.control |= earlier.control;
-        self.run |= earlier.run;
-        self.plan |= earlier.plan;
-        self.atoms.extend(earlier.atoms.iter().cloned());
-        self.bindings.extend(earlier.bindings.iter().cloned());
-        self.lists_replaced |= earlier.lists_replaced;
-    }
-
-    /// The records of `after` that are not the very ones of `before`. Records that went are among them.
-    pub fn between(before: &State, after: &State) -> Self {
-        Self {
-            objective: !Arc::ptr_eq(&before.objective, &after.objective),
-            control: !Arc::ptr_eq(&before.control, &after.control),
-            run: !Arc::ptr_eq(&before.run, &after.run),
-            plan: match (&before.plan, &after.plan) {
-                (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
-                (before, after) => before.is_some() || after.is_some(),
-            },
-            atoms: changed(&before.atoms, &after.atoms),
-            bindings: changed(&before.bindings, &after.bindings),
-            lists_replaced: !(is_grown(&before.trail, &after.trail)
-                && is_grown(&before.corrections, &after.corrections)),
-        }
-    }
-}
-
-fn changed<T>(before: &Records<T>, after: &Records<T>) -> BTreeSet<AtomId> {
-    let is_other = |records: &Records<T>, id: &AtomId, record: &Arc<T>| {
-        let known = records.get(id);
-        !known.is_some_and(|known| Arc::ptr_eq(known, record))
-    };
-    let new = after.iter().filter(|(id, record)| is_other(before, id, record));
-    let gone = before.iter().filter(|(id, _)| !after.contains_key(*id));
-    new.chain(gone).map(|(id, _)| id.clone()).collect()
-}
-
-fn is_grown<T>(before: &[Arc<T>], after: &[Arc<T>]) -> bool {
-    let mut pairs = before.iter().zip(after);
-    before.len() <= after.len() && pairs.all(|(old, new)| Arc::ptr_eq(old, new))
-}
-
+/// Records of one kind in the file: the halves for people, and those in `internal`.
 #[derive(Debug, Clone)]
-struct RenderedRecord {
-    /// The text, with its key and indentation if it is one of many.
-    text: String,
-    /// Stored inline: the seal is taken over the digests of all records.
-    digest: [u8; Digest::BYTES],
-    /// The values that it holds.
-    values: usize,
+struct Section<K> {
+    shown: Lines<K>,
+    internal: Lines<K>,
 }
 
-impl RenderedRecord {
-    fn of(node: &Node, level: usize) -> Self {
-        let text = indented(node, level);
-        let digest = Digest::text_of(text.as_bytes());
-        let values = node.count();
-        Self { text, digest, values }
-    }
-
-    /// A record in a list, or under its id; the key before it is not sealed.
-    fn inner(id: Option<&AtomId>, node: &Node, level: usize) -> Self {
-        let bare = Self::of(node, level);
-        let mut text = String::with_capacity(bare.text.len() + AROUND_BYTES);
-        pad(&mut text, level);
-        if let Some(id) = id {
-            doc::write_quoted(id.as_str(), &mut text);
-            text.push_str(": ");
+impl<K: Ord + Clone> Section<K> {
+    fn put(
+        &mut self,
+        key: &K,
+        name: &str,
+        shown: RenderedRecord,
+        internal: Option<RenderedRecord>,
+    ) {
+        self.shown.put(key.clone(), name, shown);
+        match internal {
+            Some(internal) => self.internal.put(key.clone(), name, internal),
+            None => self.internal.take_out(key),
         }
-        text.push_str(&bare.text);
-        Self { text, ..bare }
     }
 
-    fn of_atom(id: &AtomId, atom: &Atom) -> Self {
-        Self::inner(Some(id), &atom.node(), IN_ATOMS)
+    fn take_out(&mut self, key: &K) {
+        self.shown.take_out(key);
+        self.internal.take_out(key);
     }
 
-    fn of_binding(id: &AtomId, binding: &Binding) -> Self {
-        Self::inner(Some(id), &binding.node(), IN_LIST)
-    }
-
-    fn of_plan(state: &State) -> Option<Single> {
-        let plan = state.plan.as_ref();
-        Some(Self::of(plan?, IN_TOP).into())
-    }
-
-    fn of_item(node: &Node) -> Self {
-        Self::inner(None, node, IN_LIST)
+    fn values(&self) -> usize {
+        self.shown.values() + self.internal.values()
     }
 }
+
+impl<K> Default for Section<K> {
+    fn default() -> Self {
+        Self { shown: Lines::default(), internal: Lines::default() }
+    }
+}
+
+/// The place of an atom in the order of the file, and its id.
+type PlaceInFile = (usize, AtomId);
 
 /// A state's records as text.
 #[derive(Debug, Clone)]
@@ -158,32 +82,36 @@ pub struct StateText {
     objective: RenderedRecord,
     control: RenderedRecord,
     run: RenderedRecord,
+    run_internal: Single,
     plan: Option<Single>,
-    atoms: Lines<AtomId>,
-    bindings: Lines<AtomId>,
-    trail: Lines<usize>,
-    corrections: Lines<usize>,
+    places: Arc<BTreeMap<AtomId, usize>>,
+    groups: BTreeMap<AtomId, ShownStatus>,
+    atoms: Section<PlaceInFile>,
+    bindings: Section<AtomId>,
+    trail: Section<usize>,
+    corrections: Section<usize>,
 }
 
-const IN_TOP: usize = 1;
-const IN_LIST: usize = 2;
-const IN_ATOMS: usize = 3;
 /// With more changes, all records of a kind are written anew in one pass: each replaced record moves all later ones.
 const MANY: usize = 64;
 
 impl StateText {
     pub fn of(state: &State) -> Self {
+        let (run, run_internal) = run_records(state);
         let mut rendered = Self {
-            objective: RenderedRecord::of(&state.objective.node(), IN_TOP),
-            control: RenderedRecord::of(&state.control.node(), IN_TOP),
-            run: RenderedRecord::of(&state.run.node(), IN_TOP),
-            plan: RenderedRecord::of_plan(state),
-            atoms: Lines::default(),
-            bindings: Lines::default(),
-            trail: Lines::default(),
-            corrections: Lines::default(),
+            objective: RenderedRecord::of_top("objective", &state.objective.node()),
+            control: RenderedRecord::of_top("control", &state.control.node()),
+            run,
+            run_internal,
+            plan: plan_record(state),
+            places: Arc::default(),
+            groups: BTreeMap::new(),
+            atoms: Section::default(),
+            bindings: Section::default(),
+            trail: Section::default(),
+            corrections: Section::default(),
         };
-        rendered.put_atoms(state, state.atoms.keys());
+        rendered.put_all_atoms(state);
         rendered.put_bindings(state, state.bindings.keys());
         rendered.append(state);
         rendered
@@ -192,84 +120,129 @@ impl StateText {
     /// Renders the records in `touched` anew, from `state`.
     pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
-            self.objective = RenderedRecord::of(&state.objective.node(), IN_TOP);
+            self.objective = RenderedRecord::of_top("objective", &state.objective.node());
         }
         if touched.control {
-            self.control = RenderedRecord::of(&state.control.node(), IN_TOP);
+            self.control = RenderedRecord::of_top("control", &state.control.node());
         }
         if touched.run {
-            self.run = RenderedRecord::of(&state.run.node(), IN_TOP);
+            (self.run, self.run_internal) = run_records(state);
         }
         if touched.plan {
-            self.plan = RenderedRecord::of_plan(state);
+            self.plan = plan_record(state);
         }
-        if touched.atoms.len() > MANY {
-            self.atoms = Lines::default();
-            self.put_atoms(state, state.atoms.keys());
-        } else {
-            self.put_atoms(state, &touched.atoms);
+        let atoms = touched.atoms.len() + touched.bindings.len();
+        if atoms > MANY || !is_in_places(state, &self.places) {
+            self.put_all_atoms(state);
+        } else if atoms > 0 {
+            let groups = resolved_groups(state);
+            let of_groups = changed_groups(&self.groups, &groups);
+            self.groups = groups;
+            let ids = touched.atoms.iter().chain(&touched.bindings).chain(&of_groups);
+            self.put_atoms(state, ids.cloned().collect::<BTreeSet<_>>().iter());
         }
         if touched.bindings.len() > MANY {
-            self.bindings = Lines::default();
+            self.bindings = Section::default();
             self.put_bindings(state, state.bindings.keys());
         } else {
             self.put_bindings(state, &touched.bindings);
         }
         if touched.lists_replaced {
-            self.trail = Lines::default();
-            self.corrections = Lines::default();
+            self.trail = Section::default();
+            self.corrections = Section::default();
         }
         self.append(state);
     }
 
+    fn put_all_atoms(&mut self, state: &State) {
+        let order = state.settled_order();
+        let places = order.iter().enumerate();
+        self.places = Arc::new(places.map(|(place, id)| (id.clone(), place)).collect());
+        self.groups = resolved_groups(state);
+        self.atoms = Section::default();
+        self.put_atoms(state, order.iter());
+    }
+
     fn put_atoms<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let record = state.atoms.get(id).map(|atom| RenderedRecord::of_atom(id, atom));
-            put(&mut self.atoms, id, record);
+            let Some(place) = self.places.get(id) else {
+                continue;
+            };
+            let key = (*place, id.clone());
+            let Some(atom) = state.atom(id) else {
+                self.atoms.take_out(&key);
+                continue;
+            };
+            let Halves { shown, internal } = atom.halves(self.status(state, id, atom));
+            let internal =
+                internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
+            self.atoms.put(&key, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
         }
+    }
+
+    fn status(&self, state: &State, id: &AtomId, atom: &Atom) -> ShownStatus {
+        if state.bindings.contains_key(id) {
+            return ShownStatus::Resolved;
+        }
+        let of_group = self.groups.get(id).copied();
+        of_group.unwrap_or_else(|| ShownStatus::of_open(atom))
     }
 
     fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let record =
-                state.bindings.get(id).map(|binding| RenderedRecord::of_binding(id, binding));
-            put(&mut self.bindings, id, record);
+            let Some(binding) = state.bindings.get(id) else {
+                self.bindings.take_out(id);
+                continue;
+            };
+            let Halves { shown, internal } = binding.file_halves();
+            let internal =
+                internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
+            self.bindings.put(id, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
         }
     }
 
     /// Adds the entries of the lists that are not written yet.
     fn append(&mut self, state: &State) {
-        for (index, entry) in state.trail.iter().enumerate().skip(self.trail.len()) {
-            let record = RenderedRecord::of_item(&entry.node);
-            self.trail.put(index, "trail", record);
+        let known = self.trail.shown.len();
+        for (index, entry) in state.trail.iter().enumerate().skip(known) {
+            let Halves { shown, internal } = entry.halves();
+            let key = format!("{}", entry.n);
+            let internal = internal.map(|node| RenderedRecord::of_internal(Some(&key), &node));
+            self.trail.put(&index, "trail", RenderedRecord::of_many(None, &shown), internal);
         }
-        let known = self.corrections.len();
+        let known = self.corrections.shown.len();
         for (index, entry) in state.corrections.iter().enumerate().skip(known) {
-            let record = RenderedRecord::of_item(&entry.node);
-            self.corrections.put(index, "correction", record);
+            let record = RenderedRecord::of_many(None, &entry.node);
+            self.corrections.put(&index, "correction", record, None);
         }
     }
 
     /// The digest that an edit by hand leaves outdated.
     pub fn seal(&self, state: &State) -> Digest {
-        let many = [
-            self.atoms.sealed(),
-            self.bindings.sealed(),
-            self.trail.sealed(),
-            self.corrections.sealed(),
+        let many: [(&str, &[u8]); 6] = [
+            ("atoms", self.atoms.shown.sealed()),
+            ("bindings", self.bindings.shown.sealed()),
+            ("trail", self.trail.shown.sealed()),
+            ("corrections", self.corrections.shown.sealed()),
+            ("internal atoms", self.atoms.internal.sealed()),
+            ("internal bindings", self.bindings.internal.sealed()),
         ];
-        let mut list =
-            Vec::with_capacity(TOP_BYTES + many.iter().map(|lines| lines.len()).sum::<usize>());
+        let mut list = Vec::with_capacity(
+            TOP_BYTES + many.iter().map(|(_, lines)| lines.len()).sum::<usize>(),
+        );
         list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
         let single =
             [("objective", &self.objective), ("control", &self.control), ("run", &self.run)];
         for (name, record) in single {
             list.extend_from_slice(&sealed_line(name, &record.digest));
         }
-        let [atoms, rest @ ..] = many;
-        list.extend_from_slice(atoms);
-        list.extend_from_slice(&sealed_line("bindings", b""));
-        rest.iter().for_each(|lines| list.extend_from_slice(lines));
+        for (name, lines) in many {
+            list.extend_from_slice(&sealed_line(name, b""));
+            list.extend_from_slice(lines);
+        }
+        list.extend_from_slice(&sealed_line("internal trail", b""));
+        list.extend_from_slice(self.trail.internal.sealed());
+        list.extend_from_slice(&sealed_line("internal run", &self.run_internal.digest));
         if let Some(plan) = &self.plan {
             list.extend_from_slice(&sealed_line("plan", &plan.digest));
         }
@@ -286,14 +259,15 @@ impl StateText {
     /// The values in the whole file, as a reader counts them.
     pub fn values(&self, state: &State) -> usize {
         let single = [&self.objective, &self.control, &self.run].map(|record| record.values);
-        let plan = self.plan.as_ref().map_or(0, |plan| plan.values);
+        let singles = [Some(&self.run_internal), self.plan.as_ref()].into_iter().flatten();
         let lists = self.trail.values() + self.corrections.values();
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, Node::count);
         state.work_graph_extra.weave(&mut unknown, Node::count);
         let unknown = unknown.iter().map(|(_, values)| values).sum::<usize>();
         let graph = self.atoms.values() + self.bindings.values();
-        TOP_VALUES + single.iter().sum::<usize>() + plan + graph + lists + unknown
+        let singles = singles.map(|one| one.values).sum::<usize>();
+        TOP_VALUES + single.iter().sum::<usize>() + singles + graph + lists + unknown
     }
 
     /// The whole file.
@@ -305,148 +279,131 @@ impl StateText {
     pub fn write(&mut self, state: &State, seal: &Digest) -> Arc<String> {
         let FileText { text, spans } = self.compose(state, seal);
         let file = Arc::new(text);
-        let many: [&mut dyn Text; 4] =
-            [&mut self.atoms, &mut self.bindings, &mut self.trail, &mut self.corrections];
-        let plan = self.plan.as_mut().map(|plan| plan as &mut dyn Text);
-        for (section, span) in many.into_iter().chain(plan).zip(spans) {
+        for (section, span) in self.texts_mut().into_iter().zip(spans) {
             section.settle(&file, span);
         }
         file
     }
 
-    fn compose(&self, state: &State, seal: &Digest) -> FileText {
-        let quoted = |text: &str| doc::write_compact(&Node::string(text));
-        let mut pieces = Vec::from([
-            ("version".to_owned(), Piece::Text(quoted(&state.version.to_string()))),
-            ("lineage".to_owned(), Piece::Text(quoted(state.lineage.as_str()))),
-            ("serial".to_owned(), Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
-            ("seal".to_owned(), Piece::Text(quoted(seal.as_str()))),
-            ("objective".to_owned(), Piece::Record(&self.objective)),
-            ("control".to_owned(), Piece::Record(&self.control)),
-            ("work_graph".to_owned(), Piece::Members(self.work_graph(state))),
-            ("bindings".to_owned(), Piece::Lines(['{', '}'], &self.bindings)),
-            ("trail".to_owned(), Piece::Lines(['[', ']'], &self.trail)),
-            ("corrections".to_owned(), Piece::Lines(['[', ']'], &self.corrections)),
-            ("run".to_owned(), Piece::Record(&self.run)),
+    /// The texts that the file holds once it is written, in its order.
+    fn texts_mut(&mut self) -> Vec<&mut dyn Text> {
+        let mut texts: Vec<&mut dyn Text> = Vec::from([
+            &mut self.atoms.shown as &mut dyn Text,
+            &mut self.bindings.shown,
+            &mut self.trail.shown,
+            &mut self.corrections.shown,
+            &mut self.run_internal,
+            &mut self.atoms.internal,
+            &mut self.bindings.internal,
+            &mut self.trail.internal,
         ]);
-        if let Some(plan) = &self.plan {
-            pieces.push(("plan".to_owned(), Piece::Single(plan)));
-        }
-        state.extra.weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
+        texts.extend(self.plan.as_mut().map(|plan| plan as &mut dyn Text));
+        texts
+    }
+
+    fn compose(&self, state: &State, seal: &Digest) -> FileText {
+        let version = doc::write_compact(&Node::string(state.version.to_string()));
+        let mut pieces = Vec::from([
+            ("version".to_owned(), Piece::Text(version)),
+            ("objective".to_owned(), Piece::Record(&self.objective)),
+            ("work_graph".to_owned(), Piece::Members(self.work_graph(state))),
+            ("control".to_owned(), Piece::Record(&self.control)),
+            ("bindings".to_owned(), Piece::Lines(['{', '}'], &self.bindings.shown)),
+            ("trail".to_owned(), Piece::Lines(['[', ']'], &self.trail.shown)),
+            ("corrections".to_owned(), Piece::Lines(['[', ']'], &self.corrections.shown)),
+            ("run".to_owned(), Piece::Record(&self.run)),
+            ("internal".to_owned(), Piece::Internal(self.internal(state, seal))),
+        ]);
+        state.extra.weave(&mut pieces, |node| {
+            let mut text = String::new();
+            doc::write_filled(node, 0, 1, &mut text);
+            Piece::Text(text)
+        });
         // One buffer of the right size, so that a large state is copied once.
         let mut file =
             FileText { text: String::with_capacity(rounded(self.size_about())), spans: Vec::new() };
-        Piece::Members(pieces).write(0, &mut file);
-        file.text.push('\n');
+        file.text.push_str("{\n");
+        for (index, (key, piece)) in pieces.iter().enumerate() {
+            file.text.push_str(if index == 0 { "" } else { ",\n" });
+            doc::write_key(key, &mut file.text);
+            piece.write(&mut file);
+        }
+        file.text.push_str("\n}\n");
         file
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let mut pieces = Vec::from([("atoms".to_owned(), Piece::Lines(['{', '}'], &self.atoms))]);
-        state.work_graph_extra.weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
+        let atoms = Piece::Lines(['{', '}'], &self.atoms.shown);
+        let mut pieces = Vec::from([("atoms".to_owned(), atoms)]);
+        state.work_graph_extra.weave(&mut pieces, |node| {
+            let mut text = String::new();
+            doc::write_side_by_side(node, &mut text);
+            Piece::Text(text)
+        });
+        pieces
+    }
+
+    fn internal(&self, state: &State, seal: &Digest) -> Vec<(&'static str, Piece<'_>)> {
+        let quoted = |text: &str| Piece::Text(doc::write_compact(&Node::string(text)));
+        let lines = |lines| Piece::Lines(['{', '}'], lines);
+        let mut pieces = Vec::from([
+            ("lineage", quoted(state.lineage.as_str())),
+            ("serial", Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
+            ("seal", quoted(seal.as_str())),
+            ("run", Piece::Single(&self.run_internal)),
+            ("atoms", lines(&self.atoms.internal)),
+            ("bindings", lines(&self.bindings.internal)),
+            ("trail", lines(&self.trail.internal)),
+        ]);
+        pieces.extend(self.plan.as_ref().map(|plan| ("plan", Piece::Single(plan))));
         pieces
     }
 
     /// The size of the text without unknown keys.
     fn size_about(&self) -> usize {
-        let many: [&dyn Text; 4] = [&self.atoms, &self.bindings, &self.trail, &self.corrections];
+        let many: [&dyn Text; 7] = [
+            &self.atoms.shown,
+            &self.bindings.shown,
+            &self.trail.shown,
+            &self.corrections.shown,
+            &self.atoms.internal,
+            &self.bindings.internal,
+            &self.trail.internal,
+        ];
         let single = [&self.objective, &self.control, &self.run];
+        let singles = [Some(&self.run_internal), self.plan.as_ref()].into_iter().flatten();
         TOP_BYTES
             + many.map(Text::size_max).iter().sum::<usize>()
             + single.map(|record| record.text.len()).iter().sum::<usize>()
-            + self.plan.as_ref().map_or(0, Text::size_max)
+            + singles.map(Text::size_max).sum::<usize>()
     }
 }
 
-/// The rough size around an inner record: its blanks, its id, and the quotes.
-const AROUND_BYTES: usize = 16;
+fn run_records(state: &State) -> (RenderedRecord, Single) {
+    let Halves { shown, internal } = state.run.halves();
+    let internal = internal.unwrap_or_else(Node::no_members);
+    let internal = RenderedRecord::of_internal(None, &internal);
+    (RenderedRecord::of_top("run", &shown), internal.into())
+}
+
+fn plan_record(state: &State) -> Option<Single> {
+    let plan = state.plan.as_ref()?;
+    Some(RenderedRecord::of_internal(None, plan).into())
+}
+
+/// Whether each atom has its place, and no place is another's.
+fn is_in_places(state: &State, places: &BTreeMap<AtomId, usize>) -> bool {
+    let order = state.settled_order();
+    let mut in_order = order.iter().enumerate();
+    places.len() == order.len() && in_order.all(|(place, id)| places.get(id) == Some(&place))
+}
+
 /// The rough size of the file's own keys, blanks and brackets.
 const TOP_BYTES: usize = 1024;
 /// The file itself, its texts and numbers at the top, and what holds the records.
-const TOP_VALUES: usize = 10;
-
-/// The text of a file, with the places in it of the atoms, the bindings, the trail, the corrections, and the plan.
-struct FileText {
-    text: String,
-    spans: Vec<Range<usize>>,
-}
-
-/// The text at a key.
-enum Piece<'r> {
-    Text(String),
-    Record(&'r RenderedRecord),
-    Single(&'r Single),
-    Lines([char; 2], &'r dyn Text),
-    Members(Vec<(String, Piece<'r>)>),
-}
-
-impl Piece<'_> {
-    fn write(&self, level: usize, file: &mut FileText) {
-        let text = &mut file.text;
-        match self {
-            Piece::Text(own) => text.push_str(own),
-            Piece::Record(record) => text.push_str(&record.text),
-            Piece::Single(single) => {
-                let start = text.len();
-                single.write(text);
-                file.spans.push(start..text.len());
-            }
-            Piece::Lines([begin, end], lines) => {
-                text.extend([*begin, '\n']);
-                let start = text.len();
-                lines.write(text);
-                file.spans.push(start..text.len());
-                match text.len() > start {
-                    true => close(*end, level, text),
-                    false => {
-                        text.truncate(start - 1);
-                        text.push(*end);
-                    }
-                }
-            }
-            Piece::Members(pieces) => {
-                text.push('{');
-                for (index, (key, piece)) in pieces.iter().enumerate() {
-                    let text = &mut file.text;
-                    text.push_str(if index == 0 { "\n" } else { ",\n" });
-                    pad(text, level + 1);
-                    doc::write_quoted(key, text);
-                    text.push_str(": ");
-                    piece.write(level + 1, file);
-                }
-                close('}', level, &mut file.text);
-            }
-        }
-    }
-}
-
-fn put(lines: &mut Lines<AtomId>, id: &AtomId, record: Option<RenderedRecord>) {
-    match record {
-        Some(record) => lines.put(id.clone(), id.as_str(), record),
-        None => lines.take_out(id),
-    }
-}
+const TOP_VALUES: usize = 14;
 
 /// Rounds up by an eighth at most: the text of the next state fits where that of the one before was.
 fn rounded(size: usize) -> usize {
     size.next_multiple_of((size / 16).next_power_of_two())
-}
-
-fn indented(node: &Node, level: usize) -> String {
-    let mut text = String::new();
-    doc::write_indented(node, level, &mut text);
-    text
-}
-
-/// Ends lines with the bracket, on a line of its own.
-fn close(end: char, level: usize, text: &mut String) {
-    text.push('\n');
-    pad(text, level);
-    text.push(end);
-}
-
-fn pad(text: &mut String, level: usize) {
-    for _ in 0..level {
-        text.push_str("  ");
-    }
 }

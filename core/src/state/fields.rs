@@ -17,7 +17,7 @@ mod writer;
 
 pub use extra::Extra;
 pub use length::DurationText;
-pub use writer::{Writer, pairs_node, texts_node};
+pub use writer::{Halves, Writer, pairs_node, texts_node};
 
 use extra::{UnknownKey, UnknownKeys};
 
@@ -119,9 +119,17 @@ pub struct Fields<'a, 'f> {
     pub node: &'a Node,
     pub pointer: String,
     pub found: &'f mut Findings,
+    /// The half of the record in `internal`; none where all of the record is in `node`.
+    internal: Option<&'a Node>,
+    owner: Owner,
     asked: Vec<&'static str>,
     kept: Vec<&'static str>,
+    /// The keys of `internal` that are known and understood.
+    understood: Vec<&'static str>,
 }
+
+/// The part of the file that no person reads; in a record that is written as one object, what nobody knows of it.
+pub(crate) const INTERNAL: &str = "internal";
 
 impl<'a, 'f> Fields<'a, 'f> {
     /// `None`, with a fault, when `node` is no object.
@@ -140,11 +148,45 @@ impl<'a, 'f> Fields<'a, 'f> {
             found.wrong_type_or(pointer, node, "an object", hint(node));
             return None;
         }
-        Some(Self { node, pointer: pointer.to_owned(), found, asked: Vec::new(), kept: Vec::new() })
+        Some(Self {
+            node,
+            pointer: pointer.to_owned(),
+            found,
+            internal: None,
+            owner: Owner::Person,
+            asked: Vec::new(),
+            kept: Vec::new(),
+            understood: Vec::new(),
+        })
+    }
+
+    /// Reads the keys of `internal` from there; without one they are among the others.
+    pub(crate) fn with_internal(self, internal: Option<&'a Node>) -> Self {
+        Self { internal, ..self }
+    }
+
+    pub(crate) fn internal(&self) -> Option<&'a Node> {
+        self.internal
+    }
+
+    /// Whether the record is in two halves.
+    pub(crate) fn is_in_halves(&self) -> bool {
+        self.internal.is_some()
+    }
+
+    /// The object that has the keys of the present owner.
+    fn half(&self) -> &'a Node {
+        self.internal.filter(|_| self.owner == Owner::Internal).unwrap_or(self.node)
     }
 
     pub fn at(&self, key: &str) -> String {
-        doc::pointer_push(&self.pointer, key)
+        match self.owner {
+            Owner::Internal if self.is_in_halves() => {
+                let record = self.pointer.strip_prefix("/work_graph").unwrap_or(&self.pointer);
+                doc::pointer_push(&format!("/internal{record}"), key)
+            }
+            _ => doc::pointer_push(&self.pointer, key),
+        }
     }
 
     /// The keys that were asked for so far: in the end all that are known.
@@ -154,17 +196,22 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Reads what belongs to `owner`. In what only the program writes, every key is kept.
     pub(crate) fn owned<T>(&mut self, owner: Owner, read: impl FnOnce(&mut Self) -> T) -> T {
-        let find = self.found.near_miss;
-        self.found.near_miss = find.filter(|_| owner == Owner::Person);
+        let (find, before) = (self.found.near_miss, self.owner);
+        self.owner = before.max(owner);
+        self.found.near_miss = find.filter(|_| self.owner == Owner::Person);
         let value = read(self);
-        self.found.near_miss = find;
+        (self.found.near_miss, self.owner) = (find, before);
         value
     }
 
     /// The value of `key`; a null reads as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.asked.push(key);
-        self.node.get(key).filter(|node| !node.is_null())
+        let half = self.half();
+        match self.owner == Owner::Internal && self.is_in_halves() {
+            true => self.understood.push(key),
+            false => self.asked.push(key),
+        }
+        half.get(key).filter(|node| !node.is_null())
     }
 
     /// The value of `key`, a fault when it is missing.
@@ -176,7 +223,7 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub fn need_or(&mut self, key: &'static str, hint: Option<&str>) -> Option<&'a Node> {
         let found = self.take(key);
         if found.is_none() {
-            let (pointer, span) = (self.pointer.clone(), self.node.span);
+            let (pointer, span) = (self.pointer.clone(), self.half().span);
             let what = format!("the key `{key}` is missing");
             let hint = hint.map(ToOwned::to_owned);
             self.found.fault("missing-key", (&pointer, span), what, hint);
@@ -205,7 +252,14 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Whether something stands at that key; a null reads as absent.
     pub fn has(&self, key: &str) -> bool {
-        self.node.get(key).is_some_and(|node| !node.is_null())
+        self.half().get(key).is_some_and(|node| !node.is_null())
+    }
+
+    /// Passes over a key that is written for people alone.
+    pub(crate) fn pass_over(&mut self, key: &'static str) {
+        if self.is_in_halves() {
+            self.asked.push(key);
+        }
     }
 
     /// A fault at the value of `key`, or at the object where it is absent.
@@ -217,7 +271,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         hint: Option<String>,
     ) {
         let at = self.at(key);
-        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
+        let half = self.half();
+        let span = half.get(key).map_or(half.span, |node| node.span);
         self.found.fault(rule, (&at, span), message, hint);
     }
 
@@ -349,7 +404,10 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Keeps the value of `key` as it is, because it belongs to a value that is not understood.
     pub fn keep(&mut self, key: &'static str) {
-        self.kept.push(key);
+        match self.owner == Owner::Internal && self.is_in_halves() {
+            true => self.understood.retain(|known| *known != key),
+            false => self.kept.push(key),
+        }
     }
 
     pub fn keeps(&self, key: &str) -> bool {
@@ -359,9 +417,17 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// Closes the object. Keys that were not asked for are unknown. Exceptions are a person's `notes`, and the `$schema`
     /// that an editor reads at the top.
     pub fn finish(mut self) -> Extra {
+        let is_of_file = self.is_in_halves() || self.asked.contains(&INTERNAL);
+        let whole = if is_of_file { None } else { self.node.get(INTERNAL) };
+        let half = self.internal.or(whole).and_then(Node::as_object).unwrap_or_default().iter();
+        let unknown = half.filter(|member| !self.understood.contains(&member.key.as_str()));
         let mut extra = UnknownKeys::default();
+        extra.internal = unknown.cloned().collect();
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
+            if whole.is_some() && member.key == INTERNAL {
+                continue;
+            }
             if self.asked.contains(&member.key.as_str()) {
                 let before = after.replace(member.key.clone());
                 if self.kept.contains(&member.key.as_str()) {

@@ -23,25 +23,25 @@ record! {
     #[derive(Default)]
     pub struct Objective {
         /// The person's first words, never rewritten: history where the goal is another
-        always raw_input: String,
+        filled raw_input: String,
         always goal: String,
         /// Why it is wanted
         always background_intent: String,
         /// The things that shall exist
-        always deliverables: String,
+        filled deliverables: String,
         /// When it is done
-        always definition_of_done: String,
+        filled definition_of_done: String,
         optional scope: FreeValue,
         optional clarifications: FreeValue,
         /// Ends the run when it holds; one leaf at least is decided by a machine
         optional base_case: Check,
-        always constraints: Constraints,
+        filled constraints: Constraints = Constraints::default(),
     }
 }
 
 record! {
     /// Only what somebody chose; everything has a default
-    #[derive(Default)]
+    #[derive(Default, PartialEq)]
     pub struct Constraints {
         /// attempts at the same time
         optional max_parallel_agents: u32 = 3,
@@ -331,9 +331,9 @@ record! {
     #[derive(Default)]
     pub struct Control {
         always stop_requested: bool,
-        nullable stop_reason: String,
+        optional stop_reason: String,
         always redirect_requested: bool,
-        nullable(readable_request) request: Request,
+        optional(readable_request) request: Request,
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Patch {
     atoms: BTreeMap<String, Option<Splice>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     bindings: BTreeMap<String, Option<Splice>>,
+    /// The ids of all atoms, where their order is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<Vec<AtomId>>,
     trail: Tail,
     corrections: Tail,
 }
@@ -138,6 +141,7 @@ impl Patch {
                     after.bindings.get(id).map(|one| one.node()),
                 )
             }),
+            order: (before.order != after.order).then(|| after.order.to_vec()),
             trail: Tail::between(
                 before.trail.iter().map(|one| &one.node),
                 &trail,
@@ -194,6 +198,9 @@ impl Patch {
         for (id, splice) in &self.bindings {
             let old = before.bindings.get(id.as_str()).map(|one| one.node());
             put(&mut state.bindings, id, splice, old, Binding::read)?;
+        }
+        if let Some(order) = &self.order {
+            state.order = Arc::new(order.clone());
         }
         grow(&mut state.trail, &self.trail, Entry::read)?;
         grow(&mut state.corrections, &self.corrections, Correction::read)?;

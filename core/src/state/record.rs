@@ -4,6 +4,7 @@
 //! the typed values that are read from it, never by the tree.
 
 mod correction;
+mod entry_halves;
 mod evidence;
 mod growth;
 mod probe;
@@ -14,6 +15,7 @@ use alloc::{
     boxed::Box,
     collections::BTreeMap,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -45,6 +47,8 @@ pub type Choices = BTreeMap<AtomId, AtomId>;
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub node: Node,
+    /// Counts the entries; the key of its half in `internal`.
+    pub n: u64,
     pub at: String,
     pub serial: Option<u64>,
     pass: Option<u64>,
@@ -92,7 +96,7 @@ record! {
         always attempt: AttemptId,
         filled started: String,
         /// 1-based, in its context
-        optional n: u32,
+        optional nth: u32,
         always class: FailureClass = FailureClass::Logical,
         always reason: String,
         optional context: Digest,
@@ -306,9 +310,14 @@ fn read_past<T>(
 
 impl Entry {
     /// A new entry, written now.
-    pub fn new(at: &str, serial: u64, pass: u64, kind: EntryKind) -> Self {
-        Self { node: Node::null(), at: at.into(), serial: Some(serial), pass: Some(pass), kind }
-            .written()
+    pub fn new(n: u64, at: &str, serial: u64, pass: u64, kind: EntryKind) -> Self {
+        let (node, at) = (Node::null(), at.into());
+        Self { node, n, at, serial: Some(serial), pass: Some(pass), kind }.written()
+    }
+
+    /// The number of the entry after these.
+    pub fn next(trail: &[Arc<Self>]) -> u64 {
+        trail.last().map_or(1, |last| last.n + 1)
     }
 
     /// The failure that it records, if it does.
@@ -358,7 +367,7 @@ impl Entry {
 
     fn written(mut self) -> Self {
         let mut to = Writer::default();
-        to.text("type", self.kind.word()).text("at", &self.at);
+        to.put("n", Node::uint(self.n)).text("at", &self.at).text("type", self.kind.word());
         to.some("serial", self.serial.map(Node::uint)).some("pass", self.pass.map(Node::uint));
         self.kind.write(&mut to);
         self.node = to.finish(&Extra::default());
@@ -370,6 +379,7 @@ impl Entry {
             let word = fields.text_or_empty("type");
             Self {
                 node: node.clone(),
+                n: fields.count("n").unwrap_or_default(),
                 at: fields.text_or_empty("at"),
                 serial: fields.count("serial"),
                 pass: fields.count("pass"),
@@ -397,7 +407,7 @@ macro_rules! entry_kinds {
                     $( EntryKind::$kind(_) => <$data>::rules(), )*
                     EntryKind::Other(_) => Vec::new(),
                 };
-                let common = ["type", "at", "serial", "pass"].into_iter();
+                let common = ["n", "at", "type", "serial", "pass"].into_iter();
                 common.chain(own.into_iter().map(|rule| rule.key)).collect()
             }
 
@@ -454,6 +464,7 @@ const ENTRY: RecordRule = RecordRule {
                 "`choice`, `failure`, `refuted`, `backtrack`, `user_correction`, or history of another kind",
             )
             .required(),
+            rule::<u64>("n", "Counts the entries"),
             rule::<String>("at", ""),
             rule::<u64>("serial", ""),
             rule::<u64>("pass", ""),

@@ -7,12 +7,14 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use crate::doc::Node;
 
 /// Who decides what stands at a key when an edit and the program both changed it (contract §8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
     /// It says what is wanted.
     Person,
     /// It says what happened.
     Program,
+    /// The same, of a key that no person reads: in the file it lies in `internal`.
+    Internal,
 }
 
 /// The form of a value.
@@ -129,6 +131,10 @@ impl FieldRule {
 
     pub(crate) fn by_program(self) -> Self {
         Self { owner: Owner::Program, ..self }
+    }
+
+    pub(crate) fn internal(self) -> Self {
+        Self { owner: Owner::Internal, ..self }
     }
 
     pub(crate) fn of_form(self, form: Form) -> Self {

@@ -32,61 +32,61 @@ use crate::{
 record! {
     /// The loop's own notebook
     pub struct Run {
-        optional[program] id: RunId,
+        optional[internal] id: RunId,
         always[program] status: RunStatus = RunStatus::Aligned,
         /// Counts the redirects
-        always[program] epoch: Epoch,
-        always[program] iteration: u64,
-        always[program] pass: u64 = 1,
+        filled[internal] epoch: Epoch,
+        filled[internal] iteration: u64,
+        filled[internal] pass: u64 = 1,
         /// Counts every attempt ever started, so that no id comes twice
-        always[program] attempts_started: u64,
-        always[program] in_flight: Vec<Intent>,
+        filled[internal] attempts_started: u64,
+        filled[internal] in_flight: Vec<Intent>,
         /// The integrated commit; references, worktrees and checkouts for checks only follow it
-        optional[program] head: CommitId,
+        optional[internal] head: CommitId,
         /// The commits of the result after its start, in order
-        filled[program] line: Shared<Vec<ResultCommit>>,
+        filled[internal] line: Shared<Vec<ResultCommit>>,
         /// The commit that the last ending delivered, if it is not the head
-        optional[program] delivered: CommitId,
-        optional[program] started_from: StartedFrom,
+        optional[internal] delivered: CommitId,
+        optional[internal] started_from: StartedFrom,
         /// The findings of `align`
-        optional[program] agreed: Agreed,
+        optional[internal] agreed: Agreed,
         /// The best verdict on the base case and the newest 63, oldest first
-        filled[program] verdicts: Shared<Vec<VerdictRecord>>,
+        filled[internal] verdicts: Shared<Vec<VerdictRecord>>,
         /// The newest 50 kinds of failures, oldest first
-        filled[program] patterns: Shared<Vec<PatternRecord>>,
-        always[program] spent: Spent,
+        filled[internal] patterns: Shared<Vec<PatternRecord>>,
+        filled[program] spent: Spent = Spent::default(),
         /// The part of each agent, of the first 20, by its role
-        filled[program] spent_by_agent: Shared<Vec<AgentSpent>>,
+        filled[internal] spent_by_agent: Shared<Vec<AgentSpent>>,
         /// Atoms that wait until a provider takes more
         filled[program] waits: Vec<AgentWait>,
         /// Whether unknown atoms are probed: an agent had that role when the run started
-        filled[program] probes: bool,
+        filled[internal] probes: bool,
         /// Whether a refiner is asked where nothing is left to try: an agent had that role when the run started
-        filled[program] refines: bool,
+        filled[internal] refines: bool,
         /// Whether an agent may word the final answer: one had that role when the run started
-        filled[program] answers: bool,
+        filled[internal] answers: bool,
         /// Whether an agent may put the results of a phase in short: one had that role when the run started
-        filled[program] summarises: bool,
+        filled[internal] summarises: bool,
         /// The question in flight to a judging role
-        optional[program] consult: Consult,
+        optional[internal] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
-        filled[program] ratings: Shared<Vec<Rating>>,
+        filled[internal] ratings: Shared<Vec<Rating>>,
         /// The kind of task, by an agent
-        optional[program] profile: ProfileRecord,
+        optional[internal] profile: ProfileRecord,
         /// Issues of plans: advice alone
-        optional[program] judging: JudgingRecord,
-        optional[program] passes: PassCount,
-        optional[program] measure: MeasureText,
+        optional[internal] judging: JudgingRecord,
+        optional[internal] passes: PassCount,
+        optional[internal] measure: MeasureText,
         /// The changes of the plan that a configured planner may still make
-        optional[program] grant: ChangeGrant,
+        optional[internal] grant: ChangeGrant,
         /// The distance from the goal, and what follows for planners
-        optional[program] law: LawRecord,
+        optional[internal] law: LawRecord,
         /// The lessons of earlier runs that this one was given
-        optional[program] memory_used: MemoryUsed,
+        optional[internal] memory_used: MemoryUsed,
         /// How the last run ended
-        optional[program] last_result: FinalResult,
+        optional[internal] last_result: FinalResult,
         /// The lineage and serial that this one was forked from
-        optional[program] parent: FreeValue,
+        optional[internal] parent: FreeValue,
     }
 }
 

@@ -12,10 +12,7 @@ use super::{
 
 /// The keys of a part: all are the program's where the part is.
 pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> Vec<FieldRule> {
-    let owned = rules.into_iter().map(|rule| FieldRule {
-        owner: if owner == Owner::Program { owner } else { rule.owner },
-        ..rule
-    });
+    let owned = rules.into_iter().map(|rule| FieldRule { owner: rule.owner.max(owner), ..rule });
     owned.collect()
 }
 
@@ -81,7 +78,7 @@ pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> Field
 /// | `part` | `Type`, a [`Part`] | | as it says |
 ///
 /// A function in round brackets behind the mode reads the value; without one its type does. The owner is the person
-/// unless `[program]` stands there. A form in braces behind the type is more precise than that of the type. A default of
+/// unless `[program]` or `[internal]` stands there. A form in braces behind the type is more precise than that of the type. A default of
 /// an optional value becomes a method of the field's name.
 macro_rules! record {
     (
@@ -122,16 +119,29 @@ macro_rules! record {
                 }) ),*].concat()
             }
 
-            #[allow(unused_labels)] // A record without a required key is never left.
             pub fn read(
                 node: &$crate::doc::Node,
                 pointer: &str,
                 found: &mut $crate::state::fields::Findings,
             ) -> Option<Self> {
-                let mut open = $crate::state::fields::Fields::open_or(
+                Self::read_half(node, None, pointer, found)
+            }
+
+            /// Reads a record of which `internal` is the other half.
+            #[allow(unused_labels)]
+            pub fn read_half(
+                node: &$crate::doc::Node,
+                internal: Option<&$crate::doc::Node>,
+                pointer: &str,
+                found: &mut $crate::state::fields::Findings,
+            ) -> Option<Self> {
+                let open = $crate::state::fields::Fields::open_or(
                     node, pointer, found, record!(@hint $($hint)?))?;
+                let mut open = open.with_internal(internal);
                 let fields = &mut open;
-                $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
+                $( fields.owned(record!(@owner $($owner)?), |_fields: &mut $crate::state::fields::Fields<'_, '_>| {
+                    record!(@need _fields, $mode, record!(@key $field $($key)?));
+                }); )*
                 $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
                     record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
                 }); )*
@@ -147,10 +157,22 @@ macro_rules! record {
             }
 
             pub fn node(&self) -> $crate::doc::Node {
-                let mut writer = $crate::state::fields::Writer::default();
-                let to = &mut writer;
-                $( record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?); )*
-                writer.finish(&self.extra)
+                let mut to = $crate::state::fields::Writer::default();
+                self.write_keys(&mut to);
+                to.finish(&self.extra)
+            }
+
+            /// Its half for people, and the one in `internal`.
+            pub fn halves(&self) -> $crate::state::fields::Halves {
+                let mut to = $crate::state::fields::Writer::of_halves();
+                self.write_keys(&mut to);
+                to.finish_halves(&self.extra)
+            }
+
+            fn write_keys(&self, to: &mut $crate::state::fields::Writer) {
+                $( to.owned(record!(@owner $($owner)?), |to: &mut $crate::state::fields::Writer| {
+                    record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?);
+                }); )*
             }
 
             $( record!(@getter $mode $field $ty $(, $default)?); )*
@@ -216,7 +238,9 @@ macro_rules! record {
 
             #[allow(unused_labels)]
             fn read(fields: &mut $crate::state::fields::Fields<'_, '_>) -> Option<Self> {
-                $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
+                $( fields.owned(record!(@owner $($owner)?), |_fields: &mut $crate::state::fields::Fields<'_, '_>| {
+                    record!(@need _fields, $mode, record!(@key $field $($key)?));
+                }); )*
                 $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
                     record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
                 }); )*
@@ -228,7 +252,9 @@ macro_rules! record {
             }
 
             fn write(&self, to: &mut $crate::state::fields::Writer) {
-                $( record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?); )*
+                $( to.owned(record!(@owner $($owner)?), |to: &mut $crate::state::fields::Writer| {
+                    record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?);
+                }); )*
             }
         }
     };
@@ -238,6 +264,7 @@ macro_rules! record {
 
     (@owner) => { $crate::state::rule::Owner::Person };
     (@owner program) => { $crate::state::rule::Owner::Program };
+    (@owner internal) => { $crate::state::rule::Owner::Internal };
 
     (@hint) => { |_| None };
     (@hint $hint:path) => { $hint };

@@ -130,6 +130,10 @@ impl FieldValue for Epoch {
     fn node(&self) -> Node {
         Node::uint(self.0)
     }
+
+    fn is_blank(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// Ids are text.

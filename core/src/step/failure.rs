@@ -122,7 +122,7 @@ pub(super) fn record(
         atom: intent.atom.clone(),
         attempt: intent.id.clone(),
         started: intent.at.clone(),
-        n: Some(intent.n),
+        nth: Some(intent.n),
         class: failure.class,
         reason: failure.reason.clone(),
         context: Some(intent.context.clone()),

@@ -19,7 +19,7 @@ use crate::{
     id::{AtomId, CommitId},
     search,
     state::{
-        AgentTrouble, Extra, FailureClass, FinalResult, Reason, RunStatus, State,
+        AgentTrouble, Extra, FailureClass, FinalResult, Reason, RunStatus, Spent, State,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
             ResultVerdict, ResultWorkspace,
@@ -306,10 +306,16 @@ fn at_limit(transaction: &Transaction, reason: Reason) -> String {
 
 /// The final result of the last run, with all that is done.
 pub fn last_result(state: &State) -> Option<Node> {
-    let mut result = state.run.last_result.as_ref()?.node.clone();
+    let result = state.run.last_result.as_ref()?;
+    let spent = result.data.spent.as_ref().map(Spent::whole);
+    let mut result = result.node.clone();
     let Value::Object(members) = &mut result.value else {
         return Some(result);
     };
+    let place = members.iter_mut().find(|member| member.key == "spent");
+    if let (Some(place), Some(spent)) = (place, spent) {
+        place.node = spent;
+    }
     if members.iter().all(|member| member.key != DONE) {
         let place = members.iter().position(|member| member.key == "failed");
         let done = Member {

@@ -321,7 +321,8 @@ impl Transaction {
     /// Appends to the trail.
     pub(super) fn record(&mut self, kind: EntryKind) {
         let run = &self.state.run;
-        let entry = Entry::new(&self.at, self.state.serial.0, run.pass, kind);
+        let n = Entry::next(&self.state.trail);
+        let entry = Entry::new(n, &self.at, self.state.serial.0, run.pass, kind);
         self.facts.state.trail.push(Arc::new(entry));
     }
 
@@ -360,6 +361,7 @@ impl Transaction {
 
     /// Writes the time spent and the measure, and checks that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
+        self.facts.state.settle_order();
         let is_quiet = !self.is_dirty();
         let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();

@@ -68,7 +68,7 @@ impl TrustList {
 
     /// Lists an atom, but for the keys that the program writes; gives what a digest is to cover.
     pub(super) fn add_atom(&mut self, id: &AtomId, atom: &Atom, by_program: &[&str]) -> Node {
-        let node = of_person(&atom.node_side_by_side(), by_program);
+        let node = of_person(&atom.node(), by_program);
         let action = atom.task().and_then(|task| task.spec.action.as_ref());
         match action {
             Some(action) => self.add(TrustGroup::Action, id.as_str(), &action.run),

@@ -19,6 +19,7 @@ pub(super) fn whole(state: &State) -> Digest {
         lineage: _,
         serial: _,
         seal: _,
+        said: _,
         objective,
         control,
         atoms,
@@ -29,6 +30,7 @@ pub(super) fn whole(state: &State) -> Digest {
         plan,
         extra,
         work_graph_extra,
+        order,
     } = state;
     let unknown = |extra| Writer::default().finish(extra);
     let parts = [
@@ -42,6 +44,7 @@ pub(super) fn whole(state: &State) -> Digest {
         plan.as_deref().cloned().unwrap_or_else(Node::null),
         unknown(extra),
         unknown(work_graph_extra),
+        Node::array(order.iter().map(|id| Node::string(id.as_str())).collect()),
     ];
     Digest::of(doc::canonical(&Node::array(parts.to_vec())).as_bytes())
 }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 fn beginning() -> Value {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     json!({
-        "version": "2.4", "lineage": "one", "serial": 7, "seal": "",
+        "version": "3.0", "lineage": "one", "serial": 7, "seal": "",
         "objective": {
             "raw_input": "it", "goal": "it is so", "background_intent": "because", "deliverables": "this",
             "definition_of_done": "then", "base_case": {"all": [{"command": "test -f done"}, {"command": "true"}]},
@@ -56,7 +56,7 @@ fn state(value: &Value) -> State {
 }
 
 fn try_state(value: &Value) -> Result<State, String> {
-    let decoded = decode(value.to_string().as_bytes());
+    let decoded = decode(crate::whole_records::file(value).to_string().as_bytes());
     let mut faults = decoded.faults;
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         faults.extend(validate::check(state, root));
@@ -69,7 +69,8 @@ fn try_state(value: &Value) -> Result<State, String> {
 
 /// The content of a state, whatever the order of its keys.
 fn content(state: &State) -> Value {
-    let mut value: Value = serde_json::from_str(&StateText::of(state).text(state)).expect("JSON");
+    let value: Value = serde_json::from_str(&StateText::of(state).text(state)).expect("JSON");
+    let mut value = crate::whole_records::whole(&value);
     value["seal"] = json!("");
     value
 }

@@ -74,8 +74,8 @@ fn what_happened_with_a_fragment_is_no_persons_to_change_and_its_parts_and_notes
     let mut old = fragment("N.1");
     old["parts"] = json!(["N-1"]);
     let atoms = &mut base["work_graph"]["atoms"];
-    atoms["N"] = json!({"kind": "all", "parts": ["N-2", "N-3"], "depends_on": [],
-        "planned": {"action": {"run": "echo"}, "status": "pending", "fragment": fragment("N.2"), "fragments": [old]}});
+    atoms["N"] = json!({"kind": "plan", "parts": ["N-2", "N-3"], "depends_on": [], "status": "pending",
+        "action": {"run": "echo"}, "fragment": fragment("N.2"), "fragments": [old]});
     for part in ["N-1", "N-2", "N-3"] {
         atoms[part] = json!({"kind": "task", "description": part, "depends_on": [], "status": "pending", "action": {"run": "true"}});
     }
@@ -84,18 +84,25 @@ fn what_happened_with_a_fragment_is_no_persons_to_change_and_its_parts_and_notes
     atoms.as_object_mut().expect("a map").remove("N-2");
     let mine = &mut atoms["N"];
     mine["parts"] = json!(["N-3"]);
-    mine["planned"]["fragment"]["attempts"] = json!(0);
-    mine["planned"]["fragment"]["notes"] = json!("mine");
-    mine["planned"]["fragments"][0]["context"] = json!(digest("9"));
+    mine["fragment"]["attempts"] = json!(0);
+    mine["fragment"]["notes"] = json!("mine");
+    mine["fragments"][0]["context"] = json!(digest("9"));
     let merged = merge(&base, &base, &edit);
     let lost: Vec<&str> = merged.lost.iter().map(|lost| lost.at.as_str()).collect();
-    let at = "/work_graph/atoms/N/planned/fragment";
+    let at = "/work_graph/atoms/N/fragment";
     assert_eq!(lost, [at, &format!("{at}s/0")]);
     let is = content(&adopt(&base, merged).state);
     let mut wanted = base["work_graph"]["atoms"]["N"].clone();
     wanted["parts"] = json!(["N-3"]);
-    wanted["planned"]["fragment"]["notes"] = json!("mine");
-    assert_eq!(is["work_graph"]["atoms"]["N"], wanted);
+    wanted["fragment"]["notes"] = json!("mine");
+    for (key, value) in wanted.as_object().expect("an atom") {
+        let found = is["work_graph"]["atoms"]["N"].get(key);
+        assert_eq!(
+            found.unwrap_or(&json!(if key == "status" { "pending" } else { "" })),
+            value,
+            "{key}"
+        );
+    }
 }
 
 #[test]
@@ -230,9 +237,17 @@ fn a_result_by_a_person_stands_against_the_loops() {
 
 #[test]
 fn a_forgotten_result_is_open_again_and_an_atom_taken_out_is_not() {
+    let (is, _) = check(
+        |_| {},
+        |edit| {
+            let result = edit["bindings"].as_object_mut().expect("a map").remove("B1");
+            edit["work_graph"]["atoms"]["B1"] = result.expect("a result")["of"].take();
+        },
+    );
+    assert_eq!(is["work_graph"]["atoms"]["B1"]["description"], "b");
     let (is, _) =
         check(|_| {}, |edit| drop(edit["bindings"].as_object_mut().expect("a map").remove("B1")));
-    assert_eq!(is["work_graph"]["atoms"]["B1"]["description"], "b");
+    assert_eq!(is["work_graph"]["atoms"].get("B1"), None);
 }
 
 #[test]

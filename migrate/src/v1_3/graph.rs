@@ -11,9 +11,12 @@ use alloc::{
 };
 
 use descent_core::{
-    doc::{self, Node, Span},
+    doc::{self, Member, Node, Span, Value},
     id::AtomId,
-    state::fields::{Extra, Writer},
+    state::{
+        ShownStatus,
+        fields::{Extra, Writer},
+    },
 };
 
 use super::{quoted, results};
@@ -90,8 +93,9 @@ pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
         let result = results.remove(id);
         match result.filter(|result| all.counts(id, atom, result, old.report)) {
             Some(result) => {
-                let binding = results::binding(&result, id, node, old.report);
+                let binding = results::binding(&result, id, old.report);
                 graph.bindings.push((id.clone(), binding));
+                graph.atoms.push((id.clone(), resolved(node)));
             }
             None => {
                 if atom.is_resolved && !all.decompositions.contains_key(id) {
@@ -389,4 +393,14 @@ fn any(group: &Group) -> Node {
 fn names(names: &[Name]) -> Node {
     let node = |name: &Name| placed(name.span, Node::string(name.text.as_str()));
     Node::array(names.iter().map(node).collect())
+}
+
+/// The atom of a result.
+fn resolved(mut atom: Node) -> Node {
+    if let Value::Object(members) = &mut atom.value {
+        members.retain(|member| member.key != "status");
+        let status = Node::string(ShownStatus::Resolved.word());
+        members.push(Member { key: "status".into(), key_span: Span::default(), node: status });
+    }
+    atom
 }

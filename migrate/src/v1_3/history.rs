@@ -24,7 +24,8 @@ pub(super) fn read(old: &mut Reader<'_, '_>, graph: &WorkGraph) -> (Vec<Node>, V
     let mut trail = Vec::new();
     for element in old.elements("trail") {
         let entry = element.open(old.report);
-        trail.extend(entry.and_then(|entry| trail_entry(entry, graph)));
+        let n = trail.len() as u64 + 1;
+        trail.extend(entry.and_then(|entry| trail_entry(entry, n, graph)));
     }
     let mut corrections = Vec::new();
     for element in old.elements("corrections") {
@@ -35,7 +36,7 @@ pub(super) fn read(old: &mut Reader<'_, '_>, graph: &WorkGraph) -> (Vec<Node>, V
     (trail, corrections)
 }
 
-fn trail_entry(mut old: Reader<'_, '_>, graph: &WorkGraph) -> Option<Node> {
+fn trail_entry(mut old: Reader<'_, '_>, n: u64, graph: &WorkGraph) -> Option<Node> {
     let kind = old.name("type").map(|kind| kind.text);
     let when = old.text("timestamp");
     let group = old.name("or_group");
@@ -43,6 +44,7 @@ fn trail_entry(mut old: Reader<'_, '_>, graph: &WorkGraph) -> Option<Node> {
     let chosen = old.name("selected");
     let chosen = chosen.filter(|name| AtomId::is_valid(&name.text));
     let mut to = Writer::default();
+    to.put("n", Node::uint(n));
     match (kind.as_deref(), group, chosen) {
         (None | Some("choice"), Some(group), Some(choice)) => {
             start(&mut to, "choice", when);
@@ -62,7 +64,6 @@ fn trail_entry(mut old: Reader<'_, '_>, graph: &WorkGraph) -> Option<Node> {
 
 fn start(to: &mut Writer, kind: &str, when: Option<Node>) {
     to.text("type", kind).put("at", or_empty(when));
-    to.put("serial", Node::uint(1)).put("pass", Node::uint(1));
 }
 
 fn or_empty(text: Option<Node>) -> Node {

@@ -18,7 +18,7 @@ pub(super) fn all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Entry<'a>> {
     entries.map(|result| (result.member.key.clone(), result)).collect()
 }
 
-pub(super) fn binding(result: &Entry<'_>, id: &str, of: Node, report: &mut Report) -> Node {
+pub(super) fn binding(result: &Entry<'_>, id: &str, report: &mut Report) -> Node {
     let Some(mut old) = result.open(report) else {
         return result.member.node.clone();
     };
@@ -36,8 +36,7 @@ pub(super) fn binding(result: &Entry<'_>, id: &str, of: Node, report: &mut Repor
     let artifacts = old.take("artifacts");
     let is_empty = |node: &Node| node.as_array().is_some_and(<[Node]>::is_empty);
     to.some("artifacts", artifacts.filter(|node| !is_empty(node)).cloned());
-    to.put("attempts", Node::uint(0)).text("by", "aot");
-    to.put("of", of);
+    to.text("by", "aot");
     old.note_here(Fate::Carried, format!("the result of `{id}`"));
     old.finish_as(to)
 }

@@ -88,7 +88,7 @@ pub fn stamp(log: &Path) -> io::Result<()> {
 
 fn serial(state: &str) -> Option<u64> {
     let state: Value = serde_json::from_str(state).ok()?;
-    state["serial"].as_u64()
+    state["internal"]["serial"].as_u64()
 }
 
 /// Prints one value of a JSON file, by its pointer; nothing if there is none.
@@ -107,11 +107,11 @@ pub fn ending(state: &Path) -> io::Result<()> {
     let state: Value = serde_json::from_slice(&fs::read(state)?)?;
     println!("all {}", state["run"]["spent"]["attempts"]);
     let bindings = state["bindings"].as_object();
-    for (atom, binding) in bindings.into_iter().flatten() {
-        let tries = binding["of"]["tries"].as_array();
+    for atom in bindings.into_iter().flatten().map(|(atom, _)| atom) {
+        let tries = state["internal"]["atoms"][atom]["tries"].as_array();
         let tries = tries.into_iter().flatten().map(|tried| &tried["attempts"]);
         let sum: u64 = tries.filter_map(Value::as_u64).sum();
-        println!("{atom} {} {sum}", binding["attempts"]);
+        println!("{atom} {} {sum}", state["internal"]["bindings"][atom]["attempts"]);
     }
     Ok(())
 }

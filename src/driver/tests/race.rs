@@ -43,7 +43,7 @@ fn beginning() -> State {
         (0..SCALARS).map(|n| (format!("E{n}"), atom(&format!("words-{n}")))).collect();
     atoms.insert("P".into(), atom("of the program"));
     let state = json!({
-        "version": "2.4", "lineage": "race", "serial": 1, "seal": "",
+        "version": "3.0", "lineage": "race", "serial": 1, "seal": "",
         "objective": {"raw_input": "r", "goal": "g", "background_intent": "b", "deliverables": "d",
             "definition_of_done": "d", "base_case": {"all": [{"command": "true"}]}, "constraints": {}},
         "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
@@ -51,7 +51,7 @@ fn beginning() -> State {
         "run": {"status": "running", "epoch": 1, "iteration": 0, "pass": 1, "attempts_started": 0, "in_flight": [],
             "spent": {"attempts": 0, "transient": 0, "repairs": 0, "active_ms": 0}}
     });
-    decode(state.to_string().as_bytes()).state.unwrap()
+    decode(crate::whole_records::file(&state).to_string().as_bytes()).state.unwrap()
 }
 
 /// The committer's files, for the person to look at.
@@ -106,14 +106,14 @@ impl Committed {
 
 /// The beginning of an atom's line: a lost value of an earlier edit may hold the same words, nested deeper.
 fn words_of(k: u64) -> String {
-    format!("        \"description\": \"words-{k}")
+    format!("  \"E{k}\": {{\"description\": \"words-{k}")
 }
 
 /// The text of a buffer after a token was typed into an atom.
 fn typed(text: &str, k: u64, token: &str) -> String {
     let mark = words_of(k);
     let lines = text.lines().map(|line| match line.starts_with(&mark) {
-        true => format!("{mark} {token}\","),
+        true => format!("{mark} {token}\"}},"),
         false => line.to_owned(),
     });
     lines.collect::<Vec<_>>().join("\n") + "\n"
@@ -232,7 +232,7 @@ impl Person<'_> {
         };
         let k = self.draw(SCALARS);
         let mark = words_of(k);
-        let line = format!("{mark} {token}\",");
+        let line = format!("{mark} {token}\"}},");
         self.says(k, token);
         replace_line(editor, &self.path, &mark, &line);
         self.wait_for(token, editor);

@@ -16,7 +16,7 @@ const NASTY: &str = "# x\n- y\n```\n<script>alert(1)</script> @octocat #12 GH-3 
      www.e.example **b** | \u{1b}[31mred\u{1b}[0m \u{0}\u{8}\u{ffff}\u{202e} </pre></text></failure> --> \\";
 
 fn of(state: &Value) -> Report {
-    let decoded = decode::decode(state.to_string().as_bytes());
+    let decoded = decode::decode(crate::whole_records::file(state).to_string().as_bytes());
     assert!(decoded.faults.is_empty(), "{:?}", decoded.faults);
     report(&World::new(decoded.state.expect("a state")))
 }
@@ -24,7 +24,7 @@ fn of(state: &Value) -> Report {
 fn state(atoms: Value, text: &str) -> Value {
     let evidence = json!([{"check": text, "verdict": "fail", "ended": text, "output": text}]);
     json!({
-        "version": "2.4", "lineage": "l", "serial": 7, "seal": "",
+        "version": "3.0", "lineage": "l", "serial": 7, "seal": "",
         "objective": {
             "raw_input": text, "goal": text, "background_intent": text, "deliverables": text,
             "definition_of_done": text, "scope": text, "constraints": {"setup": {"run": text.replace('\0', "")}},
@@ -49,7 +49,7 @@ fn nasty() -> Report {
         NASTY,
     );
     state["trail"] = json!([
-        {"type": "failure", "at": NASTY, "atom": "c", "attempt": "c.1", "n": 1, "class": "logical",
+        {"type": "failure", "at": NASTY, "atom": "c", "attempt": "c.1", "nth": 1, "class": "logical",
             "reason": NASTY, "output": NASTY, "criteria": [{"check": NASTY, "verdict": "fail"}]},
         {"type": "backtrack", "at": "2", "changes": {"g": ["b", "a"]}, "reason": NASTY},
         {"type": "refuted", "at": "3", "conflict": {"g": "b"}, "evidence": [{"check": NASTY, "verdict": "fail"}]},

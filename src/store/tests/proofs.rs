@@ -8,7 +8,7 @@ use super::*;
 /// A person's edit that keeps the length of the file and the time of its last write, as a tool may.
 fn edit_unseen(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
-    let edited = text.replacen("\"serial\"", "\"Serial\"", 1);
+    let edited = text.replacen("\"objective\"", "\"Objective\"", 1);
     assert!(edited != text && edited.len() == text.len());
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();

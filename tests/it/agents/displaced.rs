@@ -2,6 +2,7 @@
 //!
 //! Not here: kills at random moments (`killed`), what a running loop lacks (`crashes::away`).
 
+use crate::whole_records;
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -110,7 +111,7 @@ fn goes_on(what: &str, protocol: Protocol, atoms: &[&str], displace: &Displaceme
     let text = format!("{what}, {protocol:?}\n{}\n{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, Some(0), "{text}");
     let state = fs::read(project.join(".descent/state.json")).unwrap();
-    let state: Value = serde_json::from_slice(&state).unwrap();
+    let state = whole_records::whole(&serde_json::from_slice(&state).unwrap());
     assert_eq!(state["run"]["spent"]["attempts"], atoms.len(), "{text}");
     for id in atoms {
         assert_eq!(state["bindings"][*id]["attempts"], 1, "{text}");

@@ -245,7 +245,7 @@ fn a_bad_schema_is_refused_in_added_atoms_and_in_an_edit() {
     let mut edited = before.clone();
     edited["work_graph"]["atoms"]["A1"]["output_schema"] = bad;
     let typed = world.out("typed.json");
-    std::fs::write(&typed, edited.to_string()).unwrap();
+    std::fs::write(&typed, crate::whole_records::file(&edited).to_string()).unwrap();
     let editor = format!("cp {}", typed.display());
     let mut edit = world.command(&["edit"]);
     edit.env("VISUAL", editor);
@@ -260,7 +260,7 @@ fn a_state_with_a_bad_schema_is_read_and_its_attempt_fails_before_anything_start
     world.align(&agreed(1, &shaped(&port())));
     let mut state = world.state();
     state["work_graph"]["atoms"]["A1"]["output_schema"] = json!({"type": "strin"});
-    world.save(&state.to_string());
+    world.save_records(&state);
     world.descent(&["status"]).expect(0);
     world.descent(&["validate"]).expect(65).says("/work_graph/atoms/A1/output_schema");
     world.run().expect(5);

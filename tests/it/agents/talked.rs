@@ -282,7 +282,7 @@ fn an_agent_that_an_edit_names_in_mid_run_and_that_is_not_installed_costs_no_att
         let atom = state["work_graph"]["atoms"]["B1"].as_object_mut().unwrap();
         atom.remove("action");
         atom.insert("agent".to_owned(), json!("gone"));
-        world.save(&serde_json::to_string_pretty(&state).unwrap());
+        world.save_records(&state);
         world.touch("go");
         let ran = run.wait().expect(69);
         let result = &world.state()["run"]["last_result"];

@@ -252,7 +252,7 @@ fn a_baseline_that_cannot_be_measured_is_refused_with_what_the_command_said() {
 fn a_baseline_without_a_value_in_the_file_is_a_fault_with_its_place() {
     let (world, plan) = counting(2);
     world.align(&plan);
-    world.replace_in_state(",\n          \"baseline\": 2", "");
+    world.replace_in_state(",\n      \"baseline\": 2", "");
     world
         .descent(&["run"])
         .expect(65)

@@ -151,7 +151,7 @@ fn an_old_buffer_saved_while_run_sets_a_constraint_takes_nothing_back() {
         let beside = std::fs::read_dir(world.state_path().parent().unwrap()).unwrap();
         beside.flatten().any(is_written)
     });
-    world.save(&serde_json::to_string_pretty(&old).unwrap());
+    world.save_records(&old);
     run.wait().expect(0);
     let state = world.state();
     assert_eq!(state["objective"]["constraints"]["max_attempts"], 7);

@@ -72,7 +72,7 @@ fn a_valid_file_gives_no_line_and_a_state_is_looked_at_likewise() {
     ));
     let ran = world.descent(&["validate", "--format", "gcc"]).expect(0);
     assert_eq!(ran.stdout, "");
-    world.replace_in_state("\"pending\"", "\"pendign\"");
+    world.replace_in_state("\"A1\": {", "\"A1\": {\"status\": \"pendign\", ");
     world
         .descent(&["validate", "--format", "gcc"])
         .expect(65)

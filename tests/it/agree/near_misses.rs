@@ -230,8 +230,8 @@ fn in_a_state_a_misspelt_key_is_a_fault_with_its_place_for_each_command() {
             "`cmd` is no key of an atom (write `action: {run: …}`)",
         ),
         (
-            "\"constraints\": {",
-            "\"constraints\": {\"max_atempts\": 1",
+            "\"goal\": ",
+            "\"constraints\": {\"max_atempts\": 1}, \"goal\": ",
             "unknown key `max_atempts` (did you mean `max_attempts`?)",
         ),
         (

@@ -327,7 +327,9 @@ fn a_run_that_waits_for_room_ends_on_a_signal_and_the_next_goes_on() {
     small.fill();
     world.touch("go");
     waits_for_the_disk(&world, &run, "No space left on device");
-    world.descent(&["stop"]).expect(74).says("error[E-DISK-FULL]");
+    // A longer file needs another page.
+    let why = "so ".repeat(3_000);
+    world.descent(&["stop", "--reason", &why]).expect(74).says("error[E-DISK-FULL]");
     run.signal(rustix::process::Signal::INT);
     run.wait().expect(74).says("error[E-DISK-FULL]");
     small.free();

@@ -57,7 +57,7 @@ fn a_text_that_was_not_changed_changes_nothing() {
 
 #[test]
 fn faults_are_shown_with_their_places_and_the_text_can_be_mended_or_left() {
-    let script = "if grep -q fialed \"$1\"; then sed -i s/fialed/failed/ \"$1\"; else sed -i 's/\"pending\"/\"fialed\"/' \"$1\"; fi";
+    let script = "if grep -q fialed \"$1\"; then sed -i s/fialed/failed/ \"$1\"; else sed -i 's/\"A2\": {/&\"status\": \"fialed\", /' \"$1\"; fi";
     let world = aligned();
     let mut it = edit(&world, script);
     it.sees("`fialed` is no known `status`").sees("^").sees("edit again (e)");
@@ -65,7 +65,7 @@ fn faults_are_shown_with_their_places_and_the_text_can_be_mended_or_left() {
     assert_eq!(it.ends().code(), Some(0));
     let world = aligned();
     let before = world.state_bytes();
-    let mut it = edit(&world, "sed -i 's/\"pending\"/\"fialed\"/' \"$1\"");
+    let mut it = edit(&world, "sed -i 's/\"A2\": {/&\"status\": \"fialed\", /' \"$1\"");
     it.sees("edit again (e)").types("x").sees("E-EDIT-INVALID").sees("kept in");
     assert_eq!(it.ends().code(), Some(65));
     assert_eq!(world.state_bytes(), before);
@@ -162,7 +162,7 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
     };
     by("sed -i 's/run echo two >two/say two/' \"$1\"").expect(0).shows("committed as serial 2");
     let before = world.state_bytes();
-    by("sed -i s/pending/fialed/ \"$1\"")
+    by("sed -i 's/\"A2\": {/&\"status\": \"fialed\", /' \"$1\"")
         .expect(65)
         .says("`fialed` is no known `status`")
         .says("error[E-EDIT-INVALID]");

@@ -167,18 +167,15 @@ fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
     world.align(&plan(&["test -f log"], json!({}), json!({"A1": task("echo one > log")})));
     world.run().expect(0);
     let text = world.state_text();
-    let text = text.replacen(
-        "\"atom\": \"A1\",\n        \"commit\"",
-        "\"atom\": \"A1\",\n        \"notes\": \"keep\",\n        \"commit\"",
-        1,
-    );
-    let text = text.replacen("\"measure\": {", "\"measure\": {\n      \"notes\": \"less\",", 1);
+    let text =
+        text.replacen("\"run\": {\"status\"", "\"run\": {\"notes\": \"keep\", \"status\"", 1);
+    let text = text.replacen("\"spent\": {", "\"spent\": {\"notes\": \"less\", ", 1);
     assert!(text.contains("\"keep\"") && text.contains("\"less\""));
     world.save(&text);
     world.run().expect(0);
     let run = &world.state()["run"];
-    assert_eq!(run["line"][0]["notes"], "keep", "{run}");
-    assert_eq!(run["measure"]["notes"], "less", "{run}");
+    assert_eq!(run["notes"], "keep", "{run}");
+    assert_eq!(run["spent"]["notes"], "less", "{run}");
 }
 
 #[test]

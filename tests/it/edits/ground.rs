@@ -108,7 +108,7 @@ fn an_editor_that_keeps_the_state_open_for_writing_holds_no_commit_up_and_is_hea
     run.signal(rustix::process::Signal::IO);
     fs::write(world.out("go1"), "").unwrap();
     world.wait_for_file("at2");
-    let edited = text.replacen("\"serial\"", "\"notes\": \"heard\",\n  \"serial\"", 1);
+    let edited = text.replacen("\"objective\"", "\"notes\": \"heard\",\n\"objective\"", 1);
     std::io::Write::write_all(&mut editor, edited.as_bytes()).unwrap();
     drop(editor);
     let state = || String::from_utf8(world.state_bytes()).unwrap();

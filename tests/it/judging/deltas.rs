@@ -155,7 +155,7 @@ fn a_step_that_plans_is_added() {
     refined.world.run().expect(0);
     let state = refined.world.state();
     let step = &state["work_graph"]["atoms"]["step-1"];
-    assert_eq!(step["planned"]["grant"]["rounds"], 1, "{step}");
+    assert_eq!(step["grant"]["rounds"], 1, "{step}");
     assert!(state["bindings"].get("step-1-1").is_some());
 }
 

@@ -60,12 +60,12 @@ impl Judged {
         let state = self.world.state();
         let atoms = &state["work_graph"]["atoms"]["N"];
         let planned = match atoms.is_object() {
-            true => atoms["planned"]["fragment"].clone(),
+            true => atoms["fragment"].clone(),
             false => Value::Null,
         };
         match planned.is_object() {
             true => planned,
-            false => state["bindings"]["N"]["of"]["planned"]["fragment"].clone(),
+            false => state["bindings"]["N"]["of"]["fragment"].clone(),
         }
     }
 }

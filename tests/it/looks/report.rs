@@ -141,6 +141,6 @@ fn a_report_says_what_it_lacks_and_what_to_type() {
     world.align(&plan(&["test -f done"], json!({}), json!({"A": task("touch done")})));
     let usage = world.descent(&["report", "--format", "pdf"]).expect(2);
     usage.says("E-USAGE").says("md, json, junit, html");
-    world.replace_in_state("\"version\": \"2.4\"", "\"version\": \"3.0\"");
+    world.replace_in_state("\"version\": \"3.0\"", "\"version\": \"4.0\"");
     world.descent(&["report"]).expect(65).says("E-STATE-NEWER").says("next: ");
 }

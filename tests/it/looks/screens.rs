@@ -229,7 +229,7 @@ work_graph:
 fn faults_of_a_state_and_of_a_plan() {
     let world = with_plan(SITE);
     screen(&world, 80, &["align", "-y", "-f", "plan.yaml"], 0);
-    world.replace_in_state("\"any\"", "\"anny\"");
+    world.replace_in_state("\"choices\"", "\"kind\": \"anny\", \"choices\"");
     let faults = screen(&world, 80, &["validate"], 65);
     assert_kept(&world, "validate-state", &faults);
     let refused = screen(&world, 80, &["status"], 65);

@@ -1,5 +1,6 @@
 //! The budget of a plan: what is open of it when that is over is dropped, and its target goes on, or not.
 
+use crate::whole_records;
 use serde_json::{Value, json};
 
 use crate::{
@@ -163,9 +164,9 @@ fn a_repair_that_waits_for_what_may_not_start_holds_nobody_up() {
     };
     let forget = |time: &str| {
         let mut state = world.state();
-        state["bindings"].as_object_mut().unwrap().remove("N-1");
-        state["work_graph"]["atoms"]["N"]["planned"]["budget"]["time"] = json!(time);
-        world.save(&state.to_string());
+        whole_records::open(&mut state, "N-1");
+        state["work_graph"]["atoms"]["N"]["budget"]["time"] = json!(time);
+        world.save_records(&state);
     };
     run_until("begun");
     world.touch("slow");
@@ -181,9 +182,9 @@ fn what_a_person_takes_out_is_made_again_within_the_budget() {
     world.align(&plan(&["test -e sum -a -e c"], json!({}), pages(json!({"attempts": 3}), false)));
     world.run().expect(0);
     let mut state = world.state();
-    state["bindings"].as_object_mut().unwrap().remove("N-1");
+    whole_records::open(&mut state, "N-1");
     state["objective"]["base_case"]["all"][0]["command"] = json!("test -e sum -a -e c -a -e a");
-    world.save(&state.to_string());
+    world.save_records(&state);
     let ran = world.descent(&["run"]).expect(0);
     assert!(!ran.stdout.contains("this plan failed"), "{}", ran.stdout);
 }
@@ -207,8 +208,8 @@ fn what_is_in_doubt_is_asked_about_before_it_is_dropped() {
     world.wait_for_file("begun");
     run.kill();
     let mut state = world.state();
-    state["work_graph"]["atoms"]["N"]["planned"]["budget"]["time"] = json!("1ms");
-    world.save(&state.to_string());
+    state["work_graph"]["atoms"]["N"]["budget"]["time"] = json!("1ms");
+    world.save_records(&state);
     world.run().expect(6);
     world.descent(&["resolve"]).expect(0).shows("N-1");
 }
@@ -232,7 +233,7 @@ fn what_a_person_says_is_done_counts_in_the_budget() {
     let said = ["resolve", attempt.as_str().unwrap(), "--done"];
     world.descent(&said).expect(0);
     world.descent(&["validate"]).expect(0);
-    let fragment = &world.state()["work_graph"]["atoms"]["N"]["planned"]["fragment"];
+    let fragment = &world.state()["work_graph"]["atoms"]["N"]["fragment"];
     assert_eq!(fragment["attempts"], 1);
     let result = world.run().expect(0).result();
     assert_eq!(result["missing"][0]["atom"], "N-3", "{result}");
@@ -257,8 +258,8 @@ fn the_clock_of_a_plan_begins_anew_in_a_fork() {
     world.descent(&["fork", other]).expect(0);
     until_begun(&["--state", other]);
     let text = std::fs::read_to_string(other).unwrap();
-    let state: Value = serde_json::from_str(&text).unwrap();
-    let since = &state["work_graph"]["atoms"]["N"]["planned"]["fragment"]["since_ms"];
+    let state = whole_records::whole(&serde_json::from_str(&text).unwrap());
+    let since = &state["work_graph"]["atoms"]["N"]["fragment"]["since_ms"];
     let spent = &state["run"]["spent"]["active_ms"];
     assert!(since.as_u64() <= spent.as_u64(), "{since} of {spent}");
 }

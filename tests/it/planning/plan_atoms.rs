@@ -51,7 +51,7 @@ fn what_a_planner_prints_is_done_and_who_waits_for_it_waits_for_all_of_it() {
     assert_eq!(world.result_file("sum"), "1\n1\n");
     let state = world.state();
     let n = &state["work_graph"]["atoms"]["N"];
-    assert_eq!((&n["kind"], &n["parts"]), (&json!("all"), &json!(["N-1", "N-2"])));
+    assert_eq!((&n["kind"], &n["parts"]), (&json!("plan"), &json!(["N-1", "N-2"])));
     let one = &state["bindings"]["N-1"]["of"];
     assert_eq!(one["origin"]["by"], "planner");
     assert_eq!(one["origin"]["proposed"], "one");
@@ -152,7 +152,7 @@ fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
     }
     let n = &world.state()["work_graph"]["atoms"]["N"];
     assert_eq!(n["parts"], json!(["N-3", "N-4"]), "ids count on");
-    assert_eq!(n["planned"]["fragments"][0]["parts"], json!(["N-1", "N-2"]));
+    assert_eq!(n["fragments"][0]["parts"], json!(["N-1", "N-2"]));
     assert_eq!(world.result_file("sum"), "1\n1\n");
     world.descent(&["log"]).expect(0).shows("replanned N: another plan is made: ");
 }
@@ -262,7 +262,7 @@ fn a_remark_on_a_planned_step_changes_nothing_and_other_words_plan_it_anew() {
     world.run().expect(0);
     let of_step = || world.state()["work_graph"]["atoms"]["N"].clone();
     let n = of_step();
-    assert_eq!((&n["kind"], &n["notes"]), (&json!("all"), &json!("mine")));
+    assert_eq!((&n["kind"], &n["notes"]), (&json!("plan"), &json!("mine")));
     assert_eq!(calls(&world, "N"), 1);
     world.replace_in_state(words, "\"description\": \"plan N otherwise\",");
     world.replace_in_state("test -e sum", "test -e sum -a -e other");
@@ -312,7 +312,7 @@ fn of_a_step_that_a_person_resolves_nothing_is_made_any_more() {
     let mut state = world.state();
     let step = state["work_graph"]["atoms"].as_object_mut().unwrap().remove("N");
     state["bindings"]["N"] = json!({"summary": "by hand", "by": "person", "of": step});
-    world.save(&state.to_string());
+    world.save_records(&state);
     world.run().expect(0);
     assert_eq!(world.left("begun").lines().count(), 1, "begun once");
     assert_eq!(

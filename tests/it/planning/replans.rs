@@ -63,8 +63,8 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
     assert_eq!(world.result_file("sum"), "7\n");
     let state = world.state();
     let a = &state["work_graph"]["atoms"]["A"];
-    assert_eq!((&a["kind"], &a["parts"]), (&json!("all"), &json!(["A-1", "A-2"])));
-    let planned = &a["planned"];
+    assert_eq!((&a["kind"], &a["parts"]), (&json!("plan"), &json!(["A-1", "A-2"])));
+    let planned = &a["placed"];
     assert_eq!(planned["by"], "planner");
     assert_eq!(planned["reason"], "A failed for good");
     assert_eq!(planned["was"]["action"]["run"], "echo it is broken; exit 3");
@@ -191,10 +191,10 @@ fn what_stood_there_can_be_put_back_by_a_person() {
     let mut state = world.state();
     let a = &mut state["work_graph"]["atoms"]["A"];
     assert_eq!(a["kind"], "plan");
-    let mut was = a["planned"]["was"].clone();
+    let mut was = a["placed"]["was"].clone();
     was["action"]["run"] = json!("echo 8 > made");
     *a = was;
-    world.save(&state.to_string());
+    world.save_records(&state);
     world.run().expect(0);
     assert_eq!(world.result_file("sum"), "8\n");
     let state = world.state();

@@ -345,7 +345,7 @@ fn what_a_later_run_adds_comes_on_top_of_the_result_that_was_applied_before() {
     let mut state = world.state();
     state["work_graph"]["atoms"]["A3"] = after(&["A2"], "echo more >> a.txt");
     state["objective"]["base_case"] = json!({"all": [{"command": "grep -q more a.txt"}]});
-    world.save(&state.to_string());
+    world.save_records(&state);
     world.run().expect(0);
     let applied = world.descent(&["apply", "--json"]).expect(0).json();
     assert_eq!(applied["applied"], "fast_forward", "{applied}");

@@ -342,7 +342,7 @@ fn a_kill_in_mid_question_leaves_nothing_running_and_an_answer_that_was_kept_is_
     state["run"]["consult"] = consult;
     state["run"]["status"] = json!("running");
     state["run"].as_object_mut().unwrap().remove("ratings");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     world.run().expect(0);
     assert_eq!(asked(&world), 2);
     assert_eq!(rating(&world)["score"], "0.9");

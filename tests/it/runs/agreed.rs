@@ -67,7 +67,7 @@ fn a_step_that_is_added_to_a_completed_run_is_made_by_the_next() {
     world.run().expect(0);
     let mut state = world.state();
     state["work_graph"]["atoms"]["B"] = task("touch b");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     let result = world.run().expect(0).result();
     assert_eq!(open(&result), [] as [&str; 0]);
     assert_eq!(world.result_file("b"), "");
@@ -124,7 +124,7 @@ fn a_selection_whose_arrow_was_moved_is_judged_again() {
     state["bindings"].as_object_mut().unwrap().remove("a");
     atom["tries"] = json!([]);
     state["work_graph"]["atoms"]["a"] = atom;
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     world.run().expect(0);
 }
 

@@ -27,8 +27,8 @@ fn nearly_full(world: &World, atoms: Vec<(String, Value)>, fit: usize) -> String
     world.align(&plan(&checks, limits, atoms));
     let text = world.state_text();
     let fill = LESS - text.len() - fit * 63_500 - 32_000;
-    let ballast = format!("  \"ballast\": \"{}\",\n", "x".repeat(fill));
-    world.save(&text.replacen("  \"objective\"", &(ballast.clone() + "  \"objective\""), 1));
+    let ballast = format!("\"ballast\": \"{}\",\n", "x".repeat(fill));
+    world.save(&text.replacen("\"objective\"", &(ballast.clone() + "\"objective\""), 1));
     ballast
 }
 
@@ -103,8 +103,8 @@ fn a_persons_change_that_has_no_room_is_refused_and_nothing_is_written() {
     let world = World::new();
     nearly_full(&world, tasks(&world), 1);
     let text = world.state_text();
-    let grown = format!("  \"more\": \"{}\",\n  \"objective\"", "x".repeat(120_000));
-    let grown = text.replacen("  \"objective\"", &grown, 1);
+    let grown = format!("\"more\": \"{}\",\n\"objective\"", "x".repeat(120_000));
+    let grown = text.replacen("\"objective\"", &grown, 1);
     world.save(&grown);
     let ran = world.descent(&["run"]).expect(65);
     ran.says("E-STATE-TOO-LARGE").says("descent edit");

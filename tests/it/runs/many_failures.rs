@@ -114,7 +114,7 @@ fn what_a_person_writes_beside_a_failure_keeps_it_and_what_is_deleted_comes_back
     let entries = state["trail"].as_array_mut().unwrap();
     entries[1]["notes"] = json!("look at this one");
     entries.remove(0);
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     world.descent(&["run", "--set", "max_attempts=70"]).expect(5);
     let trail = trail(&world);
     assert_eq!(failures(&trail), (3, LINES + 1), "{trail:?}");

@@ -98,7 +98,7 @@ fn done_is_said_of_the_atom_as_it_was_then_and_a_person_is_told_that_it_is_made_
     let (doubtful, attempt) = Doubtful::ended();
     let mut state = doubtful.world.state();
     state["work_graph"]["atoms"]["deploy"]["description"] = json!("another thing");
-    doubtful.world.save(&state.to_string());
+    doubtful.world.save_records(&state);
     doubtful
         .world
         .descent(&["resolve", &attempt, "--done"])
@@ -239,7 +239,7 @@ fn an_effect_outside_whose_input_a_person_overwrote_is_not_made_again_unasked() 
     let mut state = world.state();
     state["bindings"]["make"]["value"] = json!({"made": "by hand"});
     state["work_graph"]["atoms"]["tell"]["status"] = json!("pending");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     asks_and_repeats_nothing(&world, "what it was made from is another now");
 }
 
@@ -270,7 +270,7 @@ fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_it_is_put_
     state["work_graph"]["atoms"]["deploy"] = atom.clone();
     // An objective that changed too clears the trail, and no doubt.
     state["objective"]["goal"] = json!("another");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
     assert_eq!(world.left("sent"), "x\n");
 }
@@ -290,7 +290,7 @@ fn taken_out_under_way() -> (World, Value) {
     let mut state = before.clone();
     let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
     atoms.remove("deploy");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     run.wait().expect(5).shows("look whether that happened");
     assert_eq!(processes(&nap), Vec::<String>::new());
     (world, before)
@@ -335,7 +335,7 @@ fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
     world.run().expect(6);
     let mut state = world.state();
     state["objective"]["goal"] = json!("Another goal");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
     world.run().expect(6);
     assert_eq!(world.left("sent"), "x\n");
     world.descent(&["resolve"]).expect(0).shows("its answer cannot be read").shows("started at 2");

@@ -111,7 +111,7 @@ fn nothing_of_a_long_plan_is_cut_where_a_person_decides() {
 /// A state of a run in which judges and the control law are said to have said that word.
 fn said_before(world: &World, word: &str) {
     let mut state = world.state();
-    state["work_graph"]["atoms"]["P"]["planned"] = json!({"by": "planner", "reason": "none left"});
+    state["work_graph"]["atoms"]["P"]["placed"] = json!({"by": "planner", "reason": "none left"});
     let issue = json!({"type": "relevance", "severity": "high", "location": "plan",
         "description": format!("ISSUE {word}"), "proposed_repair": ""});
     let at = "2026-11-28T10:00:00.000Z";
@@ -126,7 +126,7 @@ fn said_before(world: &World, word: &str) {
             "failure_class": "logical", "rationale": format!("RATIONALE {word}"), "at": at},
         "blocked": [{"tool": "B", "target": word, "pass": 1}],
     });
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.save_records(&state);
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn a_result_that_is_forgotten_is_made_again_and_what_was_made_from_it_too() {
     let ways = [
         (Way::Command(&["redirect", "-y", "--forget", "other"]), Flight::Ends),
         (Way::Refused(&["retry", "other"], 65, "other is solved"), Flight::None),
-        (Way::Hand(|state| drop(take(&mut state["bindings"], "other"))), Flight::GoesOn),
+        (Way::Hand(|state| crate::whole_records::open(state, "other")), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["bindings_override"], made: &["next", "other"], ..AT_WORK };
     row(promise, &ways);
@@ -231,7 +231,7 @@ fn a_result_that_is_forgotten_is_made_again_and_what_was_made_from_it_too() {
 fn what_was_made_from_a_forgotten_result_stays_where_the_same_result_is_made_again() {
     let ways = [
         (Way::Command(&["redirect", "-y", "--forget", "same"]), Flight::Ends),
-        (Way::Hand(|state| drop(take(&mut state["bindings"], "same"))), Flight::GoesOn),
+        (Way::Hand(|state| crate::whole_records::open(state, "same")), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["bindings_override"], made: &["same"], ..AT_WORK };
     row(promise, &ways);

@@ -142,8 +142,7 @@ impl Story {
         let note = format!("note {n}");
         let mut state = self.world.state();
         state["objective"]["constraints"]["notes"] = json!({&note: true});
-        let text = serde_json::to_string_pretty(&state).unwrap();
-        self.world.save(&text);
+        self.world.save_records(&state);
         self.said.borrow_mut().notes = vec![note];
     }
 

@@ -111,7 +111,7 @@ fn a_state_that_keeps_no_plan_loses_nothing_to_one() {
     let mut state = world.state();
     state.as_object_mut().expect("a map").remove("plan");
     world.run_away_with_sidecars();
-    world.save(&serde_json::to_string_pretty(&state).expect("JSON"));
+    world.save_records(&state);
     let atoms = file["work_graph"]["atoms"].as_object_mut().expect("a map");
     atoms.remove("c");
     atoms.insert("d".to_owned(), task("touch done"));

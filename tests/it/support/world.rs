@@ -18,7 +18,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kept::Kept;
+use crate::{kept::Kept, whole_records};
 
 /// Far more than anything takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -372,8 +372,19 @@ impl World {
         String::from_utf8(self.state_bytes()).expect("UTF-8")
     }
 
+    /// The state as whole records.
     pub fn state(&self) -> Value {
+        whole_records::whole(&self.file())
+    }
+
+    /// The state as it is written.
+    pub fn file(&self) -> Value {
         serde_json::from_slice(&self.state_bytes()).expect("the state is JSON")
+    }
+
+    /// Saves whole records as most editors do.
+    pub fn save_records(&self, records: &Value) {
+        self.save(&whole_records::file(records).to_string());
     }
 
     #[track_caller]

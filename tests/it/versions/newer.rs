@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{Running, World, plan, task, wait_for_or};
 
 fn newer(world: &World, edits: &[(&str, &str)]) {
-    let mut text = world.state_text().replacen("\"version\": \"2.4\"", "\"version\": \"2.7\"", 1);
+    let mut text = world.state_text().replacen("\"version\": \"3.0\"", "\"version\": \"3.7\"", 1);
     for (from, to) in edits {
         assert!(text.contains(from), "no `{from}` in:\n{text}");
         text = text.replacen(from, to, 1);
@@ -30,7 +30,7 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
     newer(
         &world,
         &[
-            ("\"trail\": []", "\"trail\": [{\"type\": \"hunch\", \"n\": 1e3}]"),
+            ("\"trail\": []", "\"trail\": [{\"n\": 1, \"type\": \"hunch\", \"m\": 1e3}]"),
             ("\"max_attempts\": 2", "\"max_attempts\": 2, \"mood\": {\"x\": 1.50}"),
         ],
     );
@@ -38,14 +38,14 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
         .descent(&["run"])
         .expect(65)
         .says("error[E-VERSION-NEEDED]")
-        .says("/version: the file has version 2.7");
+        .says("/version: the file has version 3.7");
     let editor = world.program("editor", "#!/bin/sh\nsed -i 's/echo one/echo 1/' \"$1\"\n");
     let mut command = world.command(&["edit"]);
     command.env("EDITOR", editor);
     Running::of(command).wait().expect(0);
     let text = world.state_text();
     for kept in
-        ["echo 1 >one", "\"version\": \"2.7\"", "\"type\": \"hunch\"", "\"n\": 1e3", "\"x\": 1.50"]
+        ["echo 1 >one", "\"version\": \"3.7\"", "\"type\": \"hunch\"", "\"m\": 1e3", "\"x\": 1.50"]
     {
         assert!(text.contains(kept), "no `{kept}` in:\n{text}");
     }
@@ -60,19 +60,15 @@ fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
             "\"max_attempts\": 2, \"workspace\": \"cloud\"",
             "/objective/constraints/workspace",
         ),
-        ("\"kind\": \"task\"", "\"kind\": \"oracle\"", "/work_graph/atoms/A1/kind"),
-        ("\"status\": \"pending\"", "\"status\": \"dreaming\"", "/work_graph/atoms/A1/status"),
+        ("\"A1\": {", "\"A1\": {\"kind\": \"oracle\", ", "/work_graph/atoms/A1/kind"),
+        ("\"A1\": {", "\"A1\": {\"status\": \"dreaming\", ", "/work_graph/atoms/A1/status"),
         ("\"status\": \"aligned\"", "\"status\": \"dreaming\"", "/run/status"),
-        (
-            "\"kind\": \"task\"",
-            "\"kind\": \"task\", \"effect\": \"quantum\"",
-            "/work_graph/atoms/A1/effect",
-        ),
+        ("\"A1\": {", "\"A1\": {\"effect\": \"quantum\", ", "/work_graph/atoms/A1/effect"),
     ] {
         let world = aligned();
         newer(&world, &[(from, to)]);
         let before = world.state_bytes();
-        world.descent(&["run"]).expect(65).says("error[E-VERSION-NEEDED]").says("2.7").says(place);
+        world.descent(&["run"]).expect(65).says("error[E-VERSION-NEEDED]").says("3.7").says(place);
         world.descent(&["verify"]).expect(65).says("E-VERSION-NEEDED");
         world.descent(&["status"]).expect(0).says(place);
         for command in ["why", "log", "graph", "stop"] {
@@ -95,7 +91,7 @@ fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
     newer(&world, &[("\"max_attempts\": 2", "\"max_attempts\": 2, \"on_stuck\": \"pray\"")]);
     wait_for_or("the wait", || run.said().contains("newer descent knows"), || run.said());
     let text = world.state_text().replace(", \"on_stuck\": \"pray\"", "");
-    let text = text.replace("\"version\": \"2.7\"", "\"version\": \"2.4\"");
+    let text = text.replace("\"version\": \"3.7\"", "\"version\": \"3.0\"");
     world.save(&text);
     wait_for_or("the end of it", || run.said().contains("whole again"), || run.said());
     world.touch("go");
@@ -105,10 +101,10 @@ fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
 #[test]
 fn a_newer_major_version_is_looked_at_and_never_written() {
     let world = aligned();
-    let text = world.state_text().replacen("\"version\": \"2.4\"", "\"version\": \"3.1\"", 1);
+    let text = world.state_text().replacen("\"version\": \"3.0\"", "\"version\": \"4.1\"", 1);
     world.save(&text);
-    world.descent(&["status"]).expect(0).says("version 3.1").shows("it is so");
-    world.descent(&["validate"]).expect(65).says("3.1");
+    world.descent(&["status"]).expect(0).says("version 4.1").shows("it is so");
+    world.descent(&["validate"]).expect(65).says("4.1");
     for args in [
         &["run"][..],
         &["verify"],
@@ -120,7 +116,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     ] {
         let ran = world.descent(args).expect(65);
         assert!(
-            ran.stderr.contains("E-STATE-NEWER") && ran.stderr.contains("3.1"),
+            ran.stderr.contains("E-STATE-NEWER") && ran.stderr.contains("4.1"),
             "{args:?}: {}",
             ran.stderr
         );

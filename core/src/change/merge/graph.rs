@@ -68,7 +68,7 @@ pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutc
 }
 
 fn one(trees: &mut Trees, merged: &mut MergeOutcome, id: &AtomId, items: [Option<AtomEntry>; 3]) {
-    let at = pointer(id, &items);
+    let at = doc::pointer_push("/work_graph/atoms", id.as_str());
     let [base, ours, theirs] = items;
     let theirs = theirs.map(|theirs| match &base {
         Some(base) => with_facts(trees, base, theirs, &at),
@@ -92,12 +92,11 @@ fn one(trees: &mut Trees, merged: &mut MergeOutcome, id: &AtomId, items: [Option
 
 /// Tries and their results are facts: they stand as in the base, whatever the edit made of them.
 fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &str) -> AtomEntry {
-    let inside = inside(&theirs, at);
-    let tries = |item: &AtomEntry| item.atom.node_side_by_side().get("tries").cloned();
+    let tries = |item: &AtomEntry| item.atom.node().get("tries").cloned();
     if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
         && !same(tries(base).as_ref(), tries(&theirs).as_ref())
     {
-        trees.program(&format!("{inside}/tries"), tries(&theirs));
+        trees.program(&doc::pointer_push(at, "tries"), tries(&theirs));
         let was = was.tries.clone();
         if let Some(task) = Arc::make_mut(&mut theirs.atom).task_mut() {
             task.tries = was;
@@ -108,8 +107,8 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
         let changed = plan.map(|plan| plan.keep_facts(was));
         for (place, edited) in changed.unwrap_or_default() {
             let place = match place {
-                Some(index) => format!("{inside}/fragments/{index}"),
-                None => format!("{inside}/fragment"),
+                Some(index) => format!("{at}/fragments/{index}"),
+                None => format!("{at}/fragment"),
             };
             trees.program(&place, Some(edited));
         }
@@ -119,7 +118,7 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
         let changed = FACTS.iter().filter(|key| !same(was_node.get(key), is_node.get(key)));
         let mut is_changed = false;
         for key in changed {
-            trees.program(&doc::pointer_push(at, key), is_node.get(key).cloned());
+            trees.program(&doc::pointer_push(&of_result(at), key), is_node.get(key).cloned());
             is_changed = true;
         }
         if is_changed {
@@ -135,26 +134,13 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
     theirs
 }
 
-/// The path of the task's keys.
-fn inside(item: &AtomEntry, at: &str) -> String {
-    let of = if item.binding.is_some() { "/of" } else { "" };
-    let is_fragment = item.atom.plan().is_some_and(|plan| plan.in_force().is_some());
-    let planned = if is_fragment { "/planned" } else { "" };
-    format!("{at}{of}{planned}")
+/// The path of an atom's result.
+fn of_result(atom: &str) -> String {
+    atom.replacen("/work_graph/atoms", "/bindings", 1)
 }
 
 /// Keys of a binding.
 const FACTS: [&str; 6] = ["commit", "change", "evidence", "context", "inputs", "attempts"];
-
-/// The path as in the edit, else as in the present state.
-fn pointer(id: &AtomId, items: &[Option<AtomEntry>; 3]) -> String {
-    let item = items.iter().rev().flatten().next();
-    if item.is_some_and(|item| item.binding.is_some()) {
-        doc::pointer_push("/bindings", id.as_str())
-    } else {
-        doc::pointer_push("/work_graph/atoms", id.as_str())
-    }
-}
 
 /// For an atom in the edit alone: added by the edit, or removed since the base.
 fn added(
@@ -195,8 +181,10 @@ fn taken_out(
         merged.removed.insert(id.clone());
     }
     if !ours.is_same(&base) {
-        let what = ours.binding.as_ref().map(|binding| binding.node());
-        trees.edit(at, Some(what.unwrap_or_else(|| ours.atom.node())));
+        match &ours.binding {
+            Some(binding) => trees.edit(&of_result(at), Some(binding.node())),
+            None => trees.edit(at, Some(ours.atom.node())),
+        }
     }
 }
 
@@ -207,12 +195,8 @@ fn both(
     theirs: AtomEntry,
     at: &str,
 ) -> AtomEntry {
-    let result = result(trees, base.as_ref(), &ours, &theirs, at);
-    let inside = match theirs.binding {
-        Some(_) => format!("{at}/of"),
-        None => at.into(),
-    };
-    let atom = atom(trees, base.as_ref(), &ours, &theirs, &inside);
+    let result = result(trees, base.as_ref(), &ours, &theirs, &of_result(at));
+    let atom = atom(trees, base.as_ref(), &ours, &theirs, at);
     let binding = result.and_then(|result| bound(result, &atom, &ours, &theirs));
     AtomEntry { atom, binding }
 }
@@ -225,7 +209,7 @@ fn atom(
     theirs: &AtomEntry,
     at: &str,
 ) -> Arc<Atom> {
-    let node = |item: &AtomEntry| item.atom.node_side_by_side();
+    let node = |item: &AtomEntry| item.atom.node();
     let (b, o, t) = (base.map(node), node(ours), node(theirs));
     let kind = |node: &Node| node.get("kind").cloned();
     if kind(&o) != kind(&t) {

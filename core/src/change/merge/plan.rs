@@ -102,7 +102,7 @@ impl Merging<'_> {
     /// If one side changed the kind, all of that side is taken: the parts of a group mean nothing to a task.
     fn both(&self, id: &AtomId, ours: &Atom, theirs: &Atom) -> Atom {
         let [ours, theirs] = [ours, theirs].map(plan::unmeasured);
-        let nodes = [&ours, &theirs].map(Atom::node_side_by_side);
+        let nodes = [&ours, &theirs].map(Atom::node);
         let base = self.base.atom(id);
         let kind = |node: &Node| Values::default().digested(node).get("kind").cloned();
         let [of_ours, of_theirs] = nodes.each_ref().map(kind);
@@ -171,7 +171,7 @@ fn is_planned(atom: &Atom) -> bool {
 
 /// Whether two atoms say the same, whatever was tried or measured.
 fn is_same(one: &Atom, other: &Atom) -> bool {
-    let node = |atom: &Atom| plan::unmeasured(atom).node_side_by_side();
+    let node = |atom: &Atom| plan::unmeasured(atom).node();
     same(Some(&node(one)), Some(&node(other)))
 }
 

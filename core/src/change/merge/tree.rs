@@ -36,7 +36,7 @@ impl Rule {
 pub(super) fn rules(fields: Vec<FieldRule>) -> impl Fn(&str) -> Rule {
     let rules = fields.into_iter().map(|field| {
         let rule = match (field.owner, &field.form) {
-            (Owner::Program, _) => Rule::PROGRAM,
+            (Owner::Program | Owner::Internal, _) => Rule::PROGRAM,
             (Owner::Person, Form::OneOf(choice)) if choice.name == Check::RULE.name => Rule::CHECK,
             (Owner::Person, _) => Rule::EDIT,
         };

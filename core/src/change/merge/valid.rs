@@ -134,6 +134,7 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome
     merged.removed.clear();
     merged.state.atoms.clone_from(&sides.ours.atoms);
     merged.state.bindings.clone_from(&sides.ours.bindings);
+    merged.state.order.clone_from(&sides.ours.order);
 }
 
 /// Takes the committed limits if the graph does not fit the edit's: its depth, its workspace.

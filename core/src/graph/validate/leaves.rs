@@ -73,7 +73,7 @@ fn every_leaf(state: &State, each: &mut impl FnMut(&Check, &str)) {
         let Some(check) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {
             continue;
         };
-        below(check, &(super::pointer_of(state, id) + "/checks"), each);
+        below(check, &(super::pointer_of(id) + "/checks"), each);
     }
 }
 

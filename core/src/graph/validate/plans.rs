@@ -25,11 +25,7 @@ impl Validator<'_> {
         let Some(target) = atom.and_then(|atom| atom.plan()?.convergence_target.clone()) else {
             return;
         };
-        let key = match self.state.atom(id).and_then(|atom| atom.plan()?.in_force()) {
-            Some(_) => "/planned/convergence_target",
-            None => "/convergence_target",
-        };
-        let at = self.pointer(id) + key;
+        let at = super::pointer_of(id) + "/convergence_target";
         let Some(x) = graph.ix(&target) else {
             return self.reference(&at, &target, id);
         };
@@ -56,7 +52,7 @@ impl Validator<'_> {
             let is_other = other.zip(own).is_some_and(|(a, b)| a.first() != b.first());
             if is_other {
                 let (id, dep) = (graph.id(x), graph.id(dep));
-                let at = format!("{}/depends_on/{index}", self.pointer(id));
+                let at = format!("{}/depends_on/{index}", super::pointer_of(id));
                 let message = format!("`{dep}` is in another plan than `{id}`");
                 self.fault("dependency-out-of-reach", &at, message, None);
             }
@@ -76,7 +72,7 @@ impl Validator<'_> {
             .filter(|plan| graph.planned_by(*plan).is_none() && !self.is_placed(graph, *plan))
             .collect();
         if let Some(plan) = own.get(most) {
-            let at = self.pointer(graph.id(*plan));
+            let at = super::pointer_of(graph.id(*plan));
             let message = format!("{} planning steps, the limit is {most}", own.len());
             let hint = "raise /objective/constraints/planning/phases".to_owned();
             self.fault("too-many-phases", &at, message, Some(hint));

@@ -11,7 +11,7 @@ use crate::{
     id::{CommitId, Digest},
     state::{
         FreeValue,
-        fields::{Extra, Fields, Writer},
+        fields::{Extra, Fields, Halves, Writer},
         rule::Form,
         table::record,
     },
@@ -32,19 +32,19 @@ record! {
         optional value: FreeValue,
         filled artifacts: Vec<String>,
         /// On the line of the result; absent where the tree did not change
-        optional[program] commit: CommitId,
+        optional[internal] commit: CommitId,
         /// Digest of the change to the tree
-        optional[program] change: Digest,
-        filled[program] evidence: Vec<FreeValue>,
-        optional[program] context: Digest,
+        optional[internal] change: Digest,
+        filled[internal] evidence: Vec<FreeValue>,
+        optional[internal] context: Digest,
         /// Digest of the results upstream that it was made from
-        optional[program] inputs: Digest,
-        always[program] attempts: u32,
+        optional[internal] inputs: Digest,
+        filled[internal] attempts: u32,
         /// `person` unless given: such a binding is never overwritten
         always[program] by: String = "person".to_owned(),
         filled[program] at: String,
         /// The atom, whole
-        always of: Arc<Atom> = Arc::new(nothing()),
+        always[internal] of: Arc<Atom> = Arc::new(nothing()),
         optional[program] handoff: String,
         filled[program] partial: bool,
         /// Its agent says that it was only partly clear, or `unclear_because`
@@ -52,7 +52,7 @@ record! {
         /// The fault of its answer, or its agent's own doubt: its checks hold all the same
         filled[program] unclear_because: String,
         /// Keys of its answer that were read as they were meant
-        filled[program] read_as: Vec<String>,
+        filled[internal] read_as: Vec<String>,
     }
     check is_small;
 }
@@ -77,6 +77,15 @@ impl Binding {
             to.text("summary", &self.summary);
         }
         Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
+    }
+
+    /// Its halves in the file, where the atom is written apart from it.
+    pub fn file_halves(&self) -> Halves {
+        let mut halves = self.halves();
+        if let Some(Value::Object(members)) = halves.internal.as_mut().map(|half| &mut half.value) {
+            members.retain(|member| member.key != "of");
+        }
+        halves
     }
 
     /// The binding as it is written inside its own atom.

@@ -5,14 +5,14 @@
 
 use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 
-use super::{AtomStatus, BlockedReport, FailureClass, SideEffect, TryEnd};
+use super::{AtomStatus, BlockedReport, FailureClass, ShownStatus, SideEffect, TryEnd};
 use crate::{
     doc::Node,
     id::AttemptId,
     state::{
         Binding,
         fields::{Fields, Writer},
-        rule::FieldRule,
+        rule::{FieldRule, Owner},
         table::{Part, rule, words},
         value::FieldValue,
     },
@@ -51,14 +51,19 @@ words! {
 impl Part for AtomStatus {
     fn rules() -> Vec<FieldRule> {
         Vec::from([
-            rule::<StatusWord>("status", "`pending` unless given"),
+            rule::<ShownStatus>("status", "`pending` unless given"),
             rule::<String>("because", "Why it is `invalid`, or the attempt that is `in_doubt`"),
             rule::<Node>("output", "Of one that is `invalid`: the value, and what it hands on"),
         ])
     }
 
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        let word = StatusWord::take(fields, "status").unwrap_or(StatusWord::Pending);
+        if fields.is_in_halves() {
+            // People read this one, and a word that they write is no status yet.
+            let _ = ShownStatus::take(fields, "status");
+        }
+        let word = fields.owned(Owner::Internal, |fields| StatusWord::take(fields, "status"));
+        let word = word.unwrap_or(StatusWord::Pending);
         if word == StatusWord::InDoubt {
             // The id of the attempt, by which `resolve` asks for it.
             let named = fields.need("because").and_then(Node::as_str);
@@ -67,7 +72,8 @@ impl Part for AtomStatus {
         let because = fields.text_or_empty("because");
         let is_invalid = word == StatusWord::Invalid;
         let output = is_invalid.then(|| Node::take(fields, "output")).flatten();
-        keep_beside(fields, "status", &["because", "output"]);
+        fields
+            .owned(Owner::Internal, |fields| keep_beside(fields, "status", &["because", "output"]));
         Some(match word {
             StatusWord::Pending => AtomStatus::Pending,
             StatusWord::Failed => AtomStatus::Failed,
@@ -89,9 +95,12 @@ impl Part for AtomStatus {
             AtomStatus::NeedsGuidance => (StatusWord::NeedsGuidance, None),
             AtomStatus::InDoubt(attempt) => (StatusWord::InDoubt, Some(attempt.as_str())),
         };
-        to.text("status", word.word())
-            .some("because", because.map(Node::string))
-            .some("output", output);
+        if word != StatusWord::Pending {
+            to.owned(Owner::Internal, |to| {
+                to.text("status", word.word());
+            });
+        }
+        to.some("because", because.map(Node::string)).some("output", output);
     }
 }
 

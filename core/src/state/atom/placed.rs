@@ -6,16 +6,15 @@ use super::Atom;
 use crate::state::table::record;
 
 record! {
-    part
     /// Who placed a planning step, why, and in whose place
     #[derive(Default)]
     pub struct Placed {
         /// Empty of a step that stands where it was written
-        filled[program] by: String,
+        filled[internal] by: String,
         /// The reason: something failed for good there
-        filled[program] reason: String,
+        filled[internal] reason: String,
         /// The atom that stood there, whole
-        optional[program] was: Arc<Atom>,
+        optional[internal] was: Arc<Atom>,
     }
 }
 

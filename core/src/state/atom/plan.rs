@@ -40,8 +40,6 @@ pub struct PlanningStep {
     kids: Vec<AtomId>,
     /// Why the program placed it, if it did.
     pub placed: Placed,
-    /// Unknown keys of `planned`.
-    pub extra: Extra,
 }
 
 record! {
@@ -175,7 +173,6 @@ impl PlanningStep {
             kept: Vec::new(),
             kids: Vec::new(),
             placed: Placed::default(),
-            extra: Extra::default(),
         }
     }
 
@@ -298,38 +295,56 @@ impl PlanningStep {
         self.kids = parts.collect();
     }
 
-    /// Reads `{"kind": "plan"}`, or the `planned` of an `all`, whose parts are `parts`.
-    pub(super) fn read(fields: &mut Fields<'_, '_>, parts: Option<Vec<AtomId>>) -> Option<Self> {
+    /// In the file, the parts of the fragment in force are those of the atom.
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
         let mut plan = Self::new(Task::read(fields)?);
         plan.convergence_target = AtomId::take(fields, "convergence_target");
-        plan.grant = GrantEntry::take(fields, "grant");
+        plan.grant = fields.owned(Owner::Program, |fields| GrantEntry::take(fields, "grant"));
         plan.budget = PhaseBudget::take(fields, "budget");
         plan.context = PlannerContext::take(fields, "context");
-        if parts.is_some() {
-            let _ = fields.need("fragment");
+        fields.owned(Owner::Internal, |fields| {
+            plan.in_force = Fragment::take(fields, "fragment");
+            plan.kept = read_kept(fields);
+            plan.placed = Placed::take(fields, "placed").unwrap_or_default();
+        });
+        if fields.is_in_halves() && (plan.in_force.is_some() || fields.has("parts")) {
+            let parts = kids::kids(fields, "parts");
+            match &mut plan.in_force {
+                Some(fragment) => fragment.parts = parts,
+                None => {
+                    let message = "a planning step with parts that nobody planned".into();
+                    let hint = Some("remove `parts`, or `kind`, which makes it a group".into());
+                    fields.fault_at("parts", "plan-key", message, hint);
+                }
+            }
         }
-        plan.in_force = fields.owned(Owner::Program, |fields| Fragment::take(fields, "fragment"));
-        if let (Some(fragment), Some(parts)) = (&mut plan.in_force, parts) {
-            fragment.parts = parts;
-        }
-        plan.kept = fields.owned(Owner::Program, read_kept);
         plan.count_kids();
         refuse_outcome(fields, &plan.task);
         Some(plan)
     }
 
-    /// Writes everything but the parts of the fragment in force; with them if `is_whole`.
-    pub(super) fn write(&self, to: &mut Writer, is_whole: bool) {
+    /// Writes the parts of the fragment in force, where the file has them apart from it.
+    pub(super) fn write_parts(&self, to: &mut Writer) {
+        let in_force = self.in_force.as_ref().filter(|_| to.is_in_halves());
+        to.some("parts", in_force.map(|fragment| fragment.parts.node()));
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
         self.task.write(to);
         to.some("convergence_target", self.convergence_target.as_ref().map(FieldValue::node));
         to.some("grant", self.grant.as_ref().map(FieldValue::node))
             .some("budget", self.budget.as_ref().map(FieldValue::node))
             .some("context", self.context.as_ref().map(FieldValue::node));
-        let in_force = self.in_force.as_ref();
-        to.some("fragment", in_force.map(|one| one.written(is_whole)));
-        if !self.kept.is_blank() {
-            to.put("fragments", self.kept.node());
-        }
+        let (in_force, is_whole) = (self.in_force.as_ref(), !to.is_in_halves());
+        to.owned(Owner::Internal, |to| {
+            to.some("fragment", in_force.map(|one| one.written(is_whole)));
+            if !self.kept.is_blank() {
+                to.put("fragments", self.kept.node());
+            }
+            if self.placed.is_placed() {
+                to.put("placed", self.placed.node());
+            }
+        });
     }
 
     /// The keys of a planning step, the fragments that it came to among them.
@@ -343,9 +358,10 @@ impl PlanningStep {
             rule::<PhaseBudget>("budget", ""),
             rule::<PlannerContext>("context", ""),
             rule::<Fragment>("fragment", "The one in force; its parts are those of the atom")
-                .by_program(),
+                .internal(),
             rule::<Vec<Fragment>>("fragments", "Fragments of other contexts, and failed ones")
-                .by_program(),
+                .internal(),
+            rule::<Placed>("placed", "").internal(),
         ]);
         rules
     }

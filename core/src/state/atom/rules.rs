@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use super::{Placed, PlanningStep, Task};
+use super::{PlanningStep, Task};
 use crate::{
     doc::Node,
     id::AtomId,
@@ -25,12 +25,9 @@ pub(crate) const ALL: RecordRule = RecordRule {
     name: "All",
     doc: "Solved when all its parts are",
     fields: || {
-        let planned =
-            "Where this was a planning step: all of it but the parts of the fragment in force";
         Vec::from([
             kind(&KIND_ALL),
             rule::<Vec<AtomId>>("parts", "").required().of_form(kids_form()),
-            rule::<Node>("planned", planned).of_form(Form::Record(&PLANNED)),
         ])
     },
 };
@@ -38,25 +35,9 @@ pub(crate) const ALL: RecordRule = RecordRule {
 /// The keys of atoms that the program alone writes.
 pub(crate) fn keys_of_program() -> Vec<&'static str> {
     let rules = ATOM.all_fields().into_iter();
-    let of_program = rules.filter(|rule| rule.owner == Owner::Program);
+    let of_program = rules.filter(|rule| rule.owner != Owner::Person);
     of_program.map(|rule| rule.key).collect()
 }
-
-const PLANNED: RecordRule = RecordRule {
-    name: "Planned",
-    doc: "What stands of a planning step beside the atoms that it came to",
-    fields: || {
-        let mut rules = PlanningStep::rules();
-        rules.extend(Placed::rules());
-        rules
-    },
-};
-
-const PLACED: RecordRule = RecordRule {
-    name: "Placed",
-    doc: "Why the program placed a planning step",
-    fields: Placed::rules,
-};
 
 pub(crate) const ANY: RecordRule = RecordRule {
     name: "Any",
@@ -77,9 +58,7 @@ pub(crate) const PLAN: RecordRule = RecordRule {
     doc: "A leaf whose result is a fragment of new atoms",
     fields: || {
         let mut rules = PlanningStep::rules();
-        let placed = "Where the program placed it: by whom, why, and in whose place";
         rules.push(kind(&KIND_PLAN).required());
-        rules.push(rule::<Node>("planned", placed).of_form(Form::Record(&PLACED)));
         rules
     },
 };
@@ -101,7 +80,7 @@ pub(crate) fn of_every_atom() -> Vec<FieldRule> {
         rule::<String>("description", ""),
         rule::<Vec<AtomId>>("depends_on", arrows),
         rule::<bool>("accepts_partial", partial),
-        rule::<Node>("origin", "Who made it, and from what").by_program(),
+        rule::<Node>("origin", "Who made it, and from what").internal(),
     ])
 }
 

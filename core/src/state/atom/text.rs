@@ -2,14 +2,14 @@
 
 use alloc::{borrow::ToOwned, boxed::Box, format, vec::Vec};
 
-use super::{Atom, Body, Placed, PlanningStep, Task, kids::kids, rules::ATOM};
+use super::{Atom, Body, PlanningStep, ShownStatus, Task, kids::kids, rules::ATOM};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
     state::{
         Extra, binding,
-        fields::{Fields, Findings, Writer},
-        rule::Form,
+        fields::{Fields, Findings, Halves, Writer},
+        rule::{Form, Owner},
         table::Part,
         value::FieldValue,
     },
@@ -31,18 +31,29 @@ impl FieldValue for Atom {
 
 impl Atom {
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open_or(node, pointer, found, |node| {
+        Self::read_half(node, None, pointer, found)
+    }
+
+    /// Reads an atom of which `internal` is the other half.
+    pub fn read_half(
+        node: &Node,
+        internal: Option<&Node>,
+        pointer: &str,
+        found: &mut Findings,
+    ) -> Option<Self> {
+        let fields = Fields::open_or(node, pointer, found, |node| {
             let form = "write `{description: …}`, or `{action: {run: …}}`";
             node.as_str().map(|_| form.to_owned())
         })?;
+        let mut fields = fields.with_internal(internal);
         let Some(kind) = read_kind(&mut fields) else {
             return fields.found.is_newer.then(|| Self::newer(fields));
         };
         let description = fields.text_or_empty("description");
         let depends_on = Vec::take(&mut fields, "depends_on").unwrap_or_default();
         let body = match kind {
-            "all" => read_all(&mut fields)?,
-            "plan" => Body::Plan(Box::new(read_plan(&mut fields)?)),
+            "all" => Body::All { parts: kids(&mut fields, "parts") },
+            "plan" => Body::Plan(Box::new(PlanningStep::read(&mut fields)?)),
             "any" => {
                 let choices = kids(&mut fields, "choices");
                 Body::Any {
@@ -55,7 +66,10 @@ impl Atom {
             _ => Body::Task(Box::new(Task::read(&mut fields)?)),
         };
         let accepts_partial = fields.flag("accepts_partial").unwrap_or(false);
-        let origin = fields.take("origin").cloned();
+        let origin = fields.owned(Owner::Internal, |fields| fields.take("origin").cloned());
+        if matches!(body, Body::All { .. } | Body::Any { .. }) {
+            fields.pass_over("status");
+        }
         Some(Self {
             description,
             depends_on,
@@ -72,92 +86,58 @@ impl Atom {
         Self {
             description: fields.text_or_empty("description"),
             depends_on: Vec::take(&mut fields, "depends_on").unwrap_or_default(),
-            extra: Extra::whole(fields.node),
+            extra: Extra::whole(fields.node, fields.internal()),
             ..binding::nothing()
         }
     }
 
     pub fn node(&self) -> Node {
-        self.written(false)
-    }
-
-    /// The same, but with a planning step as a step whatever is in force, so that two states of it can be compared.
-    pub fn node_side_by_side(&self) -> Node {
-        self.written(true)
-    }
-
-    fn written(&self, as_plan: bool) -> Node {
         let mut to = Writer::default();
-        let (kind, parts) = match &self.body {
-            Body::Task(_) => ("task", None),
-            Body::Plan(plan) => match plan.in_force().filter(|_| !as_plan) {
-                Some(fragment) => ("all", Some(&fragment.parts)),
-                None => ("plan", None),
-            },
-            Body::All { parts } => ("all", Some(parts)),
-            Body::Any { .. } => ("any", None),
-        };
-        to.text("kind", kind).text_unless_empty("description", &self.description);
-        if let Some(parts) = parts {
-            to.put("parts", parts.node());
-        }
-        if let Body::Any { choices, selected, speculative, unknown } = &self.body {
-            let selected = selected.as_ref().map_or_else(Node::null, AtomId::node);
-            to.put("choices", choices.node()).put("selected", selected);
-            to.flag_if("speculative", *speculative);
-            to.flag_if("unknown", *unknown);
-        }
-        to.put("depends_on", self.depends_on.node());
-        match &self.body {
-            Body::Task(task) => task.write(&mut to),
-            Body::Plan(plan) => write_plan(plan, parts.is_some(), &mut to),
-            Body::All { .. } | Body::Any { .. } => {}
-        }
-        to.flag_if("accepts_partial", self.accepts_partial);
-        to.some("origin", self.origin.clone());
+        self.write_keys(&mut to);
         to.finish(&self.extra)
     }
-}
 
-/// An `all` that was a planning step has `planned`.
-fn read_all(fields: &mut Fields<'_, '_>) -> Option<Body> {
-    let parts = kids(fields, "parts");
-    let Some(node) = fields.take("planned") else {
-        return Some(Body::All { parts });
-    };
-    let at = fields.at("planned");
-    let mut inner = Fields::open(node, &at, fields.found)?;
-    let mut plan = PlanningStep::read(&mut inner, Some(parts))?;
-    plan.placed = Placed::read(&mut inner)?;
-    plan.extra = inner.finish();
-    Some(Body::Plan(Box::new(plan)))
-}
-
-fn read_plan(fields: &mut Fields<'_, '_>) -> Option<PlanningStep> {
-    let mut plan = PlanningStep::read(fields, None)?;
-    if let Some(node) = fields.take("planned") {
-        let at = fields.at("planned");
-        let mut inner = Fields::open(node, &at, fields.found)?;
-        plan.placed = Placed::read(&mut inner)?;
-        plan.extra = inner.finish();
-    }
-    Some(plan)
-}
-
-fn write_plan(plan: &PlanningStep, is_all: bool, to: &mut Writer) {
-    if !is_all {
-        plan.write(to, true);
-        if plan.placed.is_placed() || !plan.extra.is_empty() {
-            let mut inner = Writer::default();
-            plan.placed.write(&mut inner);
-            to.put("planned", inner.finish(&plan.extra));
+    /// Its half for people, with the status that they see, and the one in `internal`.
+    pub fn halves(&self, status: ShownStatus) -> Halves {
+        let mut to = Writer::of_halves();
+        self.write_keys(&mut to);
+        if status != ShownStatus::Pending {
+            to.text("status", status.word());
         }
-        return;
+        to.finish_halves(&self.extra)
     }
-    let mut inner = Writer::default();
-    plan.write(&mut inner, false);
-    plan.placed.write(&mut inner);
-    to.put("planned", inner.finish(&plan.extra));
+
+    fn write_keys(&self, to: &mut Writer) {
+        if self.plan().is_some() {
+            to.text("kind", "plan");
+        }
+        to.text_unless_empty("description", &self.description);
+        match &self.body {
+            Body::Task(_) => {}
+            Body::Plan(plan) => plan.write_parts(to),
+            Body::All { parts } => {
+                to.put("parts", parts.node());
+            }
+            Body::Any { choices, selected, speculative, unknown } => {
+                to.put("choices", choices.node());
+                to.some("selected", selected.as_ref().map(AtomId::node));
+                to.flag_if("speculative", *speculative);
+                to.flag_if("unknown", *unknown);
+            }
+        }
+        if !self.depends_on.is_empty() {
+            to.put("depends_on", self.depends_on.node());
+        }
+        to.flag_if("accepts_partial", self.accepts_partial);
+        match &self.body {
+            Body::Task(task) => task.write(to),
+            Body::Plan(plan) => plan.write(to),
+            Body::All { .. } | Body::Any { .. } => {}
+        }
+        to.owned(Owner::Internal, |to| {
+            to.some("origin", self.origin.clone());
+        });
+    }
 }
 
 /// A name that is no choice is read as null, with a warning: a choice that a person took back (contract §8).

@@ -6,7 +6,7 @@
 use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
 
-use super::RenderedRecord;
+use super::rendered::RenderedRecord;
 
 /// `K` orders the records: an id, or a place in a list.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use alloc::{string::String, sync::Arc};
 use core::ops::Range;
 
 use super::{
-    RenderedRecord,
     lines::{Passage, Text},
+    rendered::RenderedRecord,
 };
 use crate::id::Digest;
 

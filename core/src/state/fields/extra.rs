@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use crate::doc::Node;
+use crate::doc::{Member, Node};
 
 /// The unread parts of one record, each with the key before it. They are unknown keys, and values of known keys that
 /// only a newer version knows.
@@ -15,6 +15,8 @@ pub struct Extra(Option<Box<UnknownKeys>>);
 pub(super) struct UnknownKeys {
     pub(super) unknown: Vec<UnknownKey>,
     pub(super) kept: Vec<UnknownKey>,
+    /// Members of the half in `internal`.
+    pub(super) internal: Vec<Member>,
     /// A record of unknown kind, as it is.
     whole: Option<Node>,
 }
@@ -28,7 +30,10 @@ pub(super) struct UnknownKey {
 
 impl UnknownKeys {
     pub(super) fn into_extra(self) -> Extra {
-        let is_nothing = self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none();
+        let is_nothing = self.unknown.is_empty()
+            && self.kept.is_empty()
+            && self.internal.is_empty()
+            && self.whole.is_none();
         Extra((!is_nothing).then(|| Box::new(self)))
     }
 }
@@ -44,6 +49,10 @@ impl Extra {
 
     fn kept(&self) -> &[UnknownKey] {
         self.0.as_ref().map_or(&[], |carried| &carried.kept)
+    }
+
+    pub(super) fn internal(&self) -> &[Member] {
+        self.0.as_ref().map_or(&[], |carried| &carried.internal)
     }
 
     pub(super) fn as_it_stood(&self) -> Option<&Node> {
@@ -74,15 +83,17 @@ impl Extra {
         let merged = UnknownKeys {
             unknown: list(ours.unknown(), theirs.unknown()),
             kept: list(ours.kept(), theirs.kept()),
+            internal: ours.internal().to_vec(),
             whole: theirs.as_it_stood().cloned(),
         };
         merged.into_extra()
     }
 
     /// For a record that is written back as it is.
-    pub fn whole(node: &Node) -> Self {
-        let carried = UnknownKeys { whole: Some(node.clone()), ..UnknownKeys::default() };
-        carried.into_extra()
+    pub fn whole(node: &Node, internal: Option<&Node>) -> Self {
+        let internal = internal.and_then(Node::as_object).unwrap_or_default().to_vec();
+        let whole = Some(node.clone());
+        UnknownKeys { whole, internal, ..UnknownKeys::default() }.into_extra()
     }
 
     /// Puts the unknown keys and values at their old places among `pieces`.

@@ -2,10 +2,11 @@
 //!
 //! Invariant: an attempt is settled once, when it leaves the list of those in flight.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use super::{Consult, Intent, Run};
 use crate::{
+    doc::Node,
     id::{AgentName, AttemptId},
     state::{ReportedUsage, Role, Usage, table::record},
 };
@@ -17,16 +18,16 @@ pub const ACTION: &str = "action";
 
 record! {
     /// Used up by the runs of this state
-    #[derive(Default)]
+    #[derive(Default, PartialEq)]
     pub struct Spent {
         /// Attempts that came to their end, without repairs
-        always[program] attempts: u64,
-        always[program] transient: u64,
-        always[program] repairs: u64,
+        filled[program] attempts: u64,
+        filled[program] transient: u64,
+        filled[program] repairs: u64,
         /// Questions to judging roles that were asked
         filled[program] consults: u64,
         /// Milliseconds
-        always[program] active_ms: u64,
+        filled[program] active_ms: u64,
         part[program] usage: Usage,
     }
 }
@@ -42,6 +43,25 @@ record! {
         /// Whether an attempt called models to its end and told no cost
         filled[program] is_cost_untold as "cost_untold": bool,
         part[program] usage: Usage,
+    }
+}
+
+impl Spent {
+    /// All of it, for those who print it: with what is 0 too.
+    pub fn whole(&self) -> Node {
+        let counts = [
+            ("attempts", self.attempts),
+            ("transient", self.transient),
+            ("repairs", self.repairs),
+            ("active_ms", self.active_ms),
+        ];
+        let mut members: Vec<(String, Node)> =
+            counts.map(|(key, count)| (key.into(), Node::uint(count))).into();
+        let others = self.node();
+        let others = others.as_object().unwrap_or_default().iter();
+        let others = others.filter(|one| counts.iter().all(|(key, _)| *key != one.key));
+        members.extend(others.map(|one| (one.key.clone(), one.node.clone())));
+        Node::object(members)
     }
 }
 

@@ -187,7 +187,12 @@ fn placed(because: &str, description: String, atoms: u32, was: Option<Arc<Atom>>
     };
     let mut plan = PlanningStep::new(*task);
     plan.grant = Some(one_round(atoms));
-    plan.placed = Placed { by: "planner".to_string(), reason: because.to_string(), was };
+    plan.placed = Placed {
+        by: "planner".to_string(),
+        reason: because.to_string(),
+        was,
+        extra: Extra::default(),
+    };
     let mut origin = Writer::default();
     origin.text("by", "planner").text("reason", because);
     Atom {

@@ -11,6 +11,7 @@ use crate::{
 };
 
 fn of(text: &str) -> Report {
+    let text = crate::whole_records::file_of(text);
     let decoded = decode::decode(text.as_bytes());
     assert!(decoded.faults.is_empty(), "{:?}", decoded.faults);
     report(&World::new(decoded.state.expect("a state")))
@@ -19,7 +20,7 @@ fn of(text: &str) -> Report {
 /// A state with this base case, these atoms, and these entries of the trail.
 fn state(base_case: &str, atoms: &str, trail: &str, run: &str) -> String {
     format!(
-        r#"{{"version": "2.4", "lineage": "l", "serial": 7, "seal": "",
+        r#"{{"version": "3.0", "lineage": "l", "serial": 7, "seal": "",
   "objective": {{"raw_input": "r", "goal": "g", "background_intent": "w", "deliverables": "d",
     "definition_of_done": "o", "base_case": {base_case}, "constraints": {{"max_attempts": 2}}}},
   "control": {{"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null}},
@@ -39,7 +40,7 @@ fn run(status: &str, evidence: &str) -> String {
 fn failure(atom: &str, output: &str) -> String {
     format!(
         r#"{{"type": "failure", "at": "2026-11-24T09:00:00Z", "serial": 3, "pass": 1, "atom": "{atom}",
-  "attempt": "{atom}.1", "n": 1, "class": "logical", "reason": "exit 1", "output": "{output}"}}"#
+  "attempt": "{atom}.1", "nth": 1, "class": "logical", "reason": "exit 1", "output": "{output}"}}"#
     )
 }
 

@@ -270,7 +270,7 @@ fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
     FailedAttempt {
         atom: failure.atom.clone(),
         attempt: failure.attempt.clone(),
-        n: failure.n,
+        n: failure.nth,
         started: failure.started.clone(),
         at: entry.at.clone(),
         held: failure.confidence().map(|(held, _)| held),

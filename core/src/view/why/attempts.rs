@@ -130,7 +130,7 @@ fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
     let context = failure.context.as_ref().map_or("", Digest::as_str);
     let fingerprint = failure.fingerprint.as_ref();
     AttemptView {
-        n: u64::from(failure.n.unwrap_or(1)),
+        n: u64::from(failure.nth.unwrap_or(1)),
         started: failure.started.clone(),
         class: failure.class.word().to_owned(),
         reason: failure.reason.clone(),

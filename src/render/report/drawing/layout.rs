@@ -296,13 +296,13 @@ mod tests {
 
     fn atoms_of(atoms: Value) -> Vec<AtomReport> {
         let state = json!({
-            "version": "2.4", "lineage": "l", "serial": 1, "seal": "",
+            "version": "3.0", "lineage": "l", "serial": 1, "seal": "",
             "objective": {"raw_input": "r", "goal": "g", "background_intent": "w", "deliverables": "d",
                 "definition_of_done": "o", "base_case": {"command": "make"}, "constraints": {}},
             "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
             "work_graph": {"atoms": atoms}, "bindings": {}, "trail": [], "corrections": [], "run": {}
         });
-        let decoded = decode::decode(state.to_string().as_bytes());
+        let decoded = decode::decode(crate::whole_records::file(&state).to_string().as_bytes());
         report(&World::new(decoded.state.expect("a state"))).work
     }
 

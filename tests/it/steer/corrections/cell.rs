@@ -3,6 +3,7 @@
 //! Not here: the rows (`corrections`).
 #![allow(clippy::print_stdout)] // the cell that failed
 
+use crate::whole_records;
 use serde_json::{Value, json};
 
 use crate::{
@@ -220,7 +221,7 @@ impl Cell {
 
     /// The state, also at the instant between two names of its file.
     fn state(&self) -> Value {
-        serde_json::from_slice(&self.world.state_bytes()).unwrap_or_default()
+        whole_records::whole(&serde_json::from_slice(&self.world.state_bytes()).unwrap_or_default())
     }
 
     fn started(&self) -> Vec<String> {
@@ -308,14 +309,15 @@ impl Cell {
         let mut state = self.before.clone();
         edit(&mut state);
         assert_ne!(state, self.before);
-        self.world.save(&serde_json::to_string_pretty(&state).expect("JSON"));
+        self.world.save_records(&state);
     }
 
     /// The commit of the change, and what the loop made of it.
     fn check(&self, row: Row) {
         let shown = (serial(&self.before) + 1).to_string();
         let shown = self.world.descent(&["show", &shown, "--bytes"]).expect(0);
-        let changed: Value = serde_json::from_str(&shown.stdout).expect("a state");
+        let changed = serde_json::from_str(&shown.stdout).expect("a state");
+        let changed = whole_records::whole(&changed);
         let known = self.before["corrections"].as_array().map_or(0, Vec::len);
         let new = changed["corrections"].as_array().expect("corrections");
         let new = &new[known..];
