@@ -241,3 +241,34 @@ fn a_correction_of_an_unknown_type_is_carried() {
     let odd = state(|state| state["corrections"] = json!([{"id": "c1", "type": "odd", "x": 1}]));
     assert_eq!(odd.corrections.len(), 1);
 }
+
+#[test]
+fn a_doubt_of_another_goal_gets_a_number_of_its_own_in_the_trail_that_comes_back() {
+    let entry = |kind: &str, atom: &str| {
+        json!({"n": 1, "type": kind, "at": "then", "atom": atom, "attempt": format!("{atom}.1"),
+               "class": "logical", "started": "then", "reason": "it broke"})
+    };
+    let atom = |status: &str| {
+        json!({"description": "ring", "effect": "external", "status": status, "because": "E1.1",
+               "action": {"run": "ring"}})
+    };
+    let now = state(|now| {
+        now["run"]["status"] = json!("stopped");
+        now["objective"]["goal"] = json!("another");
+        now["work_graph"]["atoms"]["E1"] = atom("in_doubt");
+        now["trail"] = json!([entry("in_doubt", "E1")]);
+    });
+    let then = state(|then| {
+        then["serial"] = json!(3);
+        then["work_graph"]["atoms"]["E1"] = atom("pending");
+        then["run"]["status"] = json!("stopped");
+        then["trail"] = json!([entry("failure", "E1")]);
+    });
+    let earlier = change::EarlierState { state: &then, has_commit: &|_| false };
+    let back = change::apply(&now, &[Change::Undo(&earlier)], "ada", NOW);
+    let back = back.expect("a change").state;
+    let numbers: Vec<u64> = back.trail.iter().map(|entry| entry.n).collect();
+    assert_eq!(numbers, [1, 2]);
+    let text = descent_core::state::encode::StateText::of(&back).text(&back);
+    assert_eq!(decode(text.as_bytes()).faults, Vec::new());
+}

@@ -1,6 +1,4 @@
-//! Statuses that a person wrote into the file, as the changes that they ask for.
-//!
-//! Invariant: a status is a word about the work, never a fact: the program decides what has come to its end.
+//! Statuses that a person wrote into the file, as the changes that they ask for: never a fact.
 
 use alloc::{format, sync::Arc, vec::Vec};
 

@@ -84,8 +84,10 @@ impl Undo<'_, '_> {
             // Entries that a person is still asked about stay.
             let is_new = |entry: &Arc<Entry>| !then.trail.iter().any(|old| old.node == entry.node);
             let doubts = doubts::entries(self.now).into_iter().filter(is_new);
-            let trail = then.trail.iter().cloned().chain(doubts);
-            self.draft.state.trail = trail.collect::<Vec<_>>().into();
+            // Each trail counts its own entries.
+            let mut trail = then.trail.to_vec();
+            doubts.for_each(|one| trail.push((*one).clone().numbered(Entry::next(&trail)).into()));
+            self.draft.state.trail = trail.into();
             self.draft.effects.push(match is_start {
                 true => Consequence::StartRestored,
                 false => Consequence::TrailRestored,

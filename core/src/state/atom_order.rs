@@ -42,9 +42,7 @@ fn settled(state: &State) -> Vec<AtomId> {
     for group in groups {
         behind.extend(new_members(all[group], group, &placed));
     }
-    for root in &roots {
-        placed.insert(root.clone());
-    }
+    placed.extend(roots.iter().cloned());
     order.extend(roots);
     while let Some((before, new)) = behind.pop() {
         let new: Vec<AtomId> = new.into_iter().filter(|id| placed.insert(id.clone())).collect();

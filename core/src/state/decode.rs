@@ -142,7 +142,7 @@ impl Version {
 }
 
 /// The hint for a state without `internal` beside which no commit is kept.
-const NO_INTERNAL: &str = "only the program writes it, and no earlier commit is kept here: without it the file is a plan, for `descent align -f FILE`";
+const NO_INTERNAL: &str = "only the program writes it, and no earlier commit is kept here: undo the removal, or move the file away and begin anew with `descent align`";
 
 /// The hint for a state of an older version.
 pub const BEGIN_ANEW: &str = "move the file away, and begin anew with `descent align`; `descent migrate` reads files of the AoT loop alone";
@@ -199,12 +199,12 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         work_graph_extra,
         said: BTreeMap::new(),
     };
-    state.said = said(root, &halves.bindings, &state);
+    state.said = said(root, &state);
     Some(state)
 }
 
-/// Statuses that are written otherwise than the state has them. A result that was taken out says enough by itself.
-fn said(root: &Node, results: &Parts<'_>, state: &State) -> BTreeMap<AtomId, ShownStatus> {
+/// Statuses that are written otherwise than the state has them.
+fn said(root: &Node, state: &State) -> BTreeMap<AtomId, ShownStatus> {
     let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
     let atoms = parts(atoms.unwrap_or(&NO_RECORD));
     let word = |id: &AtomId| {
@@ -216,12 +216,8 @@ fn said(root: &Node, results: &Parts<'_>, state: &State) -> BTreeMap<AtomId, Sho
         words.find(|(known, _)| *known == word).map(|(_, status)| status)
     };
     let shown = encode::shown_statuses(state).into_iter();
-    let said = shown.filter_map(|(id, shown)| {
-        let status = word(&id).filter(|status| *status != shown)?;
-        let is_taken_out = !state.bindings.contains_key(&id) && results.contains_key(id.as_str());
-        (!(is_taken_out && status == ShownStatus::Resolved)).then_some((id, status))
-    });
-    said.collect()
+    let said = shown.filter_map(|(id, shown)| Some((word(&id).filter(|word| *word != shown)?, id)));
+    said.map(|(status, id)| (id, status)).collect()
 }
 
 /// A record that is not there.

@@ -73,9 +73,6 @@ impl<K> Default for Section<K> {
     }
 }
 
-/// The place of an atom in the order of the file, and its id.
-type PlaceInFile = (usize, AtomId);
-
 /// A state's records as text.
 #[derive(Debug, Clone)]
 pub struct StateText {
@@ -84,9 +81,11 @@ pub struct StateText {
     run: RenderedRecord,
     run_internal: Single,
     plan: Option<Single>,
+    order: Arc<Vec<AtomId>>,
     places: Arc<BTreeMap<AtomId, usize>>,
     groups: BTreeMap<AtomId, ShownStatus>,
-    atoms: Section<PlaceInFile>,
+    /// By their places in the order of the file, and their ids.
+    atoms: Section<(usize, AtomId)>,
     bindings: Section<AtomId>,
     trail: Section<usize>,
     corrections: Section<usize>,
@@ -104,6 +103,7 @@ impl StateText {
             run,
             run_internal,
             plan: plan_record(state),
+            order: Arc::default(),
             places: Arc::default(),
             groups: BTreeMap::new(),
             atoms: Section::default(),
@@ -132,7 +132,7 @@ impl StateText {
             self.plan = plan_record(state);
         }
         let atoms = touched.atoms.len() + touched.bindings.len();
-        if atoms > MANY || !is_in_places(state, &self.places) {
+        if atoms > MANY || !self.is_in_order(state) {
             self.put_all_atoms(state);
         } else if atoms > 0 {
             let groups = resolved_groups(state);
@@ -154,10 +154,18 @@ impl StateText {
         self.append(state);
     }
 
+    /// Whether each atom has its place already: most commits share the order with the one before.
+    fn is_in_order(&self, state: &State) -> bool {
+        let atoms = state.atoms.len() + state.bindings.len();
+        let is_shared = Arc::ptr_eq(&self.order, &state.order) && atoms == self.order.len();
+        is_shared || self.order == state.settled_order()
+    }
+
     fn put_all_atoms(&mut self, state: &State) {
         let order = state.settled_order();
         let places = order.iter().enumerate();
         self.places = Arc::new(places.map(|(place, id)| (id.clone(), place)).collect());
+        self.order = Arc::clone(&order);
         self.groups = resolved_groups(state);
         self.atoms = Section::default();
         self.put_atoms(state, order.iter());
@@ -219,13 +227,14 @@ impl StateText {
 
     /// The digest that an edit by hand leaves outdated.
     pub fn seal(&self, state: &State) -> Digest {
-        let many: [(&str, &[u8]); 6] = [
+        let many: [(&str, &[u8]); 7] = [
             ("atoms", self.atoms.shown.sealed()),
             ("bindings", self.bindings.shown.sealed()),
             ("trail", self.trail.shown.sealed()),
             ("corrections", self.corrections.shown.sealed()),
             ("internal atoms", self.atoms.internal.sealed()),
             ("internal bindings", self.bindings.internal.sealed()),
+            ("internal trail", self.trail.internal.sealed()),
         ];
         let mut list = Vec::with_capacity(
             TOP_BYTES + many.iter().map(|(_, lines)| lines.len()).sum::<usize>(),
@@ -240,8 +249,6 @@ impl StateText {
             list.extend_from_slice(&sealed_line(name, b""));
             list.extend_from_slice(lines);
         }
-        list.extend_from_slice(&sealed_line("internal trail", b""));
-        list.extend_from_slice(self.trail.internal.sealed());
         list.extend_from_slice(&sealed_line("internal run", &self.run_internal.digest));
         if let Some(plan) = &self.plan {
             list.extend_from_slice(&sealed_line("plan", &plan.digest));
@@ -389,13 +396,6 @@ fn run_records(state: &State) -> (RenderedRecord, Single) {
 fn plan_record(state: &State) -> Option<Single> {
     let plan = state.plan.as_ref()?;
     Some(RenderedRecord::of_internal(None, plan).into())
-}
-
-/// Whether each atom has its place, and no place is another's.
-fn is_in_places(state: &State, places: &BTreeMap<AtomId, usize>) -> bool {
-    let order = state.settled_order();
-    let mut in_order = order.iter().enumerate();
-    places.len() == order.len() && in_order.all(|(place, id)| places.get(id) == Some(&place))
 }
 
 /// The rough size of the file's own keys, blanks and brackets.

@@ -120,7 +120,7 @@ pub struct Fields<'a, 'f> {
     pub pointer: String,
     pub found: &'f mut Findings,
     /// The half of the record in `internal`; none where all of the record is in `node`.
-    internal: Option<&'a Node>,
+    pub(crate) internal: Option<&'a Node>,
     owner: Owner,
     asked: Vec<&'static str>,
     kept: Vec<&'static str>,
@@ -163,10 +163,6 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// Reads the keys of `internal` from there; without one they are among the others.
     pub(crate) fn with_internal(self, internal: Option<&'a Node>) -> Self {
         Self { internal, ..self }
-    }
-
-    pub(crate) fn internal(&self) -> Option<&'a Node> {
-        self.internal
     }
 
     /// Whether the record is in two halves.

@@ -320,6 +320,20 @@ impl Entry {
         trail.last().map_or(1, |last| last.n + 1)
     }
 
+    /// The same entry under another number.
+    pub fn numbered(mut self, n: u64) -> Self {
+        self.n = n;
+        if let Value::Object(members) = &mut self.node.value {
+            members.retain(|member| member.key != "n");
+            members.push(Member {
+                key: "n".into(),
+                key_span: Span::default(),
+                node: Node::uint(n),
+            });
+        }
+        self
+    }
+
     /// The failure that it records, if it does.
     pub fn failure(&self) -> Option<&FailureEntry> {
         let EntryKind::Failure(failure) = &self.kind else {

@@ -86,7 +86,7 @@ impl Atom {
         Self {
             description: fields.text_or_empty("description"),
             depends_on: Vec::take(&mut fields, "depends_on").unwrap_or_default(),
-            extra: Extra::whole(fields.node, fields.internal()),
+            extra: Extra::whole(fields.node, fields.internal),
             ..binding::nothing()
         }
     }

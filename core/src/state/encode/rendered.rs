@@ -32,7 +32,10 @@ impl RenderedRecord {
 
     /// A record in a list, or under its id.
     pub(super) fn of_many(id: Option<&AtomId>, node: &Node) -> Self {
-        let mut text = begun(id);
+        let mut text = String::from("  ");
+        if let Some(id) = id {
+            doc::write_key(id.as_str(), &mut text);
+        }
         doc::write_filled(node, doc::INDENT, CLOSING, &mut text);
         Self::of_text(text, node)
     }
@@ -53,12 +56,4 @@ impl RenderedRecord {
         let values = node.count();
         Self { text, digest, values }
     }
-}
-
-fn begun(id: Option<&AtomId>) -> String {
-    let mut text = String::from("  ");
-    if let Some(id) = id {
-        doc::write_key(id.as_str(), &mut text);
-    }
-    text
 }
