@@ -244,7 +244,7 @@ fn path_in(dir: &Path, digest: &Digest) -> Option<PathBuf> {
 fn is_whole(path: &Path, one: &SideFile) -> bool {
     let has_its_size = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == one.bytes);
     files::open(path).is_ok_and(|file| has_its_size(&file))
-        && files::read(path, one.bytes).is_ok_and(|bytes| Digest::of(&bytes) == one.digest)
+        && files::read(path, one.bytes).is_ok_and(|bytes| Digest::sha256(&bytes) == one.digest)
 }
 
 /// Our own files; anything else here is a person's.

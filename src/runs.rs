@@ -57,7 +57,7 @@ impl RunRecord {
         let is_plain = lineage.len() <= LINEAGE_CHARS_MAX && lineage.chars().all(is_plain);
         let lineage = if is_plain { lineage } else { "other" };
         let whole = serde_json::json!([self.lineage, self.state.to_string_lossy()]);
-        let digest = Digest::of(whole.to_string().as_bytes());
+        let digest = Digest::sha256(whole.to_string().as_bytes());
         let digest = digest.as_str().trim_start_matches("sha256:");
         format!("{lineage}-{}.json", &digest[..DIGEST_DIGITS.min(digest.len())])
     }

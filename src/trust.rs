@@ -58,7 +58,7 @@ impl Fact {
     /// The name of the record. A lineage comes from a stranger's file, so it is not used as a file
     /// name.
     fn key(&self) -> String {
-        let digest = Digest::of(serde_json::json!(self.parts()).to_string().as_bytes());
+        let digest = Digest::sha256(serde_json::json!(self.parts()).to_string().as_bytes());
         digest.as_str().trim_start_matches("sha256:").to_owned()
     }
 

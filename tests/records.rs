@@ -16,7 +16,10 @@ const ATOM: [&str; 8] =
     ["refined", "unjudged", "tries", "interruptions", "origin", "fragment", "fragments", "placed"];
 const BINDING: [&str; 7] =
     ["commit", "change", "evidence", "context", "inputs", "attempts", "read_as"];
-const RUN_SHOWN: [&str; 3] = ["status", "spent", "waits"];
+const RUN_SHOWN: [&str; 9] =
+    ["status", "reason", "code", "ended", "summary", "unsteady", "missing", "spent", "waits"];
+/// The digest of no results.
+const NO_INPUTS: &str = "47DEQpj8HBSa-_TImW-5JC";
 const TOP: [&str; 4] = ["lineage", "serial", "seal", "plan"];
 const ENTRY: [&str; 24] = [
     "serial",
@@ -77,10 +80,16 @@ pub fn file(whole: &Value) -> Value {
     let mut bindings = take(&mut file["bindings"], |_| true);
     for (id, binding) in &mut bindings {
         let of = object(binding).remove("of");
-        let half = take(binding, |key| BINDING.contains(&key));
+        let mut half = take(binding, |key| BINDING.contains(&key));
+        let is_by_person = binding.get("by").is_none_or(|by| by == "person");
+        let is_by_person = is_by_person || !half.contains_key("context");
+        for key in ["attempts", "inputs"].iter().filter(|_| !is_by_person) {
+            half.entry(*key).or_insert(Value::Null);
+        }
         internal["bindings"][id] = Value::Object(half);
         if let Some(mut of) = of {
             of["status"] = json!("resolved");
+            object(&mut of).entry("tries").or_insert_with(|| json!([]));
             file["work_graph"]["atoms"][id] = of;
         }
     }
@@ -161,19 +170,50 @@ pub fn whole(file: &Value) -> Value {
         }
         object(atom).entry("depends_on").or_insert_with(|| json!([]));
     }
-    for (id, binding) in object(&mut whole["bindings"]) {
+    let mut bindings = take(&mut whole["bindings"], |_| true);
+    for (id, binding) in &mut bindings {
         join(binding, &mut internal["bindings"][id]);
+        let mut atom = atoms.remove(id);
+        imply(binding, atom.as_mut());
         fill(binding, ATTEMPTS_BLANK);
-        if let Some(atom) = atoms.remove(id) {
+        if let Some(atom) = atom {
             binding["of"] = atom;
         }
     }
+    for one in whole["run"]["line"].as_array_mut().into_iter().flatten() {
+        if let Some(id) = one.as_str().map(ToOwned::to_owned) {
+            *one = json!({"atom": id, "commit": bindings[&id]["commit"]});
+        }
+    }
+    whole["bindings"] = Value::Object(bindings);
     whole["work_graph"]["atoms"] = Value::Object(atoms);
     for entry in whole["trail"].as_array_mut().into_iter().flatten() {
         let n = entry["n"].as_u64().unwrap_or_default().to_string();
         join(entry, &mut internal["trail"][n]);
     }
     whole
+}
+
+/// Puts back what most results by attempts have.
+fn imply(binding: &mut Value, atom: Option<&mut Value>) {
+    if binding.get("by").is_none_or(|by| by == "person") || binding.get("context").is_none() {
+        return;
+    }
+    for one in binding["evidence"].as_array_mut().into_iter().flatten() {
+        if let Some(title) = one.as_str().map(ToOwned::to_owned) {
+            *one = json!({"check": title, "verdict": "pass"});
+        }
+    }
+    let usual = [("inputs", json!(NO_INPUTS)), ("attempts", json!(1))];
+    for (key, value) in usual {
+        object(binding).entry(key).or_insert(value);
+    }
+    object(binding).retain(|_, value| !value.is_null());
+    let (context, attempts) = (binding.get("context"), binding.get("attempts"));
+    if let (Some(atom), Some(context), Some(attempts)) = (atom, context, attempts) {
+        let tries = json!([{"context": context, "attempts": attempts}]);
+        object(atom).entry("tries").or_insert(tries);
+    }
 }
 
 /// Values that the file leaves out, as JSON.
@@ -186,7 +226,7 @@ const RUN_BLANK: &[(&str, &str)] = &[
     ("spent", "{}"),
 ];
 const SPENT_BLANK: &[(&str, &str)] =
-    &[("attempts", "0"), ("transient", "0"), ("repairs", "0"), ("active_ms", "0")];
+    &[("attempts", "0"), ("transient", "0"), ("repairs", "0"), ("active", "\"0s\"")];
 const CONSTRAINTS_BLANK: &[(&str, &str)] = &[("constraints", "{}")];
 const ATTEMPTS_BLANK: &[(&str, &str)] = &[("attempts", "0")];
 

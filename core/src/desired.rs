@@ -295,7 +295,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork
         .chain(session.gate.iter().map(|wait| &wait.again_at_ms));
     let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
     let later = later.filter(|in_ms| *in_ms > 0);
-    let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
+    let spent_ms = world.state.run.spent.active.ms + session.unwritten_ms;
     let budget = world.state.objective.constraints.budget.time.as_ref();
     let of_run = budget.map(|budget| budget.ms.saturating_sub(spent_ms));
     let of_phase = world.phase_over_in_ms(spent_ms);

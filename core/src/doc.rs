@@ -81,6 +81,12 @@ pub struct Member {
     pub node: Node,
 }
 
+impl Member {
+    pub fn new(key: &str, node: Node) -> Self {
+        Self { key: key.into(), key_span: Span::default(), node }
+    }
+}
+
 /// One thing wrong with a text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -144,6 +150,14 @@ impl Node {
     /// An object without members.
     pub const fn no_members() -> Self {
         Self { value: Value::Object(Vec::new()), span: Span { start: 0, end: 0 } }
+    }
+
+    /// The members of an object; none of anything else.
+    pub fn into_members(self) -> Vec<Member> {
+        match self.value {
+            Value::Object(members) => members,
+            _ => Vec::new(),
+        }
     }
 
     pub fn null() -> Self {

@@ -99,8 +99,16 @@ text_id! {
     AgentName
 }
 text_id! {
-    /// `sha256:` and 64 hexadecimal digits.
+    /// The first 132 bits of a SHA-256 in base64url; or all of it, as `sha256:` and 64 hexadecimal digits, where a file or
+    /// a person refers to it.
     Digest
+}
+
+impl CommitId {
+    /// Its first digits: for people, and never read.
+    pub fn label(&self) -> &str {
+        self.as_str().get(..12).unwrap_or(self.as_str())
+    }
 }
 
 impl AgentName {
@@ -184,15 +192,30 @@ impl AttemptId {
 }
 
 impl Digest {
-    /// The length of a digest's text.
+    /// The length of a whole digest's text.
     pub const BYTES: usize = 71;
+    /// The length of a short one.
+    const SHORT_CHARS: usize = 22;
 
-    /// The digest of `bytes`.
+    /// The short digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let whole = sha2::Sha256::digest(bytes);
+        let digits = whole.chunks(3).flat_map(|three| {
+            let bits = three.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+            [18, 12, 6, 0].map(|shift| char::from(DIGITS[bits >> shift & 63]))
+        });
+        Self(digits.take(Self::SHORT_CHARS).collect())
+    }
+
+    /// The whole digest of `bytes`.
+    pub fn sha256(bytes: &[u8]) -> Self {
         Self(Self::text_of(bytes).into_iter().map(char::from).collect())
     }
 
-    /// Its text, where many are kept close together.
+    /// The text of a whole digest, where many are kept close together.
     pub fn text_of(bytes: &[u8]) -> [u8; Self::BYTES] {
         use sha2::Digest as _;
         const HEX: &[u8; 16] = b"0123456789abcdef";

@@ -14,13 +14,12 @@ mod taken;
 mod tests;
 mod written;
 
-pub(crate) use checks::render;
-pub use checks::{add_check, render_again, written_words};
+pub use checks::add_check;
 pub use flat::PointerMap;
 pub use proposed::{definitions, keys_of_others};
 pub use rules::RULE;
 pub use taken::TakenPlan;
-pub(crate) use taken::{Values, unmeasured, unrender};
+pub(crate) use taken::{Values, unmeasured};
 pub use written::text_of;
 
 use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
@@ -247,14 +246,13 @@ impl PlanReading {
         self.taken = Some(taken::node(&self.objective, &self.atoms));
     }
 
-    /// The first state. Deliverables and definition of done are rendered from the checks unless written.
+    /// The first state.
     pub fn into_state(mut self, lineage: Lineage) -> State {
         let taken = self.taken.take();
         let taken = taken.unwrap_or_else(|| taken::node(&self.objective, &self.atoms));
         let objective = &mut self.objective;
-        checks::render(objective);
-        if objective.raw_input.is_empty() {
-            objective.raw_input.clone_from(&objective.goal);
+        if objective.raw_input == objective.goal {
+            objective.raw_input.clear();
         }
         let mut state = State {
             version: VERSION,

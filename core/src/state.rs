@@ -50,7 +50,7 @@ pub use fields::{Extra, Span};
 pub use judged::{
     ADVISORIES_MAX, AssessmentCode, AssessmentRecord, Complexity, CriterionScore, DELTAS_MAX,
     ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord,
-    RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordingRecord,
+    RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordedAnswer, WordingRecord,
 };
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use micros::Micros;
@@ -62,7 +62,7 @@ pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, Refut
 pub use records::Records;
 pub use role::Role;
 pub use run::account;
-pub use run::final_result::{self, AgentTrouble, FinalResult, Reason};
+pub use run::final_result::{self, AgentTrouble, Reason};
 pub use run::{
     AgentSpent, AgentWait, ChangeGrant, DecimalText, Intent, MeasureText, PatternRecord,
     ResultCommit, Run, RunStatus, Spent, StartedFrom,

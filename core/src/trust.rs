@@ -115,7 +115,7 @@ impl TrustList {
             atoms.map(|(id, atom)| (id.to_string(), carried.add_atom(id, atom, &by_program)));
         let atoms = Node::object(atoms.collect());
         let whole = Node::array(Vec::from([objective, atoms]));
-        carried.records.push(Digest::of(doc::canonical(&whole).as_bytes()));
+        carried.records.push(Digest::sha256(doc::canonical(&whole).as_bytes()));
         carried.sorted()
     }
 
@@ -181,7 +181,7 @@ impl TrustList {
         };
         let records = self.records.iter().map(|one| Node::string(one.as_str()));
         let list = Node::array(self.items.iter().map(item).chain(records).collect());
-        Digest::of(doc::canonical(&list).as_bytes())
+        Digest::sha256(doc::canonical(&list).as_bytes())
     }
 
     fn add(&mut self, group: TrustGroup, at: &str, text: &str) {

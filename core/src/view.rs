@@ -246,7 +246,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         failed: failed(world),
         patterns: patterns(state),
         budget: budget(&state.objective.constraints),
-        last_result: run_end::last_result(state),
+        last_result: run_end::last_result(world).map(|result| result.node()),
         changed: changed(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
@@ -271,7 +271,7 @@ fn spent(state: &State) -> SpentView {
         attempts: spent.attempts,
         transient: spent.transient,
         repairs: spent.repairs,
-        active_ms: spent.active_ms,
+        active_ms: spent.active.ms,
         usage: UsageView::of(&spent.usage),
         by_agent: usage::by_agent(&state.run.spent_by_agent),
     }

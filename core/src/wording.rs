@@ -17,8 +17,8 @@ use crate::{
     id::Digest,
     profile,
     state::{
-        Consult, JudgedBy, JudgingLevel, Reason, Role, RunStatus, State, UsageLimit,
-        final_result::{FinalOutput, FinalResultRecord},
+        Consult, Extra, JudgedBy, JudgingLevel, Reason, Role, Run, RunStatus, State, UsageLimit,
+        WordedAnswer, final_result::FinalOutput,
     },
 };
 
@@ -34,24 +34,15 @@ const BY_MODEL: &str = "model: ";
 /// The beginning of a note about what was asked for and what is there.
 const DRIFT: &str = "advice, not proof: ";
 
-/// An agent's wording of the final answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WordingAnswer {
-    pub text: String,
-    pub notes: Vec<String>,
-    /// Things that were asked for and are not there, or are there and were not asked for.
-    pub drift: Vec<String>,
-}
-
 /// Whether an ending of a run is worded by an agent.
 pub fn is_wanted(state: &State) -> bool {
     state.run.answers && profile::judging(state).asks()
 }
 
 /// Whether an ending is one that an agent words: the run ended by itself, and something was tried for it.
-pub fn is_worded(result: &FinalResultRecord) -> bool {
-    let is_own = matches!(result.result, Some(RunStatus::Completed | RunStatus::Exhausted));
-    is_own && result.reason != Some(Reason::AlreadyHeld)
+pub fn is_worded(run: &Run) -> bool {
+    let is_own = matches!(run.status, RunStatus::Completed | RunStatus::Exhausted);
+    is_own && run.ending.reason != Some(Reason::AlreadyHeld)
 }
 
 /// Whether the agent also compares what was asked for with what is there.
@@ -59,13 +50,14 @@ pub fn compares(state: &State) -> bool {
     state.run.status == RunStatus::Completed && profile::judging(state) == JudgingLevel::Full
 }
 
-/// The digest of an ending with its words by code: another one is another subject.
-pub fn subject(state: &State, result: &FinalResultRecord, by_code: &str) -> Digest {
-    let commit = state.run.result().map_or("", |commit| commit.as_str());
-    let status = result.result.map_or("", RunStatus::word);
-    let reason = result.reason.map_or("", Reason::word);
+/// The digest of an ending: another one is another subject.
+pub fn subject(state: &State) -> Digest {
+    let run = &state.run;
+    let commit = run.result().map_or("", |commit| commit.as_str());
+    let reason = run.ending.reason.map_or("", Reason::word);
+    let (status, summary) = (run.status.word(), &run.ending.summary);
     let objective = doc::canonical(&state.objective.node());
-    Digest::of(format!("{status}\n{reason}\n{commit}\n{by_code}\n{objective}").as_bytes())
+    Digest::of(format!("{status}\n{reason}\n{commit}\n{summary}\n{objective}").as_bytes())
 }
 
 /// The question about the ending that the state tells; none where another one, or none, is in it.
@@ -77,16 +69,8 @@ pub fn asked(state: &State) -> Option<&Consult> {
 /// Whether a question is about the ending that the state tells.
 pub fn is_of_ending(state: &State, consult: &Consult) -> bool {
     let run = &state.run;
-    let result = run.last_result.as_ref().map(|result| &result.data);
-    let is_same = |result: &FinalResultRecord| {
-        let output = result.output.as_ref();
-        let is_by_code = |output: &&FinalOutput| output.by == Some(JudgedBy::Code);
-        output.filter(is_by_code).is_some_and(|output| {
-            result.result == Some(run.status)
-                && subject(state, result, &output.text) == consult.subject
-        })
-    };
-    consult.role == Role::Answer && consult.epoch == run.epoch && result.is_some_and(is_same)
+    let is_put = consult.role == Role::Answer && consult.epoch == run.epoch;
+    is_put && run.ending.is_known() && subject(state) == consult.subject
 }
 
 /// The part of a limit that is kept for the question, and used for nothing else. Half of a small limit stays for the work.
@@ -146,7 +130,7 @@ pub fn schema(compares: bool) -> String {
 ///
 /// # Errors
 /// What is wrong with it, in words that an agent can mend it by.
-pub fn read(answer: &Node, compares: bool) -> Result<WordingAnswer, String> {
+pub fn read(answer: &Node, compares: bool) -> Result<WordedAnswer, String> {
     let known = ["text", "notes", "drift"];
     let known = if compares { &known[..] } else { &known[..2] };
     let members = answer.as_object().unwrap_or_default();
@@ -159,7 +143,12 @@ pub fn read(answer: &Node, compares: bool) -> Result<WordingAnswer, String> {
     if text.chars().count() > TEXT_CHARS_MAX {
         return Err(format!("`text` has more than {TEXT_CHARS_MAX} characters"));
     }
-    Ok(WordingAnswer { text, notes: list(answer, "notes")?, drift: list(answer, "drift")? })
+    Ok(WordedAnswer {
+        text,
+        notes: list(answer, "notes")?,
+        drift: list(answer, "drift")?,
+        extra: Extra::default(),
+    })
 }
 
 fn list(answer: &Node, key: &str) -> Result<Vec<String>, String> {
@@ -191,14 +180,14 @@ fn short(text: &str) -> String {
     }
 }
 
-impl WordingAnswer {
+impl WordedAnswer {
     /// Puts the words in the place of those by code. The measured parts stay.
-    pub fn put_into(self, output: &mut FinalOutput) {
+    pub fn put_into(&self, output: &mut FinalOutput) {
         let own = self.notes.iter().map(|note| format!("{BY_MODEL}{note}"));
         let drift = self.drift.iter().map(|note| format!("{DRIFT}{note}"));
         output.notes.extend(own.chain(drift));
         output.doubted = !self.drift.is_empty();
-        output.text = self.text;
+        output.text.clone_from(&self.text);
         output.by = Some(JudgedBy::Model);
     }
 }
@@ -210,7 +199,7 @@ mod tests {
     use super::*;
     use crate::{id::Lineage, plan, validation::read_text};
 
-    fn answer(text: &str) -> Result<WordingAnswer, String> {
+    fn answer(text: &str) -> Result<WordedAnswer, String> {
         read(&read_text(text)?, true)
     }
 

@@ -159,13 +159,11 @@ impl Loop {
     }
 
     fn reason(&self) -> Option<Reason> {
-        let result = self.world.state.run.last_result.as_ref()?;
-        result.data.reason
+        self.world.state.run.ending.reason
     }
 
     fn summary(&self) -> String {
-        let result = self.world.state.run.last_result.as_ref();
-        result.expect("a result").data.summary.clone()
+        self.world.state.run.ending.summary.clone()
     }
 }
 
@@ -244,7 +242,7 @@ fn a_limit_of_the_provider_is_waited_for_at_no_cost_and_without_active_time() {
     run.pass(1_000);
     assert_eq!(run.flying().len(), 1);
     assert!(run.world.state.run.waits.is_empty());
-    assert_eq!(run.world.state.run.spent.active_ms, 0);
+    assert_eq!(run.world.state.run.spent.active.ms, 0);
     assert_eq!(run.attempts("A"), 0);
 }
 
@@ -275,7 +273,7 @@ fn while_a_person_thinks_about_a_change_no_active_time_passes() {
     // The next commit would write it.
     run.observe(Input::AskerGone);
     assert_eq!(run.world.state.run.status, RunStatus::Running);
-    assert_eq!(run.world.state.run.spent.active_ms, 0);
+    assert_eq!(run.world.state.run.spent.active.ms, 0);
 }
 
 #[test]

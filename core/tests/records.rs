@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf};
 
 use descent_core::{
     change,
-    doc::{self, Node},
+    doc::{self, Node, Value},
     id::Lineage,
     json_schema, plan,
     state::{
@@ -44,7 +44,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
             let criterion = [
                 ("name", text("tested")),
                 ("statement", text("every part has a test")),
-                ("at_least", text("0.8")),
+                ("at_least", Value::Number("0.8".into()).into()),
             ];
             let criteria = Node::array(vec![Node::object(criterion.to_vec())]);
             (criteria, text("a"))
@@ -57,7 +57,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
         ("budget.time" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
-        ("budget.cost_usd", _) => (text("7.50"), text("much")),
+        ("budget.cost_usd", _) => (Value::Number("7.50".into()).into(), text("much")),
         ("profile", _) => (text("depth=4"), text("deep")),
         ("law", _) => (text("show"), text("sometimes")),
         ("judging", _) => (text("full"), text("sometimes")),

@@ -309,25 +309,6 @@ fn a_group_does_not_lose_its_last_part() {
 }
 
 #[test]
-fn words_that_were_rendered_from_the_checks_follow_them_and_others_stay() {
-    let before = state(|_| ());
-    let redirect = Redirect { more_checks: vec!["make test".to_owned()], ..Redirect::default() };
-    let made = redirected(&before, &redirect);
-    let objective = &made.state.objective;
-    assert_eq!(
-        objective.deliverables,
-        "The project, changed so that: `test -f done` passes; `make test` passes"
-    );
-    assert_eq!(objective.definition_of_done, "when I say so");
-    let replaced = Redirect { checks: vec!["make test".to_owned()], ..Redirect::default() };
-    let made = redirected(&before, &replaced);
-    assert_eq!(
-        made.state.objective.deliverables,
-        "The project, changed so that: `make test` passes"
-    );
-}
-
-#[test]
 fn a_redirect_of_more_changes_than_the_limit_is_refused() {
     let before = state(|_| ());
     let redirect = Redirect {

@@ -11,9 +11,9 @@ use descent_core::{
         Consult, Role, Run, State, Usage,
         decode::decode,
         encode::StateText,
-        final_result::FinalResultRecord,
         rule::{Form, RecordRule},
     },
+    step::run_end,
     trust::TrustList,
     world::{Session, World, long_phase},
 };
@@ -100,7 +100,7 @@ fn sample(form: &Form, count: &mut usize) -> Option<Node> {
         Form::Pattern(..) => Node::string("9m"),
         Form::Flag => Node::bool(true),
         Form::Count | Form::Integer => Node::uint(1),
-        Form::Decimal => Node::string("0.5"),
+        Form::Decimal => Value::Number("0.5".into()).into(),
         Form::Words(rule) => Node::string(rule.words.first()?.word),
         Form::List(one) | Form::Filled(one) => Node::array(vec![sample(one, count)?]),
         Form::ById(one) => Node::object(vec![("A", sample(one, count)?)]),
@@ -125,9 +125,7 @@ fn read(text: &str) -> Option<State> {
 /// A state in which each record of a run has each of its keys.
 fn rich() -> State {
     let mut count = 0;
-    let mut run = of_record(&Run::RULE, &mut count);
-    *at_mut(&mut run, "/last_result").expect("it ended") =
-        of_record(&FinalResultRecord::RULE, &mut count);
+    let run = of_record(&Run::RULE, &mut count);
     let run = doc::write_compact(&run);
     let long = "what was found in this part of the work ".repeat(45);
     let whole = format!("{BEFORE_RUN}{run}}}").replace("SUMMARY", &long);
@@ -211,11 +209,12 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let leaves = state.objective.base_case.iter();
     let mut leaves = leaves.flat_map(|check| check.leaves());
     let leaf = leaves.find(|leaf| leaf.title().contains("good"));
-    let judge = consult(Role::Judge, Digest::of(b""));
+    let judge = consult(Role::Judge, Digest::sha256(b""));
     let judge = Consult { leaf: leaf.map(|leaf| leaf.key()), ..judge };
     let difference = &RatedDifference::default();
     let session = &Session::default();
     let project = &ProjectWords::default();
+    let result = run_end::last_result(world);
     vec![
         Some(prompt::refining(world, None, NOW)),
         Some(prompt::assessing(world, NOW)),
@@ -223,7 +222,7 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
         Some(prompt::profiling(world, NOW)),
         validate.and_then(|consult| prompt::validating(world, &consult, NOW)),
         summarise.and_then(|consult| prompt::summarising(world, &consult, NOW)),
-        prompt::wording(world, Some(difference), NOW),
+        result.map(|result| prompt::wording(world, &result, Some(difference), NOW)),
         prompt::rating(&RatingInputs { world, session, consult: &judge, difference, now: NOW }),
         Some(prompt::aligning(&AligningInputs {
             task: AligningTask::Change(world),
@@ -318,7 +317,7 @@ fn no_text_of_a_state_reaches_an_agent_under_a_digest_of_other_words() {
             // The words of agents are shown, those of results by their digest.
             let text = StateText::of(&other).text(&other);
             let is_said =
-                at.starts_with("/internal/run/") && !at.starts_with("/internal/run/last_result/");
+                at.starts_with("/internal/run/") && !at.starts_with("/internal/run/judged/");
             let shown = list.items().iter().any(|item| item.text.contains(PLANTED));
             if text.contains(PLANTED) && is_said && !shown {
                 unlisted.push(at);

@@ -20,7 +20,7 @@ pub(super) fn intent() -> Intent {
     Intent {
         id: AttemptId::new("A1.7"),
         atom: AtomId::new("A1"),
-        context: Digest::of(b"c"),
+        context: Digest::sha256(b"c"),
         choices: Default::default(),
         epoch: Epoch(0),
         n: 2,

@@ -7,6 +7,7 @@ use descent_core::{
     audit::AuditFinding,
     id::{Lineage, Serial},
     state::account::Accountable,
+    step::run_end,
     world::World,
 };
 use serde::Serialize;
@@ -59,9 +60,7 @@ pub(super) fn audit(context: &Context, flags: &AuditArgs) -> Result<End, Failure
 
 fn tell(context: &Context, world: &World, report: &AuditReport) {
     let state = &world.state;
-    let last = state.run.last_result.as_ref().map(|last| &last.data);
-    let last = last.filter(|last| last.result == Some(state.run.status));
-    let accountable = last.and_then(|last| last.accountable);
+    let accountable = run_end::last_result(world).and_then(|last| last.accountable);
     if context.out.json {
         return context.out.json(&AuditOutput {
             schema: "descent/audit/1",

@@ -174,7 +174,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
         return context.out.json(&result_json(report));
     }
     let ending = &report.ending;
-    let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
+    let result = run_end::last_result(&ending.world);
+    let result = result.map_or_else(Node::null, |result| result.node());
     let path = report.path().map(|path| path.display().to_string());
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
@@ -250,10 +251,8 @@ fn apply(context: &Context) -> Result<End, Failure> {
 }
 
 pub(super) fn code_of(run: &Run) -> u8 {
-    let result = run.last_result.as_ref();
-    let reason = result.and_then(|result| result.data.reason);
     match run.status {
-        RunStatus::Stopped if reason == Some(Reason::Unavailable) => exit::UNAVAILABLE,
+        RunStatus::Stopped if run.ending.reason == Some(Reason::Unavailable) => exit::UNAVAILABLE,
         RunStatus::Completed => 0,
         RunStatus::Stopped | RunStatus::Aligned => exit::STOPPED,
         RunStatus::Exhausted => exit::EXHAUSTED,
@@ -292,7 +291,8 @@ fn found(report: &RunReport) -> Vec<FoundOutput> {
 
 fn result_json(report: &RunReport) -> serde_json::Value {
     let state = &report.ending.world.state;
-    let result = run_end::last_result(state).unwrap_or_else(Node::null);
+    let result = run_end::last_result(&report.ending.world);
+    let result = result.map_or_else(Node::null, |result| result.node());
     let output = ResultOutput {
         schema: "descent/result/1",
         result: &result,

@@ -300,10 +300,8 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
     let (Some(result), true) = (run.result().cloned(), run.status != RunStatus::Running) else {
         return Ok(());
     };
-    let reason = run.last_result.as_ref();
-    let reason = reason.and_then(|last| last.data.reason);
     // If a checkout has no space, this one would wait for space too.
-    if reason == Some(Reason::Unavailable) {
+    if run.ending.reason == Some(Reason::Unavailable) {
         return Ok(());
     }
     if let Some(task) = this.followed.under_way.take() {

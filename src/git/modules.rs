@@ -220,6 +220,6 @@ impl Git {
 
 /// A file name for any path.
 fn name_of(path: &[u8]) -> String {
-    let digest = Digest::of(path);
+    let digest = Digest::sha256(path);
     digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }

@@ -156,6 +156,6 @@ impl Git {
             let path = record.splitn(2, |byte| *byte == b'\t').nth(1);
             path.is_some_and(|path| is_meant(as_path(path)))
         });
-        Ok(Digest::of(&meant.collect::<Vec<_>>().join(&0)))
+        Ok(Digest::sha256(&meant.collect::<Vec<_>>().join(&0)))
     }
 }

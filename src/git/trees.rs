@@ -57,7 +57,7 @@ impl Git {
     }
 
     pub(super) fn tree(&self, at: &Path) -> Tree<'_> {
-        let digest = Digest::of(at.as_os_str().as_bytes());
+        let digest = Digest::sha256(at.as_os_str().as_bytes());
         let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(16).collect();
         Tree { git: self, at: at.to_owned(), admin: self.records().join(name) }
     }

@@ -85,7 +85,7 @@ pub(super) fn tries_max(error: &ModelError) -> u32 {
 /// The wait before the try after `tries`, where the server names none. The same question waits alike.
 pub(super) fn own_wait(tries: u32, seed: &str) -> Duration {
     let full = FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(LONGEST_MS);
-    let digest = Digest::of(format!("{seed}/{tries}").as_bytes());
+    let digest = Digest::sha256(format!("{seed}/{tries}").as_bytes());
     let sum: u64 = digest.as_str().bytes().map(u64::from).sum();
     Duration::from_millis(full - sum % (full / 4))
 }

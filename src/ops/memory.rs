@@ -186,7 +186,7 @@ fn key(project: &Path, git: Option<&Git>) -> Digest {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let parts = in_repository(&project, git)
         .unwrap_or_else(|| ["path".to_owned(), project.display().to_string()]);
-    Digest::of(serde_json::json!(parts).to_string().as_bytes())
+    Digest::sha256(serde_json::json!(parts).to_string().as_bytes())
 }
 
 fn in_repository(project: &Path, known: Option<&Git>) -> Option<[String; 2]> {

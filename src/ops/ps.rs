@@ -103,8 +103,7 @@ fn of_state(store: &Store, record: &RunRecord, state: State) -> KnownRun {
     let run = &world.state.run;
     let (resolved, unresolved) = world.split();
     let mut known = row(store, record, run.status);
-    let result = run.last_result.as_ref();
-    let ended = result.and_then(|result| result.data.at.clone());
+    let ended = run.ending.ended.clone();
     known.since = ended.filter(|_| !known.live && !run.status.is_active()).unwrap_or(known.since);
     KnownRun {
         goal: Some(world.state.objective.goal.clone()),

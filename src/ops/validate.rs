@@ -98,7 +98,6 @@ fn missing(draft: &PlanDraft) -> Vec<Fault> {
     };
     let has_atoms = is_named || draft.faults.iter().any(is_misplaced);
     let is_not_asked_for = |pointer: &str| match pointer {
-        "/objective/deliverables" | "/objective/definition_of_done" => true,
         "/work_graph/atoms" => has_atoms,
         _ => !has_objective,
     };

@@ -98,7 +98,7 @@ fn too_long(store: &mut Store, limit: &WaitLimit) -> Failure {
 fn ending(store: &mut Store) -> Result<RunReport, Failure> {
     let state = store.read()?.state.clone();
     let run = &state.run;
-    if !run.status.is_active() && run.last_result.is_none() {
+    if !run.status.is_active() && !run.ending.is_known() {
         let message = "nothing runs here, and no run has ended";
         return Err(Failure::new("E-NO-RUN", exit::STOPPED, message, "descent run"));
     }

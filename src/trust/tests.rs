@@ -30,7 +30,7 @@ fn only_file(home: &TempDir) -> PathBuf {
 fn what_is_remembered_is_held_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
     let records = records(&home);
-    let (digest, other) = (Digest::of(b"a"), Digest::of(b"b"));
+    let (digest, other) = (Digest::sha256(b"a"), Digest::sha256(b"b"));
     let l = || Lineage::new("l");
     let fact = Fact::InLineage(l(), digest.clone());
     assert_eq!(records.holds(&fact), RecordState::No);

@@ -68,7 +68,7 @@ pub(super) fn is_saved_state(path: &Path) -> bool {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digest = Digest::of(bytes);
+    let digest = Digest::sha256(bytes);
     digest.as_str().trim_start_matches("sha256:").to_owned()
 }
 

@@ -56,7 +56,7 @@ pub(super) fn note(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> io:
 
 fn text(dir: &Path, setup: &str, inputs: &Digest) -> io::Result<String> {
     let meta = dir.symlink_metadata()?;
-    let command = Digest::of(setup.as_bytes());
+    let command = Digest::sha256(setup.as_bytes());
     Ok(format!("{command} {inputs} {}:{}\n", meta.dev(), meta.ino()))
 }
 
@@ -71,7 +71,7 @@ mod tests {
         let (dir, mark) = (world.path().join("dir"), world.path().join("mark"));
         let none = hold(&dir);
         fs::create_dir(&dir).unwrap();
-        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let (one, other) = (Digest::sha256(b"one"), Digest::sha256(b"other"));
         note(&dir, &mark, "make", &one).unwrap();
         assert!(is_set_up(&dir, &mark, "make", &one));
         assert!(!is_set_up(&dir, &mark, "other", &one));

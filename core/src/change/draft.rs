@@ -12,8 +12,7 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText,
-        RunStatus, State,
+        Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -205,6 +204,10 @@ impl<'d> Draft<'d> {
 
     fn objective_changed(&mut self, before: &State) {
         self.effects.push(Consequence::TrailCleared);
+        let objective = Arc::make_mut(&mut self.state.objective);
+        if objective.raw_input.is_empty() && objective.goal != before.objective.goal {
+            objective.raw_input.clone_from(&before.objective.goal);
+        }
         // Entries that a person is still asked about stay.
         self.state.trail = doubts::entries(&self.state).into();
         self.reopen_failed(|_, _| true);
@@ -217,9 +220,7 @@ impl<'d> Draft<'d> {
         // It was said of another goal.
         run.profile = None;
         run.epoch = Epoch(run.epoch.0 + 1);
-        if !run.status.is_active() {
-            run.status = RunStatus::Aligned;
-        }
+        run.agree_anew();
         let what = told::objective(before, &self.state);
         self.correct(CorrectionType::ObjectiveChange, what).trail_cleared = Some(true);
     }

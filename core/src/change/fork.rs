@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use crate::{
     doc::Node,
     id::{Epoch, Lineage, Serial},
-    state::{Control, RunStatus, Spent, State},
+    state::{Control, Spent, State},
 };
 
 /// A fork takes along what was agreed, found and tried. Attempts in flight, requests and spending stay with the parent.
@@ -27,10 +27,9 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     run.spent = Spent { extra: run.spent.extra.clone(), ..Spent::default() };
     run.spent_by_agent = Default::default();
     run.iteration = 0;
-    run.last_result = None;
     run.grant = None;
     run.delivered = None;
-    run.status = RunStatus::Aligned;
+    run.agree_anew();
     let from = Node::object(alloc::vec![
         ("lineage", Node::string(parent.lineage.as_str())),
         ("serial", Node::uint(parent.serial.0)),

@@ -24,7 +24,7 @@ use crate::{
     plan as agreement,
     proposal::Clarification,
     state::{
-        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, StartedFrom, State,
+        Atom, AtomStatus, Binding, Extra, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
         encode::{ChangeSet, StateText},
@@ -164,10 +164,7 @@ pub fn redirect(
         draft.effects.push(Consequence::FlightEnds(in_flight));
     }
     make(&mut draft, changes, check)?;
-    let run = Arc::make_mut(&mut draft.state.run);
-    if !run.status.is_active() {
-        run.status = RunStatus::Aligned;
-    }
+    Arc::make_mut(&mut draft.state.run).agree_anew();
     draft.measure();
     let what = draft.description();
     let mut adoption = draft.close(Some(before), what);
@@ -251,15 +248,12 @@ impl Reading<'_> {
     fn objective(&mut self) {
         let redirect = self.redirect;
         let mut objective: Objective = (*self.state.objective).clone();
-        let base_case = objective.base_case.clone();
         if !redirect.checks.is_empty() {
             objective.base_case = None;
         }
         for command in redirect.checks.iter().chain(&redirect.more_checks) {
             agreement::add_check(&mut objective.base_case, command);
         }
-        // Words that were rendered from the checks follow them.
-        agreement::render_again(&mut objective, base_case.as_ref());
         let stands = objective.clarifications.take();
         objective.clarifications = Clarification::added(stands.as_ref(), &redirect.clarifications);
         let words = [

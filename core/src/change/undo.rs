@@ -11,8 +11,7 @@ use crate::{
     difference, doc,
     id::{AtomId, CommitId, Epoch},
     state::{
-        Atom, AtomStatus, Binding, Entry, Intent, Run, RunStatus, SideEffect, StartedFrom, State,
-        Workspace,
+        Atom, AtomStatus, Binding, Entry, Intent, Run, SideEffect, StartedFrom, State, Workspace,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry},
     },
 };
@@ -108,9 +107,6 @@ impl Undo<'_, '_> {
         self.draft.state.bindings.clone_from(&then.bindings);
         self.draft.state.work_graph_extra.clone_from(&then.work_graph_extra);
         self.draft.state.plan.clone_from(&then.plan);
-        // The last result is true of the graph that it describes.
-        let run = Arc::make_mut(&mut self.draft.state.run);
-        run.last_result.clone_from(&then.run.last_result);
         let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
         for id in ids {
             let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);
@@ -262,9 +258,7 @@ impl Undo<'_, '_> {
             let atoms = atoms.into_iter().collect();
             self.draft.effects.push(Consequence::FlightEnds(atoms));
         }
-        if !run.status.is_active() {
-            run.status = RunStatus::Aligned;
-        }
+        run.agree_anew();
         self.tree(&mut run);
         self.verdicts(&mut run);
         self.draft.state.run = Arc::new(run);

@@ -132,7 +132,7 @@ impl Comparison<'_> {
                     self.note(Weight::Main, what);
                     continue;
                 }
-                "in_flight" | "line" | "spent" | "measure" | "last_result" | "started_from"
+                "in_flight" | "line" | "spent" | "measure" | "judged" | "started_from"
                 | "agreed" | "verdicts" => {
                     format!("{}: changed", key.replace('_', " "))
                 }

@@ -66,7 +66,7 @@ impl OutcomeRecord<'_> {
             .text("intent", self.intent.digest().as_str());
         write(&self.outcome, &mut to);
         let body = to.finish(&Extra::default());
-        let digest = Digest::of(doc::canonical(&body).as_bytes());
+        let digest = Digest::sha256(doc::canonical(&body).as_bytes());
         let mut members = body.as_object().unwrap_or_default().to_vec();
         members.push(member("digest", Node::string(digest.as_str())));
         doc::write(&doc::Value::Object(members).into())
@@ -81,7 +81,7 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     let (seal, body): (Vec<Member>, Vec<Member>) =
         members.iter().cloned().partition(|member| member.key == "digest");
     let body: Node = doc::Value::Object(body).into();
-    let digest = Digest::of(doc::canonical(&body).as_bytes());
+    let digest = Digest::sha256(doc::canonical(&body).as_bytes());
     let sealed = seal.first().and_then(|member| member.node.as_str());
     if sealed != Some(digest.as_str()) {
         return Err(Void::Torn);
@@ -256,7 +256,7 @@ mod tests {
         Intent {
             id: AttemptId::new("A1.3"),
             atom: AtomId::new("A1"),
-            context: Digest::of(context.as_bytes()),
+            context: Digest::sha256(context.as_bytes()),
             choices: Default::default(),
             epoch: Epoch(epoch),
             n: 1,

@@ -162,8 +162,8 @@ fn limits_of<'a>(
         let used = match limit {
             PhaseLimit::Attempts => u64::from(fragment.attempts) + inside(x).count() as u64,
             PhaseLimit::Time => {
-                let since_ms = fragment.since_ms.unwrap_or(run.spent.active_ms);
-                run.spent.active_ms.saturating_sub(since_ms)
+                let since_ms = fragment.since_ms.unwrap_or(run.spent.active.ms);
+                run.spent.active.ms.saturating_sub(since_ms)
             }
             PhaseLimit::Calls => of_usage(&fragment.usage, inside(x), UsageLimit::Calls),
             PhaseLimit::Tokens => of_usage(&fragment.usage, inside(x), UsageLimit::Tokens),
@@ -189,7 +189,7 @@ fn of_run(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<LimitLeft> {
         ),
         PhaseLimit::Time => {
             let budget = constraints.budget.time.as_ref();
-            (budget.map(|budget| budget.ms), run.spent.active_ms)
+            (budget.map(|budget| budget.ms), run.spent.active.ms)
         }
         PhaseLimit::Calls => usage(UsageLimit::Calls),
         PhaseLimit::Tokens => usage(UsageLimit::Tokens),

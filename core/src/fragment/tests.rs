@@ -270,7 +270,7 @@ fn a_planner_is_told_of_each_limit_of_which_a_fifth_is_left() {
         let mut state = state(limits);
         let run = Arc::make_mut(&mut state.run);
         run.iteration = used;
-        run.spent.active_ms = used * 1_000;
+        run.spent.active.ms = used * 1_000;
         run.spent.usage.calls = used;
         run.spent.usage.tokens = Tokens::new(used, 0, 0);
         run.spent.usage.cost = Some(Micros(used));

@@ -108,7 +108,7 @@ pub fn of_atom(atom: &Atom) -> Vec<Approach> {
 /// The words of a task for a worker, as they are: a number in them may be all that tells it from another.
 fn of_worker(description: &str) -> Approach {
     let words: Vec<&str> = description.split_whitespace().collect();
-    let digest = Digest::of(words.join(" ").as_bytes()).to_string();
+    let digest = Digest::sha256(words.join(" ").as_bytes()).to_string();
     Approach::of(WORKER, &digest)
 }
 
@@ -139,7 +139,7 @@ pub fn of_action(text: &str) -> Vec<Approach> {
 
 fn digest(text: &str) -> String {
     let words = fingerprint::plain(text);
-    let digest = Digest::of(words.as_bytes()).to_string();
+    let digest = Digest::sha256(words.as_bytes()).to_string();
     digest.chars().take(19).collect()
 }
 

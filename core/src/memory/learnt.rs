@@ -37,7 +37,7 @@ pub struct Learnt {
 /// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
 pub fn of_ending(world: &World) -> Vec<Learnt> {
     let run = &world.state.run;
-    let reason = run.last_result.as_ref().and_then(|last| last.data.reason);
+    let reason = run.ending.reason;
     let by = match (run.status, reason) {
         (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
         (RunStatus::Completed, Some(_)) => LessonSource::Completed,
@@ -61,8 +61,7 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
 
 /// The choices of the delivered tree.
 fn standing(world: &World) -> Choices {
-    let result = world.state.run.last_result.as_ref();
-    let verdict = result.and_then(|result| result.data.verdict.as_ref());
+    let verdict = world.state.run.verdict_on_result();
     let judged = verdict.map(|verdict| verdict.choices.clone());
     let judged = judged.filter(|choices| !choices.is_empty());
     judged.unwrap_or_else(|| world.active.whole(&world.graph))

@@ -6,14 +6,12 @@
 //! Not here: what follows where the next plan differs (`change`).
 
 use alloc::{
-    borrow::ToOwned,
     collections::BTreeMap,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
 
-use super::checks;
 use crate::{
     doc::{self, Node, Value},
     id::{AtomId, Digest},
@@ -21,27 +19,16 @@ use crate::{
 };
 
 /// Digits of a digest: enough to tell two values of one place apart.
-const DIGITS: usize = 16;
-/// Around the digests of a list.
-const LIST: [char; 2] = ['[', ']'];
-/// Nesting of a kept plan at most, far above that of any plan.
-const DEPTH_MAX: usize = 64;
+const DIGITS: usize = 8;
 
 /// A plan that was taken in, with digests in the place of values.
 #[derive(Debug)]
 pub struct TakenPlan(Node);
 
 impl TakenPlan {
-    /// The plan that a state keeps; `None` where it keeps none that can be read.
+    /// The plan that a state keeps; `None` where it keeps none.
     pub fn of(state: &State) -> Option<Self> {
-        let members = state.plan.as_ref()?.as_object()?;
-        let mut tree = Node::object(Vec::<(String, Node)>::new());
-        for member in members {
-            let path: Vec<&str> = member.key.strip_prefix('/')?.split('/').collect();
-            let value = digests_of(member.node.as_str()?);
-            put(&mut tree, &path, value).filter(|()| path.len() <= DEPTH_MAX)?;
-        }
-        Some(Self(tree))
+        state.plan.as_ref().map(|plan| Self((**plan).clone()))
     }
 
     /// A plan that says nothing.
@@ -120,68 +107,12 @@ pub(super) fn node(objective: &Objective, atoms: &BTreeMap<AtomId, Atom>) -> Nod
         ("objective", objective.node()),
         ("atoms", Node::object(atoms.collect())),
     ]));
-    let mut flat = Vec::new();
-    flatten(&Values::default().digested(&tree), "", &mut flat);
-    Node::object(flat)
-}
-
-fn flatten(node: &Node, at: &str, flat: &mut Vec<(String, Node)>) {
-    match &node.value {
-        Value::Object(members) => {
-            for member in members {
-                flatten(&member.node, &doc::pointer_push(at, &member.key), flat);
-            }
-        }
-        Value::Array(items) => {
-            let digests: Vec<&str> = items.iter().filter_map(Node::as_str).collect();
-            let [begin, end] = LIST;
-            let text = alloc::format!("{begin}{}{end}", digests.join(" "));
-            flat.push((at.to_owned(), Node::string(text)));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            flat.push((at.to_owned(), node.clone()));
-        }
-    }
-}
-
-/// One digest, or a list of them.
-fn digests_of(text: &str) -> Node {
-    let [begin, end] = LIST;
-    let list = text.strip_prefix(begin);
-    match list.and_then(|list| list.strip_suffix(end)) {
-        Some(list) => Node::array(list.split_whitespace().map(Node::string).collect()),
-        None => Node::string(text),
-    }
-}
-
-/// `None` where a value stands in the way.
-fn put(tree: &mut Node, path: &[&str], value: Node) -> Option<()> {
-    let (first, rest) = path.split_first()?;
-    let key = first.replace("~1", "/").replace("~0", "~");
-    let Value::Object(members) = &mut tree.value else {
-        return None;
-    };
-    let known = members.iter().position(|member| member.key == key);
-    let place = match known {
-        Some(place) => place,
-        None => {
-            let empty = Node::object(Vec::<(String, Node)>::new());
-            members.push(doc::Member { key, key_span: doc::Span::default(), node: empty });
-            members.len() - 1
-        }
-    };
-    let inner = &mut members.get_mut(place)?.node;
-    if rest.is_empty() {
-        *inner = value;
-        return Some(());
-    }
-    put(inner, rest, value)
+    Values::default().digested(&tree)
 }
 
 fn digest(node: &Node) -> String {
     let digest = Digest::of(doc::canonical(node).as_bytes());
-    let digits = digest.as_str().trim_start_matches("sha256:");
-    digits.chars().take(DIGITS).collect()
+    digest.as_str().chars().take(DIGITS).collect()
 }
 
 /// The atom without values that `align` measured.
@@ -192,13 +123,4 @@ pub(crate) fn unmeasured(atom: &Atom) -> Atom {
         spec.checks = spec.checks.as_ref().map(Check::unmeasured);
     }
     atom
-}
-
-/// Takes out what an agreement adds to the words of a plan.
-pub(crate) fn unrender(objective: &mut Objective) {
-    checks::unrender(objective);
-    if objective.raw_input == objective.goal {
-        objective.raw_input.clear();
-    }
-    objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
 }

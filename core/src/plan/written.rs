@@ -2,13 +2,16 @@
 
 use alloc::{string::ToString, vec::Vec};
 
-use super::{proposed::is_programs, unrender};
-use crate::{doc::Node, state::State};
+use super::proposed::is_programs;
+use crate::{
+    doc::Node,
+    state::{Check, State},
+};
 
-/// The plan of a state that is not agreed yet: without what is rendered from its checks, and what only a state has.
+/// The plan of a state that is not agreed yet: without what only a state has.
 pub fn text_of(state: &State) -> Node {
     let mut objective = (*state.objective).clone();
-    unrender(&mut objective);
+    objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
     let is_said = |node: &Node| node.as_str() != Some("");
     let is_empty = |node: &Node| node.as_object().is_some_and(<[_]>::is_empty);
     let atoms = state.all_atoms().into_iter();

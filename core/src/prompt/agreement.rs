@@ -13,7 +13,6 @@ use super::{checks::listed, section::PromptSection, text::cut};
 use crate::{
     doc::Node,
     id::UnixMillis,
-    plan,
     state::{FreeValue, Objective},
 };
 
@@ -49,11 +48,11 @@ fn words(objective: &Objective) -> PromptSection {
 }
 
 fn goal(objective: &Objective) -> PromptSection {
-    let [deliverables, done] = plan::written_words(objective);
+    let (deliverables, done) = (&objective.deliverables, &objective.definition_of_done);
     let why = &objective.background_intent;
     let mut paragraphs = Vec::from([objective.goal.trim().to_string()]);
     for (head, text) in
-        [("Why: ", why.as_str()), ("It shall give: ", deliverables), ("It is done when: ", done)]
+        [("Why: ", why), ("It shall give: ", deliverables), ("It is done when: ", done)]
     {
         if !text.trim().is_empty() {
             paragraphs.push(format!("{head}{}", text.trim()));

@@ -34,19 +34,19 @@ const OUTPUT_BYTES_MAX: usize = 1 << 10;
 /// Left of a part for its head, the sentence before the fence, and the fence.
 const AROUND_BYTES: usize = 1 << 10;
 
-/// The prompt of the question; `None` if no run has ended. The difference is there where it is compared with what was
+/// The prompt of the question. The difference is there where it is compared with what was
 /// asked for.
 pub fn wording(
     world: &World,
+    result: &FinalResultRecord,
     difference: Option<&RatedDifference>,
     now: UnixMillis,
-) -> Option<Prompt> {
+) -> Prompt {
     let state = &world.state;
-    let result = &state.run.last_result.as_ref()?.data;
     let agreed = agreement::sections(&state.objective, now);
     let told = agreed.into_iter().filter(|one| one.name != "protected");
     let drift = difference.map(|difference| [rating::difference(difference), drift()]);
-    Some(Prompt::of(
+    Prompt::of(
         told.chain([
             task(),
             part("ended", "How the run ended", &ended(result)),
@@ -57,7 +57,7 @@ pub fn wording(
         ])
         .chain(drift.into_iter().flatten())
         .chain([answer(difference.is_some())]),
-    ))
+    )
 }
 
 fn task() -> PromptSection {

@@ -186,8 +186,8 @@ fn under_law(atoms: &str, directive: &str, acts: bool, blocked: &str) -> State {
     assert!(plan.faults.is_empty(), "{:?}", plan.faults);
     let mut state = plan.into_state(Lineage::new("l"));
     let law = format!(
-        r#"{{"point": {{"subject": "sha256:{digest}", "pass": 1, "d": "1", "p": "0", "omega": "0", "l": "0", "grad_d": "0",
-        "grad_l": "0", "gradient": "plateau", "directive": "{directive}", "failure_class": "mixed"}},
+        r#"{{"point": {{"subject": "sha256:{digest}", "pass": 1, "d": 1, "p": 0, "omega": 0, "l": 0, "grad_d": 0,
+        "grad_l": 0, "gradient": "plateau", "directive": "{directive}", "failure_class": "mixed"}},
         "blocked": [{blocked}]}}"#,
         digest = "0".repeat(64)
     );

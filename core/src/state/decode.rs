@@ -10,7 +10,7 @@ use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, ShownStatus, State, VERSION,
     Version,
     check::{self, Pattern},
-    encode,
+    encode::{self, implied},
     fields::{Fields, FindNearMiss, Findings, INTERNAL, NEWER_VALUE},
     limits, near_miss,
     rule::{FieldRule, Form, Owner, RecordRule},
@@ -178,7 +178,8 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         let trail = read_trail(fields, &halves);
         let corrections = read_list(fields, "corrections", Correction::read);
         let run = fields.take("run").unwrap_or(&NO_RECORD);
-        (trail, corrections, Run::read_half(run, Some(halves.run), "/run", fields.found))
+        let run_half = implied::with_commits(halves.run, |id| half(&halves.bindings, id));
+        (trail, corrections, Run::read_half(run, Some(&run_half), "/run", fields.found))
     });
     let extra = fields.finish();
     let mut state = State {
@@ -291,8 +292,7 @@ pub const RULE: RecordRule = RecordRule {
 };
 
 /// The keys of the objective without which no run starts.
-const AGREED: [&str; 5] =
-    ["goal", "background_intent", "deliverables", "definition_of_done", "base_case"];
+const AGREED: [&str; 3] = ["goal", "background_intent", "base_case"];
 
 const OBJECTIVE: RecordRule = RecordRule {
     fields: || {
@@ -360,13 +360,11 @@ fn read_work_graph(
 /// A result takes its atom out of the open ones.
 fn read_bindings(
     fields: &mut Fields<'_, '_>,
-    internal: &Internal<'_>,
+    halves: &Internal<'_>,
     atoms: &mut Atoms,
 ) -> BTreeMap<AtomId, Binding> {
     read_map(fields, "bindings", |node, id, at, found| {
-        let internal = Some(half(&internal.bindings, id));
-        let binding = Binding::read_half(node, internal, at, found)?;
-        let Some(atom) = atoms.remove(id) else {
+        let Some(mut atom) = atoms.remove(id) else {
             let hint = doc::did_you_mean(id, atoms.keys().map(AtomId::as_str));
             let message = format!("a binding for the unknown atom `{id}`");
             let write = || format!("write `work_graph: {{atoms: {{{id}: {{description: …}}}}}}`");
@@ -374,6 +372,9 @@ fn read_bindings(
             found.fault("binding-unknown-atom", (at, node.span), message, hint);
             return None;
         };
+        let internal = implied::with_usual(half(&halves.bindings, id));
+        let binding = Binding::read_half(node, Some(&internal), at, found)?;
+        implied::give_try(&mut atom, &binding, half(&halves.atoms, id));
         Some(Binding { of: Arc::new(atom), ..binding })
     })
 }

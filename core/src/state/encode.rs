@@ -4,6 +4,8 @@
 //! records that it changed. The seal is taken over the records' digests.
 
 mod change_set;
+pub(super) mod implied;
+mod labels;
 mod lines;
 mod pieces;
 mod rendered;
@@ -125,7 +127,8 @@ impl StateText {
         if touched.control {
             self.control = RenderedRecord::of_top("control", &state.control.node());
         }
-        if touched.run {
+        // The lines of the run show commits of bindings, and verdicts on checks of the objective.
+        if touched.run || touched.objective || !touched.bindings.is_empty() {
             (self.run, self.run_internal) = run_records(state);
         }
         if touched.plan {
@@ -182,6 +185,7 @@ impl StateText {
                 continue;
             };
             let Halves { shown, internal } = atom.halves(self.status(state, id, atom));
+            let internal = implied::without_try(internal, atom, state.bindings.get(id));
             let internal =
                 internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
             self.atoms.put(&key, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
@@ -203,6 +207,7 @@ impl StateText {
                 continue;
             };
             let Halves { shown, internal } = binding.file_halves();
+            let internal = implied::of_binding(internal);
             let internal =
                 internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
             self.bindings.put(id, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
@@ -260,7 +265,7 @@ impl StateText {
         for (key, text) in unknown {
             list.extend_from_slice(format!("unknown {key} {text}\n").as_bytes());
         }
-        Digest::of(&list)
+        Digest::sha256(&list)
     }
 
     /// The values in the whole file, as a reader counts them.
@@ -388,7 +393,9 @@ impl StateText {
 
 fn run_records(state: &State) -> (RenderedRecord, Single) {
     let Halves { shown, internal } = state.run.halves();
+    let shown = labels::of_run(shown, state);
     let internal = internal.unwrap_or_else(Node::no_members);
+    let internal = implied::without_commits(internal, &state.bindings);
     let internal = RenderedRecord::of_internal(None, &internal);
     (RenderedRecord::of_top("run", &shown), internal.into())
 }

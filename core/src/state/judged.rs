@@ -220,11 +220,24 @@ record! {
     /// The newest question for the wording of a final answer, and why its answer was not used
     #[derive(PartialEq)]
     pub struct WordingRecord {
-        /// A digest of the ending, with its words by code: the same is asked about once
+        /// A digest of the ending: the same is asked about once
         required[program] subject: Digest,
         required[program] agent: AgentName,
         always[program] at: String,
         filled[program] because: String,
+        /// The answer in words; absent where none was used
+        optional[program] words: WordedAnswer,
+    }
+}
+
+record! {
+    /// The words of an agent about an ending
+    #[derive(PartialEq)]
+    pub struct WordedAnswer {
+        always[program] text: String,
+        filled[program] notes: Vec<String>,
+        /// Things that were asked for and are not there, or the other way round
+        filled[program] drift: Vec<String>,
     }
 }
 

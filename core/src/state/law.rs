@@ -14,7 +14,7 @@ use super::{
     value::FieldValue,
 };
 use crate::{
-    doc::Node,
+    doc::{Node, Value},
     id::{AtomId, AttemptId, CommitId, Digest},
 };
 
@@ -129,16 +129,19 @@ impl FieldValue for SignedThousandths {
 
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
         let node = fields.take(key)?;
-        let read = node.as_str().and_then(Self::parse);
+        let read = match &node.value {
+            Value::Number(text) => Self::parse(text),
+            _ => None,
+        };
         if read.is_none() {
-            let message = format!("`{key}` is no number in a text, as \"-0.05\"");
+            let message = format!("`{key}` is no number, as -0.05");
             fields.fault_at(key, "bad-number", message, None);
         }
         read
     }
 
     fn node(&self) -> Node {
-        Node::string(self.text())
+        Value::Number(self.text()).into()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Money in millionths of a dollar: whole numbers inside, decimal text in the file.
+//! Money in millionths of a dollar: whole numbers inside, a decimal number in the file.
 
 use alloc::{format, string::String};
 
@@ -98,14 +98,14 @@ impl FieldValue for Micros {
         };
         if read.is_none() {
             let message = format!("`{key}` is no amount of dollars");
-            let hint = "dollars, with six digits after the point at most: \"5\", \"0.25\"";
+            let hint = "dollars, with six digits after the point at most: 5, 0.25";
             fields.fault_at(key, "bad-amount", message, Some(hint.into()));
         }
         read
     }
 
     fn node(&self) -> Node {
-        Node::string(self.text())
+        Value::Number(self.text()).into()
     }
 }
 

@@ -22,12 +22,8 @@ pub fn named_by(state: &State) -> BTreeSet<Digest> {
     for result in tasks.flat_map(parked) {
         in_list(&result.evidence, &mut named);
     }
-    if let Some(last) = &state.run.last_result {
-        in_evidence(&last.data.evidence, &mut named);
-        let failed = last.data.failed.iter();
-        failed
-            .filter_map(|one| one.evidence.as_ref())
-            .for_each(|evidence| in_evidence(evidence, &mut named));
+    if let Some(judged) = &state.run.judged {
+        in_evidence(&judged.evidence, &mut named);
     }
     named
 }

@@ -22,7 +22,7 @@ record! {
     /// The goal, and how a machine sees that it is reached
     #[derive(Default)]
     pub struct Objective {
-        /// The person's first words, never rewritten: history where the goal is another
+        /// The person's first words, where the goal has become another
         filled raw_input: String,
         always goal: String,
         /// Why it is wanted

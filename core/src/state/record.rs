@@ -11,13 +11,7 @@ mod probe;
 mod replan;
 mod tool_call;
 
-use alloc::{
-    boxed::Box,
-    collections::BTreeMap,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
@@ -31,7 +25,7 @@ pub use tool_call::{TRIED_MAX, ToolCall};
 use super::{
     FreeValue, PhaseLimit, SideFile, Usage,
     fields::{Extra, Fields, Findings, Writer},
-    rule::{Form, RecordRule},
+    rule::{FieldRule, Form, RecordRule},
     table::{Part, record, rule, words},
     value::FieldValue,
 };
@@ -153,10 +147,8 @@ record! {
     part
     /// Groups got other choices
     pub struct BacktrackEntry {
-        always changes: ChoiceChanges,
+        part changes: ChoiceChanges,
         always reason: String,
-        /// As some versions wrote it
-        optional parked: FreeValue,
     }
 }
 
@@ -250,32 +242,49 @@ pub struct ChoiceChange {
     pub to: AtomId,
 }
 
-impl FieldValue for ChoiceChanges {
-    fn form() -> Form {
-        Form::Any
+/// The keys of the one change, or a list where several groups changed.
+impl Part for ChoiceChanges {
+    fn rules() -> Vec<FieldRule> {
+        Vec::from([
+            rule::<AtomId>("group", "The group that changed its choice"),
+            rule::<AtomId>("from", "Absent where nothing was chosen before"),
+            rule::<AtomId>("to", ""),
+            rule::<Vec<FreeValue>>("changes", "The same three keys of each, where several changed"),
+        ])
     }
 
-    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        let members = fields.take(key)?.as_object()?.iter();
-        let id = |node: Option<&Node>| node.and_then(Node::as_str).map(AtomId::new);
-        let changes = members.filter_map(|member| {
-            let pair = member.node.as_array()?;
-            Some(ChoiceChange {
-                group: AtomId::new(member.key.as_str()),
-                from: id(pair.first()),
-                to: id(pair.get(1))?,
-            })
-        });
-        Some(Self(changes.collect()))
-    }
-
-    fn node(&self) -> Node {
-        let pair = |change: &ChoiceChange| {
-            let from = change.from.as_ref().map_or_else(Node::null, AtomId::node);
-            let pair = Node::array(Vec::from([from, change.to.node()]));
-            (change.group.to_string(), pair)
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let of_several = fields.take("changes").and_then(Node::as_array).unwrap_or_default();
+        let id = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(AtomId::new);
+        let change = |node: &Node| {
+            let (group, to) = (id(node, "group")?, id(node, "to")?);
+            Some(ChoiceChange { group, from: id(node, "from"), to })
         };
-        Node::object(self.0.iter().map(pair).collect())
+        let _ = ["group", "from", "to"].map(|key| fields.take(key));
+        let one = change(fields.node);
+        Some(Self(one.into_iter().chain(of_several.iter().filter_map(change)).collect()))
+    }
+
+    fn write(&self, to: &mut Writer) {
+        match self.0.as_slice() {
+            [one] => one.write(to),
+            several => {
+                let node = |one: &ChoiceChange| {
+                    let mut to = Writer::default();
+                    one.write(&mut to);
+                    to.finish(&Extra::default())
+                };
+                to.put("changes", Node::array(several.iter().map(node).collect()));
+            }
+        }
+    }
+}
+
+impl ChoiceChange {
+    fn write(&self, to: &mut Writer) {
+        to.text("group", self.group.as_str());
+        to.some("from", self.from.as_ref().map(AtomId::node));
+        to.text("to", self.to.as_str());
     }
 }
 

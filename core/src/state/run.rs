@@ -8,7 +8,7 @@ mod spent;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
-use final_result::FinalResult;
+use final_result::{EndingFacts, JudgedLeaves};
 pub use grant::ChangeGrant;
 pub use spent::{ACTION, AgentSpent, Spent};
 
@@ -34,6 +34,7 @@ record! {
     pub struct Run {
         optional[internal] id: RunId,
         always[program] status: RunStatus = RunStatus::Aligned,
+        part[program] ending: EndingFacts,
         /// Counts the redirects
         filled[internal] epoch: Epoch,
         filled[internal] iteration: u64,
@@ -50,7 +51,7 @@ record! {
         optional[internal] started_from: StartedFrom,
         /// The findings of `align`
         optional[internal] agreed: Agreed,
-        /// The best verdict on the base case and the newest 63, oldest first
+        /// The best verdict on the base case and the newest 15, oldest first
         filled[internal] verdicts: Shared<Vec<VerdictRecord>>,
         /// The newest 50 kinds of failures, oldest first
         filled[internal] patterns: Shared<Vec<PatternRecord>>,
@@ -83,10 +84,17 @@ record! {
         optional[internal] law: LawRecord,
         /// The lessons of earlier runs that this one was given
         optional[internal] memory_used: MemoryUsed,
-        /// How the last run ended
-        optional[internal] last_result: FinalResult,
+        optional[internal] judged: JudgedLeaves,
         /// The lineage and serial that this one was forked from
         optional[internal] parent: FreeValue,
+    }
+    check pass_labels;
+}
+
+/// Short ids and verdicts in the half for people are labels.
+fn pass_labels(fields: &mut Fields<'_, '_>, _: &Run) {
+    for label in ["checks", "started_from", "head"] {
+        fields.pass_over(label);
     }
 }
 
@@ -248,6 +256,7 @@ impl Default for Run {
         Self {
             id: None,
             status: RunStatus::Aligned,
+            ending: EndingFacts::default(),
             epoch: Epoch(0),
             iteration: 0,
             pass: 1,
@@ -276,7 +285,7 @@ impl Default for Run {
             grant: None,
             law: None,
             memory_used: None,
-            last_result: None,
+            judged: None,
             parent: None,
             extra: Extra::default(),
         }
@@ -284,6 +293,25 @@ impl Default for Run {
 }
 
 impl Run {
+    /// The newest verdict on the delivered tree.
+    pub fn verdict_on_result(&self) -> Option<&VerdictRecord> {
+        let commit = self.result()?;
+        self.verdicts.iter().rev().find(|one| one.commit == *commit)
+    }
+
+    /// The facts about the ending of the last run, unless another was agreed on or began since.
+    pub fn last_ending(&self) -> Option<&EndingFacts> {
+        Some(&self.ending).filter(|ending| ending.is_known() && !self.status.is_active())
+    }
+
+    /// Another agreement is in force: the last ending is past.
+    pub fn agree_anew(&mut self) {
+        if !self.status.is_active() {
+            self.status = RunStatus::Aligned;
+            self.ending = EndingFacts::default();
+        }
+    }
+
     /// The commit of the result: the one that the last ending delivered, else the head.
     pub fn result(&self) -> Option<&CommitId> {
         self.delivered.as_ref().or(self.head.as_ref())

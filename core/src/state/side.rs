@@ -25,7 +25,7 @@ pub type LiesAt<'a> = &'a dyn Fn(&SideFile) -> Option<String>;
 
 impl SideFile {
     pub fn of(bytes: &[u8]) -> Self {
-        Self { digest: Digest::of(bytes), bytes: bytes.len() as u64 }
+        Self { digest: Digest::sha256(bytes), bytes: bytes.len() as u64 }
     }
 
     pub fn node(&self) -> Node {

@@ -9,7 +9,7 @@ use super::{check::Thousandths, record::Choices, table::record};
 use crate::id::{CommitId, TreeId};
 
 /// Verdicts kept at most: the best and the newest.
-pub const VERDICTS_MAX: usize = 64;
+pub const VERDICTS_MAX: usize = 16;
 
 record! {
     /// The share of the base case that held on one commit
@@ -24,7 +24,7 @@ record! {
         /// How far it is from holding, from 0 to 1
         required[program] d: Thousandths,
         /// Taken in a checkout made anew: of two verdicts on one tree the pristine one counts
-        always[program] is_pristine as "pristine": bool,
+        filled[program] is_pristine as "pristine": bool,
         /// The selection that the tree was made under
         filled[program] choices: Choices,
     }

@@ -22,7 +22,7 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
     let state = &transaction.state;
     let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
     let is_completed = result.result == Some(RunStatus::Completed);
-    let loss = loss(transaction, is_completed);
+    let loss = result.loss.clone();
     let given = point.map(|point| point.directive.into());
     FinalResultRecord {
         grad_l: loss.as_ref().map(|loss| change(loss, point)),
@@ -39,7 +39,7 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
 }
 
 /// The numbers of the delivered tree; a leaf that was not measured does not hold.
-fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
+pub(super) fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let check = transaction.state.objective.base_case.as_ref()?;
     let basis = delivery::result_basis(transaction)?;
     let failing = law_point::failing(transaction, check, &basis);
@@ -84,7 +84,7 @@ fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit>
     let delivered = loss.map(|loss| NearestCommit {
         d: loss.d,
         pass: run.pass,
-        serial: transaction.state.serial.0,
+        serial: run.verdict_on_result().map_or(transaction.state.serial.0, |one| one.serial),
         commit: run.result().cloned(),
         extra: Default::default(),
     });

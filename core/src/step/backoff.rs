@@ -15,7 +15,7 @@ pub(super) fn growing_ms([first_ms, most_ms]: [u64; 2], retry: u32) -> u64 {
 
 /// Less up to a quarter that is drawn from `seed`: the same state gives the same wait.
 pub(super) fn jittered_ms(full_ms: u64, seed: &str) -> u64 {
-    let digest = Digest::of(seed.as_bytes());
+    let digest = Digest::sha256(seed.as_bytes());
     let jitter: u64 = digest.as_str().bytes().map(u64::from).sum::<u64>() % (full_ms / 4).max(1);
     full_ms - jitter
 }

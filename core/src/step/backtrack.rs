@@ -264,7 +264,6 @@ fn record_choices(
         transaction.record(EntryKind::Backtrack(BacktrackEntry {
             changes: ChoiceChanges(changes.clone()),
             reason: because.to_string(),
-            parked: None,
         }));
         transaction.announce(Event::Backtracked { changes, because: because.to_string() });
     }

@@ -189,7 +189,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
                 }
             }
             let evidence = transaction.evidence_of(&check, &basis);
-            let evidence = evidence.iter().map(EvidenceRecord::node).collect();
+            let evidence = evidence.into_iter().map(|one| one.of_result().node()).collect();
             integrate(transaction, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {

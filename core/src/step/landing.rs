@@ -160,27 +160,21 @@ fn after_conflict(summary: String, lost: Option<&MergeConflict>) -> String {
     text.chars().take(SUMMARY_CHARS_MAX).collect()
 }
 
-/// Without a summary by its agent: how the attempt ended, how long it took, the changes, and the last line that is not
-/// blank.
-/// Without a tree of its own nobody knows what an attempt changed.
+/// Without a summary by its agent: how the attempt ended unless it simply did, the changes, and the last line that is
+/// not blank. Without a tree of its own nobody knows what an attempt changed.
 fn summary(outcome: &Outcome, files: Option<&[String]>) -> String {
-    let seconds = outcome.duration_ms / 1_000;
-    let tenths = outcome.duration_ms % 1_000 / 100;
-    let end = outcome.agent_end.as_ref();
-    let end = end.filter(|end| **end != AgentEnd::Done);
+    let end = outcome.agent_end.as_ref().filter(|end| **end != AgentEnd::Done);
     let end = end.map_or_else(|| outcome.how.text(), AgentEnd::text);
-    let mut text = format!("{end} after {seconds}.{tenths} s");
-    match files {
-        None => {}
-        Some([]) => text.push_str("; no file changed"),
-        Some([file]) => text.push_str(&format!("; changed {file}")),
-        Some([first, rest @ ..]) => {
-            text.push_str(&format!("; changed {first} and {} more", rest.len()));
-        }
-    }
-    if let Some(line) = &outcome.last_line {
-        text.push_str("; ");
-        text.push_str(line);
-    }
+    let changed = match files {
+        None => None,
+        Some([]) => Some(String::from("no file changed")),
+        Some([file]) => Some(format!("changed {file}")),
+        Some([first, rest @ ..]) => Some(format!("changed {first} and {} more", rest.len())),
+    };
+    let says_more = changed.is_some() || outcome.last_line.is_some();
+    let end = Some(end).filter(|end| end != "exit 0" || !says_more);
+    let parts: Vec<String> =
+        [end, changed, outcome.last_line.clone()].into_iter().flatten().collect();
+    let text = parts.join("; ");
     text.chars().take(SUMMARY_CHARS_MAX).collect()
 }

@@ -37,10 +37,6 @@ pub(super) fn next_moves(
     let mut moves = Vec::new();
     match (status, reason) {
         (RunStatus::Completed, _) => moves.push(after_completion(&transaction.state).to_string()),
-        (_, Reason::Unavailable) => {
-            let cause = transaction.session.unavailable.as_ref();
-            moves.extend(cause.map(|cause| cause.moves.clone()).unwrap_or_default());
-        }
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(transaction),
         (_, Reason::Passes) => moves = more_passes(transaction),

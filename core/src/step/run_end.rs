@@ -7,39 +7,32 @@ use alloc::{
 };
 
 use super::{
-    account, delivery, final_answer, law_point, question,
+    account, delivery, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
     words,
 };
 use crate::{
-    doc::{Member, Node, Value},
     event::{Event, NotTaken},
     graph::Ix,
-    id::{AtomId, CommitId},
+    id::{AtomId, CommitId, UnixMillis},
     search,
     state::{
-        AgentTrouble, Extra, FailureClass, FinalResult, Reason, RunStatus, Spent, State,
+        Extra, FailureClass, Reason, RunStatus, State, VerdictRecord,
         final_result::{
-            BASE_CASE, DoneAtom, EndedProcesses, Expiry, FailedAtom, FinalResultRecord, OpenStep,
-            ResultVerdict, ResultWorkspace,
+            BASE_CASE, DoneAtom, EndedProcesses, EndingFacts, Expiry, FailedAtom,
+            FinalResultRecord, JudgedLeaves, OpenStep, ResultVerdict, ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
-        value::FieldValue,
     },
     verdict::Verdict,
     wording::{for_work, kept},
-    world::Unavailable,
+    world::{Session, Unavailable, World},
 };
 
-/// Done atoms at most in the recorded result.
-const DONE_MAX: usize = 100;
-/// Failed atoms at most in the result of a run whose state has no room.
-const FAILED_WITHOUT_ROOM_MAX: usize = 20;
-const DONE: &str = "done";
 /// Atoms whose left files are named where the base case fails.
 const LEFT_MAX: usize = 2;
-/// Open steps at most in the recorded result.
+/// Open steps at most in a result.
 const OPEN_MAX: usize = 100;
 
 /// `delivered`: the commit of the result, if it is not the head.
@@ -54,23 +47,42 @@ pub(super) fn finish(
     if status == RunStatus::Completed {
         law_point::reached(transaction);
     }
-    let summary = summary(transaction, status, reason);
-    let mut result = result(transaction, status, reason, &summary);
-    words::keep(transaction, &mut result);
-    let result = account::add(transaction, result);
+    let evidence = evidence(transaction);
+    let ending = EndingFacts {
+        reason: Some(reason),
+        ended: Some(transaction.at().into()),
+        summary: summary(transaction, status, reason, &evidence),
+        loss: account::loss(transaction, status == RunStatus::Completed),
+        missing: super::phase::dropped(transaction),
+        unsteady: core::mem::take(&mut transaction.session.unsteady),
+        ..of_cause(transaction, reason)
+    };
+    let judged = JudgedLeaves { at: transaction.at().into(), evidence, extra: Extra::default() };
+    let summary = ending.summary.clone();
+    question::drop_it(transaction);
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
-    question::drop_it(transaction);
-    let run = transaction.run();
     run.waits.clear();
-    run.last_result = Some(FinalResult::new(result));
+    run.ending = ending;
+    run.judged = Some(judged);
     if status == RunStatus::Stopped {
         transaction.clear_requests();
     }
     transaction.session.base_target = None;
     transaction.announce(Event::Ended { result: status, reason, summary });
     words::ask(transaction);
+}
+
+/// The trouble of an agent or of the setup, where it ends the run.
+fn of_cause(transaction: &Transaction, reason: Reason) -> EndingFacts {
+    let cause = transaction.session.unavailable.as_ref();
+    let cause = cause.filter(|_| reason == Reason::Unavailable);
+    EndingFacts {
+        code: cause.and_then(|cause| cause.trouble),
+        moves: cause.map(|cause| cause.moves.clone()).unwrap_or_default(),
+        ..EndingFacts::default()
+    }
 }
 
 /// The state has no room for the next commit. All attempts stay in flight, as after a kill of the loop.
@@ -87,12 +99,9 @@ pub(super) fn no_room(transaction: &mut Transaction, why: String) {
 /// Completes the result of a stopped run by what the stop ended.
 pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
     let run = &transaction.state.run;
-    let Some(result) = run.last_result.as_ref().filter(|_| run.status == RunStatus::Stopped) else {
-        return;
-    };
-    let mut result = result.data.clone();
-    result.ended = Some(ended);
-    transaction.run().last_result = Some(FinalResult::new(result));
+    if run.ending.is_known() && run.status == RunStatus::Stopped {
+        transaction.run().ending.stopped = Some(ended);
+    }
 }
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
@@ -117,48 +126,59 @@ fn open(transaction: &Transaction) -> Vec<OpenStep> {
 }
 
 /// How much of the base case held on the delivered tree, and the selection that the tree was made under.
-fn verdict_on_result(transaction: &Transaction) -> Option<ResultVerdict> {
-    let run = &transaction.state.run;
-    let commit = run.result()?;
-    let mut verdicts = run.verdicts.iter().rev();
-    let verdict = verdicts.find(|one| one.commit == *commit)?;
-    Some(ResultVerdict {
+fn verdict(verdict: &VerdictRecord) -> ResultVerdict {
+    ResultVerdict {
         held: verdict.held,
         of: verdict.of,
         pristine: verdict.is_pristine,
         choices: verdict.choices.clone(),
         extra: Extra::default(),
-    })
+    }
 }
 
-fn result(
-    transaction: &Transaction,
-    status: RunStatus,
-    reason: Reason,
-    summary: &str,
-) -> FinalResultRecord {
+/// The commands and edits that lead on after the last ending.
+pub fn moves_of_last(world: &World) -> Vec<String> {
+    let reason = world.state.run.last_ending().and_then(|ending| ending.reason);
+    reason.map_or_else(Vec::new, |reason| moves(&looking(world), reason))
+}
+
+fn moves(transaction: &Transaction, reason: Reason) -> Vec<String> {
+    let run = &transaction.state.run;
+    match run.ending.moves.is_empty() {
+        true => next_moves(transaction, run.status, reason),
+        false => run.ending.moves.clone(),
+    }
+}
+
+/// For what reads a world by the means of a step.
+fn looking(world: &World) -> Transaction {
+    Transaction::new(world, &Session::default(), UnixMillis(0), 0).go_on(world)
+}
+
+/// The result of the run that ended last; none while one is at work. Edits since then are in it.
+pub fn last_result(world: &World) -> Option<FinalResultRecord> {
+    let state = &world.state;
+    let reason = state.run.last_ending()?.reason?;
+    let transaction = looking(world);
+    let result = result(&transaction, state.run.status, reason);
+    let result = FinalResultRecord { output: Some(words::of(&transaction, &result)), ..result };
+    Some(account::add(&transaction, result))
+}
+
+fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> FinalResultRecord {
     let state = &transaction.state;
     let run = &state.run;
-    let mut spent = run.spent.clone();
-    spent.active_ms += transaction.session.unwritten_ms;
+    let ending = run.ending.clone();
     let is_completed = status == RunStatus::Completed;
-    let cause = transaction.session.unavailable.as_ref();
-    let cause = cause.filter(|_| reason == Reason::Unavailable);
-    let code = cause.and_then(|cause| cause.trouble);
-    let has_room = code != Some(AgentTrouble::NoRoom);
-    let mut failed = failed(state);
-    if !has_room {
-        failed.truncate(FAILED_WITHOUT_ROOM_MAX);
-    }
-    let result = FinalResultRecord {
+    FinalResultRecord {
         result: Some(status),
         reason: Some(reason),
         lineage: Some(state.lineage.clone()),
-        at: Some(transaction.at().into()),
-        code,
-        summary: summary.into(),
+        at: ending.ended,
+        code: ending.code,
+        summary: ending.summary,
         output: None,
-        loss: None,
+        loss: ending.loss,
         grad_l: None,
         directive: None,
         changes: law_point::changes_made(transaction),
@@ -167,21 +187,19 @@ fn result(
         metrics: None,
         expired: expired(reason),
         iterations: run.iteration,
-        evidence: evidence(transaction),
-        verdict: verdict_on_result(transaction),
-        unsteady: transaction.session.unsteady.to_vec(),
-        // A long list is left out: the bindings in the same state tell it.
-        done: (has_room && state.bindings.len() <= DONE_MAX).then(|| done(state)),
-        missing: super::phase::dropped(transaction),
+        evidence: run.judged.iter().flat_map(|judged| judged.evidence.clone()).collect(),
+        verdict: run.verdict_on_result().map(verdict),
+        unsteady: ending.unsteady,
+        done: done(state),
+        missing: ending.missing,
         open: if is_completed { open(transaction) } else { Vec::new() },
-        failed,
-        next_moves: next_moves(transaction, status, reason),
+        failed: failed(state),
+        next_moves: moves(transaction, reason),
         workspace: Some(workspace(state)),
-        spent: Some(spent),
+        spent: Some(run.spent.clone()),
         spent_by_agent: run.spent_by_agent.to_vec(),
-        ended: None,
-    };
-    FinalResultRecord { output: Some(final_answer::of(transaction, &result)), ..result }
+        ended: ending.stopped,
+    }
 }
 
 fn expired(reason: Reason) -> Option<Expiry> {
@@ -204,7 +222,12 @@ fn workspace(state: &State) -> ResultWorkspace {
     }
 }
 
-fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> String {
+fn summary(
+    transaction: &Transaction,
+    status: RunStatus,
+    reason: Reason,
+    evidence: &[EvidenceRecord],
+) -> String {
     let run = &transaction.state.run;
     let solved = transaction.state.bindings.len() as u64;
     let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
@@ -238,7 +261,7 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
                 .unwrap_or_default();
             format!("stopped on request{why}; {work}")
         }
-        (_, Reason::NoChoice) => no_choice(transaction, &work),
+        (_, Reason::NoChoice) => no_choice(transaction, evidence, &work),
         (_, Reason::Passes) => {
             let passes = run.passes.as_ref().map_or(0, |count| count.allocated);
             format!("all {passes} passes are over; {work}")
@@ -263,7 +286,7 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
 }
 
 /// The summary of a run in which nothing is left to try.
-fn no_choice(transaction: &Transaction, work: &str) -> String {
+fn no_choice(transaction: &Transaction, evidence: &[EvidenceRecord], work: &str) -> String {
     if let Some((id, words)) = remedies::blocked(transaction).first() {
         return format!("{id} is blocked: {words}; {work}");
     }
@@ -274,8 +297,7 @@ fn no_choice(transaction: &Transaction, work: &str) -> String {
         Some(_) => "every choice was tried",
         None => "nothing is left to try",
     };
-    let verdict =
-        if has_failed(&evidence(transaction)) { "does not hold" } else { "could not be decided" };
+    let verdict = if has_failed(evidence) { "does not hold" } else { "could not be decided" };
     format!("{tried} and the base case {verdict}; {work}")
 }
 
@@ -302,30 +324,6 @@ fn at_limit(transaction: &Transaction, reason: Reason) -> String {
     };
     let used = limit.text(used);
     format!("{key}: {about}{used} of {of} are used{kept}{needs}")
-}
-
-/// The final result of the last run, with all that is done.
-pub fn last_result(state: &State) -> Option<Node> {
-    let result = state.run.last_result.as_ref()?;
-    let spent = result.data.spent.as_ref().map(Spent::whole);
-    let mut result = result.node.clone();
-    let Value::Object(members) = &mut result.value else {
-        return Some(result);
-    };
-    let place = members.iter_mut().find(|member| member.key == "spent");
-    if let (Some(place), Some(spent)) = (place, spent) {
-        place.node = spent;
-    }
-    if members.iter().all(|member| member.key != DONE) {
-        let place = members.iter().position(|member| member.key == "failed");
-        let done = Member {
-            key: DONE.to_string(),
-            key_span: Default::default(),
-            node: done(state).node(),
-        };
-        members.insert(place.unwrap_or(members.len()), done);
-    }
-    Some(result)
 }
 
 fn done(state: &State) -> Vec<DoneAtom> {

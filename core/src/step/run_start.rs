@@ -7,7 +7,7 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, law_point, lost_commits, redirect, refine,
+    Refusal, agent_end, attempt_end, consult, delivery, law_point, lost_commits, redirect, refine,
     remembering, replan, transaction::Transaction, usage, words,
 };
 use crate::state::limits::INTERRUPTIONS_MAX;
@@ -43,6 +43,7 @@ pub(super) fn started(
     transaction.session.left_open = left_open(transaction);
     remembering::give(transaction);
     let notebook = transaction.run();
+    notebook.ending = Default::default();
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
@@ -105,14 +106,13 @@ pub(super) fn started(
 /// be gone.
 fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     let run = &transaction.state.run;
-    let result = run.last_result.as_ref().map(|result| &result.data);
-    let result = result.filter(|_| run.status == RunStatus::Completed)?;
+    let ending = run.last_ending().filter(|_| run.status == RunStatus::Completed)?;
     let corrections = transaction.state.corrections.iter();
     let changed = corrections.filter_map(|one| one.data.timestamp.as_ref());
-    if changed.max() > result.at.as_ref() {
+    if changed.max() > ending.ended.as_ref() {
         return None;
     }
-    Some(result.open.iter().map(|one| one.atom.clone()).collect())
+    Some(delivery::open_steps(transaction))
 }
 
 /// Adopts attempts that ended before the loop died; the others were cut off, and go on if their agent can.

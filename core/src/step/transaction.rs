@@ -372,7 +372,7 @@ impl Transaction {
             measure = self.measure(before)?;
             self.touched.run = true;
             let run = Arc::make_mut(&mut self.facts.state.run);
-            run.spent.active_ms += unwritten_ms;
+            run.spent.active.ms += unwritten_ms;
             // A person's notes beside it stay.
             let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
             run.measure = Some(run::MeasureText { extra, ..measure.record() });

@@ -6,7 +6,7 @@
 use alloc::string::{String, ToString};
 
 use super::{
-    account,
+    final_answer,
     question::{self, NewQuestion},
     transaction::Transaction,
     usage,
@@ -15,44 +15,33 @@ use crate::{
     event::ConsultEnd,
     id::{AgentName, Digest},
     state::{
-        Consult, FinalResult, JudgedBy, Role, RunStatus, WordingRecord,
+        Consult, Role, WordedAnswer, WordingRecord,
         final_result::{FinalOutput, FinalResultRecord},
     },
     wording,
 };
 
-/// The same ending was worded before: its words are those of then.
-pub(super) fn keep(transaction: &Transaction, result: &mut FinalResultRecord) {
-    let known = known_subject(transaction).cloned();
-    let Some(output) = &result.output else { return };
-    if known.as_ref() != Some(&wording::subject(&transaction.state, result, &output.text)) {
-        return;
+/// The answer of a result: by code, with the words of an agent about this very ending if there are any.
+pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> FinalOutput {
+    let mut output = final_answer::of(transaction, result);
+    let asked =
+        known(transaction).filter(|known| known.subject == wording::subject(&transaction.state));
+    if let Some(words) = asked.and_then(|asked| asked.words.as_ref()) {
+        words.put_into(&mut output);
     }
-    let before = transaction.state.run.last_result.as_ref();
-    let before = before.and_then(|before| before.data.output.clone());
-    let by_model = |output: &FinalOutput| output.by == Some(JudgedBy::Model);
-    if let Some(before) = before.filter(by_model) {
-        result.output = Some(before);
-    }
+    output
 }
 
 /// Puts the question about the ending of this commit, once.
 pub(super) fn ask(transaction: &mut Transaction) {
     let state = &transaction.state;
-    let Some(result) = state.run.last_result.as_ref().map(|result| &result.data) else {
-        return;
-    };
-    let by_code = result.output.as_ref();
-    let by_code = by_code.filter(|output| output.by == Some(JudgedBy::Code));
-    let Some(by_code) = by_code.filter(|_| wording::is_worded(result)) else {
-        return;
-    };
-    let subject = wording::subject(state, result, &by_code.text);
     let agent = transaction.session.agents.in_role(Role::Answer).cloned();
-    let Some(agent) = agent.filter(|_| wording::is_wanted(state)) else {
+    let is_asked = wording::is_wanted(state) && wording::is_worded(&state.run);
+    let Some(agent) = agent.filter(|_| is_asked) else {
         return;
     };
-    if known_subject(transaction) == Some(&subject)
+    let subject = wording::subject(state);
+    if known(transaction).is_some_and(|known| known.subject == subject)
         || !usage::can_pay(transaction, Role::Answer, &agent)
     {
         return;
@@ -60,21 +49,26 @@ pub(super) fn ask(transaction: &mut Transaction) {
     let of_plan = NewQuestion::of_plan(transaction, Role::Answer, agent.clone(), subject.clone());
     let commit = transaction.state.run.result().cloned();
     question::put(transaction, NewQuestion { commit, ..of_plan });
-    note(transaction, subject, agent, String::new());
+    note(transaction, subject, agent, Err(String::new()));
 }
 
-fn known_subject(transaction: &Transaction) -> Option<&Digest> {
-    let judging = transaction.state.run.judging.as_ref();
-    let known = judging.and_then(|judging| judging.wording.as_ref());
-    known.map(|known| &known.subject)
+fn known(transaction: &Transaction) -> Option<&WordingRecord> {
+    transaction.state.run.judging.as_ref()?.wording.as_ref()
 }
 
-fn note(transaction: &mut Transaction, subject: Digest, agent: AgentName, because: String) {
+/// `words`: the answer, or why none was used.
+fn note(
+    transaction: &mut Transaction,
+    subject: Digest,
+    agent: AgentName,
+    words: Result<WordedAnswer, String>,
+) {
     let record = WordingRecord {
         subject,
         agent,
         at: transaction.at().into(),
-        because,
+        because: words.as_ref().err().cloned().unwrap_or_default(),
+        words: words.ok(),
         extra: Default::default(),
     };
     transaction.run().judging_mut().wording = Some(record);
@@ -90,19 +84,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let read = read.and_then(|node| wording::read(&node, compares));
     let unused = read.as_ref().err().cloned().unwrap_or_default();
     question::tell(transaction, asked, &unused, end.duration_ms);
-    note(transaction, asked.subject.clone(), asked.agent.clone(), unused);
-    let before = transaction.state.run.last_result.as_ref();
-    let (Ok(words), Some(before)) = (read, before) else {
-        return;
-    };
-    let mut result = before.data.clone();
-    if let Some(output) = &mut result.output {
-        words.put_into(output);
-    }
-    if result.result == Some(RunStatus::Completed) {
-        result.accountable = Some(account::of_completed(result.output.as_ref()));
-    }
-    transaction.run().last_result = Some(FinalResult::new(result));
+    note(transaction, asked.subject.clone(), asked.agent.clone(), read);
 }
 
 /// Takes the question back: the answer by code stays.
@@ -112,8 +94,8 @@ pub(super) fn withdraw(transaction: &mut Transaction) {
         return;
     };
     question::drop_it(transaction);
-    if known_subject(transaction) == Some(&asked.subject) {
+    if known(transaction).is_some_and(|known| known.subject == asked.subject) {
         let because = "the loop ended before its answer".to_string();
-        note(transaction, asked.subject, asked.agent, because);
+        note(transaction, asked.subject, asked.agent, Err(because));
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn whole(state: &State) -> Digest {
         unknown(work_graph_extra),
         Node::array(order.iter().map(|id| Node::string(id.as_str())).collect()),
     ];
-    Digest::of(doc::canonical(&Node::array(parts.to_vec())).as_bytes())
+    Digest::sha256(doc::canonical(&Node::array(parts.to_vec())).as_bytes())
 }
 
 fn by_id<T>(records: &Records<T>, node: impl Fn(&T) -> Node) -> Node {
@@ -58,6 +58,6 @@ fn by_id<T>(records: &Records<T>, node: impl Fn(&T) -> Node) -> Node {
 pub(super) fn is_any(state: &State) -> bool {
     let tried = |atom: &Atom| atom.task().is_some_and(|task| !task.tries.is_empty());
     let is_empty = state.bindings.is_empty() && state.trail.is_empty();
-    let is_new = is_empty && state.corrections.is_empty() && state.run.last_result.is_none();
+    let is_new = is_empty && state.corrections.is_empty() && !state.run.ending.is_known();
     !is_new || state.atoms.values().any(|atom| tried(atom))
 }

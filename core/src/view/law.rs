@@ -101,10 +101,7 @@ pub fn of_run(state: &State) -> Option<LawView> {
 
 fn delivered(state: &State) -> Option<String> {
     state.run.delivered.as_ref()?;
-    let last = state.run.last_result.as_ref()?;
-    let is_its = last.data.result == Some(state.run.status);
-    let loss = last.data.loss.as_ref().filter(|_| is_its)?;
-    Some(loss.d.text())
+    Some(state.run.ending.loss.as_ref()?.d.text())
 }
 
 /// The tools and targets that planners may not propose.

@@ -24,15 +24,14 @@ pub(super) struct LeafStand<'s> {
 
 /// As written.
 pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
-    let last = state.run.last_result.iter();
-    let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence, false));
+    let last = state.run.judged.iter();
+    let last = last.map(|judged| (&judged.at, &judged.evidence, false));
     // While a run is at work, no tree is the result yet: the newest refuted selection counts.
     let of_any_tree = state.run.status.is_active();
     let refuted = state.refutations();
-    let refuted = refuted.map(|(entry, one)| (Some(&entry.at), &one.evidence, of_any_tree));
+    let refuted = refuted.map(|(entry, one)| (&entry.at, &one.evidence, of_any_tree));
     let mut records: Vec<_> = last.chain(refuted).collect();
-    // The sort is stable: without a time the last result stays the newest.
-    records.sort_by_key(|(at, ..)| core::cmp::Reverse(at.map_or("9", String::as_str)));
+    records.sort_by_key(|(at, ..)| core::cmp::Reverse(at.as_str()));
     let tree = tree_of_result(state);
     let is_in_place = state.objective.constraints.workspace() == Workspace::Shared;
     let is_of_result = |one: &EvidenceRecord| {
@@ -53,7 +52,7 @@ pub(super) fn leaves(state: &State) -> Vec<LeafStand<'_>> {
         LeafStand {
             leaf,
             verdict: confirmed.or_else(|| evidence.and_then(|one| one.verdict.as_deref())),
-            at: found.and_then(|(at, _)| at),
+            at: found.map(|(at, _)| at),
             evidence,
         }
     };

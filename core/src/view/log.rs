@@ -15,7 +15,7 @@ use crate::{
     event::Event,
     id::AtomId,
     state::{
-        Binding, Correction, Entry, EntryKind, Extra, FreeValue, Reason, RunStatus, State, TryEnd,
+        Binding, Correction, Entry, EntryKind, Extra, FreeValue, Reason, State, TryEnd,
         fields::Writer,
         record::{CorrectionType, EvidenceRecord},
     },
@@ -181,21 +181,21 @@ fn request(state: &State) -> Option<LogEntry> {
 
 /// The last ending; the state keeps no earlier ones.
 fn ending(state: &State) -> Option<LogEntry> {
-    let result = &state.run.last_result.as_ref()?.data;
+    let (ending, result) = (state.run.last_ending()?, state.run.status);
     let mut to = Writer::default();
-    to.text("result", result.result.map_or("", RunStatus::word))
-        .text("reason", result.reason.map_or("", Reason::word))
-        .text("summary", &result.summary);
+    to.text("result", result.word())
+        .text("reason", ending.reason.map_or("", Reason::word))
+        .text("summary", &ending.summary);
     Some(LogEntry {
-        at: result.at.clone()?,
+        at: ending.ended.clone()?,
         kind: "ended".to_owned(),
         by: LOOP.to_owned(),
         serial: None,
         entry: to.finish(&Extra::default()),
         event: Some(Event::Ended {
-            result: result.result?,
-            reason: result.reason?,
-            summary: result.summary.clone(),
+            result,
+            reason: ending.reason?,
+            summary: ending.summary.clone(),
         }),
     })
 }

@@ -8,8 +8,8 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use super::StatusView;
 use crate::{
     id::{AtomId, CommitId},
-    state::{AtomStatus, Reason, RunStatus, final_result::FinalResultRecord},
-    step::remedies,
+    state::{AtomStatus, Reason, RunStatus},
+    step::{remedies, run_end},
     verdict::assertions,
     wording,
     world::{World, doubts::doubts},
@@ -45,10 +45,10 @@ pub(super) fn by_the_state(world: &World) -> Vec<String> {
     let is_changed = is_changed_since(world);
     let mut moves = Vec::from([of_idle(world, &Surroundings::default(), is_changed)]);
     // A change since the ending may have followed one of its moves.
-    let others = next_moves(world).filter(|_| !is_changed);
+    let others = run_end::moves_of_last(world).into_iter().filter(|_| !is_changed);
     for other in others {
-        if moves.iter().all(|known| known != other) {
-            moves.push(other.to_owned());
+        if !moves.contains(&other) {
+            moves.push(other);
         }
     }
     moves
@@ -79,9 +79,9 @@ pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> St
     if next != format!("descent why {explained}") {
         return next;
     }
-    let is_change = |one: &&str| one.starts_with("descent ") && !one.starts_with("descent why ");
-    let mut moves = next_moves(world);
-    moves.find(is_change).unwrap_or("descent edit").to_owned()
+    let is_change = |one: &String| one.starts_with("descent ") && !one.starts_with("descent why ");
+    let change = run_end::moves_of_last(world).into_iter().find(is_change);
+    change.unwrap_or_else(|| "descent edit".to_owned())
 }
 
 impl StatusView {
@@ -118,7 +118,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
         RunStatus::Exhausted | RunStatus::NeedsGuidance => RUN.to_owned(),
         // An agent cannot work before a person has done something.
         RunStatus::Stopped if !is_changed && ended_by(world, Reason::Unavailable) => {
-            next_moves(world).next().unwrap_or(RUN).to_owned()
+            run_end::moves_of_last(world).into_iter().next().unwrap_or_else(|| RUN.to_owned())
         }
         RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
             RUN.to_owned()
@@ -128,28 +128,19 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
 
 /// Whether a person changed something since the last run ended.
 pub(super) fn is_changed_since(world: &World) -> bool {
-    let ended = last(world).and_then(|result| result.at.as_ref());
+    let ended = world.state.run.ending.ended.as_ref();
     let corrections = world.state.corrections.iter();
     let times = corrections.filter_map(|one| one.data.timestamp.as_ref());
     times.max() > ended
 }
 
-fn last(world: &World) -> Option<&FinalResultRecord> {
-    Some(&world.state.run.last_result.as_ref()?.data)
-}
-
 /// The first command among the moves that the last ending named: it fits the cause.
 fn dead_end(world: &World) -> String {
-    let command = next_moves(world).find(|one| one.starts_with("descent "));
-    command.unwrap_or("descent edit").to_owned()
-}
-
-fn next_moves(world: &World) -> impl Iterator<Item = &str> {
-    let moves = last(world).into_iter().flat_map(|result| &result.next_moves);
-    moves.map(String::as_str)
+    let command = run_end::moves_of_last(world).into_iter().find(|one| one.starts_with("descent "));
+    command.unwrap_or_else(|| "descent edit".to_owned())
 }
 
 /// Whether the last result has this reason.
 fn ended_by(world: &World, reason: Reason) -> bool {
-    last(world).and_then(|result| result.reason) == Some(reason)
+    world.state.run.ending.reason == Some(reason)
 }

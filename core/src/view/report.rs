@@ -36,11 +36,12 @@ use crate::{
     change::lost_lines,
     id::{AtomId, CommitId, Lineage},
     state::{
-        Correction, JudgedBy, Reason, State,
+        Correction, JudgedBy, Reason,
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord, ResultVerdict},
         record::{Choices, CorrectionType},
     },
+    step::run_end,
     world::{
         World,
         doubts::{Doubt, doubts},
@@ -211,7 +212,8 @@ pub fn report(world: &World) -> Report {
 
 fn outcome(world: &World) -> OutcomeReport {
     let state = &world.state;
-    let last = ending(state);
+    let last = run_end::last_result(world);
+    let last = last.as_ref();
     OutcomeReport {
         status: state.run.status.word(),
         ended: last.is_some(),
@@ -229,12 +231,6 @@ fn outcome(world: &World) -> OutcomeReport {
         base: state.run.started_from.as_ref().map(|from| from.commit.clone()),
         commit: state.run.result().cloned(),
     }
-}
-
-/// The last ending, unless another run began since.
-fn ending(state: &State) -> Option<&FinalResultRecord> {
-    let last = state.run.last_result.as_ref()?;
-    (last.data.result == Some(state.run.status)).then_some(&last.data)
 }
 
 fn answer(output: &FinalOutput) -> AnswerReport {

@@ -132,7 +132,7 @@ impl WorkView {
             resolved,
             all,
             attempts_left: format!("{}", world.measure().attempts),
-            active_ms: if is_first { run.spent.active_ms } else { before.active_ms },
+            active_ms: if is_first { run.spent.active.ms } else { before.active_ms },
             began: if is_first { now.into() } else { before.began.clone() },
             time_budget_ms: budget.map(|budget| budget.ms),
             usage: UsageView::of(&run.spent.usage),

@@ -4,6 +4,7 @@ use descent_core::{
     event::{AgentReport, Clarity, Merge, Misfit, Product, Scope},
     id::{AttemptId, CommitId, Digest, TreeId},
     state::{Binding, FailureEntry, StartedFrom, Workspace},
+    step::run_end,
     verdict::Basis,
 };
 
@@ -53,7 +54,7 @@ fn merged(commit: &str) -> Merge {
     Merge::Clean {
         commit: CommitId::new(commit),
         tree: tree_of(commit),
-        change: Digest::of(commit.as_bytes()),
+        change: Digest::sha256(commit.as_bytes()),
         files: Vec::from(["made".into()]),
         protected: Vec::new(),
     }
@@ -263,8 +264,8 @@ fn an_attempt_fails_by_its_form_where_a_value_is_needed() {
         let (run, settled) = run(outcome, &merged("c"), &["tree of c"]);
         assert!(run.binding("A").is_none() && settled.measured.is_empty());
         assert!(run.failure().by_form);
-        let result = run.world.state.run.last_result.as_ref().expect("a result");
-        let accountable = result.data.accountable.expect("somebody");
+        let result = run_end::last_result(&run.world).expect("a result");
+        let accountable = result.accountable.expect("somebody");
         assert_eq!(accountable.word(), "answer");
         assert!(!accountable.meaning().contains("work was wrong"));
     }

@@ -47,7 +47,7 @@ fn a_provider_that_is_down_is_asked_again_for_an_hour_after_growing_pauses_at_no
     let waited = format!("down for 60 min, asked again {} times: API Error: 529", pauses.len());
     assert!(summary.contains(&waited), "{summary}");
     let spent = &run.world.state.run.spent;
-    assert_eq!((spent.attempts, spent.transient, spent.active_ms), (0, 0, 0));
+    assert_eq!((spent.attempts, spent.transient, spent.active.ms), (0, 0, 0));
     assert!(run.world.state.failures().next().is_none());
     assert!(run.world.state.run.waits.is_empty());
     run.again(Vec::new());

@@ -63,7 +63,7 @@ impl Steering {
             })
             .collect();
         let point = LawPoint {
-            subject: Digest::of(b""),
+            subject: Digest::sha256(b""),
             pass: self.pass,
             d: numbers.d,
             p: numbers.p,

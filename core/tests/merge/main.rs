@@ -46,7 +46,7 @@ fn beginning() -> Value {
         "trail": [{"type": "choice", "at": "2026-01-01T00:00:00Z", "serial": 3, "pass": 1, "group": "G", "choice": "C1"}],
         "corrections": [{"id": "c1", "timestamp": "2026-01-01T00:00:00Z", "type": "guidance", "description": "so"}],
         "run": {"status": "running", "epoch": 1, "iteration": 4, "pass": 2, "attempts_started": 4, "in_flight": [],
-                "spent": {"attempts": 4, "transient": 0, "repairs": 0, "active_ms": 5}}
+                "spent": {"attempts": 4, "transient": 0, "repairs": 0, "active": "0.005s"}}
     })
 }
 

@@ -1,8 +1,11 @@
 //! The account of every ending: it is whole, and only a completed run is at no distance.
 
-use descent_core::state::{
-    RunStatus,
-    account::{Accountable, LastDirective},
+use descent_core::{
+    state::{
+        RunStatus,
+        account::{Accountable, LastDirective},
+    },
+    step::run_end,
 };
 
 use super::sim::Sim;
@@ -10,7 +13,7 @@ use super::sim::Sim;
 /// Every ending has its account, and only one with the base case holding is at no distance.
 pub(crate) fn assert_account(sim: &Sim<'_>) {
     let state = &sim.world.state;
-    let Some(last) = state.run.last_result.as_ref().map(|last| &last.data) else {
+    let Some(last) = run_end::last_result(&sim.world) else {
         return;
     };
     let is_completed = last.result == Some(RunStatus::Completed);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use descent_core::doc::Node;
+use descent_core::{doc::Node, step::run_end};
 
 use super::{
     model::{Kind, Model},
@@ -31,8 +31,8 @@ fn check(model: &Model, expected: &str) -> Vec<(BTreeSet<String>, BTreeSet<Strin
         assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
         sim.check_counts();
         let state = &sim.world.state;
-        let result = state.run.last_result.as_ref().expect("a result");
-        let open = result.node.get("open").and_then(Node::as_array);
+        let result = run_end::last_result(&sim.world).expect("a result").node();
+        let open = result.get("open").and_then(Node::as_array);
         let names = open.unwrap_or_default().iter();
         let names = names.filter_map(|one| Some(one.get("atom")?.as_str()?.to_owned()));
         let solved = state.bindings.keys().map(ToString::to_string);
@@ -123,8 +123,8 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
         let mut sim = Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults);
         let word = sim.run();
         let state = &sim.world.state;
-        let result = state.run.last_result.as_ref().expect("a result");
-        let is_open = result.node.get("open").is_some();
+        let result = run_end::last_result(&sim.world).expect("a result").node();
+        let is_open = result.get("open").is_some();
         match (word, model.is_solvable()) {
             ("completed", true) => whole += 1,
             ("completed", false) => partial += 1,

@@ -265,7 +265,7 @@ impl Sim<'_> {
             Merge::Clean {
                 tree: self.tree_of(commit.as_str()),
                 commit,
-                change: Digest::of(format!("{piece:?}").as_bytes()),
+                change: Digest::sha256(format!("{piece:?}").as_bytes()),
                 files: vec![intent.atom.to_string()],
                 protected: Vec::new(),
             }
@@ -280,7 +280,7 @@ impl Sim<'_> {
             "{} stands in the tree twice",
             piece.atom
         );
-        let name = Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string();
+        let name = Digest::sha256(format!("{onto} {piece:?}").as_bytes()).to_string();
         pieces.push(piece);
         let root = self.roots[onto].clone();
         self.roots.insert(name.clone(), root);
@@ -335,7 +335,7 @@ impl Sim<'_> {
     pub(crate) fn tree_of(&self, commit: &str) -> TreeId {
         let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
         let root = &self.roots[commit];
-        TreeId::new(Digest::of(format!("{root} {pieces:?}").as_bytes()).to_string())
+        TreeId::new(Digest::sha256(format!("{root} {pieces:?}").as_bytes()).to_string())
     }
 }
 

@@ -29,7 +29,7 @@ impl Chance {
     /// A number below a thousand.
     fn roll(&self, name: &str, intent: &Intent, n: u32, what: &str) -> u64 {
         let text = format!("{} {name} {} {n} {what}", self.seed, intent.context);
-        let digest = Digest::of(text.as_bytes()).to_string();
+        let digest = Digest::sha256(text.as_bytes()).to_string();
         let digits = digest.rsplit(':').next().expect("a digest");
         u64::from_str_radix(&digits[..12], 16).expect("hexadecimal digits") % 1_000
     }

@@ -96,7 +96,7 @@ fn a_base_case_that_holds_comes_before_a_budget_that_is_over() {
 
 #[test]
 fn a_budget_that_is_over_comes_before_a_dead_end() {
-    check(&Case { asked: &[], holds: false, has_budget: true }, ("exhausted", "iterations"));
+    check(&Case { asked: &[], holds: false, has_budget: true }, ("exhausted", "budget.iterations"));
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn what_has_no_room_ends_the_run_in_order_and_the_next_run_takes_it_in() {
     sim.observe(Input::NoRoom { why: "it is full".to_owned() });
     let run = &sim.world.state.run;
     assert_eq!(run.in_flight.len(), 2, "{}", sim.story);
-    let result = &run.last_result.as_ref().expect("a result").data;
-    assert_eq!(result.result, Some(RunStatus::Stopped));
+    let result = &run.ending;
+    assert_eq!(run.status, RunStatus::Stopped);
     assert_eq!(result.reason, Some(Reason::Unavailable));
     assert_eq!(result.code, Some(AgentTrouble::NoRoom));
     assert!(result.summary.starts_with("it is full; "));

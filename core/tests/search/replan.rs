@@ -53,8 +53,7 @@ pub(crate) fn faults(rng: &mut Rng) -> Faults {
 }
 
 pub(crate) fn reason(sim: &Sim<'_>) -> Option<Reason> {
-    let result = sim.world.state.run.last_result.as_ref()?;
-    result.data.reason
+    sim.world.state.run.ending.reason
 }
 
 /// Two halves, side by side.

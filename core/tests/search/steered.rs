@@ -41,7 +41,7 @@ fn lessons(rng: &mut Rng, world: &World) -> Vec<Lesson> {
     let graph = &world.graph;
     let kids = graph.groups().flat_map(|x| graph.vertex(x).kids.clone());
     let mut known: Vec<Digest> = kids.map(|x| graph.choice_digest(x)).collect();
-    known.push(Digest::of(b"nobody has it"));
+    known.push(Digest::sha256(b"nobody has it"));
     let mut lessons = Vec::new();
     for choice in known {
         if !rng.percent(50) {
@@ -96,7 +96,7 @@ fn blocked(rng: &mut Rng, model: &Model, world: &World) -> LawRecord {
     for node in (0..model.nodes.len()).filter(|x| model.is_planned(*x)) {
         if rng.percent(10) {
             let task = format!("do {}", model.nodes[node].id);
-            let target = Digest::of(task.as_bytes()).to_string();
+            let target = Digest::sha256(task.as_bytes()).to_string();
             blocked.push(one("worker".to_owned(), Some(target)));
         }
     }

@@ -45,13 +45,7 @@ pub(super) fn complete(
     worker: bool,
 ) -> Failure {
     let wants_checks = wants_checks(missing);
-    // Both are rendered from the checks, unless written.
-    let is_rendered =
-        |part: &MissingPart| matches!(part, MissingPart::Deliverables | MissingPart::Done);
-    let named = missing.iter().copied();
-    let named: Vec<MissingPart> =
-        named.filter(|part| !(wants_checks && is_rendered(part))).collect();
-    let mut refusal = not_aligned(&named);
+    let mut refusal = not_aligned(missing);
     let survey = if wants_checks { survey_of(top) } else { Survey::default() };
     let line = command_line(missing, flags, &survey, worker);
     let mut put = |flag: &str, proposals: &[Proposal]| {

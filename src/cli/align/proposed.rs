@@ -3,7 +3,6 @@
 //! Invariant: every command, every setting that decides, and every word that an agent would be told, is shown whole.
 
 use descent_core::{
-    plan,
     state::{FreeValue, State},
     trust::TrustList,
     view,
@@ -70,7 +69,7 @@ pub(super) async fn asks(context: &Context, question: &str) -> DraftDecision {
 fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     let world = World::new(state.clone());
     let objective = &state.objective;
-    let [deliverables, done] = plan::written_words(objective);
+    let (deliverables, done) = (&objective.deliverables, &objective.definition_of_done);
     let mut page = Page::new(WIDTH);
     page.push(Line::new().dim(match (&flags.draft, &flags.proposed_by) {
         (Some(super::reading::DraftText::Proposed(_)), Some(name)) => {
@@ -83,8 +82,8 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     }));
     page.gap();
     for (head, text) in [
-        ("goal:  ", objective.goal.as_str()),
-        ("why:   ", objective.background_intent.as_str()),
+        ("goal:  ", &objective.goal),
+        ("why:   ", &objective.background_intent),
         ("gives: ", deliverables),
         ("done:  ", done),
     ] {

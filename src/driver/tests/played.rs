@@ -71,7 +71,7 @@ impl Trees {
         Merge::Clean {
             commit,
             tree: id,
-            change: Digest::of(atom.as_bytes()),
+            change: Digest::sha256(atom.as_bytes()),
             files: vec![atom.to_owned()],
             protected: Vec::new(),
         }

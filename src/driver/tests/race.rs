@@ -49,7 +49,7 @@ fn beginning() -> State {
         "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
         "work_graph": {"atoms": atoms}, "bindings": {}, "trail": [], "corrections": [],
         "run": {"status": "running", "epoch": 1, "iteration": 0, "pass": 1, "attempts_started": 0, "in_flight": [],
-            "spent": {"attempts": 0, "transient": 0, "repairs": 0, "active_ms": 0}}
+            "spent": {"attempts": 0, "transient": 0, "repairs": 0, "active": "0s"}}
     });
     decode(crate::whole_records::file(&state).to_string().as_bytes()).state.unwrap()
 }

@@ -18,6 +18,7 @@ use descent_core::{
     prompt::{self, RatedDifference, RatingInputs},
     rating,
     state::{Check, Consult, Intent, Leaf, Role, SideEffect, Usage},
+    step::run_end,
     validation, wording,
     world::{Session, World},
 };
@@ -288,19 +289,20 @@ async fn of_ending(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
         true => Some(difference(c, None).await?),
         false => None,
     };
-    let prompt = prompt::wording(&c.world, difference.as_ref(), c.clock.now());
+    let Some(result) = run_end::last_result(&c.world) else {
+        return Ok(None);
+    };
+    let prompt = prompt::wording(&c.world, &result, difference.as_ref(), c.clock.now());
     let fault = move |object: &str| {
         let node = validation::read_text(object);
         node.and_then(|node| wording::read(&node, compares)).err()
     };
-    Ok(prompt.map(|prompt| PutQuestion {
-        prompt,
-        form: QuestionForm {
-            role: c.consult.role,
-            schema: wording::schema(compares),
-            fault: Arc::new(fault),
-        },
-    }))
+    let form = QuestionForm {
+        role: c.consult.role,
+        schema: wording::schema(compares),
+        fault: Arc::new(fault),
+    };
+    Ok(Some(PutQuestion { prompt, form }))
 }
 
 fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {

@@ -82,9 +82,8 @@ pub(super) fn proof(
     let of_this_stop = state.filter(|state| {
         state.run.status == RunStatus::Stopped && asked.is_some_and(|asked| state.serial > asked)
     });
-    let result = of_this_stop.and_then(|state| state.run.last_result.as_ref());
     StopProof {
-        ended: result.and_then(|result| result.data.ended.clone()),
+        ended: of_this_stop.and_then(|state| state.run.ending.stopped.clone()),
         serial: state.map(|state| state.serial),
         signals,
     }

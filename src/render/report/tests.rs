@@ -32,10 +32,9 @@ fn state(atoms: Value, text: &str) -> Value {
         },
         "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
         "work_graph": {"atoms": atoms}, "bindings": {}, "trail": [], "corrections": [],
-        "run": {"status": "exhausted", "last_result": {
-            "result": "exhausted", "reason": "no_choice", "at": "2026-11-24T10:00:00Z", "summary": text,
-            "iterations": 1, "evidence": evidence, "failed": [], "next_moves": [text]
-        }}
+        "run": {"status": "exhausted", "reason": "no_choice", "ended": "2026-11-24T10:00:00Z",
+            "summary": text, "iteration": 1, "moves": [text],
+            "judged": {"at": "2026-11-24T10:00:00Z", "evidence": evidence}}
     })
 }
 
@@ -51,7 +50,7 @@ fn nasty() -> Report {
     state["trail"] = json!([
         {"type": "failure", "at": NASTY, "atom": "c", "attempt": "c.1", "nth": 1, "class": "logical",
             "reason": NASTY, "output": NASTY, "criteria": [{"check": NASTY, "verdict": "fail"}]},
-        {"type": "backtrack", "at": "2", "changes": {"g": ["b", "a"]}, "reason": NASTY},
+        {"type": "backtrack", "at": "2", "group": "g", "from": "b", "to": "a", "reason": NASTY},
         {"type": "refuted", "at": "3", "conflict": {"g": "b"}, "evidence": [{"check": NASTY, "verdict": "fail"}]},
     ]);
     state["corrections"] = json!([

@@ -150,7 +150,7 @@ fn an_edit_with_another_seal_began_from_none_that_is_known_of_its_serial() {
     bump(&mut store).unwrap();
     let mut edit = (*store.newest().unwrap()).clone();
     assert!(store.base(&edit).is_some());
-    edit.seal = Some(Digest::of(b"of a commit that did not stay"));
+    edit.seal = Some(Digest::sha256(b"of a commit that did not stay"));
     assert!(store.base(&edit).is_none());
     edit.seal = None;
     assert_eq!(store.base(&edit).unwrap().run.iteration, 1);

@@ -372,7 +372,7 @@ fn a_line_that_an_older_version_wrote_is_read_without_events() {
         let mut line: serde_json::Value = serde_json::from_str(&line[17..]).unwrap();
         line.as_object_mut().unwrap().remove("events");
         let line = line.to_string();
-        let digest = descent_core::id::Digest::of(line.as_bytes());
+        let digest = descent_core::id::Digest::sha256(line.as_bytes());
         format!("{} {line}\n", &digest.as_str()[7..23])
     };
     fs::write(&file, text.lines().map(older).collect::<String>()).unwrap();

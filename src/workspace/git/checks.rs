@@ -49,7 +49,7 @@ impl Worktrees {
     /// The digest of `setup`'s inputs in a commit: the whole tree, unless they are named.
     fn inputs_of_setup(&self, commit: &CommitId) -> Result<Digest> {
         if self.setup_inputs.is_empty() {
-            return Ok(Digest::of(self.tree_of(commit)?.as_str().as_bytes()));
+            return Ok(Digest::sha256(self.tree_of(commit)?.as_str().as_bytes()));
         }
         let is_meant = |path: &Path| self.setup_inputs.is_match(path, &self.prefix);
         Ok(self.git.digest_of_files(commit, is_meant)?)

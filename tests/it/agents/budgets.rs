@@ -52,7 +52,7 @@ fn the_usage_that_a_worker_reports_is_counted_in_all_and_by_agent() {
     world.align(&plan(&[CHECK], json!({}), chain()));
     let result = ends(&world, 0, "base_case");
     let spent = json!({
-        "calls": 3, "tokens": {"input": 300, "output": 60, "cached": 9}, "cost_usd": "0.75"
+        "calls": 3, "tokens": {"input": 300, "output": 60, "cached": 9}, "cost_usd": 0.75
     });
     let run = &world.state()["run"];
     for (key, value) in spent.as_object().unwrap() {
@@ -67,11 +67,11 @@ fn the_usage_that_a_worker_reports_is_counted_in_all_and_by_agent() {
 #[test]
 fn a_limit_ends_the_run_with_what_was_reached() {
     for (limits, reason, made) in [
-        (json!({"budget": {"calls": 2}}), "calls", 2),
-        (json!({"budget": {"tokens": 246}}), "tokens", 2),
-        (json!({"budget": {"cost_usd": "0.50"}}), "cost", 2),
-        (json!({"budget": {"cost_usd": 0.25, "tokens": 1}}), "tokens", 1),
-        (json!({"budget": {"calls": 1, "tokens": 1, "cost_usd": "0.01"}}), "calls", 1),
+        (json!({"budget": {"calls": 2}}), "budget.calls", 2),
+        (json!({"budget": {"tokens": 246}}), "budget.tokens", 2),
+        (json!({"budget": {"cost_usd": "0.50"}}), "budget.cost_usd", 2),
+        (json!({"budget": {"cost_usd": 0.25, "tokens": 1}}), "budget.tokens", 1),
+        (json!({"budget": {"calls": 1, "tokens": 1, "cost_usd": "0.01"}}), "budget.calls", 1),
     ] {
         let world = world(ONE_CALL);
         world.align(&plan(&[CHECK], limits, chain()));
@@ -89,7 +89,7 @@ fn what_is_left_must_be_enough_for_an_attempt_as_the_earlier_ones() {
     let world = world(ONE_CALL);
     // Two attempts take 246 of them, and 54 are left.
     world.align(&plan(&[CHECK], json!({"budget": {"tokens": 300}}), chain()));
-    let result = ends(&world, 5, "tokens");
+    let result = ends(&world, 5, "budget.tokens");
     assert_eq!(world.left("made"), "A1\nA2\n");
     let summary = result["summary"].as_str().unwrap();
     assert!(summary.contains("the next attempt needs more"), "{summary}");
@@ -106,13 +106,13 @@ fn a_limit_that_the_last_step_reaches_completes_the_run() {
 fn a_raised_limit_lets_the_run_go_on() {
     let world = world(ONE_CALL);
     world.align(&plan(&[CHECK], json!({"budget": {"cost_usd": "0.50"}}), chain()));
-    ends(&world, 5, "cost");
-    ends(&world, 5, "cost");
+    ends(&world, 5, "budget.cost_usd");
+    ends(&world, 5, "budget.cost_usd");
     assert_eq!(world.left("made"), "A1\nA2\n", "nothing is tried anew");
     let ran = world.descent(&["run", "--json", "--set", "budget.cost_usd=1"]).expect(0);
     assert_eq!(ran.result()["reason"], "base_case");
     assert_eq!(world.left("made"), "A1\nA2\nA3\n");
-    assert_eq!(world.state()["objective"]["constraints"]["budget"]["cost_usd"], "1.00");
+    assert_eq!(world.state()["objective"]["constraints"]["budget"]["cost_usd"], 1.0);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_limit_that_is_set_while_the_run_goes_on_is_obeyed() {
     world.wait_for_file("began.A1");
     world.descent(&["redirect", "--set", "budget.calls=1", "-y"]).expect(0);
     world.touch("go");
-    assert_eq!(run.wait().expect(5).result()["reason"], "calls");
+    assert_eq!(run.wait().expect(5).result()["reason"], "budget.calls");
     assert_eq!(world.left("made"), "A1\n");
 }
 
@@ -139,7 +139,7 @@ fn an_attempt_whose_report_passes_what_is_left_is_ended() {
         json!({"budget": {"tokens": 500}}),
         json!({"A1": by_worker()}),
     ));
-    let result = ends(&world, 5, "tokens");
+    let result = ends(&world, 5, "budget.tokens");
     assert_eq!(world.left("made"), "");
     assert_eq!(result["spent"]["tokens"]["input"], 900, "{result}");
     assert_eq!(result["spent"]["attempts"], 0, "it is not counted");
@@ -167,7 +167,7 @@ fn an_outcome_that_is_adopted_after_a_kill_is_settled_once() {
     let ran = world.run().expect(0);
     assert_eq!(ran.count("adopted"), 1);
     let spent = &world.state()["run"]["spent"];
-    assert_eq!((&spent["calls"], &spent["cost_usd"]), (&json!(1), &json!("0.25")));
+    assert_eq!((&spent["calls"], &spent["cost_usd"]), (&json!(1), &json!(0.25)));
     assert!(spent["estimated"].is_null(), "{spent}");
 }
 
@@ -180,7 +180,7 @@ fn an_attempt_that_a_kill_cut_off_counts_as_was_reserved_and_is_marked() {
     let run = world.start(&["run"]);
     world.wait_for_file("again");
     let reserved = world.state()["run"]["in_flight"][0]["reserved"].clone();
-    assert_eq!((&reserved["calls"], &reserved["cost_usd"]), (&json!(1), &json!("0.25")));
+    assert_eq!((&reserved["calls"], &reserved["cost_usd"]), (&json!(1), &json!(0.25)));
     run.kill();
     ends(&world, 0, "base_case");
     let spent = &world.state()["run"]["spent"];
@@ -319,7 +319,7 @@ fn the_price_of_a_command_counts_its_tokens() {
         ),
     );
     world.align(&plan(&[CHECK], json!({"budget": {"cost_usd": "2"}}), chain()));
-    ends(&world, 5, "cost");
+    ends(&world, 5, "budget.cost_usd");
     let spent = &world.state()["run"]["spent"];
-    assert_eq!((&spent["cost_usd"], &spent["estimated"]), (&json!("1.50"), &json!(true)));
+    assert_eq!((&spent["cost_usd"], &spent["estimated"]), (&json!(1.5), &json!(true)));
 }

@@ -20,7 +20,7 @@ fn an_agent_whose_calls_pass_the_limit_is_ended_in_mid_turn() {
         let world = world(protocol, "hangs-in-tool", &[("FIXTURE_NAP", nap.as_str())]);
         let ran = world.descent(&["run", "--json", "--set", "budget.calls=1"]).expect(5);
         let result = ran.result();
-        assert_eq!(result["reason"], "calls", "{protocol:?} {result}");
+        assert_eq!(result["reason"], "budget.calls", "{protocol:?} {result}");
         assert!(result["spent"]["calls"].as_u64() > Some(1), "{protocol:?} {result}");
         assert_eq!(result["spent"]["attempts"], 0, "{protocol:?} {result}");
         assert!(processes(&nap).is_empty(), "{protocol:?}");
@@ -34,7 +34,7 @@ fn the_price_of_tokens_so_far_ends_an_agent_in_mid_turn() {
     configure(&world, "price = {input = \"1000000\", output = \"0\"}");
     let ran = world.descent(&["run", "--json", "--set", "budget.cost_usd=100"]).expect(5);
     let result = ran.result();
-    assert_eq!(result["reason"], "cost", "{result}");
+    assert_eq!(result["reason"], "budget.cost_usd", "{result}");
     assert_eq!(result["spent"]["estimated"], true, "{result}");
     assert!(processes(&nap).is_empty());
 }

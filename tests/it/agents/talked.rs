@@ -176,7 +176,7 @@ fn a_limit_of_its_provider_is_waited_for_and_shown_and_costs_nothing() {
         let ran = run.wait();
         assert!(ran.stdout.contains("wait 1 of 24"), "{protocol:?}\n{}", ran.stdout);
         let run = &world.state()["run"];
-        assert_eq!(run["last_result"]["reason"], "stopped", "{protocol:?}");
+        assert_eq!(run["reason"], "stopped", "{protocol:?}");
         assert_eq!(run["spent"]["attempts"], 0, "{protocol:?}");
         assert!(processes(&nap).is_empty(), "{protocol:?}");
     }
@@ -252,7 +252,7 @@ fn an_agent_that_cannot_be_used_ends_the_run_and_costs_no_attempt() {
             let ran = world.run();
             assert_eq!(ran.code, Some(69), "{protocol:?} {behaviour}\n{}", ran.stderr);
             let state = world.state();
-            let result = &state["run"]["last_result"];
+            let result = &state["run"];
             assert_eq!(result["reason"], "unavailable", "{protocol:?} {behaviour}");
             assert_eq!(result["code"], code, "{protocol:?} {behaviour}");
             assert!(ran.stdout.contains(code), "{}", ran.stdout);
@@ -285,7 +285,7 @@ fn an_agent_that_an_edit_names_in_mid_run_and_that_is_not_installed_costs_no_att
         world.save_records(&state);
         world.touch("go");
         let ran = run.wait().expect(69);
-        let result = &world.state()["run"]["last_result"];
+        let result = &world.state()["run"];
         assert_eq!(result["code"], "E-AGENT-MISSING", "{protocol:?} {result}");
         assert_eq!(result["spent"]["attempts"], 1, "{protocol:?} {result}");
         let told = &ran.stdout;

@@ -190,7 +190,7 @@ fn what_was_wrong_with_an_answer_is_shown_and_told_to_those_who_build_on_the_res
     world.descent(&["why", "A1"]).expect(0).shows(words);
     world.descent(&["report"]).expect(0).shows(words);
     world.descent(&["log"]).expect(0).shows(words);
-    let notes = world.state()["run"]["last_result"]["output"]["notes"].to_string();
+    let notes = world.status()["last_result"]["output"]["notes"].to_string();
     assert!(notes.contains("the result of A1 is unclear"), "{notes}");
 }
 

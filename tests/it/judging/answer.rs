@@ -47,7 +47,7 @@ impl Worded {
     }
 
     fn last(&self) -> Value {
-        self.world.state()["run"]["last_result"].clone()
+        self.world.status()["last_result"].clone()
     }
 
     fn because(&self) -> String {

@@ -100,8 +100,8 @@ impl Disturbed {
         let bound = state["bindings"].as_object().unwrap();
         let plan: Vec<Value> = bound.iter().map(as_done).collect();
         let run = &state["run"];
-        let result = &run["last_result"];
-        let result = json!([result["result"], result["reason"], result["output"]["text"]]);
+        let worded = &run["judging"]["wording"]["words"]["text"];
+        let result = json!([run["status"], run["reason"], worded]);
         let files = self.world.ours(&["ls-tree", "-r", run["head"].as_str().unwrap()]);
         let files = files.lines().filter(|line| !line.ends_with("descent.toml"));
         let files: Vec<&str> = files.collect();

@@ -113,9 +113,8 @@ fn a_state_that_cannot_be_used_is_told_by_its_code() {
 fn a_state_that_would_be_too_large_is_not_written() {
     let world = World::new();
     let mut plan = plan(&["test -f done"], json!({}), json!({"A1": task("touch done")}));
-    // Without the person's own words the goal stands for them: it is written twice.
-    plan["objective"]["raw_input"] = json!("");
-    plan["objective"]["goal"] = json!("x".repeat(9 << 20));
+    plan["objective"]["raw_input"] = json!("y".repeat(8_000_000));
+    plan["objective"]["goal"] = json!("x".repeat(8_000_000));
     let path = world.plan(&plan);
     check(world.descent(&["align", "-y", "-f", &path]), "E-STATE-TOO-LARGE", 65);
     assert!(!world.state_path().exists());

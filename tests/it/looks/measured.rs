@@ -71,7 +71,7 @@ fn a_check_under_another_name_is_the_same_check() {
     let world = completed();
     world.replace_in_state("\"name\": \"all\"", "\"name\": \"whole\"");
     let known = world.state();
-    let base_case = &known["run"]["last_result"]["evidence"][0];
+    let base_case = &known["run"]["judged"]["evidence"][0];
     assert_eq!(base_case["check"], "all");
     world.descent(&["status"]).expect(0).shows("whole");
 }

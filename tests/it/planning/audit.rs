@@ -181,7 +181,7 @@ fn runs_that_are_well_have_no_finding() {
 
 /// The account of the newest ending.
 fn accountable(world: &World) -> (String, String) {
-    let last = &world.state()["run"]["last_result"];
+    let last = &world.status()["last_result"];
     for key in ["loss", "grad_l", "best", "metrics", "output"] {
         assert!(last.get(key).is_some(), "no {key} in {last}");
     }
@@ -217,7 +217,7 @@ fn every_ending_names_the_role_that_is_accountable() {
     let limited = json!({"budget": {"iterations": 1}});
     let more =
         json!({"A": task("echo > f"), "B": with(task("cp f g"), json!({"depends_on": ["A"]}))});
-    is(account_of(&["test -e g"], limited, more, 5), "iterations", "person");
+    is(account_of(&["test -e g"], limited, more, 5), "budget.iterations", "person");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_planner_without_a_plan_and_one_whose_plan_is_not_enough_are_accountable() {
     let given_up = world(&["ten", "nine", "five", "four", "two"].map(takes), limits);
     given_up.descent(&["run"]).expect(5);
     is(accountable(&given_up), "abandoned", "control_law");
-    let metrics = &given_up.state()["run"]["last_result"]["metrics"];
+    let metrics = &given_up.status()["last_result"]["metrics"];
     assert_eq!(metrics["solved_at_first"], 5, "{metrics}");
     assert_eq!(metrics["directives"][0]["directive"], "break_symmetry");
     assert_eq!(metrics["directives"][0]["followed"], 2);

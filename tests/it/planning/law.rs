@@ -170,7 +170,7 @@ fn when_little_is_left_planning_is_given_up_and_the_run_ends_red() {
     ];
     assert_eq!(run(&world, 5), told(&wanted));
     let state = world.state();
-    assert_eq!(state["run"]["last_result"]["reason"], "abandoned");
+    assert_eq!(state["run"]["reason"], "abandoned");
     let status = world.descent(&["status"]).expect(0);
     status.shows("abandon: no more planning").shows("exhausted (abandoned)");
     let again = world.descent(&["run", "--set", "law=show"]);
@@ -186,7 +186,7 @@ fn a_result_that_is_near_completes_nothing() {
     assert_eq!(run(&world, 5), told(&wanted));
     let state = world.state();
     assert_eq!(state["run"]["status"], "exhausted");
-    assert_eq!(state["run"]["last_result"]["result"], "exhausted");
+    assert_eq!(state["run"]["status"], "exhausted");
     world.descent(&["verify", "--result"]).expect(1);
 }
 

@@ -133,8 +133,8 @@ fn a_score_below_the_threshold_refutes_the_choices_and_the_next_are_rated() {
     let schema: Value = serde_json::from_str(&world.left("schema")).unwrap();
     assert_eq!(schema["properties"]["levels"]["required"], json!(["words", "size"]));
     let ratings = world.state()["run"]["ratings"].clone();
-    assert_eq!(ratings[0]["score"], "0.7", "{ratings}");
-    assert_eq!(ratings[1]["score"], "0.8", "{ratings}");
+    assert_eq!(ratings[0]["score"], 0.7, "{ratings}");
+    assert_eq!(ratings[1]["score"], 0.8, "{ratings}");
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn an_answer_that_a_talking_judge_gives_is_read_in_prose_and_its_usage_counts() 
         let agent = protocol.agent(&world, "works", &answer);
         configured(&world, &[("fixture", &agent)], "judge = \"fixture\"");
         world.run().expect(0);
-        assert_eq!(rating(&world)["score"], "1", "{protocol:?}");
+        assert_eq!(rating(&world)["score"], 1, "{protocol:?}");
         let spent = world.state()["run"]["spent_by_agent"][0].clone();
         assert_eq!(spent["role"], "judge", "{spent}");
         assert_eq!(spent["agent"], "fixture", "{spent}");
@@ -345,7 +345,7 @@ fn a_kill_in_mid_question_leaves_nothing_running_and_an_answer_that_was_kept_is_
     world.save_records(&state);
     world.run().expect(0);
     assert_eq!(asked(&world), 2);
-    assert_eq!(rating(&world)["score"], "0.9");
+    assert_eq!(rating(&world)["score"], 0.9);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_limit_of_calls_that_leaves_nothing_for_the_judge_ends_the_run_without_a_rat
     let agent = Claude.agent(&world, "works", &[("FIXTURE_ANSWER", "no answer")]);
     configured(&world, &[("fixture", &agent)], "judge = \"fixture\"");
     let result = world.run().expect(5).result();
-    assert_eq!(result["reason"], "calls", "{result}");
+    assert_eq!(result["reason"], "budget.calls", "{result}");
 }
 
 #[test]

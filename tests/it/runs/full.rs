@@ -50,13 +50,13 @@ fn a_run_whose_state_is_full_ends_in_order_and_goes_on_once_there_is_room() {
     let state = world.state();
     let run = &state["run"];
     assert_eq!(run["status"], "stopped", "{}", ran.stdout);
-    let result = &run["last_result"];
+    let result = &run;
     assert_eq!(result["reason"], "unavailable");
     assert_eq!(result["code"], "E-STATE-TOO-LARGE");
     let summary = result["summary"].as_str().unwrap();
     let large = "15728640 is the most: ballast 14.9 MiB, bindings";
     assert!(summary.contains(large), "{summary}");
-    assert!(result["next_moves"][0].as_str().unwrap().starts_with("descent edit"));
+    assert!(result["moves"][0].as_str().unwrap().starts_with("descent edit"));
     assert!(world.out("told").exists(), "it is told");
     assert_eq!(bound(&state), 1, "{}", ran.stdout);
     let mut waiting = run["in_flight"].as_array().unwrap().clone();

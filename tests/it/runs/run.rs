@@ -127,7 +127,7 @@ fn an_atom_whose_own_check_fails_has_failed_whatever_it_says() {
     let result = world.run().expect(5).result();
     assert!(result["failed"][0]["reason"].as_str().unwrap().contains("test -f really"), "{result}");
     assert_eq!(result["failed"][0]["class"], "logical");
-    assert_eq!(world.state()["run"].get("line"), None);
+    assert_eq!(world.file()["internal"]["run"].get("line"), None);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_limit_of_iterations_ends_it_exhausted_and_a_raised_one_goes_on() {
     let atoms = json!({"A1": task("touch one"), "A2": after(&["A1"], "touch done")});
     world.align(&plan(&["test -f done"], json!({"budget": {"iterations": 1}}), atoms));
     let result = world.run().expect(5).result();
-    assert_eq!(result["reason"], "iterations");
+    assert_eq!(result["reason"], "budget.iterations");
     world.replace_in_state("\"iterations\": 1", "\"iterations\": 9");
     world.run().expect(0);
 }

@@ -121,8 +121,8 @@ fn said_before(world: &World, word: &str) {
             "missing": [format!("MISSING {word}")], "contradictions": [format!("CONTRA {word}")]},
     });
     state["run"]["law"] = json!({
-        "point": {"subject": "s", "pass": 1, "d": "1", "p": "1", "omega": "0", "l": "0.9",
-            "grad_d": "0", "grad_l": "0", "gradient": "plateau", "directive": "break_symmetry",
+        "point": {"subject": "s", "pass": 1, "d": 1, "p": 1, "omega": 0, "l": 0.9,
+            "grad_d": 0, "grad_l": 0, "gradient": "plateau", "directive": "break_symmetry",
             "failure_class": "logical", "rationale": format!("RATIONALE {word}"), "at": at},
         "blocked": [{"tool": "B", "target": word, "pass": 1}],
     });

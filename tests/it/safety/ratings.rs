@@ -45,7 +45,7 @@ fn a_rating_that_came_with_a_strangers_state_is_dropped_when_it_is_allowed() {
     world.descent(&["verify"]).expect(1);
     world.descent(&["run"]).expect(5);
     assert_eq!(asked(&world), 2);
-    assert_eq!(world.state()["run"]["ratings"][0]["score"], "0.1");
+    assert_eq!(world.state()["run"]["ratings"][0]["score"], 0.1);
     // A rating of this machine's judge is kept.
     world.descent(&["run"]);
     assert_eq!(asked(&world), 2);
@@ -63,7 +63,7 @@ fn a_rating_in_a_state_that_git_brings_is_dropped_each_time_though_its_commands_
     let met_again = || {
         world.run_away_with_sidecars();
         world.git(&["checkout", ".descent/state.json"]);
-        assert_eq!(world.state()["run"]["ratings"][0]["score"], "0.9");
+        assert_eq!(world.state()["run"]["ratings"][0]["score"], 0.9);
     };
     met_again();
     world.descent(&["verify"]).expect(1).says(DROPPED);
@@ -77,16 +77,16 @@ fn a_rating_in_a_state_that_git_brings_is_dropped_each_time_though_its_commands_
 fn a_rating_in_an_edit_of_which_nothing_is_kept_is_asked_for_again() {
     let world = passed_elsewhere();
     let text = world.state_text();
-    assert!(text.contains("\"score\": \"0.9\""), "{text}");
+    assert!(text.contains("\"score\": 0.9"), "{text}");
     world.run_away_with_sidecars();
-    world.save(&text.replace("\"score\": \"0.9\"", "\"score\": \"0.95\""));
+    world.save(&text.replace("\"score\": 0.9", "\"score\": 0.95"));
     world.descent(&["verify"]).expect(1);
     let ran = world.run().expect(5);
     let told = ran.lines().into_iter().find(|line| line["event"] == "corrected");
     let told = told.unwrap_or_else(|| panic!("{}", ran.stdout));
     assert!(told["what"].as_str().unwrap().contains(DROPPED), "{told}");
     assert_eq!(asked(&world), 2);
-    assert_eq!(world.state()["run"]["ratings"][0]["score"], "0.1");
+    assert_eq!(world.state()["run"]["ratings"][0]["score"], 0.1);
 }
 
 #[test]
@@ -94,12 +94,12 @@ fn a_rating_that_a_person_edits_gives_way_to_the_one_that_was_given() {
     let world = with_note();
     judge(&world, &says(BAD));
     world.run().expect(5);
-    world.replace_in_state("\"score\": \"0.1\"", "\"score\": \"0.9\"");
+    world.replace_in_state("\"score\": 0.1", "\"score\": 0.9");
     // The very tree that was rated.
     world.write("note", "clear words\n");
     world.descent(&["verify"]).expect(1).shows("rated 0.1 by j");
     fs::remove_file(world.repo().join("note")).unwrap();
     world.run().expect(5);
-    assert_eq!(world.state()["run"]["ratings"][0]["score"], "0.1");
+    assert_eq!(world.state()["run"]["ratings"][0]["score"], 0.1);
     assert_eq!(asked(&world), 1);
 }

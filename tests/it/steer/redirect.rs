@@ -212,7 +212,7 @@ fn log_and_status_tell_what_a_redirect_changed_from_what_to_what() {
         ),
         (
             &["redirect", "-y", "--bind", "good=by my word"],
-            "result of good: exit 0 after 0.0 s; changed good → by my word",
+            "result of good: changed good → by my word",
         ),
         (&["redirect", "-y", "--set", "max_attempts=3"], "max_attempts: 1 → 3"),
     ];

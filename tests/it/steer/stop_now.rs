@@ -37,10 +37,10 @@ fn a_stop_says_how_many_processes_ended_how_long_it_took_and_in_which_commit() {
     assert!(stop["ms"].as_u64().is_some_and(|ms| ms < 2_000), "{stop}");
     assert_eq!(stop["serial"], state["serial"]);
     assert_eq!(stop["signals"], json!([]));
-    let ended = &state["run"]["last_result"]["ended"];
+    let ended = &state["run"]["stopped"];
     assert_eq!((&ended["processes"], &ended["ms"]), (&stop["processes"], &stop["ms"]));
     it.check_stopped_and_resumes();
-    assert_eq!(it.world.state()["run"]["last_result"]["ended"], Value::Null);
+    assert_eq!(it.world.state()["run"]["stopped"], Value::Null);
 }
 
 #[test]

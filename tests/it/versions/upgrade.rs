@@ -76,7 +76,7 @@ fn a_state_of_contract_1_3_keeps_its_graph_its_failures_and_what_people_said() {
     assert_eq!(parts[1]["all"][1]["not_command"], "npm audit --audit-level=high");
     assert_eq!(parts[1]["all"][2]["command"], "test -e '/etc/ssl/private/auth.key'");
     assert_eq!(parts[3]["quality"], "Readability; Design");
-    assert_eq!(parts[3]["pass_threshold"], "3.5");
+    assert_eq!(parts[3]["pass_threshold"], 3.5);
     assert_eq!(parts[3]["scope"], "src/**/*.rs");
     assert_eq!(parts[3]["rubric"][1]["levels"]["5"], "Excellent design");
     assert_eq!(state["objective"]["scope"], json!({"in": ["src"], "out": ["the admin tool"]}));
@@ -102,7 +102,7 @@ fn a_migrated_graph_is_solved_without_what_had_failed() {
     world.run().expect(6);
     assert_eq!(world.left("made"), "A4_alt\nA5\n");
     let rating = &world.state()["run"]["ratings"][0];
-    assert_eq!(rating["score"], "0.7", "{rating}");
+    assert_eq!(rating["score"], 0.7, "{rating}");
     world.descent(&["confirm", "Somebody looked at it"]).expect(0);
     assert_eq!(world.run().expect(0).result()["result"], "completed");
 }

@@ -57,7 +57,7 @@ impl Merging<'_> {
     fn objective(&self) -> Objective {
         let bare = |state: &State| {
             let mut objective = (*state.objective).clone();
-            plan::unrender(&mut objective);
+            objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
             objective
         };
         let (ours, theirs) = (bare(self.ours), bare(self.theirs));
@@ -71,7 +71,6 @@ impl Merging<'_> {
         if merged.raw_input.is_empty() {
             merged.raw_input.clone_from(&known.raw_input);
         }
-        plan::render(&mut merged);
         if let Some(check) = &mut merged.base_case {
             measure(check, &leaves_of(&known.base_case));
         }

@@ -12,8 +12,6 @@ use crate::{
 pub enum MissingPart {
     Goal,
     Why,
-    Deliverables,
-    Done,
     BaseCase,
     /// The base case has leaves, and a machine decides none of them.
     MachineLeaf,
@@ -25,8 +23,6 @@ impl MissingPart {
         match self {
             Self::Goal => "/objective/goal",
             Self::Why => "/objective/background_intent",
-            Self::Deliverables => "/objective/deliverables",
-            Self::Done => "/objective/definition_of_done",
             Self::BaseCase | Self::MachineLeaf => "/objective/base_case",
             Self::Work => "/work_graph/atoms",
         }
@@ -36,8 +32,6 @@ impl MissingPart {
         match self {
             Self::Goal => "the goal is missing",
             Self::Why => "why it is wanted is missing",
-            Self::Deliverables => "what shall exist is missing",
-            Self::Done => "when it is done is missing",
             Self::BaseCase => "the base case is missing",
             Self::MachineLeaf => "no leaf of the base case is decided by a machine",
             Self::Work => "the work graph is empty",
@@ -49,8 +43,6 @@ impl MissingPart {
         match self {
             Self::Goal => "descent align GOAL",
             Self::Why => "--why TEXT",
-            Self::Deliverables => "--deliver TEXT",
-            Self::Done => "--done TEXT",
             Self::BaseCase => "--check COMMAND",
             Self::MachineLeaf => "add a `command` or a `file` check",
             Self::Work => "--step TEXT[=COMMAND]",
@@ -70,8 +62,7 @@ impl MissingPart {
 
 /// Every missing part, in the order of the file.
 pub fn missing_parts(state: &State) -> Vec<MissingPart> {
-    let Objective { goal, background_intent, deliverables, definition_of_done, base_case, .. } =
-        &*state.objective;
+    let Objective { goal, background_intent, base_case, .. } = &*state.objective;
     let is_blank = |text: &str| text.trim().is_empty();
     let leaves = base_case.as_ref().map(|check| check.leaves());
     let has_no_machine = leaves.is_some_and(|leaves| {
@@ -81,8 +72,6 @@ pub fn missing_parts(state: &State) -> Vec<MissingPart> {
     let parts = [
         (MissingPart::Goal, is_blank(goal)),
         (MissingPart::Why, is_blank(background_intent)),
-        (MissingPart::Deliverables, is_blank(deliverables)),
-        (MissingPart::Done, is_blank(definition_of_done)),
         (MissingPart::BaseCase, base_case.is_none()),
         (MissingPart::MachineLeaf, has_no_machine),
         (MissingPart::Work, state.atoms.is_empty() && state.bindings.is_empty()),

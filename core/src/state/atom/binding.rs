@@ -3,22 +3,28 @@
 //! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one is inside
 //! that very atom and omits `of`.
 
-use alloc::{borrow::ToOwned, boxed::Box, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec,
+};
 
-use super::{Atom, Body, SideEffect, Spec, Task};
+use super::{Atom, Body, SideEffect, Spec, Task, Try};
 use crate::{
-    doc::{self, Node, Value},
+    doc::{self, Member, Node, Value},
     id::{CommitId, Digest},
     state::{
         FreeValue,
         fields::{Extra, Fields, Halves, Writer},
-        rule::Form,
+        rule::{Form, Owner},
         table::record,
+        value::FieldValue,
     },
 };
 
 /// The beginning of the result of a skipped atom.
 pub const SKIPPED: &str = "skipped";
+
+/// The maker of a result that a person gave.
+pub(crate) const PERSON: &str = "person";
 
 /// Characters at most in a summary.
 pub const SUMMARY_CHARS_MAX: usize = 2_000;
@@ -30,7 +36,7 @@ record! {
     pub struct Binding {
         always summary: String {Form::Short(SUMMARY_CHARS_MAX)},
         optional value: FreeValue,
-        filled artifacts: Vec<String>,
+        filled(of_either_half) artifacts: Vec<String>,
         /// On the line of the result; absent where the tree did not change
         optional[internal] commit: CommitId,
         /// Digest of the change to the tree
@@ -41,7 +47,7 @@ record! {
         optional[internal] inputs: Digest,
         filled[internal] attempts: u32,
         /// `person` unless given: such a binding is never overwritten
-        always[program] by: String = "person".to_owned(),
+        always[program] by: String = PERSON.to_owned(),
         filled[program] at: String,
         /// The atom, whole
         always[internal] of: Arc<Atom> = Arc::new(nothing()),
@@ -59,7 +65,7 @@ record! {
 
 impl Binding {
     pub fn is_by_person(&self) -> bool {
-        self.by == "person"
+        self.by == PERSON
     }
 
     /// Whether it stands for work that a person left out.
@@ -79,13 +85,25 @@ impl Binding {
         Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
     }
 
-    /// Its halves in the file, where the atom is written apart from it.
+    /// Its halves in the file, where the atom is written apart from it. Files that the summary names are in `internal`.
     pub fn file_halves(&self) -> Halves {
-        let mut halves = self.halves();
-        if let Some(Value::Object(members)) = halves.internal.as_mut().map(|half| &mut half.value) {
-            members.retain(|member| member.key != "of");
+        let Halves { shown, internal } = self.halves();
+        let mut members = shown.into_members();
+        let mut half = internal.map(Node::into_members).unwrap_or_default();
+        half.retain(|member| member.key != "of");
+        if self.artifacts.iter().all(|file| self.summary.contains(file.as_str())) {
+            half.extend(members.extract_if(.., |member| member.key == "artifacts"));
         }
-        halves
+        let label = self.commit.as_ref().map(|commit| Node::string(commit.label()));
+        members.extend(label.map(|label| Member::new("commit", label)));
+        let internal = (!half.is_empty()).then(|| Value::Object(half).into());
+        Halves { shown: Value::Object(members).into(), internal }
+    }
+
+    /// The try that a result by attempts of its own context implies.
+    pub(crate) fn implied_try(&self) -> Option<Try> {
+        let context = self.context.clone().filter(|_| self.attempts > 0 && !self.is_by_person())?;
+        Some(Try { attempts: self.attempts, ..Try::new(context, BTreeMap::new()) })
     }
 
     /// The binding as it is written inside its own atom.
@@ -119,7 +137,17 @@ pub fn nothing() -> Atom {
     }
 }
 
+/// Files that a person names come first.
+fn of_either_half(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<String>> {
+    let internal = fields.owned(Owner::Internal, |fields| Vec::take(fields, key));
+    match fields.has(key) {
+        true => Vec::take(fields, key),
+        false => internal,
+    }
+}
+
 fn is_small(fields: &mut Fields<'_, '_>, binding: &Binding) {
+    fields.pass_over("commit");
     if binding.summary.chars().count() > SUMMARY_CHARS_MAX {
         let message = format!("the summary is longer than {SUMMARY_CHARS_MAX} characters");
         fields.fault_at("summary", "limit", message, Some("shorten it".to_owned()));

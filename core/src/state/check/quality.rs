@@ -188,7 +188,7 @@ impl FieldValue for Thousandths {
     }
 
     fn node(&self) -> Node {
-        Node::string(self.text())
+        Value::Number(self.text()).into()
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
     fn a_rubric_comes_back_as_it_was_written() {
         for text in [
             r#"{"quality":"readable","rubric":["names","size"]}"#,
-            r#"{"quality":"readable","rubric":[{"criterion":"names","weight":"2.5"}],"pass_threshold":"0.9"}"#,
+            r#"{"quality":"readable","rubric":[{"criterion":"names","weight":2.5}],"pass_threshold":0.9}"#,
         ] {
             let tree = crate::doc::parse(text, &crate::doc::Limits::default()).node.unwrap();
             let check = Check::read(&tree, "", &mut Findings::default()).unwrap();

@@ -231,7 +231,7 @@ mod tests {
                 }
                 let sealed: String = model
                     .iter()
-                    .map(|(key, text)| format!("{key} {}\n", Digest::of(text.as_bytes())))
+                    .map(|(key, text)| format!("{key} {}\n", Digest::sha256(text.as_bytes())))
                     .collect();
                 prop_assert_eq!(lines.sealed(), sealed.as_bytes());
                 prop_assert_eq!(lines.values(), texts.concat().len());

@@ -8,7 +8,16 @@ use crate::doc::{Span, Value};
 /// Bytes at most of a command. The system starts none with an argument of 128 KiB, and some are put after `exec`.
 const COMMAND_BYTES_MAX: usize = 127 << 10;
 
-/// A span of time as people write it: `90s`, `1h30m`, `500ms`.
+/// A number as `90` or `1.5`, of a unit.
+fn in_ms(number: &str, unit_ms: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole: u64 = whole.parse().ok()?;
+    let places = u32::try_from(fraction.len()).ok().filter(|places| (1..=3).contains(places))?;
+    let part = fraction.parse::<u64>().ok()? * unit_ms / 10_u64.pow(places);
+    whole.checked_mul(unit_ms)?.checked_add(part)
+}
+
+/// A span of time as people write it: `90s`, `1h30m`, `1.5h`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationText {
     pub ms: u64,
@@ -23,10 +32,10 @@ impl DurationText {
             return None;
         }
         while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-            let count: u64 = rest.get(..digits)?.parse().ok()?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+            let number = rest.get(..digits)?;
             let tail = rest.get(digits..)?;
-            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+            let letters = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
             let unit_ms = match tail.get(..letters)?.trim() {
                 "ms" => 1,
                 "s" => 1_000,
@@ -35,7 +44,7 @@ impl DurationText {
                 "d" => 86_400_000,
                 _ => return None,
             };
-            total_ms = total_ms.checked_add(count.checked_mul(unit_ms)?)?;
+            total_ms = total_ms.checked_add(in_ms(number, unit_ms)?)?;
             rest = tail.get(letters..)?;
         }
         Some(Self { ms: total_ms, text: text.to_owned() })

@@ -7,6 +7,9 @@ use crate::{
     state::{Check, FreeValue, SideFile, table::record},
 };
 
+/// The end of a command that says no more than that it succeeded.
+const EXIT_0: &str = "exit 0";
+
 record! {
     /// The verdict on one leaf, and what it was taken on
     #[derive(Default)]
@@ -40,9 +43,27 @@ impl EvidenceRecord {
         }
     }
 
-    /// Whether it is about this very check: a name may be another check's by now.
+    /// As a result keeps it: of what passed, nothing that follows from that or from the result.
+    pub fn of_result(self) -> Self {
+        if !self.passes() {
+            return self;
+        }
+        Self {
+            check: self.check,
+            verdict: self.verdict,
+            ended: self.ended.filter(|ended| ended != EXIT_0),
+            number: self.number,
+            whole: self.whole,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is about this very check: a name may be another check's by now, but not within a result.
     pub fn is_of(&self, check: &Check) -> bool {
-        self.key.as_ref() == Some(&check.key())
+        match &self.key {
+            Some(key) => *key == check.key(),
+            None => self.check.as_deref() == Some(check.title().as_str()),
+        }
     }
 
     pub fn passes(&self) -> bool {

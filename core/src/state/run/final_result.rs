@@ -1,6 +1,6 @@
-//! The final result of a run (contract §9): how it ended, why, what was done, and what to do next.
+//! The ending of a run as the state keeps it, and the final result that is made from it (contract §9).
 //!
-//! Invariant: it keeps its tree as it was written. The program decides by the typed values alone.
+//! Not here: what is computed from the rest of the state (`step/run_end`).
 
 use alloc::{string::String, vec::Vec};
 
@@ -9,25 +9,48 @@ use super::{
     account::{Accountable, LastDirective, Loss, RunMetrics},
 };
 use crate::{
-    doc::Node,
+    doc::{Node, Value},
     id::{AtomId, CommitId, Lineage},
     state::{
         FailureClass, JudgedBy, UsageLimit,
         check::Thousandths,
-        fields::{Extra, Fields, Findings, Writer},
+        fields::{Extra, Writer},
         law::{NearestCommit, SignedThousandths},
         record::{Choices, EvidenceRecord},
-        rule::Form,
         table::{Part, record, words},
-        value::FieldValue,
     },
 };
 
-/// The final result of the last run.
-#[derive(Debug, Clone)]
-pub struct FinalResult {
-    pub node: Node,
-    pub data: FinalResultRecord,
+record! {
+    part
+    /// The facts about an ending that only the ending knows
+    #[derive(Default)]
+    pub struct EndingFacts {
+        /// Absent before the first ending, and while a run is at work
+        optional[program] reason: Reason,
+        /// The stable code of an agent's trouble
+        optional[program] code: AgentTrouble,
+        optional[program] ended: String,
+        filled[program] summary: String,
+        /// Titles of leaves that failed and held on one tree
+        filled[program] unsteady: Vec<String>,
+        /// Parts of plans that their budgets left open
+        filled[program] missing: Vec<DroppedPart>,
+        /// The next commands where an agent or the setup is to blame
+        filled[internal] moves: Vec<String>,
+        /// The processes that a stop ended
+        optional[internal] stopped: EndedProcesses,
+        /// How near the delivered tree is
+        optional[internal] loss: Loss,
+    }
+}
+
+record! {
+    /// The newest verdict on each leaf of the base case, of the tree that an ending delivered
+    pub struct JudgedLeaves {
+        always[program] at: String,
+        always[program] evidence: Vec<EvidenceRecord>,
+    }
 }
 
 record! {
@@ -63,8 +86,7 @@ record! {
         optional verdict: ResultVerdict,
         /// Titles of leaves that failed and held on one tree
         filled unsteady: Vec<String>,
-        /// Left out where the list is long: the bindings tell it
-        optional done: Vec<DoneAtom>,
+        always done: Vec<DoneAtom>,
         /// Parts of plans that their budgets left open
         filled missing: Vec<DroppedPart>,
         /// Agreed steps that are open though the base case holds
@@ -157,11 +179,11 @@ words! {
         Passes = "passes",
         /// The control law ended planning, and what the plan holds was tried
         Abandoned = "abandoned",
-        Iterations = "iterations",
-        Time = "time",
-        Calls = "calls",
-        Tokens = "tokens",
-        Cost = "cost",
+        Iterations = "budget.iterations",
+        Time = "budget.time",
+        Calls = "budget.calls",
+        Tokens = "budget.tokens",
+        Cost = "budget.cost_usd",
         Guidance = "guidance",
         InDoubt = "in_doubt",
         Confirmation = "confirmation",
@@ -248,58 +270,14 @@ impl Reason {
 
     /// A person is needed before anything else can be judged.
     pub fn asks_a_person(self) -> bool {
-        match self {
-            Reason::Guidance | Reason::InDoubt | Reason::Confirmation => true,
-            Reason::AlreadyHeld
-            | Reason::BaseCase
-            | Reason::Stopped
-            | Reason::NoChoice
-            | Reason::Passes
-            | Reason::Abandoned
-            | Reason::Iterations
-            | Reason::Time
-            | Reason::Calls
-            | Reason::Tokens
-            | Reason::Cost
-            | Reason::Unavailable
-            | Reason::Bug => false,
-        }
+        matches!(self, Reason::Guidance | Reason::InDoubt | Reason::Confirmation)
     }
 }
 
-impl FinalResult {
-    pub fn new(data: FinalResultRecord) -> Self {
-        let mut to = Writer::default();
-        data.write(&mut to);
-        let node = to.finish(&Extra::default());
-        Self { node, data }
-    }
-
-    /// The same record as it was written by any version: a wrong value is history, and no fault.
-    fn of(node: &Node) -> Option<Self> {
-        let mut found = Findings { is_newer: true, ..Findings::default() };
-        let mut fields = Fields::open(node, "", &mut found)?;
-        let data = FinalResultRecord::read(&mut fields)?;
-        let node = node.clone();
-        Some(Self { node, data })
-    }
-}
-
-impl FieldValue for FinalResult {
-    fn form() -> Form {
-        Form::Any
-    }
-
-    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        let result = fields.take(key).and_then(Self::of);
-        if result.is_none() && fields.has(key) {
-            fields.keep(key);
-        }
-        result
-    }
-
-    fn node(&self) -> Node {
-        self.node.clone()
+impl EndingFacts {
+    /// Whether the run has ended, and no other began since.
+    pub fn is_known(&self) -> bool {
+        self.reason.is_some()
     }
 }
 
@@ -307,6 +285,17 @@ impl FieldValue for FinalResult {
 pub const BASE_CASE: &str = "base case";
 
 impl FinalResultRecord {
+    pub fn node(&self) -> Node {
+        let mut to = Writer::default();
+        self.write(&mut to);
+        let mut members = to.finish(&Extra::default()).into_members();
+        let spent = members.iter_mut().find(|member| member.key == "spent");
+        if let (Some(member), Some(spent)) = (spent, &self.spent) {
+            member.node = spent.whole();
+        }
+        Value::Object(members).into()
+    }
+
     /// Failures that are not over. A selection under which the base case did not hold is over once it holds.
     pub fn still_failed(&self) -> impl Iterator<Item = &FailedAtom> {
         let holds = self.result == Some(RunStatus::Completed);

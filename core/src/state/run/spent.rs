@@ -2,13 +2,19 @@
 //!
 //! Invariant: an attempt is settled once, when it leaves the list of those in flight.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{Consult, Intent, Run};
 use crate::{
-    doc::Node,
+    doc::{Member, Node, Value},
     id::{AgentName, AttemptId},
-    state::{ReportedUsage, Role, Usage, table::record},
+    state::{
+        ReportedUsage, Role, Usage,
+        fields::{DurationText, Fields},
+        rule::Form,
+        table::record,
+        value::FieldValue,
+    },
 };
 
 /// Agents that are told apart; the usage of further ones counts in all.
@@ -26,8 +32,8 @@ record! {
         filled[program] repairs: u64,
         /// Questions to judging roles that were asked
         filled[program] consults: u64,
-        /// Milliseconds
-        filled[program] active_ms: u64,
+        /// Time at work
+        filled[program] active: ActiveTime,
         part[program] usage: Usage,
     }
 }
@@ -48,20 +54,63 @@ record! {
 
 impl Spent {
     /// All of it, for those who print it: with what is 0 too.
-    pub fn whole(&self) -> Node {
-        let counts = [
-            ("attempts", self.attempts),
-            ("transient", self.transient),
-            ("repairs", self.repairs),
-            ("active_ms", self.active_ms),
-        ];
-        let mut members: Vec<(String, Node)> =
-            counts.map(|(key, count)| (key.into(), Node::uint(count))).into();
-        let others = self.node();
-        let others = others.as_object().unwrap_or_default().iter();
-        let others = others.filter(|one| counts.iter().all(|(key, _)| *key != one.key));
-        members.extend(others.map(|one| (one.key.clone(), one.node.clone())));
-        Node::object(members)
+    pub(super) fn whole(&self) -> Node {
+        let counts =
+            [("attempts", self.attempts), ("transient", self.transient), ("repairs", self.repairs)];
+        let counts = counts.map(|(key, count)| Member::new(key, Node::uint(count)));
+        let time = Member::new("active_ms", Node::uint(self.active.ms));
+        let others = self.node().into_members().into_iter();
+        let others = others
+            .filter(|one| one.key != "active" && counts.iter().all(|count| count.key != one.key));
+        let others: Vec<Member> = others.collect();
+        Value::Object(counts.into_iter().chain([time]).chain(others).collect()).into()
+    }
+}
+
+/// Milliseconds that are counted, as a text with units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ActiveTime {
+    pub ms: u64,
+}
+
+impl ActiveTime {
+    pub fn text(self) -> String {
+        let (minutes, ms) = (self.ms / 60_000, self.ms % 60_000);
+        let whole = |count: u64, unit: &str| match count {
+            0 => String::new(),
+            count => format!("{count}{unit}"),
+        };
+        let seconds = match (ms, self.ms) {
+            (0, 1..) => String::new(),
+            (ms, _) => {
+                format!("{}.{:03}", ms / 1_000, ms % 1_000)
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_owned()
+                    + "s"
+            }
+        };
+        whole(minutes / 60, "h") + &whole(minutes % 60, "m") + &seconds
+    }
+}
+
+impl FieldValue for ActiveTime {
+    fn form() -> Form {
+        Form::Pattern("ActiveTime", r"^([0-9]+h)?([0-9]+m)?([0-9]+(\.[0-9]{1,3})?s)?$")
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let text = fields.text(key)?;
+        let read = DurationText::parse(&text).map(|time| Self { ms: time.ms });
+        if read.is_none() {
+            let message = format!("`{key}` is no time, as 1h2m3.5s");
+            fields.fault_at(key, "bad-duration", message, None);
+        }
+        read
+    }
+
+    fn node(&self) -> Node {
+        Node::string(self.text())
     }
 }
 

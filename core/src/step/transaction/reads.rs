@@ -31,7 +31,7 @@ impl Transaction {
 
     /// Active time of the run up to now, in milliseconds.
     pub(crate) fn spent_ms(&self) -> u64 {
-        let written_ms = self.state.run.spent.active_ms;
+        let written_ms = self.state.run.spent.active.ms;
         written_ms.saturating_add(self.session.unwritten_ms)
     }
 

@@ -78,7 +78,10 @@ pub(super) fn agreement(world: &World) -> AgreementReport {
     let in_force = limits::in_force(&objective.constraints).into_iter();
     let chosen = in_force.filter(|one| one.is_chosen);
     AgreementReport {
-        raw_input: objective.raw_input.clone(),
+        raw_input: match objective.raw_input.as_str() {
+            "" => objective.goal.clone(),
+            words => words.to_owned(),
+        },
         goal: objective.goal.clone(),
         background_intent: objective.background_intent.clone(),
         deliverables: objective.deliverables.clone(),

@@ -31,9 +31,9 @@ fn state(base_case: &str, atoms: &str, trail: &str, run: &str) -> String {
 
 fn run(status: &str, evidence: &str) -> String {
     format!(
-        r#"{{"status": "{status}", "last_result": {{"result": "{status}", "reason": "base_case",
-  "at": "2026-11-24T10:00:00Z", "summary": "s", "iterations": 1, "evidence": [{evidence}], "failed": [],
-  "next_moves": ["descent run", "descent edit"]}}}}"#
+        r#"{{"status": "{status}", "reason": "base_case", "ended": "2026-11-24T10:00:00Z", "summary": "s",
+  "iteration": 1, "moves": ["descent run", "descent edit"],
+  "judged": {{"at": "2026-11-24T10:00:00Z", "evidence": [{evidence}]}}}}"#
     )
 }
 

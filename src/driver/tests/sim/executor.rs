@@ -317,7 +317,7 @@ impl SimExecutor {
             Merge::Clean {
                 tree: self.sound(tree)?,
                 commit,
-                change: Digest::of(format!("{piece:?}").as_bytes()),
+                change: Digest::sha256(format!("{piece:?}").as_bytes()),
                 files: vec![intent.atom.to_string()],
                 protected: Vec::new(),
             }

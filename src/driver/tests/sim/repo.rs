@@ -71,7 +71,7 @@ impl Repo {
 
     pub(super) fn tree(&self, commit: &CommitId) -> Result<TreeId, String> {
         let pieces: BTreeSet<Piece> = self.at(commit)?.into_iter().collect();
-        Ok(TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string()))
+        Ok(TreeId::new(Digest::sha256(format!("{pieces:?}").as_bytes()).to_string()))
     }
 
     /// The same change on the same commit gives the same commit.
@@ -80,7 +80,8 @@ impl Repo {
         if pieces.iter().any(|known| known.atom == piece.atom) {
             return Err(format!("{} stands in the tree twice", piece.atom));
         }
-        let name = CommitId::new(Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string());
+        let name =
+            CommitId::new(Digest::sha256(format!("{onto} {piece:?}").as_bytes()).to_string());
         pieces.push(piece);
         if self.commits.insert(name.clone(), pieces).is_none() {
             self.loose.insert(name.clone());

@@ -76,7 +76,7 @@ fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
             }
             End(code, words) => {
                 assert_eq!(ran.code, Some(69), "{said}");
-                let result = &state["run"]["last_result"];
+                let result = &state["run"];
                 assert_eq!(result["code"], code, "{said}{result}");
                 assert!(said.contains(words), "{said}");
                 assert_eq!(model.questions().len(), 1, "{said}");
@@ -136,7 +136,7 @@ fn a_server_that_is_not_there_ends_the_run_at_no_cost_and_the_next_run_asks_agai
     let ran = run(&world).expect(69);
     let words = format!("cannot connect to {address}/v1: is the server up? (Connection refused");
     let state = world.state();
-    let result = &state["run"]["last_result"];
+    let result = &state["run"];
     assert_eq!(result["code"], "E-AGENT-UNREACHABLE", "{result}");
     assert!(result.to_string().contains(&words), "{result}");
     assert_eq!(state["run"]["spent"]["attempts"].as_u64().unwrap_or(0), 0);
@@ -175,7 +175,7 @@ fn a_server_that_wants_a_key_where_none_is_configured_says_so() {
     world.write("descent.toml", &text);
     align(&world, json!({"max_attempts": 1}));
     run(&world).expect(69);
-    let result = world.state()["run"]["last_result"].to_string();
+    let result = world.state()["run"].to_string();
     assert!(result.contains("agents.thinker.key = {env = "), "{result}");
     assert!(result.contains("E-AGENT-LOGIN"), "{result}");
 }

@@ -184,7 +184,7 @@ fn a_command_of_a_key_that_prints_without_end_is_ended_at_the_limit() {
     let since = Instant::now();
     world.descent(&["run"]).expect(69);
     assert!(since.elapsed() < Duration::from_secs(15));
-    let result = world.state()["run"]["last_result"].clone();
+    let result = world.state()["run"].clone();
     assert_eq!(result["code"], "E-KEY", "{result}");
     assert!(result.to_string().contains("prints more than 16 KiB"), "{result}");
 }

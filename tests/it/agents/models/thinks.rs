@@ -63,7 +63,7 @@ fn a_model_judges_the_result_by_each_wire_and_is_asked_once() {
         configure(&world, &model, wire, base, "judge");
         run(&world).expect(0);
         let rating = world.state()["run"]["ratings"][0].clone();
-        assert_eq!(rating["score"], "0.9", "{wire}: {rating}");
+        assert_eq!(rating["score"], 0.9, "{wire}: {rating}");
         assert_eq!(model.questions().len(), 1, "{wire}");
         let asked = model.questions()[0].to_string();
         assert!(asked.contains("+clear"), "{wire}: {asked}");

@@ -31,7 +31,11 @@ fn an_atom_that_is_closed_by_hand_stays_open_and_is_named() {
 
 #[test]
 fn what_decides_nothing_is_told_as_what_it_is() {
-    check("\"goal\": ", "\"notes\": \"mine\", \"goal\": ", "notes: nothing → mine");
+    check(
+        "\"goal\": \"it is so\"",
+        "\"notes\": \"mine\", \"goal\": \"it is so\"",
+        "notes: nothing → mine",
+    );
 }
 
 #[test]
