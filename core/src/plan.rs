@@ -6,6 +6,7 @@
 //! Invariant: faults name the place in the plan as it was written, nested or not.
 
 mod checks;
+mod first_half;
 mod flat;
 mod proposed;
 mod rules;
@@ -22,7 +23,14 @@ pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured};
 pub use written::text_of;
 
-use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    sync::Arc,
+    vec::Vec,
+};
 
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
@@ -56,10 +64,9 @@ pub struct PlanReading {
     taken: Option<Node>,
     /// The step that was added last.
     last_step: Option<AtomId>,
+    /// Atoms that had a result or an attempt, in the state that it is the first half of.
+    tried: BTreeSet<AtomId>,
 }
-
-/// Keys of a state that a plan does not have.
-const STATE_KEYS: [&str; 6] = ["control", "bindings", "trail", "corrections", "run", "internal"];
 
 /// Reads a plan in JSON.
 pub fn read(bytes: &[u8]) -> PlanReading {
@@ -81,8 +88,11 @@ fn read_parts(parsed: Parsed, is_whole: bool) -> PlanReading {
     let Some(root) = parsed.node else {
         return plan;
     };
-    let (root, written, faults) = flat::flatten(root, &plan.faults);
+    let (mut root, written, faults) = flat::flatten(root, &plan.faults);
+    let mut left_out = first_half::take(&mut root);
+    plan.tried = core::mem::take(&mut left_out.tried);
     let mut found = Findings { faults, near_miss: Some(near_miss::of), ..Findings::default() };
+    found.warnings.extend(left_out.warning());
     read_into(&mut plan, &root, &mut found, is_whole);
     written.put_back(&mut found.faults);
     written.put_back(&mut found.warnings);
@@ -100,10 +110,8 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
     let Some(mut fields) = Fields::open(root, "", found) else {
         return;
     };
-    let _ = (fields.take("version"), fields.take("$schema"));
-    for key in STATE_KEYS {
+    for key in ["version", "$schema"].into_iter().chain(first_half::STATE_KEYS) {
         let _ = fields.take(key);
-        leave_out(&mut fields, key, "belongs to a state, not to a plan");
     }
     let members = root.as_object().unwrap_or_default();
     let is_misplaced = members.iter().any(|one| near_miss::is_of_objective(&one.key));
@@ -112,7 +120,7 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
         false => fields.need("objective"),
     };
     if !is_whole {
-        leave_out(&mut fields, "objective", "stays as it was agreed");
+        leave_out_objective(&mut fields);
     } else if let Some(node) = objective {
         plan.objective = Objective::read(node, "/objective", fields.found).unwrap_or_default();
         if let Some(base_case) = node.get("base_case") {
@@ -128,16 +136,16 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
     plan.extra = fields.finish();
 }
 
-/// Warns of a key that is not heeded.
-fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str, why: &str) {
-    let Some(member) = fields.node.member(key) else {
+/// Warns that new atoms change no agreement.
+fn leave_out_objective(fields: &mut Fields<'_, '_>) {
+    let Some(member) = fields.node.member("objective") else {
         return;
     };
     fields.found.warnings.push(Fault {
         span: member.key_span,
-        pointer: fields.at(key),
+        pointer: fields.at("objective"),
         rule: "state-key",
-        message: format!("`{key}` {why}: left out"),
+        message: "`objective` stays as it was agreed: left out".to_owned(),
         hint: None,
     });
 }
@@ -250,6 +258,7 @@ impl PlanReading {
     pub fn into_state(mut self, lineage: Lineage) -> State {
         let taken = self.taken.take();
         let taken = taken.unwrap_or_else(|| taken::node(&self.objective, &self.atoms));
+        first_half::doubt(&mut self.atoms, &self.tried);
         let objective = &mut self.objective;
         if objective.raw_input == objective.goal {
             objective.raw_input.clear();

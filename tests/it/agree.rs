@@ -6,6 +6,7 @@ pub(crate) mod checks;
 pub(crate) mod constraints;
 pub(crate) mod counted;
 pub(crate) mod formats;
+pub(crate) mod from_nothing;
 pub(crate) mod gate;
 pub(crate) mod guards;
 pub(crate) mod near_misses;

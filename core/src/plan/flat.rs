@@ -77,7 +77,7 @@ pub(super) fn flatten(mut root: Node, known: &[Fault]) -> (Node, PointerMap, Vec
     (root, flattening.written, flattening.faults)
 }
 
-fn member_mut<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+pub(super) fn member_mut<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
     let Value::Object(members) = &mut node.value else {
         return None;
     };

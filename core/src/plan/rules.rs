@@ -68,7 +68,7 @@ const fn kind(name: &'static str, doc: &'static str, fields: fn() -> Vec<FieldRu
 }
 
 /// Keys that the program decides in a state, and a person may begin with.
-const MAY_BEGIN_WITH: [&str; 2] = ["grant", "origin"];
+pub(super) const MAY_BEGIN_WITH: [&str; 2] = ["grant", "origin"];
 
 /// The keys of that kind of atom which a person writes, and those that would make it another kind.
 fn of_kind(kind: &RecordRule, others: &[&'static str]) -> Vec<FieldRule> {

@@ -206,7 +206,8 @@ fn a_command_that_no_system_can_start_is_a_fault() {
 
 #[test]
 fn keys_of_a_state_are_left_out_and_other_unknown_keys_are_kept() {
-    let text = r#"{"$schema": "s", "version": "2.4", "objective": {"goal": "g"}, "run": {}, "mine": 1,
+    let text = r#"{"$schema": "s", "version": "2.4", "objective": {"goal": "g"}, "trail": [],
+        "run": {"status": "completed"}, "control": {"stop_requested": false}, "mine": 1,
         "notes": "n", "work_graph": {"atoms": {}, "theirs": 2}}"#;
     let plan = read(text.as_bytes());
     let warned: Vec<(&str, &str)> =

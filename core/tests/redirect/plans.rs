@@ -1,12 +1,12 @@
 //! A plan that was edited, over a state: what the file changed is taken from it, all else stays.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use descent_core::{
     change::{self, ChangeRefusal, Consequence, Redirect},
-    id::Lineage,
+    id::{Digest, Lineage},
     plan,
-    state::{AtomStatus, State},
+    state::{Atom, AtomStatus, FailureClass, State, Try, TryEnd},
 };
 use serde_json::{Value, json};
 
@@ -42,14 +42,15 @@ fn of_plan(plan: &Value) -> State {
 /// The state some time after that plan was taken in: `left` has failed, and `right` is in force.
 fn worked(plan: &Value) -> State {
     let mut state = of_plan(plan);
-    let node = json!([{"context": DIGEST, "attempts": 2, "ended": "failed", "class": "logical"}]);
-    let mut text = action("go left");
-    text["status"] = json!("failed");
-    text["tries"] = node;
-    let read = atoms(&json!({"work_graph": {"atoms": {"left": text}}})).atoms;
-    for (id, atom) in read {
-        state.atoms.insert(id, Arc::new(atom));
-    }
+    let mut left = Atom::clone(state.atoms.get(&id("left")).expect("an atom"));
+    let task = left.task_mut().expect("a task");
+    task.status = AtomStatus::Failed;
+    task.tries.push(Try {
+        attempts: 2,
+        ended: Some(TryEnd::Failed(FailureClass::Logical)),
+        ..Try::new(Digest::new(DIGEST), BTreeMap::new())
+    });
+    state.atoms.insert(id("left"), Arc::new(left));
     state
 }
 

@@ -13,6 +13,12 @@ use crate::{
 };
 
 pub(super) fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
+    if let Some(flat) = flat_form(fields, key) {
+        let _ = fields.take(key);
+        let message = format!("atoms are nested in `{key}`, as only a plan has them");
+        fields.fault_at(key, "nested-atoms", message, Some(flat));
+        return Vec::new();
+    }
     let kids = Vec::take(fields, key).unwrap_or_default();
     let is_list = |node: &Node| node.as_array().is_some_and(<[_]>::is_empty);
     if kids.is_empty() && fields.node.get(key).is_none_or(is_list) {
@@ -21,6 +27,28 @@ pub(super) fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId
         no_kids(fields.found, node, &pointer, key);
     }
     kids
+}
+
+/// The form of the file for members that are written where they are named.
+fn flat_form(fields: &Fields<'_, '_>, key: &str) -> Option<String> {
+    let (group, list) = (fields.pointer.rsplit('/').next()?, fields.node.get(key)?);
+    let (mut names, mut nested) = (Vec::new(), Vec::new());
+    let members = list.as_object().unwrap_or_default().iter();
+    nested.extend(members.map(|member| member.key.clone()));
+    names.extend_from_slice(&nested);
+    for (n, item) in list.as_array().unwrap_or_default().iter().enumerate() {
+        let own_id = item.as_str().or_else(|| item.get("id")?.as_str());
+        let name = own_id.map_or_else(|| format!("{group}-{}", n + 1), ToOwned::to_owned);
+        nested.extend(item.as_object().map(|_| name.clone()));
+        names.push(name);
+    }
+    let quoted = |names: &[String], after: &str| {
+        let names = names.iter().map(|name| format!("\"{name}\"{after}"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (names, atoms) = (quoted(&names, ""), quoted(&nested, ": {…}"));
+    let flat = || format!("write \"{key}\": [{names}], and beside `{group}`: {atoms}");
+    (!nested.is_empty()).then(flat)
 }
 
 /// A group without parts or choices, at the list or, where there is none, at the group.
