@@ -45,7 +45,7 @@ use names::{Names, Taker};
 use recent::RecentStates;
 use spares::Spares;
 use state_file::StateFile;
-use swap::{OldFile, Replaced, Swap, SwapError};
+use swap::{OldFile, Replaced, Swap, SwapError, Writer};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
@@ -195,6 +195,22 @@ impl Store {
         swap::first(&*self.disk, &self.names, loaded.bytes())?;
         self.note_commit(None, &loaded, None);
         Ok(self.adopt(loaded, rendered))
+    }
+
+    /// Writes the first state over the file that a person wrote it as. False if that no longer has these bytes.
+    pub fn agree(&mut self, state: State, bytes: &[u8]) -> Result<bool, StoreError> {
+        let _held = self.lock()?;
+        let (loaded, rendered) = self.checked(state)?;
+        let (found, taker) = (self.read_bytes()?, Taker::of(&loaded.state));
+        let old = OldFile { opened: &found.opened, bytes, proof: None, taker: Some(&taker) };
+        let (disk, writer) = (&*self.disk, Writer::GiveWay);
+        let swap = swap::replace(disk, &self.names, &mut self.spares, old, loaded.bytes(), writer);
+        let is_done = swap.map_err(|failed| failed.error)?.swap == Swap::Done;
+        if is_done {
+            self.note_commit(None, &loaded, None);
+            self.adopt(loaded, rendered);
+        }
+        Ok(is_done)
     }
 
     /// Replaces a readable state by another. With `archive`, the journal keeps the old one at the

@@ -19,7 +19,10 @@ mod reading;
 mod remembered;
 mod verdict_text;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use descent_core::{
@@ -33,7 +36,7 @@ use descent_core::{
 
 use super::{
     End,
-    context::{Context, surroundings},
+    context::{Context, signals_are_given_back, surroundings},
 };
 use crate::{
     config::{self, Config},
@@ -45,14 +48,14 @@ use crate::{
         trust::{self, NamedPlan},
     },
     plan_file::{self, PlanFile},
-    store::{LoadedState, StatePlace},
+    store::{LoadedState, StatePlace, Store, StoreError},
 };
 
 use output::AlignOutput;
 pub(super) use proposals::survey_of;
 use reading::{AlignRefusal, DraftText, read, refuse_a_plan_as_a_goal};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct AlignArgs {
     /// The goal, in your own words
     goal: Option<String>,
@@ -119,6 +122,12 @@ pub struct AlignArgs {
     /// Answers to an aligner's questions.
     #[arg(skip)]
     clarifications: Vec<Clarification>,
+    /// The text of the state file, where it is the plan: nobody agreed to it yet.
+    #[arg(skip)]
+    written: Option<Vec<u8>>,
+    /// Whether `run` found that file, so that nobody named it.
+    #[arg(skip)]
+    is_found: bool,
 }
 
 pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Failure> {
@@ -135,6 +144,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         None => PlanFile::none(),
         Some(path) => plan_file::read(&context.dir, path)?,
     };
+    flags.written = begun_by_hand(context, &flags, &file)?;
     let top = context.top()?;
     let config = configured(context, &top);
     let asks = asks(context, &flags);
@@ -164,6 +174,40 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     })?;
     let ended = agreement::conclude(context, &mut flags, &config, &top, state, carried);
     ended.map_err(|failure| questions::with_answers(failure, &flags))
+}
+
+/// The text of the state file, if it is the plan that is given. Nothing else may take the place of a file that a person
+/// wrote.
+fn begun_by_hand(
+    context: &Context,
+    flags: &AlignArgs,
+    file: &PlanFile,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = context.not_agreed()? else {
+        return Ok(None);
+    };
+    let given = flags.plan.as_ref().and_then(|plan| context.dir.join(plan).canonicalize().ok());
+    match given == path.canonicalize().ok() {
+        true => Ok(Some(file.bytes.clone())),
+        false => Err(StoreError::NotAgreed { path }.into()),
+    }
+}
+
+/// Agrees to a state file that a person wrote from nothing, as to a plan; `run` goes on with the store.
+pub(super) fn first(
+    context: &Context,
+    mut store: Store,
+) -> Result<ControlFlow<End, Store>, Failure> {
+    let Err(StoreError::NotAgreed { path }) = store.read() else {
+        return Ok(ControlFlow::Continue(store));
+    };
+    let flags = AlignArgs { plan: Some(path), is_found: true, ..AlignArgs::default() };
+    let end = align(context, flags)?;
+    signals_are_given_back()?;
+    Ok(match context.not_agreed()? {
+        Some(_) => ControlFlow::Break(end),
+        None => ControlFlow::Continue(context.store()?),
+    })
 }
 
 /// The agreement, once a person was asked for what it still lacks.
@@ -201,8 +245,13 @@ fn gate(
     let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
     let mut client = context.client(Some(config));
     client.may_ask &= !flags.yes;
-    let plan = plan.map(|(path, carried)| NamedPlan { dir: &context.dir, path, carried });
-    trust::gate_plan(&client, top, &place, config, plan)
+    let (dir, is_found) = (&context.dir, flags.is_found);
+    let plan = plan.map(|(path, carried)| NamedPlan { dir, path, carried, is_found });
+    trust::gate_plan(&client, top, &place, config, plan)?;
+    match flags.written.is_some() && !flags.dry_run {
+        true => trust::begins_alone(&client, &place),
+        false => Ok(()),
+    }
 }
 
 fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<End, Failure> {

@@ -21,7 +21,7 @@ use crate::{
     process::{detached, timeouts, tool},
     render::{self, Out, Page},
     signal::{self, Signal, Signals},
-    store::{LoadedState, StatePlace, Store},
+    store::{LoadedState, StatePlace, Store, StoreError},
     trust, workspace,
 };
 
@@ -87,6 +87,15 @@ impl Context {
             return Err(self.no_state());
         };
         Ok(self.open(place))
+    }
+
+    /// The state file here, if nobody agreed to it yet.
+    pub(super) fn not_agreed(&self) -> Result<Option<PathBuf>, Failure> {
+        let read = self.place()?.map(|place| Store::open(place).read());
+        match read {
+            Some(Err(StoreError::NotAgreed { path })) => Ok(Some(path)),
+            _ => Ok(None),
+        }
     }
 
     /// A store that records the author of its commits.

@@ -17,6 +17,7 @@ use crate::{
         detach::{DetachOutcome, DetachedStart},
     },
     process::detached,
+    store::Store,
 };
 
 /// The start of a detached run: `descent run --detach --json`
@@ -38,8 +39,7 @@ pub(super) fn is_within() -> bool {
 }
 
 /// Starts the run, and ends with its first commit or with its error.
-pub(super) fn start(context: &Context) -> Result<End, Failure> {
-    let mut store = context.store()?;
+pub(super) fn start(context: &Context, mut store: Store) -> Result<End, Failure> {
     ops::newer::ready(&mut store)?;
     let config = config::load(&store.place().project)?;
     ops::trust::gate(&context.client(Some(&config)), &mut store)?;

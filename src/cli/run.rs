@@ -1,6 +1,6 @@
 //! `descent run`: starts the loop, or resumes it, and ends with one typed result.
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use clap::Args;
 use descent_core::{
@@ -16,7 +16,7 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End, constraints,
+    End, align, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
     detach,
     live::LiveArea,
@@ -32,7 +32,7 @@ use crate::{
         run::{RunOptions, RunReport, RunView},
     },
     render::{self, Line, Page},
-    store::StatePlace,
+    store::{StatePlace, Store},
     workspace::{self, Checkout, Workspaces, Worktrees},
 };
 
@@ -63,16 +63,17 @@ pub struct RunArgs {
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
-    match (flags.detach, detach::is_within()) {
-        (false, _) => here(context, flags, run, None),
-        (true, false) => {
-            // Faults of the flags are told before anything starts.
-            constraints::changes(&flags.set)?;
-            notify_command(flags, &Config::default())?;
-            choices::of_flags(&flags.agent)?;
-            detach::start(context)
-        }
-        (true, true) => within(context, flags, run),
+    if flags.detach && detach::is_within() {
+        return within(context, flags, run);
+    }
+    // Faults of the flags are told before anything starts.
+    constraints::changes(&flags.set)?;
+    notify_command(flags, &Config::default())?;
+    choices::of_flags(&flags.agent)?;
+    match align::first(context, context.store()?)? {
+        ControlFlow::Break(end) => Ok(end),
+        ControlFlow::Continue(store) if flags.detach => detach::start(context, store),
+        ControlFlow::Continue(store) => here(context, flags, store, run, None),
     }
 }
 
@@ -82,17 +83,19 @@ fn within(context: &Context, flags: &RunArgs, run: RunId) -> Result<End, Failure
     let apart = begun.inspect_err(|failure| {
         ops::detach::report_failure(failure);
     })?;
-    here(context, flags, run, Some(&apart)).inspect_err(|failure| apart.failed(failure))
+    let ran = context.store();
+    let ran = ran.and_then(|store| here(context, flags, store, run, Some(&apart)));
+    ran.inspect_err(|failure| apart.failed(failure))
 }
 
 /// The run in this process.
 fn here(
     context: &Context,
     flags: &RunArgs,
+    mut store: Store,
     run: RunId,
     apart: Option<&DetachedRun>,
 ) -> Result<End, Failure> {
-    let mut store = context.store()?;
     ops::newer::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
     let config = configured(&store.place().project, flags)?;

@@ -42,9 +42,11 @@ pub struct TrustArgs {
 pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure> {
     let top;
     let mut store;
-    let mut target = if let Some(path) = &flags.plan {
+    let found = if flags.worker { None } else { context.not_agreed()? };
+    let is_found = found.is_some() && flags.plan.is_none();
+    let mut target = if let Some(path) = flags.plan.as_ref().or(found.as_ref()) {
         top = context.top()?;
-        TrustTarget::Plan { dir: &context.dir, path, top: &top }
+        TrustTarget::Plan { dir: &context.dir, path, top: &top, is_found }
     } else if flags.worker {
         top = context.top()?;
         TrustTarget::Worker { top: &top }

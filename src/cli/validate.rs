@@ -65,6 +65,9 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
                 return Err(refusal);
             }
             context.out.data(&format!("{} is valid", found.path.display()));
+            if found.is_plan && flags.file.is_none() {
+                context.out.say("not agreed yet\nnext: descent run");
+            }
         }
         ValidateFormat::Human | ValidateFormat::Json | ValidateFormat::Gcc => {
             warn(context, &found);

@@ -103,10 +103,22 @@ impl<'a> AgreementDraft<'a> {
     }
 }
 
-/// Writes the agreement; the path of what stood there before, which is archived.
-pub fn write(store: &mut Store, state: State, replaces: bool) -> Result<Option<PathBuf>, Failure> {
+/// Writes the agreement; the path of what stood there before, which is archived. `written` is the text of a person's own
+/// state file, in whose place it is.
+pub fn write(
+    store: &mut Store,
+    state: State,
+    replaces: bool,
+    written: Option<&[u8]>,
+) -> Result<Option<PathBuf>, Failure> {
     let mut archived = None;
-    if replaces {
+    if let Some(bytes) = written {
+        if !store.agree(state, bytes)? {
+            let message = "nothing was agreed: the file was changed while you were asked";
+            let hint = "descent run shows it as it is now";
+            return Err(Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint));
+        }
+    } else if replaces {
         let _lease = store.lease("align")?;
         (_, archived) = store.replace(state, true)?;
     } else {
@@ -131,7 +143,7 @@ pub fn existing(place: Option<StatePlace>) -> Result<Option<Arc<LoadedState>>, F
     };
     match Store::open(place).read() {
         Ok(loaded) => Ok(Some(loaded)),
-        Err(StoreError::NoState { .. }) => Ok(None),
+        Err(StoreError::NoState { .. } | StoreError::NotAgreed { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

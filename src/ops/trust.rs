@@ -42,6 +42,7 @@ pub enum TrustTarget<'a> {
         dir: &'a Path,
         path: &'a Path,
         top: &'a Path,
+        is_found: bool,
     },
     /// The worker of `descent.toml` alone.
     Worker {
@@ -55,6 +56,8 @@ pub struct NamedPlan<'a> {
     pub dir: &'a Path,
     pub path: &'a Path,
     pub carried: &'a TrustList,
+    /// Whether it is the state file that was found, so that nobody named it.
+    pub is_found: bool,
 }
 
 /// Checks trust before anything of a state runs, or is written in its place. The state must be the person's own or
@@ -159,8 +162,10 @@ pub fn gate_plan(
         None => TrustQuestion::of_worker(worker.clone()),
         Some((plan, why)) => {
             let carried = plan.carried.clone();
-            let mut question = TrustQuestion::of_plan(plan.path, carried, worker.clone());
-            let why = format!("{} {why}", question.name);
+            let mut question =
+                TrustQuestion::of_plan(plan.path, carried, worker.clone(), plan.is_found);
+            let subject = if plan.is_found { "it" } else { &question.name };
+            let why = format!("{subject} {why}");
             question.need(&records, &Fact::Content(plan.carried.digest()), &why);
             question
         }
@@ -189,7 +194,13 @@ fn plan_doubt(
         return None;
     }
     let owner = authorship::of_another_account(&plan.dir.join(plan.path));
-    owner.or_else(|| by_attempt::plan_doubt(client, plan, place, here, records))
+    let owner = owner.or_else(|| by_attempt::plan_doubt(client, plan, place, here, records));
+    owner.or_else(|| plan.is_found.then(|| "was not agreed to on this machine".to_owned()))
+}
+
+/// Moves aside what lies beside a state file that becomes a first agreement: nothing here made it.
+pub fn begins_alone(client: &dyn Client, place: &StatePlace) -> Result<(), Failure> {
+    stripped::everything(client, &mut Store::open(place.clone()))
 }
 
 /// Records that the state of this lineage was made here, with a configuration that is allowed. The agreement is valid
@@ -228,10 +239,10 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<TrustQuestion, Failure> 
                 &records,
             ));
         }
-        TrustTarget::Plan { dir, path, top } => {
+        TrustTarget::Plan { dir, path, top, is_found } => {
             let carried = subject::read_plan(dir, path)?;
-            let config = config::load(top)?;
-            TrustQuestion::of_plan(path, carried, configured::of_layer(&config.project))
+            let worker = configured::of_layer(&config::load(top)?.project);
+            TrustQuestion::of_plan(path, carried, worker, *is_found)
         }
         TrustTarget::Worker { top } => {
             let worker = configured::of_layer(&config::load(top)?.project);

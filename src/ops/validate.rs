@@ -15,7 +15,7 @@ use super::judge;
 use crate::{
     failure::Failure,
     plan_file::{self, Notation, PlanDraft, PlanFile},
-    store::{self, Store},
+    store::{self, Store, StoreError},
 };
 
 /// The faults and warnings of a file.
@@ -35,6 +35,13 @@ pub struct ValidateReport {
 pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
     let path = store.place().state.clone();
     let project = store.place().project.clone();
+    if let Err(StoreError::NotAgreed { .. }) = store.read() {
+        let bytes = store::read_bytes(&path)?;
+        return Ok(look_at_plan(
+            PlanFile { name: path, bytes, notation: Notation::Json },
+            &project,
+        ));
+    }
     let mut found = look_at_state(path.clone(), store::read_bytes(&path)?, &project);
     // A binding taken out of a known state is a forgotten result: no fault, though others name its atom, or none is
     // left.
@@ -64,7 +71,7 @@ fn is_plan(file: &PlanFile) -> bool {
         return true;
     }
     let root = file.tree().node.unwrap_or_else(Node::null);
-    let of_a_state = ["internal", "run", "lineage"];
+    let of_a_state = ["internal", "lineage"];
     of_a_state.iter().all(|key| root.get(key).is_none())
 }
 

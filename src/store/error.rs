@@ -20,6 +20,8 @@ pub enum StoreError {
         /// A journal lies beside: there was a state.
         has_journal: bool,
     },
+    #[error("`{}` is not agreed yet", path.display())]
+    NotAgreed { path: PathBuf },
     #[error("the state file `{}` was there and is gone", path.display())]
     Vanished { path: PathBuf },
     #[error("`{}` is a directory, not a state file", path.display())]
@@ -114,6 +116,7 @@ impl StoreError {
         matches!(
             self,
             Self::Empty { .. }
+                | Self::NotAgreed { .. }
                 | Self::Invalid { .. }
                 | Self::Newer { .. }
                 | Self::Older { .. }
@@ -159,7 +162,7 @@ impl StoreError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NoState { .. } => "E-NO-STATE",
+            Self::NoState { .. } | Self::NotAgreed { .. } => "E-NO-STATE",
             Self::Vanished { .. } => "E-STATE-VANISHED",
             Self::IsDirectory { .. } => "E-STATE-DIRECTORY",
             Self::Link { .. } | Self::LinkToNothing { .. } => "E-STATE-LINK",
@@ -187,7 +190,7 @@ impl StoreError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoState { .. } => 4,
+            Self::NoState { .. } | Self::NotAgreed { .. } => 4,
             Self::IsDirectory { .. }
             | Self::Link { .. }
             | Self::LinkToNothing { .. }
@@ -218,6 +221,7 @@ impl StoreError {
                 "`descent show --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
             }
             Self::NoState { .. } => "make one with `descent align`",
+            Self::NotAgreed { .. } => "descent run",
             Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
             Self::IsDirectory { .. } => "name a file with `--state`",
             Self::Link { .. } => {

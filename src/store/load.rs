@@ -165,10 +165,15 @@ fn read_decoded(
         return Err(StoreError::Empty { path });
     }
     let mut decoded = decode(&bytes);
-    if decoded.lacks_internal()
-        && let Some(kept) = kept()
-    {
-        decoded = decode_without_internal(&bytes, &kept);
+    if decoded.lacks_internal() {
+        match kept() {
+            Some(kept) => decoded = decode_without_internal(&bytes, &kept),
+            None if decoded.is_first_agreement() => {
+                let path = path.to_owned();
+                return Err(StoreError::NotAgreed { path });
+            }
+            None => {}
+        }
     }
     check_rules(&mut decoded);
     let refused = refusal(path, &bytes, &decoded);

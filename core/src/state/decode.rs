@@ -68,7 +68,7 @@ pub fn of_tree(root: Node) -> Decoding {
 
 fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     // Missing parts may only have been cut off, and the rest may be in the wrong object.
-    let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
+    let mut is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings { faults: parsed.faults, near_miss, ..Findings::default() };
     let Some(root) = parsed.node else {
         return Decoding {
@@ -81,6 +81,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
             understood: None,
         };
     };
+    is_cut |= !found.faults.is_empty() && root.get(INTERNAL).is_none();
     let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
     let (mut state, mut understood) = (None, None);
@@ -126,11 +127,17 @@ pub fn deciding(warnings: &[Fault]) -> impl Iterator<Item = &Fault> {
 }
 
 impl Decoding {
-    /// Whether it is a file of this version without the part that only the program can write.
+    /// Whether it is a file of this version, or of none, without the part that only the program can write.
     pub fn lacks_internal(&self) -> bool {
         let has = |key: &str| self.root.as_ref().is_some_and(|root| root.get(key).is_some());
-        let is_ours = self.version.is_some_and(|version| version.major == VERSION.major);
-        is_ours && has("objective") && !has(INTERNAL)
+        let is_ours = self.version.is_none_or(|version| version.major == VERSION.major);
+        is_ours && (has("objective") || has("work_graph")) && !has(INTERNAL)
+    }
+
+    /// Whether nobody agreed to it yet, provided that no commit of it is kept. A text that was cut off may have been.
+    pub fn is_first_agreement(&self) -> bool {
+        let is_known = self.version.is_none_or(|version| version == VERSION);
+        self.state.is_some() && is_known && self.lacks_internal()
     }
 }
 
@@ -140,9 +147,6 @@ impl Version {
         Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 }
-
-/// The hint for a state without `internal` beside which no commit is kept.
-const NO_INTERNAL: &str = "only the program writes it, and no earlier commit is kept here: undo the removal, or move the file away and begin anew with `descent align`";
 
 /// The hint for a state of an older version.
 pub const BEGIN_ANEW: &str = "move the file away, and begin anew with `descent align`; `descent migrate` reads files of the AoT loop alone";
@@ -165,8 +169,7 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
 fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     let mut fields = Fields::open(root, "", found)?;
     for key in ["version", "objective", "work_graph", INTERNAL] {
-        let hint = (key == INTERNAL).then_some(NO_INTERNAL);
-        let _ = fields.need_or(key, hint);
+        let _ = fields.need(key);
     }
     let version = read_version(&mut fields).unwrap_or(VERSION);
     let objective = record(&mut fields, "objective", Objective::read).unwrap_or_default();

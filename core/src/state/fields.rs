@@ -212,17 +212,11 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// The value of `key`, a fault when it is missing.
     pub fn need(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.need_or(key, None)
-    }
-
-    /// The same, with a hint.
-    pub fn need_or(&mut self, key: &'static str, hint: Option<&str>) -> Option<&'a Node> {
         let found = self.take(key);
         if found.is_none() {
             let (pointer, span) = (self.pointer.clone(), self.half().span);
             let what = format!("the key `{key}` is missing");
-            let hint = hint.map(ToOwned::to_owned);
-            self.found.fault("missing-key", (&pointer, span), what, hint);
+            self.found.fault("missing-key", (&pointer, span), what, None);
         }
         found
     }

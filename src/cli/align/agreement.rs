@@ -115,14 +115,14 @@ fn agree(
             kind.into_iter().for_each(|given| kind::settle(&mut state, given));
             let client = context.client(Some(config));
             ops::trust::made_here(&client, &state.lineage, Some(config));
-            write(context, top, *state, replaces).map(|()| None)
+            write(context, flags, top, *state, replaces).map(|()| None)
         }
         other => Ok(Some(other)),
     });
     if let Ok(None) = open {
         flags.draft.iter().for_each(draft_edit::forget);
-        let how = how_agreed(context, flags);
-        context.out.say(&format!("{how}\nnext: descent run"));
+        let next = if flags.is_found { "" } else { "\nnext: descent run" };
+        context.out.say(&format!("{}{next}", how_agreed(context, flags)));
         return Ok(ControlFlow::Break(End::Code(0)));
     }
     // The agreement did not come about, so nothing of it stays.
@@ -154,10 +154,17 @@ fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {
     }
 }
 
-fn write(context: &Context, top: &Path, state: State, replaces: bool) -> Result<(), Failure> {
+fn write(
+    context: &Context,
+    flags: &AlignArgs,
+    top: &Path,
+    state: State,
+    replaces: bool,
+) -> Result<(), Failure> {
     let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
     let is_at_home = !replaces || ops::align::is_at_home(&mut store)?;
-    if let Some(archived) = ops::align::write(&mut store, state, replaces)? {
+    let written = flags.written.as_deref();
+    if let Some(archived) = ops::align::write(&mut store, state, replaces, written)? {
         let state = quoted(&store.place().state);
         let left = ["; its result was not applied", " && descent apply"];
         let [lacks, applies] = if is_at_home { ["", ""] } else { left };

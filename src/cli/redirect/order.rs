@@ -154,7 +154,7 @@ fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanR
     let config = config::load(top)?;
     let mut client = context.client(Some(&config));
     client.may_ask &= !flags.yes;
-    let plan = NamedPlan { dir: &context.dir, path, carried: &carried };
+    let plan = NamedPlan { dir: &context.dir, path, carried: &carried, is_found: false };
     ops::trust::gate_plan(&client, top, store.place(), &config, Some(plan))?;
     Ok(read)
 }

@@ -99,7 +99,8 @@ impl TrustQuestion {
         question
     }
 
-    pub(super) fn of_plan(path: &Path, plan: TrustList, worker: TrustList) -> Self {
+    /// `is_found`: it is the state file, which nobody named.
+    pub(super) fn of_plan(path: &Path, plan: TrustList, worker: TrustList, is_found: bool) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let shown = quoted(render::visible(&path.to_string_lossy()));
         let fact = Fact::Content(plan.digest());
@@ -108,6 +109,11 @@ impl TrustQuestion {
             ..Self::new("plan", &name, &format!("descent trust --plan {shown}"), plan)
         };
         question.next = "descent align --plan, as before";
+        if is_found {
+            (question.name, question.title) =
+                ("this state".to_owned(), format!("the state {shown}"));
+            (question.command, question.next) = ("descent trust".to_owned(), "descent run");
+        }
         question.facts.push(fact);
         question.carries(worker);
         question
