@@ -200,6 +200,10 @@ impl<'s> Comparison<'s> {
             return;
         }
         let (old, new) = (&self.before.objective, &self.after.objective);
+        // The goal before it, which is written with another goal.
+        if key == "raw_input" && was.is_none() && new.raw_input == old.goal {
+            return;
+        }
         let what = match key {
             "constraints" => limits::difference(&old.constraints, &new.constraints),
             "base_case" => checks(old.base_case.as_ref(), new.base_case.as_ref()),
@@ -297,13 +301,17 @@ impl<'s> Comparison<'s> {
     }
 }
 
-/// The leaves that one of two base cases lacks.
+/// The leaves that one of two base cases lacks, and those that have another rule under their name.
 fn checks(was: Option<&Check>, is: Option<&Check>) -> String {
-    let titles = |check: Option<&Check>| -> Vec<String> {
-        let leaves = check.into_iter().flat_map(Check::leaves);
-        leaves.map(Check::title).collect()
-    };
-    let (was, is) = (titles(was), titles(is));
+    let (old, new) = (was.map(Check::leaves), is.map(Check::leaves));
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let pairs = old.iter().filter_map(|was| {
+        let is = new.iter().find(|is| is.title() == was.title())?;
+        (was.key() != is.key()).then(|| rule_change(was, is))
+    });
+    let changed: Vec<String> = pairs.collect();
+    let titles = |leaves: &[&Check]| leaves.iter().map(|leaf| leaf.title()).collect::<Vec<_>>();
+    let (was, is) = (titles(&old), titles(&new));
     let only = |what: &str, these: &[String], others: &[String]| {
         let other = these.iter().filter(|title| !others.contains(title));
         let other: Vec<String> = other.map(|title| short(title)).collect();
@@ -311,10 +319,19 @@ fn checks(was: Option<&Check>, is: Option<&Check>) -> String {
         (!names.is_empty()).then(|| format!("{what}: {}", listed(&names)))
     };
     let both = [only("checks removed", &was, &is), only("checks added", &is, &was)];
-    let both: Vec<String> = both.into_iter().flatten().collect();
-    match both.is_empty() {
+    let all: Vec<String> = both.into_iter().flatten().chain(changed).collect();
+    match all.is_empty() {
         true => "the base case is another".to_string(),
-        false => both.join("; "),
+        false => all.join("; "),
+    }
+}
+
+fn rule_change(was: &Check, is: &Check) -> String {
+    let rule = |check: &Check| check.leaf().map_or_else(String::new, |leaf| short(&leaf.title()));
+    let (title, old, new) = (short(&was.title()), rule(was), rule(is));
+    match old == new {
+        true => format!("check {title}: changed"),
+        false => format!("check {title}: {old} → {new}"),
     }
 }
 

@@ -157,7 +157,10 @@ fn a_valid_file_has_no_faults_and_renders_to_the_same_bytes() {
     for (name, bytes) in valid {
         assert_eq!(fault_lines(&bytes), Vec::<String>::new(), "{name}");
         if std::env::var_os("DESCENT_UPDATE").is_some() {
-            #[allow(clippy::disallowed_methods, reason = "the fixtures are written anew on request")]
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "the fixtures are written anew on request"
+            )]
             fs::write(folder("valid").join(&name), rendered(&bytes)).expect("the fixture");
             continue;
         }

@@ -7,3 +7,4 @@ pub(crate) mod editors;
 pub(crate) mod ground;
 pub(crate) mod noticed;
 pub(crate) mod stale;
+pub(crate) mod twelve;

@@ -22,7 +22,8 @@ const SHOWN_CHARS_MAX: usize = 120;
 
 /// The values that gave way in a correction, a line each. A search and replace meets the program's copies of a check too.
 pub fn lost_lines(lost: &[LostValue]) -> Vec<String> {
-    let is_copy = |at: &str| at.starts_with("/run/agreed/") || at.starts_with("/run/judged/");
+    const COPIES: [&str; 3] = ["/run/agreed/", "/run/judged/", "/plan"];
+    let is_copy = |at: &str| COPIES.iter().any(|copy| at.starts_with(copy));
     let news = lost.iter().filter(|one| !is_copy(&one.at));
     news.map(sentence).collect()
 }
