@@ -31,13 +31,14 @@ mod times;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use descent_core::doc::Node;
 use descent_core::event::Event;
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
 
 use crate::failure::Lack;
-use crate::files::ContentStamp;
+use crate::files::{self, ContentStamp};
 use disk::{Disk, RealDisk};
 use journal::Journal;
 use locks::RepeatedLock;
@@ -57,6 +58,9 @@ pub use placed_fault::PlacedFault;
 pub use probe::{Probe, probe};
 
 /// How many saves of a person one commit gives way to.
+/// The schema that lies beside each state, for editors.
+pub const STATE_SCHEMA: &str = include_str!("../state-schema/state.schema.json");
+
 const OVERTAKEN_MAX: u32 = 16;
 /// Commits between two sweeps of the files beside the state.
 const SWEEP_EVERY: u64 = 8;
@@ -90,6 +94,14 @@ pub struct Store {
     /// How many swapped-out states may wait to come to rest.
     waiting_max: usize,
     journal: Journal,
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.commits > 0 {
+            self.put_away();
+        }
+    }
 }
 
 /// The content of a commit: the state with its next serial, and the differences from the present
@@ -191,7 +203,7 @@ impl Store {
     /// Writes the first state, if there is no file.
     pub fn create(&mut self, state: State) -> Result<Arc<LoadedState>, StoreError> {
         let _held = self.lock()?;
-        let (loaded, rendered) = self.checked(state)?;
+        let (loaded, rendered) = self.checked(self.with_schema(state))?;
         swap::first(&*self.disk, &self.names, loaded.bytes())?;
         self.note_commit(None, &loaded, None);
         Ok(self.adopt(loaded, rendered))
@@ -200,7 +212,7 @@ impl Store {
     /// Writes the first state over the file that a person wrote it as. False if that no longer has these bytes.
     pub fn agree(&mut self, state: State, bytes: &[u8]) -> Result<bool, StoreError> {
         let _held = self.lock()?;
-        let (loaded, rendered) = self.checked(state)?;
+        let (loaded, rendered) = self.checked(self.with_schema(state))?;
         let (found, taker) = (self.read_bytes()?, Taker::of(&loaded.state));
         let old = OldFile { opened: &found.opened, bytes, proof: None, taker: Some(&taker) };
         let (disk, writer) = (&*self.disk, Writer::GiveWay);
@@ -221,6 +233,7 @@ impl Store {
         archive: bool,
     ) -> Result<(Arc<LoadedState>, Option<PathBuf>), StoreError> {
         let _held = self.lock()?;
+        let state = self.with_schema(state);
         for _ in 0..OVERTAKEN_MAX {
             let seen = self.see()?;
             let archived =
@@ -234,6 +247,14 @@ impl Store {
         }
         let path = self.place.state.clone();
         Err(StoreError::Restless { path })
+    }
+
+    /// A first state that names the schema beside it, unless it names one.
+    fn with_schema(&self, mut state: State) -> State {
+        state.extra.put_first("$schema", Node::string(self.place.schema_in_state()));
+        // Without it an editor completes nothing, and all else works.
+        let _ = files::write_whole(&self.place.schema(), STATE_SCHEMA.as_bytes());
+        state
     }
 
     /// Whether nothing has the state's name.

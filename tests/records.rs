@@ -120,6 +120,8 @@ fn atom_half(atom: &mut Value) -> Map<String, Value> {
     if ["task", "all", "any"].iter().any(|kind| atom["kind"] == *kind) {
         object(atom).remove("kind");
     }
+    // The word that a person writes: the program's status stays beside it.
+    let said = object(atom).remove("said");
     let mut half = take(atom, |key| ATOM.contains(&key));
     let tries = half.get("tries").and_then(Value::as_array);
     let last = tries.and_then(|tries| tries.last());
@@ -130,6 +132,9 @@ fn atom_half(atom: &mut Value) -> Map<String, Value> {
         "pending" => drop(object(atom).remove("status")),
         "resolved" => {}
         _ => drop(half.insert("status".to_owned(), json!(status))),
+    }
+    if let Some(said) = said {
+        atom["status"] = said;
     }
     half
 }

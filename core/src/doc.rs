@@ -195,6 +195,26 @@ impl Node {
         Value::Object(members.into_iter().map(member).collect()).into()
     }
 
+    /// The same without a person's remarks, which decide nothing.
+    pub fn without_notes(mut self) -> Self {
+        match &mut self.value {
+            Value::Object(members) => {
+                members.retain(|member| member.key != "notes");
+                for member in members {
+                    member.node =
+                        core::mem::replace(&mut member.node, Self::null()).without_notes();
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    *item = core::mem::replace(item, Self::null()).without_notes();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        self
+    }
+
     /// The values in it, itself among them: what [`Limits::nodes`] counts.
     pub fn count(&self) -> usize {
         match &self.value {

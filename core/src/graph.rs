@@ -1,8 +1,8 @@
 //! The work graph as an AND/OR graph: its structure, the order of atoms, and how many contexts each
 //! can see. Contract §5; the definitions follow the executable reference of the search.
 //!
-//! Invariant: a `Graph` depends only on ids, kinds, members, dependencies and specifications;
-//! choices and results belong to `active`. Not here: faults of a graph that a person wrote
+//! Invariant: a `Graph` depends only on ids, their order, kinds, members, dependencies and
+//! specifications; choices and results belong to `active`. Not here: faults of a graph that a person wrote
 //! (`validate`).
 
 pub mod active;
@@ -99,7 +99,11 @@ pub struct Graph {
     index: BTreeMap<AtomId, Ix>,
     vertices: AtomVec<Vertex>,
     roots: Vec<Ix>,
+    /// The place of each in the order in which they were written.
+    places: AtomVec<usize>,
     tasks: Vec<Ix>,
+    /// The same in the order in which they were written.
+    written: Vec<Ix>,
     groups: Vec<Ix>,
     plans: Vec<Ix>,
     unjudged: Vec<Ix>,
@@ -129,7 +133,13 @@ impl Graph {
         let of_kinds = |kinds: &[NodeKind]| {
             vertices.indices().filter(|x| kinds.contains(&vertices[*x].kind)).collect()
         };
+        let mut places: AtomVec<usize> = ids.iter().map(|_| 0).collect();
+        for (place, id) in state.settled_order().iter().enumerate() {
+            index.get(id).into_iter().for_each(|x| places[*x] = place);
+        }
         let tasks: Vec<Ix> = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
+        let mut written = tasks.clone();
+        written.sort_by_key(|x| places[*x]);
         let (groups, plans) = (of_kinds(&[NodeKind::Any]), of_kinds(&[NodeKind::Plan]));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
         let mut needed_by: AtomVec<Vec<Ix>> = ids.iter().map(|_| Vec::new()).collect();
@@ -142,7 +152,9 @@ impl Graph {
             index,
             vertices,
             roots,
+            places,
             tasks,
+            written,
             groups,
             plans,
             needed_by,
@@ -194,9 +206,19 @@ impl Graph {
         &self.order
     }
 
-    /// Tasks and planning steps: attempts are made of these.
+    /// Its place in the order in which the atoms were written.
+    pub fn place(&self, x: Ix) -> usize {
+        self.places[x]
+    }
+
+    /// Tasks and planning steps, in id order: attempts are made of these.
     pub fn tasks(&self) -> impl Iterator<Item = Ix> {
         self.tasks.iter().copied()
+    }
+
+    /// The same in the order in which they were written: in that they start, and nothing else depends on it.
+    pub fn tasks_as_written(&self) -> impl Iterator<Item = Ix> {
+        self.written.iter().copied()
     }
 
     /// The planning steps.

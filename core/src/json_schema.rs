@@ -3,7 +3,11 @@
 //! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object.
 //! Not here: the records (`state`, `plan`).
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+    vec::Vec,
+};
 
 use serde_json::{Map, Value, json};
 
@@ -27,6 +31,17 @@ pub fn of(title: &str, root: &RecordRule) -> Value {
         schema.insert("$defs".into(), Value::Object(definitions));
     }
     schema
+}
+
+/// The text of a schema: keys sorted, in the layout of the state file.
+pub fn text(schema: &Value) -> String {
+    let limits = doc::Limits::default();
+    let tree = |text: String| doc::parse(&text, &limits).node;
+    let sorted = tree(schema.to_string()).and_then(|root| tree(doc::canonical(&root)));
+    let mut out = String::new();
+    sorted.into_iter().for_each(|root| doc::write_filled(&root, 0, 0, &mut out));
+    out.push('\n');
+    out
 }
 
 /// The final result as views print it: what is always written is required.

@@ -205,8 +205,9 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
     let state = &world.state;
     let run = &state.run;
     let (mut resolved, mut unresolved) = world.split();
-    resolved.sort_by(AtomId::cmp_naturally);
-    unresolved.sort_by(AtomId::cmp_naturally);
+    let place = |id: &AtomId| world.graph.ix(id).map(|x| world.graph.place(x));
+    resolved.sort_by_key(place);
+    unresolved.sort_by_key(place);
     let in_flight = run.in_flight.iter();
     let record = state.run.node();
     StatusView {
@@ -322,9 +323,9 @@ fn failed(world: &World) -> Vec<FailedView> {
             at: entry.map_or("", |entry| &entry.at).to_owned(),
         }
     };
-    let mut failed: Vec<FailedView> = failed.map(|(x, _)| view(x)).collect();
-    failed.sort_by(|one, other| one.atom.cmp_naturally(&other.atom));
-    failed
+    let mut failed: Vec<Ix> = failed.map(|(x, _)| x).collect();
+    failed.sort_by_key(|x| world.graph.place(*x));
+    failed.into_iter().map(view).collect()
 }
 
 fn base_case(world: &World) -> Vec<CheckView> {

@@ -11,7 +11,7 @@ mod results;
 use alloc::{format, string::String, vec::Vec};
 
 use descent_core::{
-    doc::{Node, Span},
+    doc::{Member, Node, Span, Value},
     id::Lineage,
     state::{Check, Control, Extra, Run, VERSION, fields::Writer},
 };
@@ -48,7 +48,8 @@ pub(crate) fn up(
         }
     }
     let objective = objective(&mut old, prompt, additions);
-    let graph = graph::read(&mut old);
+    let mut graph = graph::read(&mut old);
+    let origins = origins(&mut graph.atoms);
     let (trail, corrections) = history::read(&mut old, &graph);
     history::control(&mut old);
     old.finish();
@@ -63,9 +64,22 @@ pub(crate) fn up(
         .put("run", Run::default().halves().shown);
     let mut internal = Writer::default();
     internal.text("lineage", lineage.as_str()).put("serial", Node::uint(1)).text("seal", "");
+    internal.put("atoms", Node::object(origins));
     to.put("internal", internal.finish(&Extra::default()));
     to.put("notes", report.notes(contract));
     (written(front.span, &mut to), graph.facts)
+}
+
+/// Takes out where atoms came from, which lies in `internal`.
+fn origins(atoms: &mut [(String, Node)]) -> Vec<(String, Node)> {
+    let taken = atoms.iter_mut().filter_map(|(id, atom)| {
+        let Value::Object(members) = &mut atom.value else {
+            return None;
+        };
+        let origin: Vec<Member> = members.extract_if(.., |one| one.key == "origin").collect();
+        Some((id.clone(), Value::Object(origin).into()))
+    });
+    taken.collect()
 }
 
 fn work_graph(atoms: Vec<(String, Node)>, front: &Node) -> Node {

@@ -3,8 +3,8 @@
 //! are the ones that an agent is asked with.
 //!
 //! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
-//! added within a schema's number; none is taken away or changes its meaning. A new schema begins as a line of the table
-//! and an empty file; `DESCENT_UPDATE=1 cargo test schema` fills it.
+//! added within a schema's number; none is taken away or changes its meaning. `DESCENT_UPDATE=1 cargo test schema` writes
+//! them anew.
 
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)]
@@ -14,14 +14,15 @@ use clap::Args;
 use descent_core::{
     assessment, doc, finding,
     fragment::{self, delta},
-    phase_summary,
+    json_schema, phase_summary,
     profile::inferred,
     validation, wording,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{End, context::Context};
-use crate::failure::Failure;
+use crate::{failure::Failure, store::STATE_SCHEMA};
 
 /// Columns of the longest name, and two more.
 const NAME_WIDTH: usize = 16;
@@ -36,63 +37,66 @@ Editors complete and check a plan by its schema:
   in VS Code, for all plans of a project, in .vscode/settings.json:
     {\"yaml.schemas\": {\"./plan.schema.json\": \"*.plan.yaml\"}}";
 
-macro_rules! schemas {
-    ($($name:literal: $contract:ident $type:ty,)*) => {
-        /// Every schema, what a person writes first.
-        const ALL: &[Schema] = &[$(Schema {
-            name: $name,
-            text: include_str!(concat!("../../state-schema/", $name, ".schema.json")),
-        },)*];
+/// The schemas of what people write.
+const FILES: [SchemaFile; 2] = [
+    SchemaFile { name: "plan", text: include_str!("../../state-schema/plan.schema.json") },
+    SchemaFile { name: "state", text: STATE_SCHEMA },
+];
 
-        /// Every schema made anew, with the name of its file.
+/// The schemas of everything that `--json` prints, each by its name in `$defs`.
+const OUTPUTS: &str = include_str!("../../state-schema/outputs.schema.json");
+
+macro_rules! outputs {
+    ($($name:literal: $type:ty,)*) => {
+        const OUTPUT_NAMES: &[&str] = &[$($name,)*];
+
+        /// The schema of each output made anew.
         #[cfg(test)]
-        fn all() -> Vec<(&'static str, serde_json::Value)> {
-            vec![$((concat!($name, ".schema.json"), tests::$contract::<$type>($name)),)*]
+        fn all_outputs() -> Vec<(&'static str, Value)> {
+            vec![$(($name, tests::written::<$type>($name)),)*]
         }
     };
 }
 
-schemas! {
-    "plan": file descent_core::plan::PlanReading,
-    "state": file descent_core::state::State,
-    "status": written descent_core::view::StatusView,
-    "result": written super::run::ResultOutput<'_>,
-    "ps": written super::ps::PsOutput<'_>,
-    "event": written crate::events::EventLine<'_>,
-    "detach": written super::detach::DetachOutput<'_>,
-    "waits": written crate::ops::notify::waits::WaitOutput<'_>,
-    "error": written crate::failure::ErrorOutput<'_>,
-    "align": written super::align::output::AlignOutput<'_>,
-    "verify": written super::verify::VerifyOutput<'_>,
-    "validate": written super::validate::ValidateOutput<'_>,
-    "judge": written super::judge::JudgeOutput<'_>,
-    "edit": written super::edit::EditOutput<'_>,
-    "migrate": written super::migrate::MigrateOutput<'_>,
-    "apply": written super::apply::ApplyOutput<'_>,
-    "redirect": written super::redirect::RedirectOutput<'_>,
-    "steer": written super::steer::SteerOutput,
-    "stop": written super::stop::StopOutput<'_>,
-    "diff": written super::diff::DiffOutput<'_>,
-    "output": written super::output::PrintedOutput<'_>,
-    "prompt": written super::prompt::PromptOutput<'_>,
-    "audit": written super::audit::AuditOutput<'_>,
-    "why": written super::why::WhyOutput,
-    "why-list": written descent_core::view::why::Asking,
-    "graph": written descent_core::view::graph::GraphView,
-    "report": written descent_core::view::report::Report,
-    "log": written super::log::LogOutput,
-    "difference": written super::log::DifferenceOutput,
-    "show": written super::show::ShowOutput<'_>,
-    "undo": written super::undo::UndoOutput<'_>,
-    "fork": written super::fork::ForkOutput<'_>,
-    "trust": written super::trust::TrustOutput<'_>,
-    "confirm": written super::confirm::ConfirmOutput<'_>,
-    "doctor": written super::doctor::DoctorOutput,
-    "clean": written super::clean::CleanOutput<'_>,
-    "memory": written super::memory::MemoryOutput<'_>,
-    "resolve": written super::resolve::ResolveOutput,
-    "constraints": written super::constraints::ConstraintsOutput<'_>,
-    "schema": written SchemaOutput,
+outputs! {
+    "status": descent_core::view::StatusView,
+    "result": super::run::ResultOutput<'_>,
+    "ps": super::ps::PsOutput<'_>,
+    "event": crate::events::EventLine<'_>,
+    "detach": super::detach::DetachOutput<'_>,
+    "waits": crate::ops::notify::waits::WaitOutput<'_>,
+    "error": crate::failure::ErrorOutput<'_>,
+    "align": super::align::output::AlignOutput<'_>,
+    "verify": super::verify::VerifyOutput<'_>,
+    "validate": super::validate::ValidateOutput<'_>,
+    "judge": super::judge::JudgeOutput<'_>,
+    "edit": super::edit::EditOutput<'_>,
+    "migrate": super::migrate::MigrateOutput<'_>,
+    "apply": super::apply::ApplyOutput<'_>,
+    "redirect": super::redirect::RedirectOutput<'_>,
+    "steer": super::steer::SteerOutput,
+    "stop": super::stop::StopOutput<'_>,
+    "diff": super::diff::DiffOutput<'_>,
+    "output": super::output::PrintedOutput<'_>,
+    "prompt": super::prompt::PromptOutput<'_>,
+    "audit": super::audit::AuditOutput<'_>,
+    "why": super::why::WhyOutput,
+    "why-list": descent_core::view::why::Asking,
+    "graph": descent_core::view::graph::GraphView,
+    "report": descent_core::view::report::Report,
+    "log": super::log::LogOutput,
+    "difference": super::log::DifferenceOutput,
+    "show": super::show::ShowOutput<'_>,
+    "undo": super::undo::UndoOutput<'_>,
+    "fork": super::fork::ForkOutput<'_>,
+    "trust": super::trust::TrustOutput<'_>,
+    "confirm": super::confirm::ConfirmOutput<'_>,
+    "doctor": super::doctor::DoctorOutput,
+    "clean": super::clean::CleanOutput<'_>,
+    "memory": super::memory::MemoryOutput<'_>,
+    "resolve": super::resolve::ResolveOutput,
+    "constraints": super::constraints::ConstraintsOutput<'_>,
+    "schema": SchemaOutput,
 }
 
 /// The schemas of the answers of agents, by their roles.
@@ -124,9 +128,7 @@ impl RoleSchema {
     }
 
     fn text(&self) -> String {
-        let schema: Result<serde_json::Value, _> = serde_json::from_str(&(self.text)());
-        let pretty = schema.and_then(|schema| serde_json::to_string_pretty(&schema));
-        pretty.unwrap_or_else(|_| (self.text)())
+        json_schema::text(&parsed(&(self.text)())).trim_end().to_owned()
     }
 }
 
@@ -146,19 +148,10 @@ struct SchemaLine {
     about: String,
 }
 
-/// A schema as it is committed.
-struct Schema {
+/// A schema that is a file of its own.
+struct SchemaFile {
     name: &'static str,
     text: &'static str,
-}
-
-impl Schema {
-    /// The subject of the schema, in one line of its own words.
-    fn about(&self) -> String {
-        let schema: serde_json::Value = serde_json::from_str(self.text).unwrap_or_default();
-        let about = schema["description"].as_str().unwrap_or_default();
-        about.lines().next().unwrap_or_default().to_owned()
-    }
 }
 
 #[derive(Debug, Args)]
@@ -179,10 +172,50 @@ pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<End, Failu
 
 /// Every schema, with its subject in one line.
 fn lines() -> Vec<SchemaLine> {
-    let own = ALL.iter().map(|schema| (schema.name, schema.about()));
+    let files = FILES.iter().map(|file| (file.name, about(&parsed(file.text))));
+    let outputs = parsed(OUTPUTS);
+    let written = OUTPUT_NAMES.iter().map(|name| (*name, about(&outputs["$defs"][*name])));
     let of_roles = OF_ROLES.iter().map(|schema| (schema.name, schema.about()));
     let line = |(name, about)| SchemaLine { name, about };
-    own.chain(of_roles).map(line).collect()
+    files.chain(written).chain(of_roles).map(line).collect()
+}
+
+/// The first line of what it says of itself.
+fn about(schema: &Value) -> String {
+    let about = schema["description"].as_str().unwrap_or_default();
+    about.lines().next().unwrap_or_default().to_owned()
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// One output alone, with the definitions that it needs.
+fn output(name: &str) -> Value {
+    let all = parsed(OUTPUTS);
+    let mut schema = all["$defs"][name].clone();
+    let (mut needed, mut open) = (serde_json::Map::new(), referred(&schema));
+    while let Some(name) = open.pop() {
+        if !needed.contains_key(&name) {
+            let definition = all["$defs"][&name].clone();
+            open.extend(referred(&definition));
+            needed.insert(name, definition);
+        }
+    }
+    schema["$schema"] = all["$schema"].clone();
+    schema["$defs"] = needed.into();
+    schema
+}
+
+/// The definitions that it names.
+fn referred(schema: &Value) -> Vec<String> {
+    let own = schema["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/"));
+    let inside: Vec<&Value> = match schema {
+        Value::Object(members) => members.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    own.map(str::to_owned).into_iter().chain(inside.into_iter().flat_map(referred)).collect()
 }
 
 fn list(context: &Context) {
@@ -196,8 +229,11 @@ fn list(context: &Context) {
 }
 
 fn text(name: &str) -> Result<String, Failure> {
-    if let Some(schema) = ALL.iter().find(|schema| schema.name == name) {
-        return Ok(schema.text.trim_end().to_owned());
+    if let Some(file) = FILES.iter().find(|file| file.name == name) {
+        return Ok(file.text.trim_end().to_owned());
+    }
+    if OUTPUT_NAMES.contains(&name) {
+        return Ok(json_schema::text(&output(name)).trim_end().to_owned());
     }
     if let Some(schema) = OF_ROLES.iter().find(|schema| schema.name == name) {
         return Ok(schema.text());

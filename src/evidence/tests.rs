@@ -15,7 +15,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join(".descent")).unwrap();
+        StatePlace::at(dir.path(), None).make().unwrap();
         Self { dir, told: Arc::default() }
     }
 

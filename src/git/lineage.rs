@@ -42,8 +42,8 @@ pub(super) const SPARSE: &str = "descent-sparse";
 /// The name of that file for git.
 pub(super) const SPARSE_FILE: &str = "info/sparse-checkout";
 
-/// `.descent/repository/<lineage>`: each of these may be a submodule.
-const MODULE_DEPTH: usize = 3;
+/// `.descent/state.json.d/repository/<lineage>`: each of these may be a submodule.
+const MODULE_DEPTH: usize = 4;
 
 impl Git {
     /// Our repository at `repository`, made if missing. It borrows from this one, the person's.

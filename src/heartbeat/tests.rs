@@ -41,7 +41,7 @@ fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
 fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_loop() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
-    std::fs::create_dir(&place.dir).unwrap();
+    std::fs::create_dir_all(&place.dir).unwrap();
     let me = format!("pid {}, run", std::process::id());
     let seen = |change: &dyn Fn(&mut HeartbeatRecord), holder: &str| {
         let mut heartbeat = first(&RunId::new("r"), UnixMillis(0));
@@ -79,7 +79,7 @@ fn sleep_is_told_apart_from_time_that_passed() {
 fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
-    std::fs::create_dir(&place.dir).unwrap();
+    std::fs::create_dir_all(&place.dir).unwrap();
     let path = path_in(&place.dir);
     let heartbeat = Heartbeat::start(&place, &RunId::new("r"), clock::real());
     std::fs::remove_file(&path).unwrap();

@@ -24,7 +24,7 @@ pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
     let own: Vec<PathBuf> = own.into_iter().flatten().collect();
     programs::fenced(Fence::around(
         &place.project,
-        [&place.state, &place.dir],
+        [&place.state, place.own()],
         &repository(&place.project),
         &own,
         cache_dir(),

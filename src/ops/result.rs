@@ -225,6 +225,6 @@ pub fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
         }
     };
     let message = format!("{place} the commit {commit} that the state names");
-    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
+    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else `descent align --force -f .descent/state.json` agrees to it anew, from the files as they are";
     Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }

@@ -43,6 +43,8 @@ pub(super) struct Names {
     pub(super) state: PathBuf,
     pub(super) bytes_max: u64,
     dir: PathBuf,
+    /// The directory that takes in what a command leaves in `dir`.
+    away: PathBuf,
     file: String,
 }
 
@@ -52,12 +54,17 @@ impl Names {
             state: place.state.clone(),
             bytes_max,
             dir: place.parent().to_owned(),
+            away: place.dir.clone(),
             file: place.file_name(),
         }
     }
 
     pub(super) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub(super) fn away(&self) -> &Path {
+        &self.away
     }
 
     /// A file that is being written: it never had the state's name, and is always ours.

@@ -13,6 +13,7 @@ use crate::files;
 
 const DIR: &str = ".descent";
 const FILE: &str = "state.json";
+const SCHEMA: &str = "state.schema.json";
 /// The prefix of directories that hold sidecars set aside.
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
@@ -22,7 +23,7 @@ const DIRECTORIES: [&str; 7] =
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {
-    /// The directory of the sidecars: locks, journal, evidence.
+    /// The directory of the sidecars: locks, journal, evidence. Its name is that of the state with `.d`.
     pub dir: PathBuf,
     /// If the name is a link, the directory of sidecars beside the link, if there is one.
     named: Option<PathBuf>,
@@ -122,6 +123,19 @@ impl StatePlace {
         self.dir.join("attempts")
     }
 
+    /// The schema of the state, for editors.
+    #[must_use]
+    pub fn schema(&self) -> PathBuf {
+        self.own().join(SCHEMA)
+    }
+
+    /// The schema as the state names it.
+    pub(super) fn schema_in_state(&self) -> String {
+        let path = self.schema();
+        let beside = path.strip_prefix(self.parent()).unwrap_or(&path);
+        format!("./{}", beside.display())
+    }
+
     /// The directory of long evidence, one file for each content.
     #[must_use]
     pub fn evidence(&self) -> PathBuf {
@@ -146,11 +160,11 @@ impl StatePlace {
         )
     }
 
-    /// Owner and mode of the directory of the sidecars; `None` if it does not exist.
+    /// Owner and mode of the directory that is the state's own; `None` if it does not exist.
     #[must_use]
     pub fn hand(&self) -> Option<Hand> {
         use std::os::unix::fs::MetadataExt;
-        let meta = std::fs::metadata(&self.dir).ok()?;
+        let meta = std::fs::metadata(self.own()).ok()?;
         let (uid, mode) = (meta.uid(), meta.mode());
         Some(Hand { uid, mode })
     }
@@ -166,8 +180,9 @@ impl StatePlace {
     /// # Errors
     /// Refusals of the system.
     pub fn make(&self) -> std::io::Result<()> {
-        files::make_dir_durably(&self.dir)?;
-        disk::ignore_all(&self.dir)
+        files::make_dir_durably(self.own())?;
+        disk::ignore_all(self.own())?;
+        files::make_dir_durably(&self.dir)
     }
 
     /// Removes it again if nothing else is in it.
@@ -175,7 +190,18 @@ impl StatePlace {
     /// # Errors
     /// Refusals of the system.
     pub fn unmake(&self) -> std::io::Result<()> {
-        disk::remove_unused(&self.dir)
+        if self.own() != self.dir {
+            files::remove_empty(&self.dir)?;
+        }
+        files::remove(&self.schema())?;
+        disk::remove_unused(self.own())
+    }
+
+    /// The directory in which nothing is a person's but the state: the usual one, else that of the sidecars.
+    #[must_use]
+    pub fn own(&self) -> &Path {
+        let is_own = self.parent().file_name().is_some_and(|name| name == DIR);
+        if is_own { self.parent() } else { &self.dir }
     }
 
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
@@ -189,48 +215,28 @@ impl StatePlace {
         for path in LOCKS.map(|name| self.dir.join(name)) {
             files::plain_file(&path).map_err(|error| refused(&path, error))?;
         }
-        for path in DIRECTORIES.map(|name| self.dir.join(name)) {
-            files::no_link(&path).map_err(|error| refused(&path, error))?;
+        let directories = DIRECTORIES.map(|name| self.dir.join(name));
+        for path in directories.iter().chain([&self.dir]) {
+            files::no_link(path).map_err(|error| refused(path, error))?;
         }
         Ok(())
     }
 
-    /// Everything beside the state, except what belongs to other states there and what was set
-    /// aside before.
+    /// Everything that lies beside the state and is its own, except what was set aside before.
     pub(super) fn sidecars(&self) -> Vec<PathBuf> {
-        let (own, siblings) = (files::entries(&self.dir), files::entries(self.parent()));
-        let states: Vec<String> =
-            siblings.iter().filter_map(|path| self.other_state(path)).collect();
-        let is_others = |name: &str| states.iter().any(|state| is_of(state, name));
-        let ours = self.file_name();
-        let mut found: Vec<PathBuf> = match self.dir == self.parent() {
-            true => own,
-            // Commits leave files beside the state's name; everything else is in a directory of its
-            // own.
-            false => siblings
-                .into_iter()
-                .filter(|path| {
-                    name_of(path) != ours && path != &self.dir && is_of(&ours, &name_of(path))
-                })
-                .chain(own)
-                .collect(),
-        };
-        found.retain(|path| {
+        let prefix = format!(".{}.", self.file_name());
+        let rescued = format!("{}.rescued-", self.file_name());
+        let beside = files::entries(self.parent()).into_iter().filter(|path| {
             let name = name_of(path);
-            let is_aside = name.starts_with(ASIDE) && files::plain_dir(path).is_ok();
-            *path != self.state && !is_aside && !is_others(&name) && !disk::is_own_ignore(path)
+            name.starts_with(&prefix) || name.starts_with(&rescued)
         });
+        let own = files::entries(&self.dir).into_iter().filter(|path| {
+            let is_aside = name_of(path).starts_with(ASIDE) && files::plain_dir(path).is_ok();
+            !is_aside && !disk::is_own_ignore(path)
+        });
+        let mut found: Vec<PathBuf> = beside.chain(own).collect();
         found.sort();
         found
-    }
-
-    /// The name of another state in the same directory.
-    fn other_state(&self, path: &Path) -> Option<String> {
-        let name = name_of(path);
-        let is_state =
-            name.ends_with(".json") && !name.starts_with(['.', ' ']) && !name.starts_with("edit-");
-        let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-        (is_state && is_file && *path != self.state).then_some(name)
     }
 
     fn of_project(project: &Path) -> Self {
@@ -288,19 +294,10 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Whether a file of this name is a state or belongs to it: its directory, what commits left, what
-/// was rescued.
-fn is_of(state: &str, name: &str) -> bool {
-    let rest = name.strip_prefix(state);
-    rest.is_some_and(|rest| rest.is_empty() || rest == ".d" || rest.starts_with(".rescued-"))
-        || name.starts_with(&format!(".{state}."))
-}
-
 fn sidecars(state: &Path) -> PathBuf {
-    let parent = state.parent().unwrap_or(Path::new("/"));
-    let is_usual = parent.file_name().is_some_and(|name| name == DIR)
-        && state.file_name().is_some_and(|name| name == FILE);
-    if is_usual { parent.to_owned() } else { with_suffix(state, ".d") }
+    let mut name = OsString::from(state);
+    name.push(".d");
+    name.into()
 }
 
 fn resolved(file: &Path) -> PathBuf {
@@ -311,10 +308,4 @@ fn resolved(file: &Path) -> PathBuf {
         (Some(Ok(parent)), Some(name)) => parent.join(name),
         _ => file.to_owned(),
     }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

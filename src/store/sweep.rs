@@ -98,13 +98,25 @@ impl Store {
         }
     }
 
+    /// Moves what commits left beside the state among its sidecars. The next command does it after a kill.
+    pub(super) fn put_away(&mut self) {
+        let (disk, names) = (&*self.disk, &self.names);
+        let Ok(_held) = self.lock() else {
+            return;
+        };
+        for path in disk.list(names.dir(), &names.prefix()).unwrap_or_default() {
+            let moved = path.file_name().filter(|_| !names.is_fresh(&path));
+            let _ = match moved {
+                Some(name) => disk.rename(&path, &names.away().join(name)),
+                None => disk.unlink(&path),
+            };
+        }
+    }
+
     /// Removes what earlier commits left beside a sealed state, for a disk without room: all that nobody has open.
     /// Returns whether anything went.
     pub(super) fn make_room(&mut self) -> bool {
-        let count = |store: &Self| {
-            let all = store.disk.list(store.names.dir(), &store.names.prefix());
-            all.map_or(0, |all| all.len())
-        };
+        let count = |store: &Self| all_left(&*store.disk, &store.names).len();
         let before = count(self);
         self.spares.clear();
         match self.disk.changed_ms(&self.place.state) {
@@ -226,8 +238,14 @@ struct FilesBeside {
     late: Vec<PathBuf>,
 }
 
+/// The files that commits left beside the state or commands moved from there.
+fn all_left(disk: &dyn Disk, names: &Names) -> Vec<PathBuf> {
+    let listed = [names.dir(), names.away()].map(|dir| disk.list(dir, &names.prefix()));
+    listed.into_iter().flatten().flatten().collect()
+}
+
 fn leftovers(disk: &dyn Disk, names: &Names) -> FilesBeside {
-    let all = disk.list(names.dir(), &names.prefix()).unwrap_or_default();
+    let all = all_left(disk, names);
     let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
     let (late, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| names.is_late(path));
     let swapped = others.into_iter().filter(|path| names.is_swapped(path));

@@ -83,10 +83,7 @@ impl World {
 
     fn with_dir(directory: tempfile::TempDir) -> Self {
         let world = Self { directory };
-        let dir = world.path().join(".descent");
-        fs::create_dir(&dir).unwrap();
-        fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        fs::write(dir.join(".gitignore"), "*\n").unwrap();
+        StatePlace::at(world.path(), None).make().unwrap();
         world
     }
 
@@ -121,11 +118,20 @@ impl World {
         Store::open(StatePlace::find(self.path(), None).unwrap())
     }
 
-    /// Everything in `.descent`, but for locks, journal and the ignore file.
+    /// Everything beside the state and among its sidecars, but for locks, journal and the ignore file.
     fn leftovers(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.path().join(".descent")).unwrap();
+        let dirs = [".descent", ".descent/state.json.d"].map(|dir| self.path().join(dir));
+        let entries = dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let usual = ["state.json", "commit.lock", "run.lock", "journal", ".gitignore"];
+        let usual = [
+            "state.json",
+            "state.json.d",
+            "commit.lock",
+            "run.lock",
+            "journal",
+            ".gitignore",
+            "state.schema.json",
+        ];
         names.filter(|name| !usual.contains(&name.as_str())).collect()
     }
 }
@@ -189,7 +195,9 @@ fn a_state_is_written_as_it_was_read_unknown_keys_and_notes_included() {
     let loaded = world.store().read().unwrap();
     let seal = loaded.state.seal.as_ref().unwrap();
     assert!(!loaded.is_foreign);
-    assert_eq!(world.text(), FIXTURE.replace("sha256:0", seal.as_str()));
+    let schema = "{\n\"$schema\": \"./state.schema.json\",\n";
+    let written = FIXTURE.replacen("{\n", schema, 1);
+    assert_eq!(world.text(), written.replace("sha256:0", seal.as_str()));
     assert_eq!(loaded.warnings().len(), 1, "{:?}", loaded.warnings());
     assert!(loaded.gate().is_empty());
 }

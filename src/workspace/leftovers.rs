@@ -7,7 +7,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -255,7 +254,10 @@ fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> 
 /// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.
 fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
     let entries = entries_of_files(&project.join(".descent"));
-    let states = entries.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let states = entries.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".json") && !name.ends_with(".schema.json")
+    });
     let mut states: BTreeSet<PathBuf> = states.collect();
     states.extend(more.iter().map(|path| path.to_path_buf()));
     let mut names = BTreeSet::new();

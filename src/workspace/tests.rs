@@ -57,7 +57,7 @@ impl World {
 
     /// Runs git in our own repository.
     fn git_of_ours(&self, args: &[&str]) -> String {
-        let repository = self.top().join(".descent/repository/1-2-3");
+        let repository = self.top().join(".descent/state.json.d/repository/1-2-3");
         let repository = repository.display().to_string();
         self.git(&[&["--git-dir", &repository], args].concat())
     }

@@ -208,7 +208,6 @@ fn look_outside(world: &World) {
 /// Only files of the contract lie beside the state; old states are kept until they are quiet.
 fn check_beside(world: &World) {
     let known = [
-        ".gitignore",
         "attempts",
         "commit.lock",
         "events",
@@ -217,9 +216,13 @@ fn check_beside(world: &World) {
         "journal",
         "repository",
         "run.lock",
-        "state.json",
     ];
-    for entry in fs::read_dir(world.repo().join(".descent")).unwrap() {
+    let beside = world.repo().join(".descent");
+    let names = fs::read_dir(&beside).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: std::collections::BTreeSet<_> = names.collect();
+    let few = [".gitignore", "state.json", "state.json.d", "state.schema.json"];
+    assert_eq!(names, few.map(Into::into).into());
+    for entry in fs::read_dir(beside.join("state.json.d")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let is_known = known.contains(&&*name)
             || name.starts_with(".state.json.old-")

@@ -15,6 +15,7 @@ mod draw;
 mod model;
 mod notation;
 mod random;
+mod reader;
 mod rng;
 mod small;
 mod trial;

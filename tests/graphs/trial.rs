@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     account::{self, Held, hold},
     model::{Ids, Model},
+    reader::is_read_alike,
     rng::Rng,
     world::{Ran, Workspace, World},
 };
@@ -48,7 +49,10 @@ pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
         let ran = world.run_killed(rng.below(12), after);
         before.interrupted += interrupted(&ran);
         match ran.code {
-            None => before.kills += 1,
+            None => {
+                is_read_alike(&world)?;
+                before.kills += 1;
+            }
             Some(0 | 5) => break,
             Some(_) => return Err(told("a run that was to be killed", &ran)),
         }
@@ -76,7 +80,8 @@ fn look(model: &Model, world: &World, before: &Before, bound: usize) -> Result<O
         account::attempts_were_bounded(model, world, cut_off, bound)?;
         account::state_counts_every_attempt(model, world, cut_off)?;
         let valid = world.descent(&["validate"]);
-        hold(valid.code == Some(0), || told("validate", &valid))
+        hold(valid.code == Some(0), || told("validate", &valid))?;
+        is_read_alike(world)
     });
     looked.map_err(|what| format!("{what}\n{}\nattempts:\n{}", told("run", &ran), world.log()))?;
     let state = world.state();

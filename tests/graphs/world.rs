@@ -8,7 +8,7 @@
 use crate::whole_records;
 use std::{
     fs::{self, File},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
     time::{Duration, Instant},
@@ -120,7 +120,7 @@ impl World {
     fn repository(&self) -> PathBuf {
         let state = self.state();
         let lineage = state["lineage"].as_str().expect("a lineage");
-        self.path("repo/.descent/repository").join(lineage)
+        self.path("repo/.descent/state.json.d/repository").join(lineage)
     }
 
     /// Git on the results.
@@ -183,6 +183,17 @@ impl World {
     fn ran(&self, code: Option<i32>) -> Ran {
         let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
         Ran { code, stdout: read("stdout"), stderr: read("stderr") }
+    }
+
+    /// The output of the example reader for the state file; `None` without Python.
+    pub fn read_by_example(&self) -> Option<Ran> {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/read_state.py");
+        let state = self.path("repo/.descent/state.json");
+        let args = [example.display().to_string(), "--json".into(), state.display().to_string()];
+        let output = self.command("python3", &args.each_ref().map(String::as_str)).output().ok()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Some(Ran { code: output.status.code(), stdout, stderr })
     }
 
     pub fn align(&self, model: &Model) -> Ran {

@@ -5,7 +5,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 use super::{Change, ConstraintChange};
 use crate::state::limits;
 use crate::{
-    doc::{self, Node, Value},
+    doc,
     id::AtomId,
     state::{Atom, AtomStatus, Extra, State},
 };
@@ -26,7 +26,7 @@ pub(super) fn objective(before: &State, after: &State) -> Option<Change<'static>
         let mut objective = (*state.objective).clone();
         objective.constraints = Default::default();
         objective.extra = Extra::default();
-        doc::canonical(&without_notes(objective.node()))
+        doc::canonical(&objective.node().without_notes())
     };
     (bare(before) != bare(after)).then(|| Change::Objective(Arc::clone(&after.objective)))
 }
@@ -102,7 +102,7 @@ pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
             (task.interruptions, task.status) = (0, AtomStatus::Pending);
             Arc::make_mut(&mut task.spec).guidance.clear();
         }
-        doc::canonical(&without_notes(bare.node()))
+        doc::canonical(&bare.node().without_notes())
     };
     bare(was) != bare(is)
 }
@@ -130,23 +130,4 @@ pub(super) fn statuses(before: &State, after: &State) -> Vec<Change<'static>> {
         (old.status != new.status).then(|| Change::Status(id.clone(), new.status.clone()))
     });
     changed.collect()
-}
-
-/// A person's remarks decide nothing.
-fn without_notes(mut node: Node) -> Node {
-    match &mut node.value {
-        Value::Object(members) => {
-            members.retain(|member| member.key != "notes");
-            for member in members {
-                member.node = without_notes(core::mem::replace(&mut member.node, Node::null()));
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                *item = without_notes(core::mem::replace(item, Node::null()));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-    node
 }

@@ -14,6 +14,8 @@ pub enum Consequence {
     /// Former parts that are roots now.
     NewRoots(Vec<AtomId>),
     DependentsReopened,
+    /// A person wrote the results of atoms that had none.
+    ResultsWithoutFiles(Vec<AtomId>),
     /// A limit was raised.
     LimitReopened,
     /// An effect outside counts as done, and its atom as solved.
@@ -70,6 +72,9 @@ impl Consequence {
             Self::EffectsDoubted(ids) => {
                 let words = "in doubt, and not made again before `descent resolve` says so";
                 return (words, ids);
+            }
+            Self::ResultsWithoutFiles(ids) => {
+                return ("no file comes with a result that you write", ids);
             }
             Self::Guided(ids) => return ("tried anew with these words", ids),
             Self::FlightEnds(ids) => return ("what is in flight ends, and costs no attempt", ids),

@@ -315,6 +315,15 @@ impl<'d> Draft<'d> {
         if has_dependents && !(overwritten.is_empty() && forgotten.is_empty()) {
             self.effects.push(Consequence::DependentsReopened);
         }
+        let is_bare = |id: &&&AtomId| {
+            let binding = self.state.bindings.get(**id);
+            !before.bindings.contains_key(**id) && binding.is_some_and(|binding| !binding.is_skip())
+        };
+        let bare: Vec<AtomId> =
+            overwritten.iter().filter(is_bare).map(|id| (*id).clone()).collect();
+        if !bare.is_empty() {
+            self.effects.push(Consequence::ResultsWithoutFiles(bare));
+        }
         let overwritten = told::results(before, &self.state, &overwritten);
         let forgotten = told::lists(&[("bindings forgotten:", forgotten)]);
         let all = overwritten.into_iter().chain(forgotten);

@@ -136,15 +136,15 @@ fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     }
     if let Some(base) = sides.base {
         if base.serial != theirs.serial {
-            trees.program("/serial", Some(Node::uint(theirs.serial.0)));
+            trees.program("/internal/serial", Some(Node::uint(theirs.serial.0)));
         }
         if base.seal != theirs.seal {
             let seal = theirs.seal.as_ref();
-            trees.program("/seal", seal.map(|seal| Node::string(seal.as_str())));
+            trees.program("/internal/seal", seal.map(|seal| Node::string(seal.as_str())));
         }
     }
     if ours.lineage != theirs.lineage {
-        trees.program("/lineage", Some(Node::string(theirs.lineage.as_str())));
+        trees.program("/internal/lineage", Some(Node::string(theirs.lineage.as_str())));
     }
     plan_taken(sides, trees, merged);
     merged.extra = trees.extra(sides.each(|state| &state.extra), "");
@@ -158,7 +158,7 @@ fn plan_taken(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let theirs = sides.theirs.plan.as_deref();
     let is_as_in = |state: &State| tree::same(state.plan.as_deref(), theirs);
     if !is_as_in(sides.ours) && !sides.base.is_some_and(is_as_in) {
-        trees.program("/plan", theirs.cloned());
+        trees.program("/internal/plan", theirs.cloned());
     }
 }
 

@@ -6,13 +6,12 @@ use super::{Consequence, draft::Draft};
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
-    state::{AtomStatus, Binding, State, Task},
+    state::{Atom, AtomStatus, Binding, State, Task, Try},
     world::counted,
 };
 
 impl Draft<'_> {
-    /// Gives new attempts to tasks that failed for good with other results than these.
-    /// Opens failed atoms that depend on these again, and says whether any atom depends on them.
+    /// Gives back the repairs of atoms that depend on these and opens those that failed. Returns whether there are any.
     pub(super) fn reopen_downstream<'r>(
         &mut self,
         results: impl Iterator<Item = &'r AtomId>,
@@ -27,6 +26,14 @@ impl Draft<'_> {
             todo.extend(users.filter(|user| downstream.insert(*user)));
         }
         self.reopen_failed(|id, _| graph.ix(id).is_some_and(|x| downstream.contains(&x)));
+        for id in downstream.iter().map(|x| graph.id(*x)) {
+            if let Some(atom) = self.state.atoms.get_mut(id) {
+                give_repairs(atom, 1);
+            }
+            if let Some(binding) = self.state.bindings.get_mut(id) {
+                give_repairs(&mut Arc::make_mut(binding).of, 0);
+            }
+        }
         !downstream.is_empty()
     }
 
@@ -36,6 +43,7 @@ impl Draft<'_> {
         };
         let binding: &mut Binding = Arc::make_mut(binding);
         binding.by = "person".to_string();
+        binding.at.clone_from(&self.at);
         // A failure of a task that a person settles closes no choice any more.
         if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
             for tried in task.tries.iter_mut().filter(|tried| tried.has_failed()) {
@@ -104,4 +112,14 @@ impl Draft<'_> {
             counted::recount(&mut self.state, &graph, id, less);
         }
     }
+}
+
+/// `kept`: the repairs that tell of an open context that it is under repair.
+fn give_repairs(atom: &mut Arc<Atom>, kept: u32) {
+    let is_more = |tried: &Try| tried.repairs > kept;
+    if atom.task().is_none_or(|task| !task.tries.iter().any(is_more)) {
+        return;
+    }
+    let tries = Arc::make_mut(atom).task_mut().into_iter().flat_map(|task| &mut task.tries);
+    tries.for_each(|tried| tried.repairs = tried.repairs.min(kept));
 }

@@ -9,7 +9,7 @@ mod plan;
 mod rest;
 pub(crate) mod rules;
 mod shown;
-mod text;
+pub(crate) mod text;
 
 pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
@@ -26,7 +26,7 @@ use super::{
     table::{Part, record, words},
 };
 use crate::{
-    doc,
+    doc::{self, Node, Value},
     id::{AgentName, AtomId, AttemptId, Digest},
 };
 
@@ -109,6 +109,7 @@ record! {
     #[derive(PartialEq)]
     pub struct AttentionMark {
         required[program] because: AttentionCause,
+        /// The words for a person
         filled[program] text: String,
     }
 }
@@ -117,6 +118,7 @@ record! {
     /// A question about a task
     #[derive(PartialEq)]
     pub struct TaskQuestion {
+        /// The question
         required[program] question: String,
         /// The answer that is assumed; absent once a person has said something to the task
         filled[program] assume: String,
@@ -135,6 +137,7 @@ record! {
         optional(kids::own_checks) checks: Check,
         /// A JSON Schema that the value of its result must fit
         optional output_schema: FreeValue,
+        /// How long an attempt may take
         optional timeout: DurationText,
         /// The agent that does it, by its name in the configuration
         optional agent: AgentName,
@@ -389,7 +392,7 @@ impl Atom {
         if self.description.is_empty() { id.as_str() } else { &self.description }
     }
 
-    /// The digest of everything that decides its result: description and specification.
+    /// The digest of everything that decides its result: description and specification, without remarks in them.
     pub fn spec_digest(&self) -> Digest {
         let mut to = Writer::default();
         to.text("description", &self.description);
@@ -399,6 +402,13 @@ impl Atom {
         if let Some(task) = self.task() {
             task.spec.write(&mut to);
         }
-        Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
+        let mut node = to.finish(&Extra::default());
+        if let Value::Object(members) = &mut node.value {
+            let is_record = |key: &str| matches!(key, "action" | "checks");
+            for member in members.iter_mut().filter(|member| is_record(&member.key)) {
+                member.node = core::mem::replace(&mut member.node, Node::null()).without_notes();
+            }
+        }
+        Digest::of(doc::canonical(&node).as_bytes())
     }
 }

@@ -56,7 +56,9 @@ record! {
     /// A shell command ends with the expected code, and what it prints fits
     #[derive(PartialEq)]
     pub struct CommandLeaf {
+        /// A shell command: it passes with exit 0, or the one in `expect_exit`
         expected(command) command: String {Form::NonBlank},
+        /// How long it may take
         optional timeout: DurationText,
         /// 0 unless given
         filled expect_exit: i32 = 0,
@@ -71,8 +73,11 @@ record! {
     /// A shell command runs and does not end with 0, or ends with the code expected
     #[derive(PartialEq)]
     pub struct NotCommandLeaf {
+        /// A shell command: it passes with any other exit than 0
         expected(command) command as "not_command": String {Form::NonBlank},
+        /// How long it may take
         optional timeout: DurationText,
+        /// The exit that is wrong
         optional expect_exit: i32,
     }
 }
@@ -82,9 +87,11 @@ record! {
     /// A path or glob exists
     #[derive(PartialEq)]
     pub struct FileLeaf {
+        /// A path or a pattern that a file must match
         expected(inside) path as "file": String {Form::NonBlank},
         /// A regular expression that its content must match
         optional contains: String,
+        /// The digest of its content
         optional sha256: String,
     }
 }
@@ -94,6 +101,7 @@ record! {
     /// No path matches
     #[derive(PartialEq)]
     pub struct NotFileLeaf {
+        /// A path or a pattern that no file may match
         expected(inside) path as "not_file": String {Form::NonBlank},
     }
 }
@@ -103,6 +111,7 @@ record! {
     /// A person confirmed it
     #[derive(PartialEq)]
     pub struct AssertionLeaf {
+        /// A sentence that a person says holds
         expected(not_blank) statement as "assertion": String {Form::NonBlank},
     }
 }

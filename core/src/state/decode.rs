@@ -7,8 +7,8 @@ use alloc::{
 };
 
 use super::{
-    Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, ShownStatus, State, VERSION,
-    Version,
+    Atom, Binding, Body, Control, Correction, Entry, Extra, Objective, Run, ShownStatus, State,
+    VERSION, Version,
     check::{self, Pattern},
     encode::{self, implied},
     fields::{Fields, FindNearMiss, Findings, INTERNAL, NEWER_VALUE},
@@ -50,6 +50,7 @@ pub fn decode_without_internal(bytes: &[u8], known: &State) -> Decoding {
     let kept = doc::parse(&text, &Limits::default()).node;
     let internal = kept.and_then(|kept| kept.member(INTERNAL).cloned());
     if let Some(Value::Object(members)) = parsed.node.as_mut().map(|node| &mut node.value) {
+        members.retain(|member| member.key != INTERNAL);
         members.extend(internal);
     }
     of_parsed(parsed, Some(near_miss::of))
@@ -131,7 +132,9 @@ impl Decoding {
     pub fn lacks_internal(&self) -> bool {
         let has = |key: &str| self.root.as_ref().is_some_and(|root| root.get(key).is_some());
         let is_ours = self.version.is_none_or(|version| version.major == VERSION.major);
-        is_ours && (has("objective") || has("work_graph")) && !has(INTERNAL)
+        let internal = self.root.as_ref().and_then(|root| root.get(INTERNAL));
+        let has_own = internal.is_some_and(|own| own.as_object().is_none_or(|all| !all.is_empty()));
+        is_ours && (has("objective") || has("work_graph")) && !has_own
     }
 
     /// Whether nobody agreed to it yet, provided that no commit of it is kept. A text that was cut off may have been.
@@ -204,6 +207,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         said: BTreeMap::new(),
     };
     state.said = said(root, &state);
+    found.warnings.extend(encode::labels::edited(root, &state));
     Some(state)
 }
 
@@ -213,6 +217,7 @@ fn said(root: &Node, state: &State) -> BTreeMap<AtomId, ShownStatus> {
     let atoms = parts(atoms.unwrap_or(&NO_RECORD));
     let word = |id: &AtomId| {
         let written = atoms.get(id.as_str()).and_then(|atom| atom.get("status"));
+        let written = written.filter(|word| !word.is_null());
         // Without a word a result stays.
         let is_bound = state.bindings.contains_key(id);
         let word = written.map_or((!is_bound).then_some("pending"), Node::as_str)?;
@@ -370,16 +375,34 @@ fn read_bindings(
         let Some(mut atom) = atoms.remove(id) else {
             let hint = doc::did_you_mean(id, atoms.keys().map(AtomId::as_str));
             let message = format!("a binding for the unknown atom `{id}`");
-            let write = || format!("write `work_graph: {{atoms: {{{id}: {{description: …}}}}}}`");
+            let write = || {
+                format!(
+                    "take it out, or write `work_graph: {{atoms: {{{id}: {{description: …}}}}}}`"
+                )
+            };
             let hint = hint.or_else(|| Some(write()));
             found.fault("binding-unknown-atom", (at, node.span), message, hint);
             return None;
         };
+        if let Some(hint) = no_result_of(&atom.body) {
+            let message = format!("`{id}` has no result of its own");
+            found.fault("binding-of-group", (at, node.span), message, Some(hint.to_owned()));
+            return None;
+        }
         let internal = implied::with_usual(half(&halves.bindings, id));
         let binding = Binding::read_half(node, Some(&internal), at, found)?;
         implied::give_try(&mut atom, &binding, half(&halves.atoms, id));
         Some(Binding { of: Arc::new(atom), ..binding })
     })
+}
+
+/// The hint for a result of an atom that has none of its own.
+fn no_result_of(body: &Body) -> Option<&'static str> {
+    match body {
+        Body::Task(_) | Body::Plan(_) => None,
+        Body::Any { .. } => Some("take it out: `selected` names the choice whose result counts"),
+        Body::All { .. } => Some("take it out: the results of its `parts` count"),
+    }
 }
 
 /// A map by atom id; every id is checked.

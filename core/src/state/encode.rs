@@ -5,7 +5,7 @@
 
 mod change_set;
 pub(super) mod implied;
-mod labels;
+pub(crate) mod labels;
 mod lines;
 mod pieces;
 mod rendered;

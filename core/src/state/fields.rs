@@ -446,7 +446,11 @@ impl<'a, 'f> Fields<'a, 'f> {
     fn unknown_key(&mut self, member: &Member) {
         let key = member.key.as_str();
         let find = self.found.near_miss.filter(|_| !self.found.is_newer);
-        let miss = find.and_then(|find| find(member, self));
+        let of_internal = self.understood.contains(&key).then(|| {
+            let hint = "take it out".to_owned();
+            (NEAR_MISS, format!("`{key}` is the program's, and has its place in `internal`"), hint)
+        });
+        let miss = of_internal.or_else(|| find.and_then(|find| find(member, self)));
         let (pointer, span) = (self.at(key), member.key_span);
         if let Some((rule, message, hint)) = miss {
             self.found.fault(rule, (&pointer, span), message, Some(hint));

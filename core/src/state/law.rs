@@ -178,12 +178,14 @@ record! {
     /// A tool, or a tool with a target, that failed or that a planner may not propose
     #[derive(PartialEq)]
     pub struct BlockedRecord {
+        /// The tool that is missing
         required[program] tool: String,
         /// Absent where the whole tool is blocked
         optional[program] target: String,
         always[program] pass: u64,
         /// The attempt that failed with it
         optional[program] because: AttemptId,
+        /// The atom
         optional[program] atom: AtomId,
     }
 }

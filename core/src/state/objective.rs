@@ -11,7 +11,7 @@ use super::{
     value::FieldValue,
 };
 use crate::{
-    doc::Node,
+    doc::{Node, Value},
     id::{RequestId, RunId},
 };
 
@@ -23,7 +23,8 @@ record! {
     #[derive(Default)]
     pub struct Objective {
         /// The person's first words, where the goal has become another
-        filled raw_input: String,
+        filled(other_words) raw_input: String,
+        /// The thing that shall exist or hold
         always goal: String,
         /// Why it is wanted
         always background_intent: String,
@@ -31,12 +32,30 @@ record! {
         filled deliverables: String,
         /// When it is done
         filled definition_of_done: String,
-        optional scope: FreeValue,
-        optional clarifications: FreeValue,
+        optional(filled_value) scope: FreeValue,
+        optional(filled_value) clarifications: FreeValue,
         /// Ends the run when it holds; one leaf at least is decided by a machine
         optional base_case: Check,
         filled constraints: Constraints = Constraints::default(),
     }
+}
+
+/// First words that are the goal are none.
+fn other_words(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let words = fields.text(key);
+    words.filter(|words| fields.node.get("goal").and_then(Node::as_str) != Some(words))
+}
+
+/// A value that says nothing is none.
+fn filled_value(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<FreeValue> {
+    fn is_empty(node: &Node) -> bool {
+        match &node.value {
+            Value::Object(members) => members.iter().all(|member| is_empty(&member.node)),
+            Value::Array(items) => items.iter().all(is_empty),
+            _ => false,
+        }
+    }
+    FreeValue::take(fields, key).filter(|value| !is_empty(value))
 }
 
 record! {
@@ -330,9 +349,13 @@ record! {
     /// Requests of a person to the loop, by command or by hand
     #[derive(Default)]
     pub struct Control {
+        /// `true` ends the present run in order, or the next one
         always stop_requested: bool,
+        /// Why, for who reads it later
         optional stop_reason: String,
+        /// `true` lets the loop wait until the file is changed
         always redirect_requested: bool,
+        /// Written by a command
         optional(readable_request) request: Request,
     }
 }
@@ -340,10 +363,15 @@ record! {
 record! {
     /// A request by command: obeyed once, by the run that it names
     pub struct Request {
+        /// Its name
         required id: RequestId,
+        /// The run that it is for
         optional run: RunId,
+        /// The account
         always by: String,
+        /// When
         always at: String,
+        /// The wish
         required kind: RequestKind,
     }
 }

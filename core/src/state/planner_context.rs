@@ -36,6 +36,7 @@ record! {
     /// How results are told to a planner, and the characters of its prompt
     #[derive(PartialEq)]
     pub struct PlannerContext {
+        /// How much of what is known a planner gets
         optional mode: ContextMode = ContextMode::Auto,
         /// Characters of the planner's prompt at most
         optional(possible_chars) chars: u32 = CONTEXT_CHARS,

@@ -488,7 +488,7 @@ const ENTRY: RecordRule = RecordRule {
             )
             .required(),
             rule::<u64>("n", "Counts the entries"),
-            rule::<String>("at", ""),
+            rule::<String>("at", "When it happened"),
             rule::<u64>("serial", ""),
             rule::<u64>("pass", ""),
         ])

@@ -33,6 +33,7 @@ record! {
     /// The loop's own notebook
     pub struct Run {
         optional[internal] id: RunId,
+        /// How it goes
         always[program] status: RunStatus = RunStatus::Aligned,
         part[program] ending: EndingFacts,
         /// Counts the redirects
@@ -171,11 +172,13 @@ record! {
     /// An atom, or a question, that waits until the provider of its agent takes more
     #[derive(PartialEq)]
     pub struct AgentWait {
+        /// The agent that is waited for
         required[program] agent: AgentName,
         /// Absent for a question that is no atom's
         optional[program] atom: AtomId,
         /// The role that such a question is for
         optional[program] role: Role,
+        /// When it is asked again
         always[program] until: String,
         /// Why
         always[program] because: String,

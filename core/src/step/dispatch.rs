@@ -34,7 +34,7 @@ pub(super) fn go_on(transaction: &mut Transaction) {
 /// goes on.
 pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
     let is_ready = |transaction: &Transaction| {
-        startable(transaction).next().is_some() || !probing::due(transaction).is_empty()
+        startable(transaction, 0).next().is_some() || !probing::due(transaction).is_empty()
     };
     if is_ready(transaction) {
         if !transaction.session.base_was_seen {
@@ -71,15 +71,15 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     let mut is_repairing =
         in_flight.iter().any(|intent| transaction.is_repair(&intent.atom, &intent.context));
     // Few of many ready atoms have a slot. So few are looked for, and more if these had to wait.
-    let (mut last, mut most) = (None, free);
+    let (mut from, mut most) = (0, free);
     loop {
-        let some = ready(transaction, last, most);
+        let some = ready(transaction, from, most);
         let is_all = some.len() < most;
-        for x in some {
+        for (place, x) in some {
             if free == 0 {
                 return;
             }
-            last = Some(x);
+            from = place + 1;
             free = start_or_wait(transaction, x, free, &mut is_repairing);
         }
         if is_all {
@@ -163,7 +163,7 @@ fn startable_beside(
     let Some(head) = speculation.head(&transaction.landing_context(&speculations)) else {
         return Vec::new();
     };
-    let found = transaction.graph.tasks().filter(|x| {
+    let found = transaction.graph.tasks_as_written().filter(|x| {
         let id = transaction.graph.id(*x);
         let is_due = |context| is_due(transaction, id, context);
         speculation.is_startable(&transaction.graph, &transaction.state, *x)
@@ -239,14 +239,13 @@ fn because(
     }
 }
 
-/// The first startable atoms after `last` that do not wait for a backoff.
-fn ready(transaction: &Transaction, last: Option<Ix>, most: usize) -> Vec<Ix> {
-    let is_due = |x: &Ix| {
+/// The first startable atoms from this place on that do not wait for a backoff, with their places.
+fn ready(transaction: &Transaction, from: usize, most: usize) -> Vec<(usize, Ix)> {
+    let is_due = |(_, x): &(usize, Ix)| {
         let context = transaction.active.context(*x);
         context.is_some_and(|context| is_due(transaction, transaction.graph.id(*x), context))
     };
-    let next = startable(transaction).filter(|x| last.is_none_or(|last| *x > last));
-    next.filter(is_due).take(most).collect()
+    startable(transaction, from).filter(is_due).take(most).collect()
 }
 
 fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
@@ -261,36 +260,42 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
     is_due && (of_agents.is_empty() || agent_is_due())
 }
 
-/// Atoms that are live, pending and not in flight, with all prerequisites resolved. A planning step with fragments to
-/// choose from does not start.
-fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
-    let is_paid = |x: &Ix| usage::lacking(transaction, transaction.graph.id(*x)).is_none();
-    unpaid(transaction).filter(is_paid)
+/// Tasks that are live, pending and not in flight, with all prerequisites resolved, each with its place among all tasks.
+/// A planning step with fragments to choose from does not start.
+fn startable(transaction: &Transaction, from: usize) -> impl Iterator<Item = (usize, Ix)> {
+    let is_paid =
+        |(_, x): &(usize, Ix)| usage::lacking(transaction, transaction.graph.id(*x)).is_none();
+    unpaid(transaction, from).filter(is_paid)
 }
 
 /// The same, whatever the limits of usage.
-fn unpaid(transaction: &Transaction) -> impl Iterator<Item = Ix> {
+fn unpaid(transaction: &Transaction, from: usize) -> impl Iterator<Item = (usize, Ix)> {
     let in_flight: BTreeSet<&AtomId> =
         transaction.state.run.in_flight.iter().map(|intent| &intent.atom).collect();
     let graph = &transaction.graph;
     let solved = transaction.solved();
-    // The order matters where thousands wait: most of them wait for others.
-    let open = graph.paired(&transaction.state.atoms).filter(|(x, atom)| {
-        transaction.active.is_live(*x)
-            && graph.waits_for(*x).all(|dep| solved[dep])
-            && transaction.active.is_leaf(graph, *x)
-            && atom.task().is_some_and(|task| {
-                task.status == AtomStatus::Pending && !transaction.is_resting(*x, task)
-            })
-    });
-    open.map(|(x, _)| x).filter(move |x| {
-        let context = transaction.active.context(*x);
-        !in_flight.contains(graph.id(*x))
-            && !transaction.is_undecided(*x)
-            && !graph.is_behind_gate(*x)
-            && !probing::awaits(transaction, *x)
-            && context.is_some_and(|context| phase::may_start(transaction, *x, context))
-    })
+    // Cheap questions come first: where thousands wait, most of them wait for others.
+    graph
+        .tasks_as_written()
+        .enumerate()
+        .skip(from)
+        .filter(move |(_, x)| {
+            transaction.active.is_live(*x)
+                && !solved[*x]
+                && graph.waits_for(*x).all(|dep| solved[dep])
+                && transaction.active.is_leaf(graph, *x)
+                && transaction.task_of(graph.id(*x)).is_some_and(|task| {
+                    task.status == AtomStatus::Pending && !transaction.is_resting(*x, task)
+                })
+        })
+        .filter(move |(_, x)| {
+            let context = transaction.active.context(*x);
+            !in_flight.contains(graph.id(*x))
+                && !transaction.is_undecided(*x)
+                && !graph.is_behind_gate(*x)
+                && !probing::awaits(transaction, *x)
+                && context.is_some_and(|context| phase::may_start(transaction, *x, context))
+        })
 }
 
 /// Whether the budgets of the phases above and of the run leave room for an attempt.
@@ -304,20 +309,20 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
     let constraints = &transaction.state.objective.constraints;
     if !constraints.limits_usage()
         || !transaction.state.run.in_flight.is_empty()
-        || startable(transaction).next().is_some()
+        || startable(transaction, 0).next().is_some()
         || can_speculate(transaction)
         || !probing::due(transaction).is_empty()
     {
         return None;
     }
-    let atoms = unpaid(transaction).map(|x| transaction.graph.id(x));
+    let atoms = unpaid(transaction, 0).map(|(_, x)| transaction.graph.id(x));
     atoms.filter_map(|atom| usage::lacking(transaction, atom)).min()
 }
 
 /// Whether something may start now or after its backoff, with a slot to start it in.
 pub(super) fn can_start(transaction: &Transaction) -> bool {
     free_slots(transaction) > 0
-        && (startable(transaction).next().is_some()
+        && (startable(transaction, 0).next().is_some()
             || can_speculate(transaction)
             || !probing::due(transaction).is_empty())
 }

@@ -37,7 +37,7 @@ pub(super) fn due(transaction: &Transaction) -> Vec<DueProbe> {
         return Vec::new();
     }
     let graph = &transaction.graph;
-    let wanted = graph.tasks().filter(|x| is_unknown(transaction, *x));
+    let wanted = graph.tasks_as_written().filter(|x| is_unknown(transaction, *x));
     let found = wanted.filter_map(|x| {
         let is_flying = is_flying(transaction, x);
         probe_of(transaction, x).filter(|_| !is_flying)

@@ -101,7 +101,7 @@ pub(super) fn blocked(transaction: &Transaction) -> Vec<(&AtomId, &str)> {
 /// Commands that try the first failed task under the selection in force again: as it is, or with a person's words.
 fn tried_again(transaction: &Transaction) -> Vec<String> {
     let graph = &transaction.graph;
-    let mut failed = graph.tasks().filter(|x| transaction.active.is_live(*x));
+    let mut failed = graph.tasks_as_written().filter(|x| transaction.active.is_live(*x));
     let failed = failed.find_map(|x| {
         let task = transaction.task_of(graph.id(x))?;
         let mut ends = task.tries.iter().filter_map(|tried| tried.ended.as_ref());
@@ -205,7 +205,7 @@ pub fn after_completion(state: &State) -> &'static str {
 /// cause. Tasks that failed whatever is chosen come first.
 fn causes(transaction: &Transaction) -> Vec<String> {
     let graph = &transaction.graph;
-    let failed = graph.tasks().filter(|x| {
+    let failed = graph.tasks_as_written().filter(|x| {
         let task = transaction.task_of(graph.id(*x));
         task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
     });

@@ -22,10 +22,9 @@ pub struct ChoiceView {
 }
 
 pub(super) fn choices(world: &World) -> Vec<ChoiceView> {
-    let groups = world.graph.groups();
-    let mut choices: Vec<ChoiceView> = groups.map(|group| choice_view(world, group)).collect();
-    choices.sort_by(|one, other| one.group.cmp_naturally(&other.group));
-    choices
+    let mut groups: Vec<Ix> = world.graph.groups().collect();
+    groups.sort_by_key(|group| world.graph.place(*group));
+    groups.into_iter().map(|group| choice_view(world, group)).collect()
 }
 
 /// Choices of a group in refuted selections, in the order in which that happened.

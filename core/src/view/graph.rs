@@ -103,7 +103,7 @@ pub fn graph(world: &World) -> GraphView {
     view
 }
 
-/// The atoms in no group. Whatever is waited for stands above what waits, else `a2` stands above `a10`.
+/// The atoms in no group. An atom follows those that it waits for, else those written before it.
 fn roots(graph: &Graph) -> Vec<Ix> {
     let root_of = |x: Ix| graph.above(x).last().unwrap_or(x);
     let mut waits: BTreeMap<Ix, BTreeSet<Ix>> = BTreeMap::new();
@@ -112,7 +112,7 @@ fn roots(graph: &Graph) -> Vec<Ix> {
         of.extend(graph.vertex(x).deps.iter().map(|dep| root_of(*dep)));
     }
     let mut open: Vec<Ix> = waits.keys().copied().collect();
-    open.sort_by(|one, other| graph.id(*one).cmp_naturally(graph.id(*other)));
+    open.sort_by_key(|x| graph.place(*x));
     let rank: BTreeMap<Ix, usize> = open.iter().enumerate().map(|(rank, x)| (*x, rank)).collect();
     let mut needed_by: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
     for (x, deps) in &mut waits {

@@ -59,7 +59,7 @@ fn what_was_tried_and_the_commit_of_a_result_are_no_persons_to_change() {
     let merged = merge(&base, &base, &edit);
     let mut lost: Vec<&str> = merged.lost.iter().map(|lost| lost.at.as_str()).collect();
     lost.sort_unstable();
-    assert_eq!(lost, ["/bindings/A2/commit", "/work_graph/atoms/A1/tries"]);
+    assert_eq!(lost, ["/internal/atoms/A1/tries", "/internal/bindings/A2/commit"]);
     let is = content(&adopt(&base, merged).state);
     assert_eq!(is["bindings"]["A2"]["commit"], base["bindings"]["A2"]["commit"]);
     assert_eq!(is["bindings"]["A2"]["summary"], "mine");
@@ -152,7 +152,7 @@ fn both_change_a_status_and_the_programs_stands() {
         |edit| edit["work_graph"]["atoms"]["A1"]["status"] = json!("failed"),
     );
     assert_eq!(is["work_graph"]["atoms"]["A1"]["status"], "needs_guidance");
-    assert_eq!(lost, [("/work_graph/atoms/A1/status".to_owned(), "program")]);
+    assert_eq!(lost, [("/internal/atoms/A1/status".to_owned(), "program")]);
 }
 
 #[test]
@@ -372,7 +372,8 @@ fn an_edited_serial_lineage_and_fact_are_the_programs() {
     let lost: Vec<(&str, Winner)> =
         merged.lost.iter().map(|lost| (lost.at.as_str(), lost.kept)).collect();
     let program = |at| (at, Winner::Program);
-    assert_eq!(lost, [program("/lineage"), program("/run/epoch"), program("/serial")]);
+    let of_program = ["/internal/lineage", "/internal/serial", "/run/epoch"];
+    assert_eq!(lost, of_program.map(program));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    sync::Arc,
 };
 
 use descent_core::{
@@ -10,7 +11,7 @@ use descent_core::{
     event::{Event, Input, Leftovers, Merge, Observation, Outcome},
     graph::validate,
     id::{AtomId, Lineage, RequestId, RunId, UnixMillis},
-    plan,
+    plan, search,
     state::{
         Lesson, Request, RunStatus, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind, run::DecimalText,
@@ -148,6 +149,25 @@ impl<'m> Sim<'m> {
             asked: BTreeSet::new(),
             last_measure: None,
         }
+    }
+
+    /// Writes the atoms in an order by chance: what can be tried does not depend on it.
+    pub(crate) fn written_anyhow(&mut self) {
+        let mut state = self.world.state.clone();
+        let mut order = state.settled_order().to_vec();
+        self.rng.shuffle(&mut order);
+        state.order = Arc::new(order);
+        let before = std::mem::replace(&mut self.world, World::new(state));
+        assert_eq!(before.measure(), self.world.measure());
+        let contexts = |world: &World| {
+            let all = world.graph.atoms();
+            all.map(|x| world.active.context(x).cloned()).collect::<Vec<_>>()
+        };
+        assert_eq!(contexts(&before), contexts(&self.world));
+        let whole =
+            |world: &World| search::whole_context(&world.graph, &world.state, &BTreeMap::new());
+        assert_eq!(whole(&before), whole(&self.world));
+        self.rendered = StateText::of(&self.world.state);
     }
 
     /// Runs from the start to the end of a run; gives the word of its ending.

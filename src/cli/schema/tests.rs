@@ -5,32 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::{
-    json_schema, plan,
-    state::{State, decode, rule::RecordRule},
-};
+use descent_core::{json_schema, plan, state::decode};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-use super::all;
-
-/// A file that people write.
-pub(super) trait DescribedFile {
-    const RULE: RecordRule;
-}
-
-impl DescribedFile for plan::PlanReading {
-    const RULE: RecordRule = plan::RULE;
-}
-
-impl DescribedFile for State {
-    const RULE: RecordRule = decode::RULE;
-}
-
-/// The schema of a file.
-pub(super) fn file<T: DescribedFile>(name: &str) -> Value {
-    json_schema::of(&format!("descent {name}"), &T::RULE)
-}
+use super::all_outputs;
 
 /// The schema of what `--json` prints.
 pub(super) fn written<T: JsonSchema>(name: &str) -> Value {
@@ -45,24 +24,37 @@ pub(super) fn written<T: JsonSchema>(name: &str) -> Value {
     schema
 }
 
-/// The text of a schema as it is committed: keys sorted, two spaces, a newline at the end.
-fn text(schema: &Value) -> String {
-    format!("{:#}\n", sorted(schema))
+/// Every committed schema made anew, with the name of its file.
+fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("plan.schema.json", json_schema::of("descent plan", &plan::RULE)),
+        ("state.schema.json", json_schema::of("descent state", &decode::RULE)),
+        ("outputs.schema.json", all_in_one()),
+    ]
 }
 
-/// A map keeps its order or sorts by itself, as the build has it: this makes both the same.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(key, _)| key.as_str());
-            Value::Object(
-                members.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect(),
-            )
+/// All outputs by name, among the definitions that they share.
+fn all_in_one() -> Value {
+    let mut shared = serde_json::Map::new();
+    // Names of types are unique: a rule and a derived schema of one say the same.
+    let mut put = |name: String, schema: Value| {
+        shared.entry(name).or_insert(schema);
+    };
+    for (name, mut schema) in all_outputs() {
+        let own = schema.as_object_mut().unwrap();
+        own.remove("$schema");
+        let definitions = own.remove("$defs").unwrap_or_else(|| json!({}));
+        for (name, definition) in definitions.as_object().unwrap() {
+            put(name.clone(), definition.clone());
         }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
+        put(name.to_owned(), schema);
     }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "descent outputs",
+        "description": "What `--json` prints, each by the name in its key `schema`",
+        "$defs": shared,
+    })
 }
 
 fn root(path: &str) -> PathBuf {
@@ -98,7 +90,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     let update = std::env::var_os("DESCENT_UPDATE").is_some();
     for (name, schema) in all() {
         let path = root("state-schema").join(name);
-        let fresh = text(&schema);
+        let fresh = json_schema::text(&schema);
         if update {
             fs::write(&path, &fresh).unwrap();
         }
@@ -112,9 +104,7 @@ fn the_committed_schemas_are_those_of_the_types() {
 
 #[test]
 fn no_event_has_a_key_of_the_line_around_it() {
-    let all = all().into_iter();
-    let (_, schema) = all.rev().find(|(name, _)| *name == "event.schema.json").unwrap();
-    let schema = serde_json::to_value(schema).unwrap();
+    let schema = all_in_one()["$defs"]["event"].take();
     let line = schema["properties"].as_object().unwrap();
     let events = schema["anyOf"].as_array().unwrap();
     assert!(!events.is_empty());
@@ -218,8 +208,8 @@ fn plans_as_people_write_them_satisfy_the_schema_and_contradictions_do_not() {
 
 #[test]
 fn every_schema_says_in_one_line_what_it_is_about() {
-    for schema in super::ALL {
-        assert!(!schema.about().is_empty(), "{} has no description", schema.name);
+    for line in super::lines() {
+        assert!(!line.about.is_empty(), "{} has no description", line.name);
     }
 }
 

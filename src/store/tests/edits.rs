@@ -333,11 +333,11 @@ fn sidecars_cleared_away_are_made_again() {
     let world = World::new();
     let mut store = world.store();
     bump(&mut store).unwrap();
-    for name in ["commit.lock", ".gitignore"] {
+    for name in ["state.json.d/commit.lock", ".gitignore"] {
         fs::remove_file(world.path().join(".descent").join(name)).unwrap();
     }
     bump(&mut store).unwrap();
-    assert!(world.path().join(".descent/commit.lock").exists());
+    assert!(world.path().join(".descent/state.json.d/commit.lock").exists());
 }
 
 /// Whether the file system is tmpfs or one of the ext family, asked without the store.

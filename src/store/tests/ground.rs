@@ -132,7 +132,8 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
 #[test]
 fn a_commit_lock_cleared_away_in_mid_commit_does_not_let_one_commit_undo_another() {
     let world = World::new();
-    let (root, lock) = (world.path().to_owned(), world.path().join(".descent/commit.lock"));
+    let (root, lock) =
+        (world.path().to_owned(), world.path().join(".descent/state.json.d/commit.lock"));
     let other = move |call: &str, n: usize| {
         if (call, n) == ("rename", 0) {
             fs::remove_file(&lock).unwrap();

@@ -58,7 +58,7 @@ impl Past {
     }
 
     fn dir(&self) -> PathBuf {
-        self.world.path().join(".descent/journal")
+        self.world.path().join(".descent/state.json.d/journal")
     }
 
     fn files(&self) -> Vec<PathBuf> {

@@ -17,7 +17,7 @@ fn nobody_can_begin_to_write_into_what_a_sweep_is_about_to_remove() {
     bump(&mut world.store()).unwrap();
     let left = world.leftovers();
     assert_eq!(left.len(), 1, "{left:?}");
-    let old = world.path().join(".descent").join(&left[0]);
+    let old = world.path().join(".descent/state.json.d").join(&left[0]);
     let seen = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&seen);
     let begin = move |call: &str, _: usize| {

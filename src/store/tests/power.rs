@@ -191,7 +191,7 @@ impl Power {
         let place = StatePlace::find(world.path(), None).unwrap();
         let dir = self.state.parent().unwrap();
         for (name, bytes) in image {
-            let path = place.dir.join(name.strip_prefix(dir).unwrap());
+            let path = place.parent().join(name.strip_prefix(dir).unwrap());
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }

@@ -7,7 +7,7 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
     let world = World::new();
     let store = world.store();
     assert!(!store.is_live());
-    assert!(!world.path().join(".descent/run.lock").exists(), "asking makes nothing");
+    assert!(!world.path().join(".descent/state.json.d/run.lock").exists(), "asking makes nothing");
     let lease = store.lease("since noon, descent run").unwrap();
     assert!(store.is_live());
     let error = world.store().lease("me too").unwrap_err();
@@ -25,7 +25,7 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
 #[test]
 fn a_pipe_in_the_place_of_the_lock_is_held_by_nobody_and_not_waited_for() {
     let world = World::new();
-    let lock = world.path().join(".descent/run.lock");
+    let lock = world.path().join(".descent/state.json.d/run.lock");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let store = world.store();
@@ -40,7 +40,7 @@ fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
     dead.wait().unwrap();
     let lease = world.store().lease("killed").unwrap();
     let line = format!("pid {}, killed\n", dead.id());
-    fs::write(world.path().join(".descent/run.lock"), line).unwrap();
+    fs::write(world.path().join(".descent/state.json.d/run.lock"), line).unwrap();
     let lets_go = std::thread::spawn(move || {
         // Longer than the wait for a live one.
         std::thread::sleep(Duration::from_millis(300));
@@ -55,7 +55,7 @@ fn whatever_a_person_wrote_into_the_lock_a_lease_that_is_held_is_told() {
     let world = World::new();
     let _lease = world.store().lease("one").unwrap();
     for line in ["pid -1, x", "pid 0, x", "pid 99999999999999, x", "pid , x", "pid 1", "\u{0}"] {
-        fs::write(world.path().join(".descent/run.lock"), line).unwrap();
+        fs::write(world.path().join(".descent/state.json.d/run.lock"), line).unwrap();
         assert_eq!(code(world.store().lease("two")), "E-LEASE-HELD", "{line:?}");
     }
 }
@@ -133,7 +133,7 @@ fn the_nearest_place_upwards_is_found() {
     let project = world.path().canonicalize().unwrap();
     assert_eq!(place.project, project);
     assert_eq!(place.state, project.join(".descent/state.json"));
-    assert_eq!(fs::read_to_string(place.dir.join(".gitignore")).unwrap(), "*\n");
+    assert_eq!(fs::read_to_string(place.own().join(".gitignore")).unwrap(), "*\n");
     assert!(StatePlace::find(World::bare().path(), None).is_none());
 }
 
@@ -164,7 +164,8 @@ fn a_linked_state_file_stays_a_link_and_has_the_sidecars_of_its_target() {
     let link = world.path().join("link.json");
     std::os::unix::fs::symlink(world.file(), &link).unwrap();
     let place = StatePlace::find(world.path(), Some(&link)).unwrap();
-    assert_eq!(place.dir, world.path().canonicalize().unwrap().join(".descent"));
+    let of_target = world.path().canonicalize().unwrap().join(".descent/state.json.d");
+    assert_eq!(place.dir, of_target);
     bump(&mut Store::open(place)).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(world.store().read().unwrap().state.serial, Serial(8));

@@ -56,7 +56,7 @@ fn a_start_that_was_lost_is_back_where_the_files_are_as_they_were() {
     let w = open(&world);
     let from = w.start().unwrap();
     let (one, ..) = clean(change(&w, &from.commit, &from.commit, "b.txt", "b\n"));
-    fs::remove_dir_all(world.top().join(".descent/repository")).unwrap();
+    fs::remove_dir_all(world.top().join(".descent/state.json.d/repository")).unwrap();
     let w = open(&world);
     assert!(!w.start_is_there(&from).unwrap());
     put(world.top().join("a.txt"), "two\n");

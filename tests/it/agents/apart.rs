@@ -270,8 +270,8 @@ fn the_settings_of_the_start_count_and_none_that_an_attempt_writes_into_the_proj
 fn a_repository_that_git_tracks_or_that_is_a_link_is_not_believed() {
     let world = half_made("hello\n");
     open_again(&world);
-    let repository = world.repo().join(".descent/repository");
-    world.git(&["add", "-f", ".descent/repository"]);
+    let repository = world.repo().join(".descent/state.json.d/repository");
+    world.git(&["add", "-f", ".descent/state.json.d/repository"]);
     let refused = world.descent(&["run"]).expect(69);
     refused.says("E-REPOSITORY").says("git rm -r --cached");
     world.git(&["rm", "-rq", "--cached", ".descent"]);

@@ -42,7 +42,7 @@ fn an_agent_that_floods_the_loop_does_its_task_and_its_noise_is_not_kept() {
         let settings = [("FIXTURE_DO", "echo made > done"), ("FIXTURE_COUNT", "20000")];
         let world = world(protocol, "flood", &settings);
         world.run().expect(0);
-        let log = world.repo().join(".descent/attempts/A1.1/output.log");
+        let log = world.repo().join(".descent/state.json.d/attempts/A1.1/output.log");
         let length = std::fs::metadata(log).unwrap().len();
         assert!(length < 4096, "{protocol:?}: {length} bytes");
         nothing_is_left(&world);

@@ -49,7 +49,7 @@ fn hanging(protocol: Protocol, nap: &str, atoms: &[&str]) -> (World, Running) {
     world.align(&plan(&checks, limits, tasks));
     let run = world.start(&["run"]);
     wait_for("the tools hang", || atoms.iter().all(|id| world.out(id).exists()));
-    let attempts = world.repo().join(".descent/attempts");
+    let attempts = world.repo().join(".descent/state.json.d/attempts");
     let is_kept = |path: &&PathBuf| path.ends_with("session.json");
     wait_for("the sessions are kept", || {
         listing(&attempts).keys().filter(is_kept).count() == atoms.len()
@@ -59,7 +59,7 @@ fn hanging(protocol: Protocol, nap: &str, atoms: &[&str]) -> (World, Running) {
 
 /// The directory of the one attempt.
 fn attempt(world: &World) -> PathBuf {
-    world.repo().join(".descent/attempts/A1.1")
+    world.repo().join(".descent/state.json.d/attempts/A1.1")
 }
 
 /// The workspace of the one attempt.
@@ -193,7 +193,9 @@ fn an_attempt_that_lacks_anything_after_a_kill_goes_on_or_is_made_again_and_cost
             remove(&slot);
             fs::rename(there, slot).unwrap();
         }),
-        one("all attempts", false, |world, _| remove(&world.repo().join(".descent/attempts"))),
+        one("all attempts", false, |world, _| {
+            remove(&world.repo().join(".descent/state.json.d/attempts"))
+        }),
         one("all of its sidecars", false, |world, _| world.run_away_with_sidecars()),
         one("the lineage's repository", false, |world, _| remove(&world.repository())),
     ]);

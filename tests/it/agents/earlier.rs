@@ -69,7 +69,7 @@ fn the_next_attempt_is_told_the_tool_calls_of_an_agent_that_failed() {
     for protocol in talked::ALL {
         let world = talked::world(protocol, "works", &[("FIXTURE_DO", "echo wrong > other")]);
         world.descent(&["run", "--set", "max_attempts=2"]).expect(5);
-        let second = world.repo().join(".descent/attempts/A1.2/prompt.md");
+        let second = world.repo().join(".descent/state.json.d/attempts/A1.2/prompt.md");
         let second = std::fs::read_to_string(second).expect("a prompt");
         let (_, told) = second
             .split_once("    (its tool calls:)\n")

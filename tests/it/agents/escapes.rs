@@ -103,7 +103,8 @@ impl Escaped {
 
     /// The one that was recorded.
     fn guard(&self) -> Option<Pid> {
-        let attempts = fs::read_dir(self.world.repo().join(".descent/attempts")).ok()?;
+        let attempts =
+            fs::read_dir(self.world.repo().join(".descent/state.json.d/attempts")).ok()?;
         let is_record = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "json");
         let mut paths = attempts.flatten().map(|entry| entry.path());
         let record = fs::read(paths.find(is_record)?).ok()?;

@@ -158,7 +158,7 @@ fn prompts(world: &World) -> BTreeMap<&'static str, Vec<u64>> {
 
 /// The names beside the state. Commits of before stay there for a while, for editors that have them open.
 fn beside(world: &World) -> BTreeSet<String> {
-    let entries = fs::read_dir(world.repo().join(".descent")).unwrap();
+    let entries = fs::read_dir(world.repo().join(".descent/state.json.d")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let is_old = |name: &String| name.starts_with(".state.json.old-");
     names.filter(|name| !is_old(name)).collect()

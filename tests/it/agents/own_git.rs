@@ -13,7 +13,7 @@ fn act(world: &World, act: &str) -> String {
     format!(
         "filter() {{ printf '[filter \"sw\"]\\n\\tsmudge = \"touch {ran}; sed s/EVIL/yes/\"\\n\
          \\tclean = \"touch {ran}; sed s/yes/EVIL/\"\\n'; }}
-         for d in {project}/.descent/repository/*; do {act}; done
+         for d in {project}/.descent/state.json.d/repository/*; do {act}; done
          echo yes >> a.txt",
         ran = world.out("ran").display(),
         project = world.repo().display(),
@@ -94,7 +94,7 @@ fn a_repository_that_became_a_link_is_refused_by_name() {
     // A command that names the project would be led to the checkout.
     std::fs::write(world.out("repo"), world.repo().display().to_string()).unwrap();
     let swap = format!(
-        "(cd $(cat {})/.descent/repository; for d in *; do mv $d ../moved; ln -s ../moved $d; done); echo yes > yes",
+        "(cd $(cat {})/.descent/state.json.d/repository; for d in *; do mv $d ../moved; ln -s ../moved $d; done); echo yes > yes",
         world.out("repo").display()
     );
     world.align(&plan(&["test -f yes"], json!({}), json!({"A1": task(&swap)})));

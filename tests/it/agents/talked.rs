@@ -225,7 +225,7 @@ fn after_a_kill_of_the_loop_an_agent_goes_on_in_its_session_as_the_same_attempt(
         let world = world(protocol, "resumes", &settings);
         let run = world.start(&["run"]);
         // Codex tells its session while its tool may run already.
-        let session = world.repo().join(".descent/attempts/A1.1/session.json");
+        let session = world.repo().join(".descent/state.json.d/attempts/A1.1/session.json");
         crate::world::wait_for("the session is kept", || session.exists());
         crate::world::wait_for("its tool runs", || !processes(&format!("sleep {nap}")).is_empty());
         let has_begun = || std::fs::metadata(began.path()).is_ok_and(|file| file.len() > 0);

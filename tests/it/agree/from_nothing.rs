@@ -101,7 +101,7 @@ fn at_a_terminal_a_person_allows_it_and_agrees_and_a_no_leaves_the_file() {
 fn who_names_it_as_a_plan_agrees_to_it_so() {
     let state = plan(&["test -e a"], json!({}), json!({"A1": task("touch a")}));
     let world = written(&with(state, json!({"$schema": "./state.schema.json", "version": "3.0"})));
-    fs::create_dir(world.repo().join(".descent/journal")).unwrap();
+    fs::create_dir_all(world.repo().join(".descent/state.json.d/journal")).unwrap();
     let align = ["align", "-f", ".descent/state.json", "-y"];
     world.descent(&[&align[..], &["-n"]].concat()).expect(0);
     world.descent(&["status"]).expect(4);
@@ -179,7 +179,7 @@ fn without_its_history_a_state_begins_anew_and_what_may_have_happened_once_is_in
     let before = world.file();
     let mut file = before.clone();
     file.as_object_mut().unwrap().remove("internal");
-    fs::remove_dir_all(world.repo().join(".descent/journal")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).unwrap();
     world.save(&file.to_string());
     world.descent(&["status"]).expect(4).says("not agreed yet");
     let ran = world.descent(&["run"]).expect(77);

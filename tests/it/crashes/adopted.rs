@@ -42,7 +42,7 @@ impl Cut {
 
     fn record(&self) -> PathBuf {
         let id = self.world.state()["run"]["in_flight"][0]["id"].clone();
-        let attempts = self.world.repo().join(".descent/attempts");
+        let attempts = self.world.repo().join(".descent/state.json.d/attempts");
         attempts.join(id.as_str().unwrap()).join("outcome.json")
     }
 

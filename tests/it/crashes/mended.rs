@@ -103,7 +103,7 @@ fn the_reference_of_the_result_follows_the_state_and_never_goes_before_it() {
     let world = World::new();
     // The check sees the candidate: what the state does not name yet.
     let check = format!(
-        "[ \"$(git --git-dir {}/.descent/repository/* for-each-ref --format='%(objectname)' 'refs/descent/*/result')\" \
+        "[ \"$(git --git-dir {}/.descent/state.json.d/repository/* for-each-ref --format='%(objectname)' 'refs/descent/*/result')\" \
          != \"$(git rev-parse HEAD)\" ] || touch {}; test -f really",
         world.repo().display(),
         world.out("before").display()

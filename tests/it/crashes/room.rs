@@ -173,7 +173,7 @@ fn a_state_that_may_not_be_written_for_a_while_is_waited_for() {
 #[test]
 fn an_integration_that_finds_the_repository_full_waits_and_happens_once() {
     let world = World::new();
-    let repository = world.repo().join(".descent/repository");
+    let repository = world.repo().join(".descent/state.json.d/repository");
     let Some(small) = Small::at(&repository, "size=2m,mode=0700") else {
         return;
     };

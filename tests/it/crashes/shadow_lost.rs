@@ -46,7 +46,7 @@ fn a_repository_that_was_deleted_is_made_again_from_the_files_and_what_was_solve
     let world = half_made("exit 1;");
     world.run().expect(5);
     let started = world.state()["run"]["started_from"]["commit"].clone();
-    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
     world.touch("go");
     world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
     world
@@ -67,7 +67,7 @@ fn a_repository_that_was_deleted_is_told_where_the_files_are_others_until_they_a
     let world = plain();
     world.align(&work());
     world.run().expect(0);
-    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
     world.write("a.txt", "mine\n");
     for command in ["run", "apply"] {
         world.descent(&[command]).expect(69).says("E-COMMIT-MISSING").says("align --force");

@@ -25,7 +25,7 @@ fn edit(world: &World, script: &str) -> Terminal {
 }
 
 fn copies(world: &World) -> Vec<PathBuf> {
-    let entries = fs::read_dir(world.repo().join(".descent")).unwrap().flatten();
+    let entries = fs::read_dir(world.repo().join(".descent/state.json.d")).unwrap().flatten();
     let paths = entries.map(|entry| entry.path());
     paths.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("edit-")).collect()
 }

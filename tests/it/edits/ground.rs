@@ -58,7 +58,7 @@ fn another_directory_in_the_place_of_the_states_is_not_written_to() {
 fn lock_files_removed_during_a_run_let_no_second_one_in() {
     let (world, mut run) = at_work();
     for name in ["run.lock", "commit.lock"] {
-        fs::remove_file(world.repo().join(".descent").join(name)).unwrap();
+        fs::remove_file(world.repo().join(".descent/state.json.d").join(name)).unwrap();
     }
     world.descent(&["run"]).expect(75).says("E-LEASE-HELD");
     let_go(&world);

@@ -88,7 +88,7 @@ fn an_edit_with_a_serial_out_of_reach_and_no_seal_takes_no_result_back() {
 fn where_its_beginning_is_no_longer_kept_it_is_merged_with_the_present_and_no_run_waits_for_it() {
     let cut = killed_behind_an_old_buffer();
     let world = &cut.world;
-    forget(&world.repo().join(".descent/journal"));
+    forget(&world.repo().join(".descent/state.json.d/journal"));
     fs::remove_file(world.out("at2")).unwrap();
     let run = world.start(&["run", "--json"]);
     world.wait_for_file("at2");
@@ -144,7 +144,7 @@ fn a_limit_that_is_raised_opens_what_it_had_ended_also_where_the_journal_is_gone
         json!({"A1": task(&run)}),
     ));
     world.run().expect(5);
-    forget(&world.repo().join(".descent/journal"));
+    forget(&world.repo().join(".descent/state.json.d/journal"));
     let raised = "\"max_parallel_agents\": 1, \"max_attempts\": 2";
     world.replace_in_state("\"max_parallel_agents\": 1", raised);
     world.run().expect(0);

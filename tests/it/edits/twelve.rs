@@ -119,6 +119,6 @@ fn a_misspelt_key_and_a_missing_brace_wait_for_the_person() {
     refuse(
         "\"checks\": {\"file\": \"index.html\"},",
         "\"checks\": {\"file\": \"index.html\",",
-        "the text ends inside the object",
+        "is not closed here (add a `}`)",
     );
 }

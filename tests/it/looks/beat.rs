@@ -10,7 +10,7 @@ use crate::passed_over::{Lack, passed_over};
 use crate::world::{PATIENCE, Running, World, plan, task, wait_for, wait_for_or};
 
 fn beat_path(world: &World) -> PathBuf {
-    world.repo().join(".descent/heartbeat")
+    world.repo().join(".descent/state.json.d/heartbeat")
 }
 
 fn beat(world: &World) -> Option<Value> {
@@ -123,7 +123,7 @@ fn a_loop_that_gives_no_sign_of_life_is_hung() {
     for clock in ["awake_ms", "total_ms"] {
         old[clock] = json!(old[clock].as_u64().unwrap().saturating_sub(11_000));
     }
-    let holder = world.repo().join(".descent/run.lock");
+    let holder = world.repo().join(".descent/state.json.d/run.lock");
     // The holder's number is that of a process which was not stopped: this one.
     fs::write(&holder, format!("pid {}, run\n", std::process::id())).unwrap();
     old["pid"] = json!(std::process::id());

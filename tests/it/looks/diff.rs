@@ -205,12 +205,13 @@ fn all_that_an_attempt_printed_is_there_byte_for_byte_and_its_loss_is_told() {
     let coloured = printed(&["--color=always"]);
     assert!(!coloured.contains(&0x1b), "an escape of an agent's is seen");
     ask(&k).expect(0).says("printed nothing");
-    let attempts = world.repo().join(".descent/attempts");
+    let attempts = world.repo().join(".descent/state.json.d/attempts");
     fs::remove_dir_all(attempts).expect("the logs");
     assert_eq!(printed(&[]), whole, "the side file has it");
     let gone = ask(&k).expect(69);
     gone.says("error[E-OUTPUT-GONE]").says("next: descent why k");
-    fs::remove_dir_all(world.repo().join(".descent/evidence")).expect("the side files");
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/evidence"))
+        .expect("the side files");
     ask(&c).expect(0).says("is gone").shows("\n2000");
     let why = world.descent(&["why", "--output", "c", "--json"]).expect(0);
     assert_eq!(why.json()["source"], "excerpt");

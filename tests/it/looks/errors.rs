@@ -139,7 +139,7 @@ fn a_commit_that_the_repository_lost_is_told_by_its_code() {
 fn a_place_for_attempts_that_is_a_file_is_told_by_its_code() {
     let world = World::new();
     aligned_with(&world, &[]).expect(0);
-    fs::write(world.repo().join(".descent/attempts"), "in the way").unwrap();
+    fs::write(world.repo().join(".descent/state.json.d/attempts"), "in the way").unwrap();
     check(world.descent(&["run"]), "E-ATTEMPT-DIR", 74);
     let other = World::new();
     other.write(".descent", "a file in the way\n");
@@ -150,7 +150,7 @@ fn a_place_for_attempts_that_is_a_file_is_told_by_its_code() {
 fn a_lock_that_nobody_releases_is_waited_for_and_then_told() {
     let world = World::new();
     aligned_with(&world, &[]).expect(0);
-    let lock = fs::File::create(world.repo().join(".descent/commit.lock")).unwrap();
+    let lock = fs::File::create(world.repo().join(".descent/state.json.d/commit.lock")).unwrap();
     lock.lock().unwrap();
     check(world.descent(&["run"]), "E-LOCK-TIMEOUT", 75);
 }

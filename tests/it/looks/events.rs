@@ -63,7 +63,7 @@ fn the_log_and_why_tell_each_event_once_and_in_the_words_of_the_run() {
 fn without_its_journal_the_log_tells_the_records_of_the_state_in_the_same_words() {
     let world = agreed();
     let run = lasting(&world.descent(&["run"]).expect(0));
-    fs::remove_dir_all(world.repo().join(".descent/journal")).expect("the journal");
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).expect("the journal");
     let told = texts(&world);
     // The start of the run is kept nowhere else.
     let run = &run[1..];
@@ -85,7 +85,8 @@ fn a_torn_line_of_the_journal_costs_the_log_no_record_of_the_state() {
     let world = agreed();
     world.run().expect(0);
     let whole = texts(&world);
-    let journal = fs::read_dir(world.repo().join(".descent/journal")).expect("the journal");
+    let journal =
+        fs::read_dir(world.repo().join(".descent/state.json.d/journal")).expect("the journal");
     let mut files: Vec<_> = journal.map(|file| file.expect("a file").path()).collect();
     files.sort();
     let newest = files.pop().expect("a file");
@@ -117,11 +118,11 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
 #[test]
 fn the_events_file_of_a_run_has_the_lines_of_run_json_and_may_be_deleted() {
     let world = agreed();
-    let half = world.repo().join(".descent/.new-work.json");
+    let half = world.repo().join(".descent/state.json.d/.new-work.json");
     fs::write(&half, "a killed loop left it").expect("written");
     let run = world.descent(&["run", "--json"]).expect(0);
     assert!(!half.exists(), "an unfinished file is removed");
-    let dir = world.repo().join(".descent/events");
+    let dir = world.repo().join(".descent/state.json.d/events");
     let mut files = fs::read_dir(&dir).expect("the events").flatten();
     let file = files.next().expect("a file").path();
     assert!(files.next().is_none(), "one run has one file");
@@ -131,7 +132,7 @@ fn the_events_file_of_a_run_has_the_lines_of_run_json_and_may_be_deleted() {
     let first: Value = serde_json::from_str(printed[0]).expect("a line");
     assert_eq!(first["event"], "run_started");
     assert!(first["serial"].is_u64() && first["at"].is_string(), "{first}");
-    assert!(!world.repo().join(".descent/work.json").exists(), "nothing goes on");
+    assert!(!world.repo().join(".descent/state.json.d/work.json").exists(), "nothing goes on");
     fs::remove_dir_all(&dir).expect("deleted");
     world.descent(&["run"]).expect(0);
 }

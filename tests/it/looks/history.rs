@@ -207,7 +207,7 @@ fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
 fn undo_without_a_correction_or_without_a_journal_says_so() {
     let world = told();
     world.descent(&["undo", "-y"]).expect(2).says("E-NOTHING-TO-UNDO");
-    fs::remove_dir_all(world.repo().join(".descent/journal")).expect("the journal");
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).expect("the journal");
     world.descent(&["undo", "3", "-y"]).expect(2).says("E-NOT-KEPT");
     world.descent(&["log"]).expect(0).shows("solved");
     world.descent(&["show"]).expect(0).shows("completed");
@@ -218,7 +218,7 @@ fn a_run_whose_journal_is_taken_away_at_every_commit_ends_as_one_that_keeps_it()
     let ends = [false, true].map(|takes| {
         let world = World::new();
         let go = world.out("go").display().to_string();
-        let journal = world.repo().join(".descent/journal").display().to_string();
+        let journal = world.repo().join(".descent/state.json.d/journal").display().to_string();
         let take = if takes { format!("rm -rf {journal}; ") } else { String::new() };
         let atoms = json!({
             "A1": task(&format!("{take}echo one >> log; touch {go}")),

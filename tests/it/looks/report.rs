@@ -115,7 +115,7 @@ fn a_report_takes_the_place_of_a_file_and_of_nothing_else() {
         ("folder", "is a directory"),
         ("link", "is a symbolic link"),
         (".descent/state.json", "that is the state"),
-        (".descent/journal/x", "beside it"),
+        (".descent/state.json.d/journal/x", "beside it"),
         ("missing/r.md", "No such file"),
     ] {
         write(to).expect(74).says("E-REPORT-FILE").says(why).says("descent report > FILE");

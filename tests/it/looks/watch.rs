@@ -22,7 +22,7 @@ fn waiting(world: &World) {
 fn begun(world: &World) -> Running {
     waiting(world);
     let run = world.start(&["run", "--json"]);
-    let work = world.repo().join(".descent/work.json");
+    let work = world.repo().join(".descent/state.json.d/work.json");
     let is_at_work = || std::fs::read_to_string(&work).is_ok_and(|work| work.contains("A1.1"));
     wait_for("the work", is_at_work);
     run

@@ -128,7 +128,7 @@ fn commits_that_the_journal_lacks_are_told_of_and_change_nothing_else() {
     world.descent(&["run"]).expect(0);
     assert_eq!(found(&world), []);
     let before = world.state_bytes();
-    let journal = world.repo().join(".descent/journal");
+    let journal = world.repo().join(".descent/state.json.d/journal");
     let mut files: Vec<_> = fs::read_dir(&journal).expect("it").flatten().collect();
     files.sort_by_key(std::fs::DirEntry::path);
     // Older files are packed.

@@ -104,7 +104,7 @@ fn a_step_that_cannot_plan_fails_like_any_other() {
     world.align(&plan(&["test -e sum"], json!({}), json!({"N": n, "F": sum()})));
     world.run().expect(5);
     let status = world.status();
-    assert_eq!(status["unresolved"], json!(["F", "N"]), "{status}");
+    assert_eq!(status["unresolved"], json!(["N", "F"]), "{status}");
     world.descent(&["why", "N"]).expect(0).shows("its plan cannot be used");
     world.descent(&["why", "N"]).expect(0).shows("(a step that plans)");
     let drawn = world.descent(&["graph", "--format", "mermaid"]).expect(0);

@@ -29,7 +29,7 @@ fn clean(world: &World, flags: &[&str]) -> Value {
 fn places(world: &World, lineage: &str) -> Vec<PathBuf> {
     let mut dirs = vec![
         world.cache().join("descent").join(lineage),
-        world.repo().join(".descent/repository").join(lineage),
+        world.repo().join(".descent/state.json.d/repository").join(lineage),
         world.repo().join(".git/refs/descent").join(lineage),
     ];
     dirs.retain(|dir| dir.exists());
@@ -223,7 +223,7 @@ fn an_applied_run_of_another_project_is_known_as_applied_and_one_that_was_not_is
         );
     }
     clean_there(&[]);
-    let repository = world.repo().join(".descent/repository");
+    let repository = world.repo().join(".descent/state.json.d/repository");
     assert!(repository.join(&first).exists(), "it goes from its own project alone");
     assert!(!world.cache().join("descent").join(&first).exists());
     assert!(world.cache().join("descent").join(&second).exists());

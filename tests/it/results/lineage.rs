@@ -31,7 +31,7 @@ fn without_its_repository_a_run_makes_its_results_again_where_the_files_are_as_t
     for start in ["hello\n", "not committed\n"] {
         let world = half_made(start);
         let before = world.state()["run"]["started_from"]["commit"].clone();
-        fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
+        fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
         open_again(&world);
         world.descent(&["run"]).expect(0).says("made again");
         assert_eq!(world.left("ended"), "A1\nA1\nA2\n");
@@ -43,7 +43,7 @@ fn without_its_repository_a_run_makes_its_results_again_where_the_files_are_as_t
 #[test]
 fn without_its_repository_a_run_from_files_that_are_others_now_says_what_is_lost() {
     let world = half_made("not committed\n");
-    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
     world.write("a.txt", "changed since\n");
     open_again(&world);
     let refused = world.descent(&["run"]).expect(69);
@@ -122,7 +122,7 @@ fn a_branch_and_a_forward_apply_give_the_person_all_that_they_name() {
 fn a_fork_has_a_copy_of_what_it_names() {
     let world = half_made("not committed\n");
     world.descent(&["fork"]).expect(0);
-    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
     let fork = world.repo().join(".descent/fork-1.json");
     let text = fs::read_to_string(&fork).unwrap();
     let open = text.replace("\"status\": \"failed\"", "\"status\": \"pending\"");

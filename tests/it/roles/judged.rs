@@ -333,7 +333,7 @@ fn a_kill_in_mid_question_leaves_nothing_running_and_an_answer_that_was_kept_is_
     world.run().expect(0);
     assert_eq!(processes(&nap), Vec::<String>::new());
     // The same question, under its own name.
-    let outcome = world.repo().join(".descent/attempts/consult-1/outcome.json");
+    let outcome = world.repo().join(".descent/state.json.d/attempts/consult-1/outcome.json");
     let kept = std::fs::read_to_string(&outcome).unwrap();
     assert!(kept.contains("it reads well"), "{kept}");
     assert_eq!(world.state()["run"]["spent"]["consults"], 1);

@@ -60,7 +60,7 @@ fn a_run_whose_state_is_full_ends_in_order_and_goes_on_once_there_is_room() {
     assert!(world.out("told").exists(), "it is told");
     assert_eq!(bound(&state), 1, "{}", ran.stdout);
     let mut waiting = run["in_flight"].as_array().unwrap().clone();
-    let attempts = world.repo().join(".descent/attempts");
+    let attempts = world.repo().join(".descent/state.json.d/attempts");
     waiting.retain(|intent| {
         let attempt = attempts.join(intent["id"].as_str().unwrap());
         attempt.join("outcome.json").exists()

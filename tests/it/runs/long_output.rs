@@ -25,7 +25,7 @@ fn failing_check(constraints: Value) -> World {
 }
 
 fn evidence(world: &World) -> PathBuf {
-    world.repo().join(".descent/evidence")
+    world.repo().join(".descent/state.json.d/evidence")
 }
 
 fn files(world: &World) -> Vec<PathBuf> {

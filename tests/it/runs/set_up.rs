@@ -147,7 +147,7 @@ fn an_attempt_that_outlives_a_kill_of_the_loop_knows_what_setup_did() {
     let atoms = json!({"A": by_worker("make the file done")});
     world.align(&plan(&["test -f done"], constraints, atoms));
     let run = world.start(&["run"]);
-    let session = world.repo().join(".descent/attempts/A.1/session.json");
+    let session = world.repo().join(".descent/state.json.d/attempts/A.1/session.json");
     wait_for("the session is kept", || session.exists());
     world.wait_for_file("began");
     wait_for("its tool runs", || !processes(&format!("sleep {nap}")).is_empty());

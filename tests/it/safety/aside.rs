@@ -36,7 +36,7 @@ impl Clone {
 
     /// The directory of the files that were moved.
     fn aside(&self) -> PathBuf {
-        let dir = self.world.repo().join(".descent");
+        let dir = self.world.repo().join(".descent/state.json.d");
         let entries = fs::read_dir(dir).unwrap().flatten();
         let is_aside = |name: &str| name.starts_with("aside-");
         let mut found = entries.filter(|entry| is_aside(&entry.file_name().to_string_lossy()));
@@ -120,7 +120,7 @@ fn no_command_that_writes_takes_in_what_came_with_a_clone() {
         Running::of(command).wait();
         let state = clone.world.state_text();
         assert!(!state.contains(PWNED), "{args:?}: {state}");
-        for entry in fs::read_dir(clone.world.repo().join(".descent")).unwrap() {
+        for entry in fs::read_dir(clone.world.repo().join(".descent/state.json.d")).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read_to_string(&path).unwrap_or_default();
             assert!(!text.contains(PWNED), "{args:?}: {}", path.display());
@@ -131,11 +131,15 @@ fn no_command_that_writes_takes_in_what_came_with_a_clone() {
 #[test]
 fn an_outcome_that_came_with_a_clone_is_none_of_ours() {
     let clone = Clone::of(|world| {
-        let dir = world.repo().join(".descent/attempts/A1-1");
+        let dir = world.repo().join(".descent/state.json.d/attempts/A1-1");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("outcome.json"), "{}").unwrap();
-        fs::create_dir_all(world.repo().join(".descent/repository/objects")).unwrap();
-        fs::write(world.repo().join(".descent/repository/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir_all(world.repo().join(".descent/state.json.d/repository/objects")).unwrap();
+        fs::write(
+            world.repo().join(".descent/state.json.d/repository/HEAD"),
+            "ref: refs/heads/main\n",
+        )
+        .unwrap();
     });
     trust(&clone.world);
     let aside = clone.aside();
@@ -229,7 +233,7 @@ fn a_journal_that_a_pull_brings_makes_no_state_ones_own() {
     trust(world);
     world.replace_in_state("touch done", &evil(world));
     world.descent(&["redirect", "-y", "--set", "max_attempts=4"]).expect(0);
-    world.git(&["add", "-f", ".descent/state.json", ".descent/journal"]);
+    world.git(&["add", "-f", ".descent/state.json", ".descent/state.json.d/journal"]);
     world.git(&["commit", "-qm", "more"]);
     world.descent(&["run"]).expect(77).says("git has the file as it is");
     assert!(!clone.is_pwned());
@@ -254,7 +258,7 @@ fn what_replaces_an_allowed_state_before_the_lease_is_neither_run_nor_written_ov
     let lock = fs::File::options()
         .read(true)
         .write(true)
-        .open(world.repo().join(".descent/commit.lock"))
+        .open(world.repo().join(".descent/state.json.d/commit.lock"))
         .unwrap();
     rustix::fs::flock(lock.as_fd(), rustix::fs::FlockOperation::LockExclusive).unwrap();
     let mut run = world.start(&["run"]);

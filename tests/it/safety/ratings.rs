@@ -56,7 +56,7 @@ fn a_rating_in_a_state_that_git_brings_is_dropped_each_time_though_its_commands_
     let world = passed_elsewhere();
     world.git(&["add", "-f", ".descent/state.json"]);
     world.git(&["commit", "-qm", "a state"]);
-    fs::remove_dir_all(world.repo().join(".descent/journal")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).unwrap();
     world.descent(&["run"]).expect(77);
     trust(&world);
     assert_eq!(world.state()["run"].get("ratings"), None);

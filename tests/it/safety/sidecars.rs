@@ -23,7 +23,7 @@ fn agreed() -> World {
 }
 
 fn beside(world: &World, name: &str) -> PathBuf {
-    world.repo().join(".descent").join(name)
+    world.repo().join(".descent/state.json.d").join(name)
 }
 
 fn put(path: &Path, plant: impl FnOnce(&Path)) {

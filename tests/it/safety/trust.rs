@@ -292,7 +292,7 @@ fn what_cannot_be_remembered_is_said_with_the_next_step_and_the_agreement_stands
         .says("E-TRUST-UNWRITABLE")
         .says("set XDG_STATE_HOME");
     // Files beside the state move only where the consent can be kept.
-    assert!(world.repo().join(".descent/journal").is_dir());
+    assert!(world.repo().join(".descent/state.json.d/journal").is_dir());
     there(&world, &["trust", "--hash", &hash]).expect(0);
     there(&world, &["run"]).expect(0);
 }

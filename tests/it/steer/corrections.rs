@@ -269,7 +269,7 @@ fn failures_that_count_no_more_open_their_atom() {
     let ways = [
         (Way::Command(&["redirect", "-y", "--retry", "bad"]), Flight::Ends),
         (Way::Command(&["retry", "bad"]), Flight::GoesOn),
-        (Way::Hand(|state| atom(state, "bad")["status"] = json!("pending")), Flight::GoesOn),
+        (Way::Hand(|state| atom(state, "bad")["said"] = json!("pending")), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["resolution"], ..OPEN };
     row(promise, &ways);
@@ -288,9 +288,9 @@ fn a_choice_that_a_person_makes_is_one_of_the_graph() {
 
 /// The group is chosen anew. `left` stays refuted, and what was under way below `right` has ended.
 #[test]
-fn a_selected_that_names_no_choice_is_read_as_null() {
+fn a_selected_that_is_taken_out_leaves_the_group_to_be_chosen_anew() {
     let ways = [
-        (Way::Hand(|state| atom(state, "way")["selected"] = json!("rihgt")), Flight::Ends),
+        (Way::Hand(|state| atom(state, "way")["selected"] = Value::Null), Flight::Ends),
         (
             Way::Refused(&["redirect", "-y", "--select", "way=rihgt"], 65, "did you mean `right`?"),
             Flight::None,

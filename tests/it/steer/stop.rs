@@ -52,7 +52,7 @@ fn a_stop_is_obeyed_by_a_run_that_begins_again_after_a_kill() {
     run.kill();
     let mut run = with_no_commit_possible(&world, || {
         let run = world.start(&["run", "--json"]);
-        let holder = world.repo().join(".descent/run.lock");
+        let holder = world.repo().join(".descent/state.json.d/run.lock");
         let line = format!("pid {},", run.pid());
         wait_for("the lease", || {
             std::fs::read_to_string(&holder).is_ok_and(|text| text.starts_with(&line))
@@ -77,7 +77,8 @@ fn a_stop_is_obeyed_by_a_run_that_begins_again_after_a_kill() {
 
 /// Whoever holds the lock of commits keeps everybody from writing.
 fn with_no_commit_possible<T>(world: &World, act: impl FnOnce() -> T) -> T {
-    let lock = std::fs::File::open(world.repo().join(".descent/commit.lock")).expect("the lock");
+    let lock = std::fs::File::open(world.repo().join(".descent/state.json.d/commit.lock"))
+        .expect("the lock");
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).expect("locked");
     act()
 }
@@ -130,7 +131,8 @@ fn a_stop_while_the_loop_is_about_to_begin_is_not_lost() {
     let world = World::new();
     let atoms = json!({"A1": task(&format!("exec sleep {}", long_nap()))});
     world.align(&plan(&["test -f done"], json!({}), atoms));
-    let (lock, at, go) = (world.repo().join(".descent/run.lock"), world.out("at"), world.out("go"));
+    let (lock, at, go) =
+        (world.repo().join(".descent/state.json.d/run.lock"), world.out("at"), world.out("go"));
     let path = std::env::var("PATH").expect("a PATH");
     let slow = format!(
         "#!/bin/sh\nPATH='{path}'\nflock -n {} true && exec git \"$@\"\n\

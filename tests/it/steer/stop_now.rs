@@ -14,7 +14,7 @@ use crate::world::{Running, World, plan, processes, task, wait_for, wait_for_or}
 const NAPPING: u64 = 3;
 
 fn beat_path(world: &World) -> PathBuf {
-    world.repo().join(".descent/heartbeat")
+    world.repo().join(".descent/state.json.d/heartbeat")
 }
 
 fn beat(world: &World) -> Option<Value> {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::{World, after, plan, task};
 
 #[test]
-fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew() {
+fn a_selected_that_names_no_choice_is_a_fault_and_without_one_the_group_is_chosen_anew() {
     let world = World::new();
     let atoms = json!({
         "way": {"kind": "any", "choices": ["left", "right"]},
@@ -16,7 +16,8 @@ fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew(
     world.run().expect(0);
     let attempts = world.state()["run"]["spent"]["attempts"].clone();
     world.replace_in_state("\"selected\": \"right\"", "\"selected\": \"rihgt\"");
-    world.descent(&["validate"]).expect(0).says("read as null").says("did you mean `right`?");
+    world.descent(&["run"]).expect(65).says("`rihgt` is no choice").says("did you mean `right`?");
+    world.replace_in_state("\"selected\": \"rihgt\", ", "");
     let ran = world.run().expect(0);
     assert_eq!(ran.count("corrected"), 1, "{}", ran.stdout);
     // The records against `left` still hold, and the result of `right` comes back without an attempt.

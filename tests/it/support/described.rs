@@ -38,7 +38,9 @@ pub fn described(value: Value) -> Value {
 fn validator(name: &str) -> Option<Arc<Validator>> {
     let word = name.strip_prefix("descent/")?.strip_suffix("/1")?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("state-schema");
-    let text = fs::read(folder.join(format!("{word}.schema.json"))).ok()?;
-    let schema = serde_json::from_slice(&text).expect("a schema is JSON");
+    let text = fs::read(folder.join("outputs.schema.json")).ok()?;
+    let mut schema: Value = serde_json::from_slice(&text).expect("a schema is JSON");
+    schema["$defs"].get(word)?;
+    schema["$ref"] = format!("#/$defs/{word}").into();
     Some(Arc::new(jsonschema::validator_for(&schema).expect("a schema")))
 }

@@ -315,7 +315,7 @@ impl World {
     pub fn repository(&self) -> PathBuf {
         let lineage = self.state()["lineage"].clone();
         let lineage = lineage.as_str().expect("a lineage");
-        self.repo().join(".descent/repository").join(lineage)
+        self.repo().join(".descent/state.json.d/repository").join(lineage)
     }
 
     pub fn ours(&self, args: &[&str]) -> String {

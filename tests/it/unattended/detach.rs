@@ -24,7 +24,7 @@ pub fn send(pid: &Value, signal: Signal) {
 }
 
 fn logs(world: &World) -> Vec<PathBuf> {
-    let entries = fs::read_dir(world.repo().join(".descent/log"));
+    let entries = fs::read_dir(world.repo().join(".descent/state.json.d/log"));
     let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }

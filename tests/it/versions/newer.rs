@@ -26,7 +26,7 @@ fn aligned() -> World {
 fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
     let world = aligned();
     // As the newer program left it: what a hand writes into the trail is not kept.
-    fs::remove_dir_all(world.repo().join(".descent/journal")).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).unwrap();
     newer(
         &world,
         &[

@@ -4,12 +4,15 @@ use alloc::{collections::BTreeSet, format, string::String, sync::Arc};
 
 use super::{
     MergeOutcome, Sides,
-    tree::{self, Three, Trees, same},
+    tree::{self, Rule, Three, Trees, same},
 };
 use crate::{
     doc::{self, Member, Node, Span},
     id::AtomId,
-    state::{Atom, Binding, State, atom::rules::ATOM},
+    state::{
+        Atom, AtomStatus, Binding, State,
+        atom::{self, rules::ATOM},
+    },
 };
 
 /// An atom and its binding.
@@ -96,10 +99,26 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
     if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
         && !same(tries(base).as_ref(), tries(&theirs).as_ref())
     {
-        trees.program(&doc::pointer_push(at, "tries"), tries(&theirs));
+        // Those of a result go with it.
+        if base.binding.is_some() == theirs.binding.is_some() {
+            trees.program(&internal(&doc::pointer_push(at, "tries")), tries(&theirs));
+        }
         let was = was.tries.clone();
         if let Some(task) = Arc::make_mut(&mut theirs.atom).task_mut() {
             task.tries = was;
+        }
+    }
+    if let (Some(was), Some(is)) = (base.atom.task(), theirs.atom.task())
+        && was.status != is.status
+        && base.binding.is_none()
+        && theirs.binding.is_none()
+    {
+        // A word that a person writes is read beside it.
+        let status = theirs.atom.node().get("status").cloned();
+        trees.program(&internal(&doc::pointer_push(at, "status")), status);
+        let was = was.status.clone();
+        if let Some(task) = Arc::make_mut(&mut theirs.atom).task_mut() {
+            task.status = was;
         }
     }
     if let (Some(was), Some(_)) = (base.atom.plan(), theirs.atom.plan()) {
@@ -118,8 +137,14 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
         let changed = FACTS.iter().filter(|key| !same(was_node.get(key), is_node.get(key)));
         let mut is_changed = false;
         for key in changed {
-            trees.program(&doc::pointer_push(&of_result(at), key), is_node.get(key).cloned());
+            let place = doc::pointer_push(&of_result(at), key);
+            let is_shown = LABELS.contains(key);
+            let place = if is_shown { place } else { internal(&place) };
+            trees.program(&place, is_node.get(key).cloned());
             is_changed = true;
+        }
+        if is.artifacts.is_empty() && was.names_its_files() {
+            Arc::make_mut(is).artifacts.clone_from(&was.artifacts);
         }
         if is_changed {
             let is = Arc::make_mut(is);
@@ -129,6 +154,8 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
             is.context.clone_from(&was.context);
             is.inputs.clone_from(&was.inputs);
             is.attempts = was.attempts;
+            is.by.clone_from(&was.by);
+            is.at.clone_from(&was.at);
         }
     }
     theirs
@@ -139,8 +166,17 @@ fn of_result(atom: &str) -> String {
     atom.replacen("/work_graph/atoms", "/bindings", 1)
 }
 
+/// The path of what a record has in `internal`.
+fn internal(at: &str) -> String {
+    format!("/internal{}", at.strip_prefix("/work_graph").unwrap_or(at))
+}
+
 /// Keys of a binding.
-const FACTS: [&str; 6] = ["commit", "change", "evidence", "context", "inputs", "attempts"];
+const FACTS: [&str; 8] =
+    ["commit", "change", "evidence", "context", "inputs", "attempts", "by", "at"];
+
+/// Those that people see.
+const LABELS: [&str; 2] = ["by", "at"];
 
 /// For an atom in the edit alone: added by the edit, or removed since the base.
 fn added(
@@ -197,7 +233,7 @@ fn both(
 ) -> AtomEntry {
     let result = result(trees, base.as_ref(), &ours, &theirs, &of_result(at));
     let atom = atom(trees, base.as_ref(), &ours, &theirs, at);
-    let binding = result.and_then(|result| bound(result, &atom, &ours, &theirs));
+    let binding = result.and_then(|result| bound(result, &settled(&atom), &ours, &theirs));
     AtomEntry { atom, binding }
 }
 
@@ -209,9 +245,12 @@ fn atom(
     theirs: &AtomEntry,
     at: &str,
 ) -> Arc<Atom> {
-    let node = |item: &AtomEntry| item.atom.node();
+    let node = |item: &AtomEntry| match theirs.binding {
+        Some(_) => settled(&item.atom).node(),
+        None => item.atom.node(),
+    };
     let (b, o, t) = (base.map(node), node(ours), node(theirs));
-    let kind = |node: &Node| node.get("kind").cloned();
+    let kind = atom::text::kind_of;
     if kind(&o) != kind(&t) {
         let is_ours = b.as_ref().is_some_and(|base| kind(base) == kind(&t));
         if is_ours {
@@ -221,7 +260,9 @@ fn atom(
         trees.edit(at, Some(o));
         return Arc::clone(&theirs.atom);
     }
-    let rule = tree::rules(ATOM.all_fields());
+    let rules = tree::rules(ATOM.all_fields());
+    // Facts are in place already, and a person may remark on a fragment.
+    let rule = |key: &str| if key.starts_with("fragment") { Rule::REMARKED } else { rules(key) };
     let nodes: Three<'_> = [b.as_ref(), Some(&o), Some(&t)];
     let merged = trees.record(nodes, at, rule);
     let read = merged.and_then(|node| tree::read(&node, Atom::read));
@@ -239,10 +280,10 @@ fn result(
 ) -> Option<Node> {
     let results = [base.and_then(AtomEntry::result), ours.result(), theirs.result()];
     let nodes = results.each_ref().map(Option::as_ref);
-    if let Some(settled) = trees.settled(nodes) {
+    let [b, o, t] = nodes;
+    if let Some(settled) = trees.settled(nodes).filter(|_| o.is_none() || t.is_none()) {
         return settled.cloned();
     }
-    let [b, o, t] = nodes;
     match (o, t) {
         (Some(_), Some(_)) if b.is_some() || !trees.has_base() => {
             trees.record(nodes, at, tree::rules((Binding::RULE.fields)()))
@@ -266,6 +307,17 @@ fn result(
 fn is_by_person(item: &AtomEntry) -> bool {
     let binding = item.binding.as_ref();
     binding.is_some_and(|binding| binding.is_by_person())
+}
+
+/// The atom without a status, as results have it.
+fn settled(atom: &Arc<Atom>) -> Arc<Atom> {
+    let mut atom = Arc::clone(atom);
+    if atom.task().is_some_and(|task| task.status != AtomStatus::Pending)
+        && let Some(task) = Arc::make_mut(&mut atom).task_mut()
+    {
+        task.status = AtomStatus::Pending;
+    }
+    atom
 }
 
 /// Puts a result around its atom.

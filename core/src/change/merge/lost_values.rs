@@ -22,7 +22,7 @@ const SHOWN_CHARS_MAX: usize = 120;
 
 /// The values that gave way in a correction, a line each. A search and replace meets the program's copies of a check too.
 pub fn lost_lines(lost: &[LostValue]) -> Vec<String> {
-    const COPIES: [&str; 3] = ["/run/agreed/", "/run/judged/", "/plan"];
+    const COPIES: [&str; 3] = ["/run/agreed/", "/run/judged/", "/internal/plan"];
     let is_copy = |at: &str| COPIES.iter().any(|copy| at.starts_with(copy));
     let news = lost.iter().filter(|one| !is_copy(&one.at));
     news.map(sentence).collect()

@@ -16,7 +16,10 @@ use crate::{
     doc::Node,
     id::AtomId,
     plan::{self, TakenPlan, Values},
-    state::{Atom, Body, Check, Leaf, Objective, State, atom::rules::ATOM},
+    state::{
+        Atom, Body, Check, Leaf, Objective, State,
+        atom::{rules::ATOM, text::kind_of},
+    },
 };
 
 /// A plan and a state as one.
@@ -103,11 +106,13 @@ impl Merging<'_> {
         let [ours, theirs] = [ours, theirs].map(plan::unmeasured);
         let nodes = [&ours, &theirs].map(Atom::node);
         let base = self.base.atom(id);
-        let kind = |node: &Node| Values::default().digested(node).get("kind").cloned();
-        let [of_ours, of_theirs] = nodes.each_ref().map(kind);
+        // Only a planning step says its kind, and the base holds digests of words.
+        let kind = |node: &Node| (kind_of(node), node.get("kind").cloned());
+        let [of_ours, of_theirs] =
+            nodes.each_ref().map(|node| kind(&Values::default().digested(node)));
         if of_ours != of_theirs {
-            let was = base.and_then(|base| base.get("kind").cloned());
-            return if was == of_theirs { ours } else { theirs };
+            let was = base.map(kind);
+            return if was == Some(of_theirs) { ours } else { theirs };
         }
         let merged = three(base, nodes, tree::rules(ATOM.all_fields()));
         // A merge of two readable atoms of one kind can be read; were it not so, the file's stands.

@@ -24,12 +24,15 @@ pub(super) struct Rule {
     pub(super) kept: Winner,
     /// Whether it is a check: `all` and `any` are walked, a leaf is one thing.
     is_check: bool,
+    /// Whether a person may write remarks into what the program wrote.
+    is_remarked: bool,
 }
 
 impl Rule {
-    pub(super) const EDIT: Rule = Rule { kept: Winner::Edit, is_check: false };
-    pub(super) const PROGRAM: Rule = Rule { kept: Winner::Program, is_check: false };
-    pub(super) const CHECK: Rule = Rule { kept: Winner::Edit, is_check: true };
+    pub(super) const EDIT: Rule = Rule { kept: Winner::Edit, is_check: false, is_remarked: false };
+    pub(super) const CHECK: Rule = Rule { is_check: true, ..Rule::EDIT };
+    pub(super) const PROGRAM: Rule = Rule { kept: Winner::Program, ..Rule::EDIT };
+    pub(super) const REMARKED: Rule = Rule { is_remarked: true, ..Rule::PROGRAM };
 }
 
 /// The rule of each key of a record; unknown keys are the person's.
@@ -102,6 +105,9 @@ impl Trees {
 
     /// Merges one place, by its rule.
     pub(super) fn three(&mut self, nodes: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
+        if rule.kept == Winner::Program && !rule.is_remarked && self.has_base {
+            return self.of_program(nodes, at);
+        }
         match self.settled(nodes) {
             Some(settled) => settled.cloned(),
             None => self.both(nodes, at, rule),
@@ -115,10 +121,23 @@ impl Trees {
         at: &str,
         rule_of: impl Fn(&str) -> Rule,
     ) -> Option<Node> {
+        let [_, ours, theirs] = nodes;
         match self.settled(nodes) {
+            // An edit alone may have changed the program's keys.
+            Some(Some(_)) if ours.is_some() && theirs.is_some() => {
+                Some(self.objects(nodes, at, &rule_of))
+            }
             Some(settled) => settled.cloned(),
             None => Some(self.objects(nodes, at, &rule_of)),
         }
+    }
+
+    /// The program's value of a place that is its own.
+    fn of_program(&mut self, [base, ours, theirs]: Three<'_>, at: &str) -> Option<Node> {
+        if !same(theirs, base) && !same(theirs, ours) {
+            self.program(at, theirs.cloned());
+        }
+        ours.cloned()
     }
 
     /// Merges unknown keys, which are the person's.

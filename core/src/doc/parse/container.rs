@@ -202,6 +202,11 @@ impl Parser<'_> {
             return;
         }
         self.end_reported = true;
+        if let Some(LeftOpen { opened, end }) = left_open(self.bytes) {
+            let message = format!("{} is not closed here", self.described(opened));
+            let closer = if self.bytes[opened] == b'{' { "add a `}`" } else { "add a `]`" };
+            return self.fault(end..end, "unclosed", message, Some(closer));
+        }
         let end = self.content_end();
         let message = format!("the text ends inside {}", self.innermost());
         let hint = "the file may have been cut off";
@@ -210,7 +215,10 @@ impl Parser<'_> {
 
     /// The innermost open container, in words.
     fn innermost(&mut self) -> String {
-        let at = self.open.last().copied().unwrap_or_default();
+        self.described(self.open.last().copied().unwrap_or_default())
+    }
+
+    fn described(&mut self, at: usize) -> String {
         let object = self.bytes.get(at) == Some(&b'{');
         let (line, column) = self.place(at);
         let kind = if object { "object" } else { "list" };
@@ -267,4 +275,57 @@ impl Parser<'_> {
         let value = Value::Null;
         Node { value, span }
     }
+}
+
+/// A container that nobody closed, and where it should be.
+struct LeftOpen {
+    opened: usize,
+    end: usize,
+}
+
+/// The container left open by its layout: a line begins with a key where keys of an outer one begin.
+fn left_open(text: &[u8]) -> Option<LeftOpen> {
+    // Each with the column in which its keys begin their lines.
+    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
+    let (mut at, mut line, mut end) = (0, 0, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\n' => line = at + 1,
+            b'{' | b'[' => open.push((at, None)),
+            b'}' | b']' => drop(open.pop()),
+            b'"' => {
+                if text[line..at].iter().all(|byte| *byte == b' ') {
+                    let column = Some(at - line);
+                    let outer = open.iter().rposition(|(_, keys)| *keys == column);
+                    match (outer, open.len().checked_sub(1)) {
+                        (Some(outer), Some(inner)) if outer < inner => {
+                            return Some(LeftOpen { opened: open[outer + 1].0, end });
+                        }
+                        (_, Some(inner)) => drop(open[inner].1.get_or_insert(at - line)),
+                        (_, None) => {}
+                    }
+                }
+                at += string_length(&text[at..]);
+            }
+            _ => {}
+        }
+        at += 1;
+        if !byte.is_ascii_whitespace() {
+            end = at;
+        }
+    }
+    None
+}
+
+/// Bytes from the opening quote up to the closing one.
+fn string_length(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
 }

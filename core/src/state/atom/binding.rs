@@ -34,8 +34,10 @@ pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 record! {
     /// The result that replaces a solved atom
     pub struct Binding {
+        /// The work in short
         always summary: String {Form::Short(SUMMARY_CHARS_MAX)},
         optional value: FreeValue,
+        /// Files that the task made or changed
         filled(of_either_half) artifacts: Vec<String>,
         /// On the line of the result; absent where the tree did not change
         optional[internal] commit: CommitId,
@@ -48,10 +50,13 @@ record! {
         filled[internal] attempts: u32,
         /// `person` unless given: such a binding is never overwritten
         always[program] by: String = PERSON.to_owned(),
+        /// When it was made
         filled[program] at: String,
         /// The atom, whole
         always[internal] of: Arc<Atom> = Arc::new(nothing()),
+        /// Words for who goes on from here
         optional[program] handoff: String,
+        /// Whether some of it is left undone
         filled[program] partial: bool,
         /// Its agent says that it was only partly clear, or `unclear_because`
         filled[program] unclear: bool,
@@ -91,13 +96,18 @@ impl Binding {
         let mut members = shown.into_members();
         let mut half = internal.map(Node::into_members).unwrap_or_default();
         half.retain(|member| member.key != "of");
-        if self.artifacts.iter().all(|file| self.summary.contains(file.as_str())) {
+        if self.names_its_files() {
             half.extend(members.extract_if(.., |member| member.key == "artifacts"));
         }
         let label = self.commit.as_ref().map(|commit| Node::string(commit.label()));
         members.extend(label.map(|label| Member::new("commit", label)));
         let internal = (!half.is_empty()).then(|| Value::Object(half).into());
         Halves { shown: Value::Object(members).into(), internal }
+    }
+
+    /// Whether its summary names all its files, which are not shown then.
+    pub(crate) fn names_its_files(&self) -> bool {
+        self.artifacts.iter().all(|file| self.summary.contains(file.as_str()))
     }
 
     /// The try that a result by attempts of its own context implies.
@@ -140,10 +150,9 @@ pub fn nothing() -> Atom {
 /// Files that a person names come first.
 fn of_either_half(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<String>> {
     let internal = fields.owned(Owner::Internal, |fields| Vec::take(fields, key));
-    match fields.has(key) {
-        true => Vec::take(fields, key),
-        false => internal,
-    }
+    let is_typed = fields.has(key);
+    let typed = Vec::take(fields, key);
+    if is_typed { typed } else { internal }
 }
 
 fn is_small(fields: &mut Fields<'_, '_>, binding: &Binding) {

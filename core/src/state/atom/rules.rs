@@ -27,7 +27,9 @@ pub(crate) const ALL: RecordRule = RecordRule {
     fields: || {
         Vec::from([
             kind(&KIND_ALL),
-            rule::<Vec<AtomId>>("parts", "").required().of_form(kids_form()),
+            rule::<Vec<AtomId>>("parts", "All of them are to be done")
+                .required()
+                .of_form(kids_form()),
         ])
     },
 };
@@ -45,7 +47,9 @@ pub(crate) const ANY: RecordRule = RecordRule {
     fields: || {
         Vec::from([
             kind(&KIND_ANY),
-            rule::<Vec<AtomId>>("choices", "").required().of_form(kids_form()),
+            rule::<Vec<AtomId>>("choices", "One of them is to be done, the best first")
+                .required()
+                .of_form(kids_form()),
             rule::<AtomId>("selected", "The choice that is in force"),
             rule::<bool>("speculative", "Choices may be tried side by side"),
             rule::<bool>("unknown", "Choices are probed before one is tried"),
@@ -77,7 +81,7 @@ pub(crate) fn of_every_atom() -> Vec<FieldRule> {
     let arrows = "Roots, parts of the same `all`, or such of an ancestor";
     let partial = "Whether it can begin with a part of what a step that plans for it came to";
     Vec::from([
-        rule::<String>("description", ""),
+        rule::<String>("description", "What is to be done, as an agent reads it"),
         rule::<Vec<AtomId>>("depends_on", arrows),
         rule::<bool>("accepts_partial", partial),
         rule::<Node>("origin", "Who made it, and from what").internal(),
@@ -89,7 +93,8 @@ fn kids_form() -> Form {
 }
 
 fn kind(words: &'static WordsRule) -> FieldRule {
-    rule::<String>("kind", "").of_form(Form::Words(words))
+    rule::<String>("kind", "It follows from the other keys, but for `plan`")
+        .of_form(Form::Words(words))
 }
 
 const KIND_ALL: WordsRule = one_word(&[WordRule { word: "all", doc: "" }]);

@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, boxed::Box, format, vec::Vec};
 
 use super::{Atom, Body, PlanningStep, ShownStatus, Task, kids::kids, rules::ATOM};
 use crate::{
-    doc::{self, Fault, Node},
+    doc::{self, Node},
     id::AtomId,
     state::{
         Extra, binding,
@@ -140,24 +140,16 @@ impl Atom {
     }
 }
 
-/// A name that is no choice is read as null, with a warning: a choice that a person took back (contract §8).
 fn selected(fields: &mut Fields<'_, '_>, choices: &[AtomId]) -> Option<AtomId> {
     let named = fields.text("selected").map(AtomId::new)?;
-    if choices.contains(&named) {
-        return Some(named);
+    if !choices.contains(&named) {
+        let known: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
+        let hint = doc::did_you_mean(named.as_str(), known.iter().copied());
+        let hint = hint.unwrap_or_else(|| format!("one of {}; or take it out", known.join(", ")));
+        let message = format!("`{named}` is no choice of this group");
+        fields.fault_at("selected", "selected-not-a-choice", message, Some(hint));
     }
-    let known: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
-    let hint = doc::did_you_mean(named.as_str(), known.iter().copied());
-    let hint = hint.unwrap_or_else(|| format!("one of {}, or null", known.join(", ")));
-    let span = fields.node.get("selected").map(|node| node.span);
-    fields.found.warnings.push(Fault {
-        span: span.unwrap_or_default(),
-        pointer: fields.at("selected"),
-        rule: "selected-not-a-choice",
-        message: format!("`{named}` is no choice of this group: read as null"),
-        hint: Some(hint),
-    });
-    None
+    Some(named)
 }
 
 fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
@@ -165,12 +157,16 @@ fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
         let words = ["task", "all", "any", "plan"].map(|word| (word, word));
         return fields.word("kind", &words);
     }
-    let has = |key: &str| fields.node.get(key).is_some();
-    Some(if has("choices") {
-        "any"
-    } else if has("parts") {
-        "all"
-    } else {
-        "task"
-    })
+    Some(kind_of(fields.node))
+}
+
+/// The kind of a written atom, which need not say it.
+pub(crate) fn kind_of(node: &Node) -> &'static str {
+    let said = node.get("kind").map(|kind| kind.as_str());
+    match said {
+        Some(Some("plan")) => "plan",
+        _ if node.get("choices").is_some() => "any",
+        _ if node.get("parts").is_some() => "all",
+        _ => "task",
+    }
 }

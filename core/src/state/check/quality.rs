@@ -28,6 +28,7 @@ record! {
     /// A judge rates the result, and its score reaches the threshold
     #[derive(PartialEq)]
     pub struct QualityLeaf {
+        /// A sentence that a judge rates
         expected(super::not_blank) statement as "quality": String {Form::NonBlank},
         /// Each criterion gets a level from 1 to 5; without a rubric the judge gives one score from 0 to 1
         filled(rubric) rubric: Vec<Criterion>,
@@ -42,7 +43,9 @@ record! {
     /// One criterion of a rubric; a text stands for its name alone
     #[derive(PartialEq)]
     pub struct CriterionRecord {
+        /// Its name
         required criterion: String {Form::NonBlank},
+        /// The subject that is rated
         optional description: String,
         /// 1 unless given
         filled(weight) weight: Thousandths = Thousandths(1_000),

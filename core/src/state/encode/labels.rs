@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    doc::{Member, Node, Value},
+    doc::{self, Fault, Member, Node, Value},
     state::{Check, State},
 };
 
@@ -15,11 +15,42 @@ pub(super) fn of_run(shown: Node, state: &State) -> Node {
     let mut members = shown.into_members();
     let place = members.iter().position(|member| member.key == BEFORE);
     let place = place.unwrap_or(members.len());
-    let labels =
-        [("checks", checks(state)), ("started_from", started(state)), ("head", head(state))];
-    let labels = labels.into_iter().filter_map(|(key, node)| Some(Member::new(key, node?)));
+    let checks = [("checks", checks(state))];
+    let labels = checks.into_iter().chain(ids(state));
+    let labels = labels.filter_map(|(key, node)| Some(Member::new(key, node?)));
     members.splice(place..place, labels);
     Value::Object(members).into()
+}
+
+/// The labels of commits. No edit of anything else changes them.
+fn ids(state: &State) -> [(&'static str, Option<Node>); 2] {
+    [("started_from", started(state)), ("head", head(state))]
+}
+
+/// A warning for each label of a commit that is not that of the state.
+pub(crate) fn edited(root: &Node, state: &State) -> Vec<Fault> {
+    let record = |key: &str| root.get(key).and_then(Node::as_object).unwrap_or_default();
+    let of_run = ids(state);
+    let of_run = record("run").iter().filter_map(|member| {
+        let (_, label) = of_run.iter().find(|(key, _)| *key == member.key)?;
+        (label.as_ref() != Some(&member.node))
+            .then(|| (doc::pointer_push("/run", &member.key), &member.node))
+    });
+    let of_results = record("bindings").iter().filter_map(|member| {
+        let written = member.node.get("commit")?;
+        let commit = state.bindings.get(member.key.as_str())?.commit.as_ref();
+        let is_its = commit.is_some_and(|commit| written.as_str() == Some(commit.label()));
+        let at = || doc::pointer_push(&doc::pointer_push("/bindings", &member.key), "commit");
+        (!is_its).then(|| (at(), written))
+    });
+    let word = |(pointer, written): (String, &Node)| Fault {
+        span: written.span,
+        message: "this is a label: nothing reads it, and the next commit writes it anew".into(),
+        hint: None,
+        rule: "label",
+        pointer,
+    };
+    of_run.chain(of_results).map(word).collect()
 }
 
 /// The verdicts of the last ending on the checks of the base case as they are now.

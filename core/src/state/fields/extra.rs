@@ -65,6 +65,14 @@ impl Extra {
         Some(&all.find(|carried| carried.key == key)?.node)
     }
 
+    /// Puts a key that the program does not read first, unless it is there.
+    pub fn put_first(&mut self, key: &str, node: Node) {
+        if self.get(key).is_none() {
+            let key = UnknownKey { after: None, key: key.into(), node };
+            self.0.get_or_insert_default().unknown.insert(0, key);
+        }
+    }
+
     /// Merges the unread parts of two readings of one record, in the order and the places of the second; `value`
     /// decides each. Only a person changes a record of an unknown kind, so the second's stays.
     pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {

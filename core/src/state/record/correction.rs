@@ -31,6 +31,7 @@ record! {
     pub struct CorrectionRecord {
         optional id: String,
         optional timestamp: String,
+        /// The kind of change
         optional(known_type) kind as "type": CorrectionType,
         optional description: String,
         optional trail_cleared: bool,
@@ -72,6 +73,7 @@ record! {
     pub struct LostValue {
         /// A JSON pointer
         always at: String,
+        /// Which side is kept
         always kept: Winner = Winner::Program,
         /// The other side's value; null where it had none
         nullable value: FreeValue,

@@ -45,11 +45,11 @@ impl Entry {
         found: &mut Findings,
     ) -> Option<Self> {
         let n = node.get("n").and_then(Node::as_u64).unwrap_or_default();
-        let Some(other) = half(&n.to_string()).and_then(Node::as_object) else {
-            return Self::read(node, pointer, found);
-        };
+        let other = half(&n.to_string()).and_then(Node::as_object).unwrap_or_default();
         let mut whole = node.clone();
         if let Value::Object(members) = &mut whole.value {
+            // Keys of the other half decide nothing here.
+            members.retain(|member| !OF_INTERNAL.contains(&member.key.as_str()));
             members.extend(other.iter().cloned());
         }
         Self::read(&whole, pointer, found)

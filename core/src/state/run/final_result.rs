@@ -30,7 +30,9 @@ record! {
         optional[program] reason: Reason,
         /// The stable code of an agent's trouble
         optional[program] code: AgentTrouble,
+        /// When it ended
         optional[program] ended: String,
+        /// How it ended, in a sentence
         filled[program] summary: String,
         /// Titles of leaves that failed and held on one tree
         filled[program] unsteady: Vec<String>,
@@ -215,8 +217,11 @@ record! {
 record! {
     /// A part of a plan that the budget of the plan left open
     pub struct DroppedPart {
+        /// The part
         always atom: AtomId,
+        /// The step whose part it is
         always of: AtomId,
+        /// Its task
         always description: String,
     }
 }

@@ -114,7 +114,7 @@ fn a_wait_inside_of_a_question_stands_in_the_log_of_its_attempt() {
     configure(&world, &model, "responses", "/v1", "");
     align(&world, json!({}));
     run(&world).expect(0);
-    let attempts = world.repo().join(".descent/attempts");
+    let attempts = world.repo().join(".descent/state.json.d/attempts");
     let log = std::fs::read_to_string(attempts.join("N.1/output.log")).unwrap();
     assert!(log.contains("[waits 0.0 s: the server answers 529"), "{log}");
     assert_eq!(model.questions().len(), 3);
@@ -157,7 +157,7 @@ fn a_server_that_is_starting_is_waited_for() {
     let address = model.address.clone();
     drop(model);
     let mut running = start(&world, &["run"]);
-    let log = world.repo().join(".descent/attempts/N.1/output.log");
+    let log = world.repo().join(".descent/state.json.d/attempts/N.1/output.log");
     let waits = || std::fs::read_to_string(&log).unwrap_or_default();
     wait_for("the wait to be told", || waits().contains("[waits"));
     let model = Model::start(&world, &fragment(), &["--port", port(&address)]);

@@ -297,7 +297,7 @@ impl Cell {
             }
             Way::Hand(edit) => self.edit(edit),
             Way::WithoutPast(edit) => {
-                let journal = self.world.repo().join(".descent/journal");
+                let journal = self.world.repo().join(".descent/state.json.d/journal");
                 std::fs::remove_dir_all(journal).expect("the journal");
                 self.edit(edit);
             }
