@@ -4,6 +4,7 @@ pub(crate) mod broken;
 pub(crate) mod edit;
 pub(crate) mod editor;
 pub(crate) mod editors;
+pub(crate) mod forged;
 pub(crate) mod ground;
 pub(crate) mod noticed;
 pub(crate) mod stale;

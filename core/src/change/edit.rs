@@ -27,7 +27,7 @@ pub fn adopt(
         Some(before) => draft.follow(before),
     }
     if draft.is_unchanged() && !draft.lost.is_empty() {
-        let what = "of the edit nothing but what stands below";
+        let what = "nothing of the edit is kept";
         draft.correct(CorrectionType::Resolution, what);
         draft.count_pass(0);
     }

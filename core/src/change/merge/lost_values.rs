@@ -35,10 +35,10 @@ fn sentence(lost: &LostValue) -> String {
     let at = &lost.at;
     match lost.kept {
         Winner::Edit => {
-            format!("{at}: the edit stands, not what had come there meanwhile: {value}")
+            format!("{at}: the edit is kept, not what had come there meanwhile: {value}")
         }
         Winner::Program => {
-            format!("{at}: this is the program's to say; the edit had: {value}")
+            format!("{at}: not kept, for it is the program's; the edit had: {value}")
         }
     }
 }

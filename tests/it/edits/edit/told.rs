@@ -25,7 +25,7 @@ fn an_atom_that_is_closed_by_hand_stays_open_and_is_named() {
     check(
         "\"depends_on\": [\"A2\"]",
         "\"depends_on\": [\"A2\"], \"status\": \"failed\"",
-        "/work_graph/atoms/A3/status: this is the program's to say",
+        "/work_graph/atoms/A3/status: not kept, for it is the program's",
     );
 }
 
