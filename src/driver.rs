@@ -137,6 +137,8 @@ struct Loop<'t> {
     /// The file when its bytes were compared last because of the time that had passed.
     compared: watch::Compared,
     stopwatch: Stopwatch,
+    /// Active time before a wait for the file.
+    before_rest_ms: Option<u64>,
     /// The failure of a state file that is gone, once its last bytes are saved.
     vanished: Option<Failure>,
     observer: Observer<'t>,
@@ -170,6 +172,7 @@ pub async fn run(
         watch_stamp: ContentStamp::at(&host.store.place().state),
         compared: watch::Compared::default(),
         stopwatch: Stopwatch::start(Arc::clone(&host.clock)),
+        before_rest_ms: None,
         host,
         world,
         session: Session::new(SLOTS_MAX),
@@ -257,6 +260,7 @@ impl Loop<'_> {
             }
             self.reconcile(&desired)?;
             self.is_going_somewhere(&desired, waits_for)?;
+            self.rest();
             let sleep = self.sleep(&desired);
             tokio::select! {
                 // The order is fixed: the result depends on the inputs, never on chance.

@@ -60,6 +60,7 @@ impl Loop<'_> {
 
     /// Adopts what others wrote; `false` if the file has to be corrected first.
     pub(super) async fn sync(&mut self) -> Result<bool, Failure> {
+        self.rest();
         // Reading takes its time too.
         let (mut waits, mut absent_ms) = (Stopwatch::start(Arc::clone(&self.host.clock)), 0);
         let (stamp, read) = loop {

@@ -46,8 +46,16 @@ impl Lap {
 impl Loop<'_> {
     /// Ends a lap of active time.
     pub(super) fn lap(&mut self) -> Lap {
-        let active_ms = self.stopwatch.lap_ms();
+        let active_ms = self.stopwatch.lap_ms() + self.before_rest_ms.take().unwrap_or(0);
         Lap { now: self.host.clock.now(), active_ms }
+    }
+
+    /// Lets no active time pass while nothing goes on but the wait for a person who corrects the file.
+    pub(super) fn rest(&mut self) {
+        if self.waits_for_file.is_some() && self.running.is_empty() {
+            let passed_ms = self.stopwatch.lap_ms();
+            self.before_rest_ms.get_or_insert(passed_ms);
+        }
     }
 
     /// Steps the first inputs, as many as are one commit, and `most` of them; `None` if there is nothing to commit. Inputs

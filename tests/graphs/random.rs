@@ -71,7 +71,7 @@ fn share(outcomes: &[Outcome], is_so: fn(&Outcome) -> bool) -> usize {
 
 #[test]
 fn a_run_completes_exactly_where_brute_force_finds_a_way() {
-    let usual = 0..60;
+    let usual = 0..40;
     let seeds = seeds(usual.clone());
     let is_usual = seeds == usual;
     let outcomes = try_all(seeds, |model, seed| trial::run(model, Workspace::of(seed)));

@@ -88,7 +88,7 @@ fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faul
 
 #[test]
 fn a_run_completes_exactly_where_some_selection_works() {
-    agree(seeds(0, 2_000), "", Faults::default());
+    agree(seeds(0, 1_000), "", Faults::default());
 }
 
 pub(crate) const UNLIMITED: &str =
@@ -96,7 +96,7 @@ pub(crate) const UNLIMITED: &str =
 
 #[test]
 fn with_planning_steps_a_run_completes_exactly_where_some_selection_and_some_fragment_work() {
-    agree_with(seeds(60_000, 600), 40, UNLIMITED, Faults::default());
+    agree_with(seeds(60_000, 400), 40, UNLIMITED, Faults::default());
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn plans_that_are_judged_come_to_the_same_and_nothing_of_them_starts_before() {
 #[test]
 fn what_is_left_over_in_warm_trees_changes_no_outcome() {
     let faults = Faults { left_over: 50, ..Faults::default() };
-    agree(seeds(90_000, 500), "", faults);
+    agree(seeds(90_000, 250), "", faults);
 }
 
 #[test]

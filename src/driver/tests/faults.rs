@@ -1,6 +1,6 @@
 //! Runs whose clock, disk, programs or person fail.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{fs, process::Command, sync::Arc, time::Duration};
 
 use descent_core::{id::RunId, state::RunStatus};
 
@@ -75,6 +75,28 @@ async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
         assert_eq!(run.status, RunStatus::Completed, "{by_ms}");
         assert!(run.spent.active.ms < 600_000, "{:?}", run.spent);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_file_that_is_corrected_an_hour_later_takes_nothing_of_the_budget() {
+    let project = Project::new(r#", "budget": {"time": "10m"}"#);
+    let (clock, trees) = (SetClock::new(), Arc::default());
+    let store = Store::open(project.place());
+    let executor = executor(&project, &clock, &trees, &[75]);
+    let state = project.place().state;
+    let run = project.run(store, clock.clone(), executor, no_signals(), 1);
+    let edit = async {
+        tokio::time::sleep(ATTEMPT / 2).await;
+        let whole = fs::read(&state).unwrap();
+        fs::write(&state, &whole[..whole.len() / 2]).unwrap();
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        fs::write(&state, &whole).unwrap();
+    };
+    let (ending, ()) = tokio::join!(run, edit);
+    let run = &ending.unwrap().world.state.run;
+    assert_eq!(run.status, RunStatus::Completed);
+    let attempts_ms = 4 * u64::try_from(ATTEMPT.as_millis()).unwrap();
+    assert!((attempts_ms..600_000).contains(&run.spent.active.ms), "{:?}", run.spent);
 }
 
 #[tokio::test(start_paused = true)]

@@ -77,9 +77,15 @@ pub fn check_untouched(world: &World, name: &str, args: &[&str], bytes: &[u8]) -
     ran
 }
 
-/// No command changes a broken file, each ends with a code of the contract and says where the fault is.
-fn check_commands(args: &[&str]) {
+/// No command changes a broken file, each ends with a code of the contract and says where the fault is. All of them read
+/// it in the same way: `run` and `validate` are tried with all files, the others by turns with a third of them.
+fn check_commands(turn: Option<usize>, args: &[&str]) {
+    let mut n = 0;
     each_fixture(|world, name, bytes, faults| {
+        n += 1;
+        if turn.is_some_and(|turn| n % 3 != turn) {
+            return;
+        }
         let path = a_plan(world);
         let args: Vec<&str> =
             args.iter().map(|arg| if *arg == "PLAN" { path.as_str() } else { arg }).collect();
@@ -110,32 +116,32 @@ fn check_commands(args: &[&str]) {
 
 #[test]
 fn run_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["run"]);
+    check_commands(None, &["run"]);
 }
 
 #[test]
 fn status_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["status"]);
+    check_commands(Some(0), &["status"]);
 }
 
 #[test]
 fn align_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["align", "-f", "PLAN"]);
+    check_commands(Some(1), &["align", "-f", "PLAN"]);
 }
 
 #[test]
 fn apply_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["apply"]);
+    check_commands(Some(2), &["apply"]);
 }
 
 #[test]
 fn verify_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["verify"]);
+    check_commands(Some(0), &["verify"]);
 }
 
 #[test]
 fn why_leaves_every_broken_file_as_it_is_and_says_where_it_is_broken() {
-    check_commands(&["why", "A1"]);
+    check_commands(Some(1), &["why", "A1"]);
 }
 
 #[test]

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::world::{World, after, plan, task, with};
 
+/// A change that a person saves.
+type Edit = fn(&mut Value);
+
 /// `mail` happens once only, and failed; `docs` is solved.
 fn sent_once() -> World {
     let world = World::new();
@@ -20,7 +23,7 @@ fn sent_once() -> World {
     world
 }
 
-fn edit(world: &World, change: fn(&mut Value)) {
+fn edit(world: &World, change: Edit) {
     let mut file: Value = serde_json::from_slice(&world.state_bytes()).expect("JSON");
     change(&mut file);
     fs::write(world.state_path(), file.to_string()).expect("saved");
@@ -36,7 +39,7 @@ fn forget(value: &mut Value, key: &str) {
 
 #[test]
 fn remarks_defaults_and_lost_words_of_the_program_repeat_no_effect() {
-    let edits: [fn(&mut Value); 8] = [
+    let edits: [Edit; 8] = [
         |file| atom(file, "mail")["action"]["notes"] = json!("mine"),
         |file| atom(file, "docs")["checks"]["notes"] = json!("mine"),
         |file| file["objective"]["raw_input"] = file["objective"]["goal"].clone(),
@@ -56,10 +59,9 @@ fn remarks_defaults_and_lost_words_of_the_program_repeat_no_effect() {
 
 #[test]
 fn a_key_of_internal_in_the_other_half_is_a_fault() {
-    for change in [
-        (|file| atom(file, "mail")["tries"] = json!([])) as fn(&mut Value),
-        |file| file["bindings"]["docs"]["evidence"] = json!(["FORGED"]),
-    ] {
+    for change in [(|file| atom(file, "mail")["tries"] = json!([])) as Edit, |file| {
+        file["bindings"]["docs"]["evidence"] = json!(["FORGED"])
+    }] {
         let world = sent_once();
         edit(&world, change);
         world.run().expect(65).says("is the program's, and has its place in `internal`");
@@ -69,7 +71,7 @@ fn a_key_of_internal_in_the_other_half_is_a_fault() {
 
 #[test]
 fn what_the_program_writes_is_not_kept_and_named_if_it_is_changed() {
-    let edits: [(fn(&mut Value), &str); 5] = [
+    let edits: [(Edit, &str); 5] = [
         (|file| file["bindings"]["docs"]["unclear"] = json!(true), "/bindings/docs/unclear"),
         (|file| file["bindings"]["docs"]["by"] = json!("me"), "/bindings/docs/by"),
         (|file| file["bindings"]["docs"]["at"] = json!("yesterday"), "/bindings/docs/at"),

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::world::World;
+use crate::{kept::Kept, world::World};
 
 const STOP: &str = "a request by hand";
 
@@ -36,8 +36,7 @@ fn completed() -> World {
 }
 
 /// `status` says it before the next run takes it in, and `run` says it when it does, with the same words.
-fn check(edits: &[(&str, &str)], line: &str) {
-    let world = completed();
+fn check(world: &World, edits: &[(&str, &str)], line: &str) {
     edits.iter().for_each(|(from, to)| world.replace_in_state(from, to));
     let flat = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
     let status = flat(&world.descent(&["status"]).expect(0).stdout);
@@ -62,7 +61,10 @@ fn refuse(from: &str, to: &str, line: &str) {
 #[test]
 fn each_of_twelve_edits_is_said_before_it_is_taken_in_and_then() {
     let fancy = "  \"fancy\": {\"description\": \"Fancy style\", \"action\": {\"run\": \"false\"}, \"status\": \"failed\"},\n";
+    let world = completed();
+    let kept = Kept::of(&world.root());
     check(
+        &world,
         &[(fancy, ""), ("[\"fancy\", \"plain\"]", "[\"plain\"]")],
         "removed fancy; changed style: choices: fancy, plain → plain",
     );
@@ -105,7 +107,8 @@ fn each_of_twelve_edits_is_said_before_it_is_taken_in_and_then() {
         ),
         ("\"stop_requested\": false", "\"stop_requested\": true", STOP),
     ] {
-        check(&[(from, to)], line);
+        kept.put(&world.root());
+        check(&world, &[(from, to)], line);
     }
 }
 
