@@ -252,9 +252,13 @@ impl Store {
     /// A first state that names the schema beside it, unless it names one.
     fn with_schema(&self, mut state: State) -> State {
         state.extra.put_first("$schema", Node::string(self.place.schema_in_state()));
-        // Without it an editor completes nothing, and all else works.
-        let _ = files::write_whole(&self.place.schema(), STATE_SCHEMA.as_bytes());
+        self.write_schema();
         state
+    }
+
+    /// Writes the schema beside the state. Without it an editor completes nothing, and all else works.
+    fn write_schema(&self) {
+        let _ = files::write_whole(&self.place.schema(), STATE_SCHEMA.as_bytes());
     }
 
     /// Whether nothing has the state's name.

@@ -74,6 +74,7 @@ pub fn file_of(records: &str) -> String {
 pub fn file(whole: &Value) -> Value {
     let mut file = whole.clone();
     file["version"] = json!("3.0");
+    let order = take(&mut file, |key| key == "order").remove("order");
     let mut internal = Value::Object(take(&mut file, |key| TOP.contains(&key)));
     let run = take(&mut file["run"], |key| !RUN_SHOWN.contains(&key) && key != "notes");
     internal["run"] = Value::Object(run);
@@ -94,6 +95,13 @@ pub fn file(whole: &Value) -> Value {
         }
     }
     file["bindings"] = Value::Object(bindings);
+    let mut atoms = take(&mut file["work_graph"]["atoms"], |_| true);
+    let mut placed = Map::new();
+    for id in order.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str) {
+        placed.extend(atoms.remove(id).map(|atom| (id.to_owned(), atom)));
+    }
+    placed.extend(atoms);
+    file["work_graph"]["atoms"] = Value::Object(placed);
     for (id, atom) in object(&mut file["work_graph"]["atoms"]) {
         internal["atoms"][id] = Value::Object(atom_half(atom));
     }
@@ -160,6 +168,8 @@ pub fn whole(file: &Value) -> Value {
     fill(&mut whole["run"]["spent"], SPENT_BLANK);
     fill(&mut whole["objective"], CONSTRAINTS_BLANK);
     let mut atoms = take(&mut whole["work_graph"]["atoms"], |_| true);
+    // The order in which they were written: results lie apart from here on.
+    whole["order"] = atoms.keys().cloned().collect();
     for (id, atom) in &mut atoms {
         let mut half = internal["atoms"][id].clone();
         join(atom, &mut half);

@@ -1,6 +1,7 @@
 //! The JSON Schema (draft 2020-12) of a record, from its rules.
 //!
-//! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object.
+//! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object but those of
+//! `CLOSED`.
 //! Not here: the records (`state`, `plan`).
 
 use alloc::{
@@ -15,8 +16,11 @@ use serde_json::{Map, Value, json};
 use crate::state::final_result::FinalResultRecord;
 use crate::{
     doc,
-    state::rule::{
-        ATOM_ID, ChoiceRule, FieldRule, Form, Owner, RecordRule, WordRule, WordsRule, text_of,
+    state::{
+        encode::labels::LABELS,
+        rule::{
+            ATOM_ID, ChoiceRule, FieldRule, Form, Owner, RecordRule, WordRule, WordsRule, text_of,
+        },
     },
 };
 
@@ -59,6 +63,23 @@ impl schemars::JsonSchema for FinalResultRecord {
     }
 }
 
+/// Records in which an unknown key is a fault: it would decide something, and be ignored.
+const CLOSED: [&str; 13] = [
+    "Action",
+    "AllOf",
+    "AnyOf",
+    "AssertionLeaf",
+    "CommandLeaf",
+    "Constraints",
+    "Control",
+    "FileLeaf",
+    "NotCommandLeaf",
+    "NotFileLeaf",
+    "PhaseBudget",
+    "QualityLeaf",
+    "RunBudget",
+];
+
 /// Definitions that several places share, by name.
 #[derive(Default)]
 struct Definitions {
@@ -83,8 +104,10 @@ impl Definitions {
         let fields = (rule.fields)();
         let shown = |field: &&FieldRule| field.owner != Owner::Internal;
         let all: Vec<&FieldRule> = common.iter().chain(&fields).filter(shown).collect();
-        let properties: Map<String, Value> =
+        let mut properties: Map<String, Value> =
             all.iter().map(|field| (field.key.into(), self.property(field))).collect();
+        let labels = LABELS.iter().filter(|(record, ..)| *record == rule.name && !self.is_printed);
+        properties.extend(labels.map(|(_, key, doc)| ((*key).into(), described(json!({}), doc))));
         let is_there =
             |field: &&&FieldRule| field.is_required || self.is_printed && field.is_written;
         let required = all.iter().filter(is_there);
@@ -92,6 +115,10 @@ impl Definitions {
         let mut schema = json!({"type": "object", "properties": properties});
         if !required.is_empty() {
             schema["required"] = json!(required);
+        }
+        if !self.is_printed && CLOSED.contains(&rule.name) {
+            schema["properties"]["notes"] = described(json!({}), "A remark");
+            schema["additionalProperties"] = json!(false);
         }
         described(schema, rule.doc)
     }

@@ -5,7 +5,7 @@
 //! the next step (`step`).
 
 pub mod atom;
-mod atom_order;
+pub mod atom_order;
 pub mod check;
 pub mod consult;
 pub mod convergence;

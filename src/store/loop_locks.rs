@@ -18,7 +18,10 @@ impl Store {
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
         self.place.has_plain_sidecars()?;
-        locks::lease(self.place.lease_dirs(), info)
+        let lease = locks::lease(self.place.lease_dirs(), info)?;
+        // A loop that was killed left some.
+        self.put_away();
+        Ok(lease)
     }
 
     /// Whether a loop holds the lease.

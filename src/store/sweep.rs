@@ -99,11 +99,14 @@ impl Store {
     }
 
     /// Moves what commits left beside the state among its sidecars. The next command does it after a kill.
-    pub(super) fn put_away(&mut self) {
+    pub(super) fn put_away(&self) {
         let (disk, names) = (&*self.disk, &self.names);
         let Ok(_held) = self.lock() else {
             return;
         };
+        if self.place.schema().symlink_metadata().is_err() {
+            self.write_schema();
+        }
         for path in disk.list(names.dir(), &names.prefix()).unwrap_or_default() {
             let moved = path.file_name().filter(|_| !names.is_fresh(&path));
             let _ = match moved {

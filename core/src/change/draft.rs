@@ -13,6 +13,7 @@ use crate::{
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
         Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
+        atom_order,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -139,6 +140,9 @@ impl<'d> Draft<'d> {
         self.graph_changed(before, &changes);
         doubts::ask(&mut self.state, doubts::of_the_absent(before));
         self.statuses_changed(before, &statuses);
+        if atom_order::is_other(&before.settled_order(), &self.state.settled_order()) {
+            self.correct(CorrectionType::DagAdjustment, "the order of the atoms");
+        }
         let (old, new) = (before.corrections.len(), self.state.corrections.len());
         if new > old {
             let plural = if new - old == 1 { "" } else { "s" };

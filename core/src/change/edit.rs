@@ -27,7 +27,10 @@ pub fn adopt(
         Some(before) => draft.follow(before),
     }
     if draft.is_unchanged() && !draft.lost.is_empty() {
-        let what = "nothing of the edit is kept";
+        let what = match describe_text(before, &draft.state, None) {
+            what if what == AS_WRITTEN => "nothing of the edit is kept".into(),
+            what => what,
+        };
         draft.correct(CorrectionType::Resolution, what);
         draft.count_pass(0);
     }
@@ -52,9 +55,12 @@ fn describe_text(before: Option<&State>, after: &State, saved_again: Option<Seri
     let words = changes.as_deref().map(difference::words);
     match words.filter(|words| words != difference::NOTHING) {
         Some(words) => words,
-        None => "how the file is written, and nothing else".to_string(),
+        None => AS_WRITTEN.to_string(),
     }
 }
+
+/// The words for an edit without a difference.
+const AS_WRITTEN: &str = "how the file is written, and nothing else";
 
 /// The flags by which a person requests something of the loop.
 fn requests(state: &State) -> (bool, bool) {

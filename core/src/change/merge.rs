@@ -22,7 +22,7 @@ use crate::{
     doc::Node,
     id::{AtomId, Serial},
     state::{
-        Control, Objective, State,
+        Control, Objective, State, atom_order,
         encode::{StateText, shown_statuses},
         record::LostValue,
     },
@@ -65,6 +65,7 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     lists::trail(&sides, &mut trees, &mut merged.state);
     lists::corrections(&sides, &mut trees, &mut merged.state);
     graph::graph(&sides, &mut trees, &mut merged);
+    order(&sides, &mut merged.state);
     valid::make_valid(&sides, &mut trees, &mut merged);
     said(base, &mut merged.state);
     merged.lost = lost_values::capped(trees.lost);
@@ -72,6 +73,14 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
     merged
+}
+
+/// Atoms stand as the edit moved them.
+fn order(sides: &Sides<'_>, merged: &mut State) {
+    let base = sides.base.map(State::settled_order);
+    let base = base.as_ref().map(|order| order.as_slice());
+    let (ours, theirs) = (sides.ours.settled_order(), sides.theirs.settled_order());
+    merged.order = Arc::new(atom_order::merged(base, &ours, &theirs));
 }
 
 /// Keeps the statuses that the person wrote: one that was there before is no word of theirs. Without a base a result

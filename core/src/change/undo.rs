@@ -12,6 +12,7 @@ use crate::{
     id::{AtomId, CommitId, Epoch},
     state::{
         Atom, AtomStatus, Binding, Entry, Intent, Run, SideEffect, StartedFrom, State, Workspace,
+        atom_order,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry},
     },
 };
@@ -107,6 +108,8 @@ impl Undo<'_, '_> {
         self.draft.state.bindings.clone_from(&then.bindings);
         self.draft.state.work_graph_extra.clone_from(&then.work_graph_extra);
         self.draft.state.plan.clone_from(&then.plan);
+        let order = atom_order::woven(&then.settled_order(), &self.now.settled_order());
+        self.draft.state.order = Arc::new(order);
         let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
         for id in ids {
             let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);

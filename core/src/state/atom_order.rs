@@ -2,7 +2,11 @@
 //!
 //! Invariant: each atom has one place. Not here: what is ready (`desired`).
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    vec::Vec,
+};
 
 use super::{Atom, State};
 use crate::id::AtomId;
@@ -25,6 +29,36 @@ impl State {
         let atoms = self.atoms.len() + self.bindings.len();
         self.order.len() == atoms && self.order.iter().all(|id| self.atom(id).is_some())
     }
+}
+
+/// The order after an edit. One that leaves the order of its base moves nothing that was moved beside it.
+pub fn merged(base: Option<&[AtomId]>, ours: &[AtomId], theirs: &[AtomId]) -> Vec<AtomId> {
+    match base.is_none_or(|base| is_other(base, theirs)) {
+        true => woven(theirs, ours),
+        false => woven(ours, theirs),
+    }
+}
+
+/// Whether the atoms that both have are in another order.
+pub fn is_other(before: &[AtomId], after: &[AtomId]) -> bool {
+    let [old, new] = [before, after].map(|list| list.iter().collect::<BTreeSet<_>>());
+    let kept = before.iter().filter(|id| new.contains(id));
+    !kept.eq(after.iter().filter(|id| old.contains(id)))
+}
+
+/// The atoms of `first`; each that only `second` has follows the one before it there.
+pub fn woven(first: &[AtomId], second: &[AtomId]) -> Vec<AtomId> {
+    let known: BTreeSet<&AtomId> = first.iter().collect();
+    let (mut behind, mut before) = (BTreeMap::<_, Vec<&AtomId>>::new(), None);
+    for id in second {
+        match known.contains(id) {
+            true => before = Some(id),
+            false => behind.entry(before).or_default().push(id),
+        }
+    }
+    let places = core::iter::once(None).chain(first.iter().map(Some));
+    let all = places.flat_map(|id| id.into_iter().chain(behind.remove(&id).unwrap_or_default()));
+    all.cloned().collect()
 }
 
 /// A member of a group follows the member before it, and the first its group. Any other atom comes last.
@@ -73,4 +107,25 @@ fn new_members(
     }
     runs.retain(|(_, run)| !run.is_empty());
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_keeps_the_order_of_what_came_beside_it_unless_it_moves_something() {
+        let ids = |text: &str| text.split(' ').map(AtomId::new).collect::<Vec<_>>();
+        for (base, ours, theirs, wanted) in [
+            ("z m a", "z x m a", "z m a", "z x m a"),
+            ("z m a", "z b c m a", "z m a n", "z b c m a n"),
+            ("z m a", "z x m a", "a m z", "a m z x"),
+            ("z m a", "a m z", "z y m a", "a m z y"),
+            ("z m a", "z m a", "y z a", "y z m a"),
+        ] {
+            let merged = merged(Some(&ids(base)), &ids(ours), &ids(theirs));
+            assert_eq!(merged, ids(wanted), "{base}, {ours}, {theirs}");
+        }
+        assert!(!is_other(&ids("z m a"), &ids("x z a")) && is_other(&ids("z m"), &ids("m z")));
+    }
 }

@@ -353,7 +353,7 @@ record! {
         always stop_requested: bool,
         /// Why, for who reads it later
         optional stop_reason: String,
-        /// `true` lets the loop wait until the file is changed
+        /// `true` ends what is under way once, and the run goes on
         always redirect_requested: bool,
         /// Written by a command
         optional(readable_request) request: Request,

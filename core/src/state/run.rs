@@ -15,6 +15,7 @@ pub use spent::{ACTION, AgentSpent, Spent};
 use super::{
     Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Rating, Role, Shared, SideEffect,
     Usage, ValidationRecord,
+    encode::labels::keys_of,
     fields::{Extra, Fields},
     law::LawRecord,
     profile::{PassCount, ProfileRecord},
@@ -94,9 +95,7 @@ record! {
 
 /// Short ids and verdicts in the half for people are labels.
 fn pass_labels(fields: &mut Fields<'_, '_>, _: &Run) {
-    for label in ["checks", "started_from", "head"] {
-        fields.pass_over(label);
-    }
+    keys_of(Run::RULE.name).for_each(|label| fields.pass_over(label));
 }
 
 words! {

@@ -15,6 +15,7 @@ use descent_core::{
     state::{State, decode::decode, encode::StateText},
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A state as it was when the edit began.
 fn beginning() -> Value {
@@ -62,7 +63,11 @@ fn try_state(value: &Value) -> Result<State, String> {
         faults.extend(validate::check(state, root));
     }
     match decoded.state {
-        Some(state) if faults.is_empty() => Ok(state),
+        Some(mut state) if faults.is_empty() => {
+            // No change of these moves an atom: a result does not lie apart from its atom in a file.
+            state.order = Arc::new(state.all_atoms().into_keys().cloned().collect());
+            Ok(state)
+        }
         _ => Err(format!("{faults:?}")),
     }
 }

@@ -257,7 +257,9 @@ fn atom(
             trees.program(at, Some(t));
             return Arc::clone(&ours.atom);
         }
-        trees.edit(at, Some(o));
+        if !b.as_ref().is_some_and(|base| same(Some(base), Some(&o))) {
+            trees.edit(at, Some(o));
+        }
         return Arc::clone(&theirs.atom);
     }
     let rules = tree::rules(ATOM.all_fields());

@@ -28,6 +28,8 @@ pub(in crate::change) struct PlanMerge {
     /// The atoms that the file adds or changes.
     pub(in crate::change) atoms: BTreeMap<AtomId, Arc<Atom>>,
     pub(in crate::change) removed: BTreeSet<AtomId>,
+    /// The order of the atoms in the file.
+    pub(in crate::change) order: Arc<Vec<AtomId>>,
 }
 
 /// Without an earlier plan nothing is known to be removed: everything in the state then came from elsewhere.
@@ -47,7 +49,8 @@ pub(in crate::change) fn merge_plan(
     let gone = gone.filter(|id| theirs.atom(id).is_none() && ours.atom(id).is_some());
     let mut removed: BTreeSet<AtomId> = gone.collect();
     removed.extend(merging.orphans(&atoms, &removed));
-    PlanMerge { objective: merging.objective(), atoms, removed }
+    let order = theirs.settled_order();
+    PlanMerge { objective: merging.objective(), atoms, removed, order }
 }
 
 struct Merging<'m> {

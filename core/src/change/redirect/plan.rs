@@ -12,7 +12,7 @@ use crate::{
     graph::validate,
     id::AtomId,
     plan::TakenPlan,
-    state::{Atom, State},
+    state::{Atom, State, atom_order},
 };
 
 impl Reading<'_> {
@@ -96,6 +96,7 @@ impl PlanMerge {
             after.atoms.remove(id);
             after.bindings.remove(id);
         }
+        after.order = Arc::new(atom_order::woven(&self.order, &before.settled_order()));
         after
     }
 }

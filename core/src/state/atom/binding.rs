@@ -13,6 +13,7 @@ use crate::{
     id::{CommitId, Digest},
     state::{
         FreeValue,
+        encode::labels::keys_of,
         fields::{Extra, Fields, Halves, Writer},
         rule::{Form, Owner},
         table::record,
@@ -156,7 +157,7 @@ fn of_either_half(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<
 }
 
 fn is_small(fields: &mut Fields<'_, '_>, binding: &Binding) {
-    fields.pass_over("commit");
+    keys_of(Binding::RULE.name).for_each(|label| fields.pass_over(label));
     if binding.summary.chars().count() > SUMMARY_CHARS_MAX {
         let message = format!("the summary is longer than {SUMMARY_CHARS_MAX} characters");
         fields.fault_at("summary", "limit", message, Some("shorten it".to_owned()));

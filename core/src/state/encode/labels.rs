@@ -7,6 +7,19 @@ use crate::{
     state::{Check, State},
 };
 
+/// A label: its record, its key, and its meaning.
+pub(crate) const LABELS: [(&str, &str, &str); 4] = [
+    ("Run", "checks", "The verdict on each check of the base case"),
+    ("Run", "started_from", "The branch and the commit that the run began from"),
+    ("Run", "head", "The commit of the result"),
+    ("Binding", "commit", "The commit of its change"),
+];
+
+/// The keys of the labels of a record.
+pub(crate) fn keys_of(record: &str) -> impl Iterator<Item = &'static str> {
+    LABELS.iter().filter(move |(of, ..)| *of == record).map(|(_, key, _)| *key)
+}
+
 /// The key before which the labels of the run stand.
 const BEFORE: &str = "spent";
 
