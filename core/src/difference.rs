@@ -28,7 +28,7 @@ use crate::{
     doc::{self, Node},
     id::AtomId,
     state::{
-        Check, Entry, Extra, State,
+        Check, Entry, Extra, State, atom_order,
         fields::Writer,
         limits,
         record::{self},
@@ -91,6 +91,9 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     let ids = states.iter().flat_map(|state| state.atoms.keys().chain(state.bindings.keys()));
     let ids: BTreeSet<&AtomId> = ids.collect();
     ids.into_iter().for_each(|id| look.atom(id));
+    if atom_order::is_other(&before.settled_order(), &after.settled_order()) {
+        look.note(Weight::Main, atom_order::MOVED);
+    }
     look.lists();
     look.control();
     look.notebook();

@@ -141,7 +141,7 @@ impl<'d> Draft<'d> {
         doubts::ask(&mut self.state, doubts::of_the_absent(before));
         self.statuses_changed(before, &statuses);
         if atom_order::is_other(&before.settled_order(), &self.state.settled_order()) {
-            self.correct(CorrectionType::DagAdjustment, "the order of the atoms");
+            self.correct(CorrectionType::DagAdjustment, atom_order::MOVED);
         }
         let (old, new) = (before.corrections.len(), self.state.corrections.len());
         if new > old {

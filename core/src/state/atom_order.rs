@@ -31,6 +31,9 @@ impl State {
     }
 }
 
+/// The words for atoms in another order.
+pub const MOVED: &str = "the order of the atoms";
+
 /// The order after an edit. One that leaves the order of its base moves nothing that was moved beside it.
 pub fn merged(base: Option<&[AtomId]>, ours: &[AtomId], theirs: &[AtomId]) -> Vec<AtomId> {
     match base.is_none_or(|base| is_other(base, theirs)) {

@@ -19,7 +19,7 @@ fn written(state: &Value) -> World {
 }
 
 /// The ids of the atoms, in the order of the file.
-fn order(world: &World) -> Vec<String> {
+pub fn order(world: &World) -> Vec<String> {
     let text = world.state_text();
     let graph = text.split("\"work_graph\"").nth(1).expect("a graph");
     let lines = graph.lines().take_while(|line| !line.starts_with('"'));

@@ -4,7 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::world::{Running, World, after, plan, task, wait_for_or};
+use crate::{
+    agree::from_nothing::order,
+    world::{Running, World, after, plan, task, wait_for_or},
+};
 
 /// A person's text in a buffer that was opened while nothing was solved yet.
 const TYPED: &str = "from an old buffer";
@@ -148,4 +151,34 @@ fn a_limit_that_is_raised_opens_what_it_had_ended_also_where_the_journal_is_gone
     let raised = "\"max_parallel_agents\": 1, \"max_attempts\": 2";
     world.replace_in_state("\"max_parallel_agents\": 1", raised);
     world.run().expect(0);
+}
+
+#[test]
+fn atoms_start_and_stay_in_their_order_through_stale_saves_and_undo() {
+    let world = World::new();
+    let log = world.out("log").display().to_string();
+    let says = |id: &str| task(&format!("echo {id} >> {log}"));
+    let atoms = json!({"z": says("z"), "m": says("m"), "a": says("a")});
+    world.align(&plan(&["test -e never"], json!({"max_parallel_agents": 1}), atoms));
+    world.run().expect(5);
+    assert_eq!(world.left("log"), "z\nm\na\n");
+    let stale = world.state_text();
+    world.replace_in_state("\n  \"m\": {\"desc", "\n  \"x\": {},\n  \"m\": {\"desc");
+    world.replace_in_state("\"x\": {}", &format!("\"x\": {}", says("x")));
+    world.run().expect(5);
+    assert_eq!(order(&world), ["z", "x", "m", "a"]);
+    // An old buffer moves nothing.
+    world.save(&stale.replace("it is so", "it is another"));
+    world.run().expect(5);
+    assert_eq!(order(&world), ["z", "x", "m", "a"]);
+    let mut file = world.file();
+    let atoms = file["work_graph"]["atoms"].as_object_mut().unwrap();
+    let first = atoms.shift_remove("z").unwrap();
+    atoms.insert("z".to_owned(), first);
+    world.save(&file.to_string());
+    world.descent(&["status"]).expect(0).shows("the order of the atoms");
+    world.run().expect(5);
+    assert_eq!(order(&world), ["x", "m", "a", "z"]);
+    world.descent(&["undo", "-y"]).expect(0).shows("the order of the atoms");
+    assert_eq!(order(&world), ["z", "x", "m", "a"]);
 }
