@@ -32,7 +32,9 @@ record! {
         filled deliverables: String,
         /// When it is done
         filled definition_of_done: String,
+        /// The parts that belong to it (`in`), and those that do not (`out`)
         optional(filled_value) scope: FreeValue,
+        /// Questions that were asked, and their answers
         optional(filled_value) clarifications: FreeValue,
         /// Ends the run when it holds; one leaf at least is decided by a machine
         optional base_case: Check,

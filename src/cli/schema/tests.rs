@@ -260,6 +260,38 @@ fn closed_objects(schema: &Value, at: &str) -> Vec<String> {
 }
 
 #[test]
+fn each_key_that_people_write_is_described() {
+    for (name, schema) in all().into_iter().filter(|(name, _)| *name != "outputs.schema.json") {
+        let missing = undescribed(&schema, &schema["$defs"], "");
+        assert_eq!(missing, Vec::<String>::new(), "{name}");
+    }
+}
+
+/// The keys without a sentence, be it their own or that of the record or the words that they refer to.
+fn undescribed(schema: &Value, all: &Value, at: &str) -> Vec<String> {
+    let is_described = |key: &Value| {
+        let ways = ["anyOf", "oneOf"].iter().filter_map(|way| key[way].as_array()).flatten();
+        let named = ways.chain([key, &key["items"], &key["additionalProperties"]]);
+        let mut named = named.filter_map(|way| way["$ref"].as_str()?.strip_prefix("#/$defs/"));
+        let is_never = key["type"] == "null";
+        is_never
+            || key["description"].is_string()
+            || named.any(|name| all[name]["description"].is_string())
+    };
+    let keys = schema["properties"].as_object().into_iter().flatten();
+    let missing = keys.filter(|(_, key)| !is_described(key)).map(|(key, _)| format!("{at}/{key}"));
+    let inside: Vec<(String, &Value)> = match schema {
+        Value::Object(members) => members.iter().map(|(key, one)| (key.clone(), one)).collect(),
+        Value::Array(items) => items.iter().map(|one| (String::new(), one)).collect(),
+        _ => Vec::new(),
+    };
+    let inside = inside.into_iter();
+    missing
+        .chain(inside.flat_map(|(key, one)| undescribed(one, all, &format!("{at}/{key}"))))
+        .collect()
+}
+
+#[test]
 fn the_schema_of_each_role_is_json_that_describes_an_object() {
     for role in super::OF_ROLES {
         let schema: Value = serde_json::from_str(&role.text()).unwrap();

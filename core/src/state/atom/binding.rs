@@ -37,6 +37,7 @@ record! {
     pub struct Binding {
         /// The work in short
         always summary: String {Form::Short(SUMMARY_CHARS_MAX)},
+        /// A value for the tasks that depend on it
         optional value: FreeValue,
         /// Files that the task made or changed
         filled(of_either_half) artifacts: Vec<String>,

@@ -29,25 +29,35 @@ record! {
     part
     /// A change made by a person
     pub struct CorrectionRecord {
+        /// Its name
         optional id: String,
+        /// When it was taken in
         optional timestamp: String,
         /// The kind of change
         optional(known_type) kind as "type": CorrectionType,
+        /// The change in words
         optional description: String,
+        /// Whether the trail was cleared for it
         optional trail_cleared: bool,
+        /// The account, or the program
         optional by: String,
+        /// The consequences
         always changes: Vec<String>,
         /// Values that gave way where the edit and the program both wrote
         filled lost: Vec<LostValue>,
         /// The assertion that a confirmation confirms
         optional name: String,
+        /// Whether the assertion holds
         optional holds: bool,
         /// The tree that was looked at; without one it is for good
         optional on: String,
+        /// The commit that was looked at
         optional commit: CommitId,
+        /// Why, in the words of the person
         optional reason: String,
         /// The attempt in doubt that a resolution is about
         optional attempt: AttemptId,
+        /// Whether the effect happened
         optional done: bool,
         /// The serial that an undo went back to
         optional to: u64,
