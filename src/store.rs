@@ -219,6 +219,7 @@ impl Store {
         let swap = swap::replace(disk, &self.names, &mut self.spares, old, loaded.bytes(), writer);
         let is_done = swap.map_err(|failed| failed.error)?.swap == Swap::Done;
         if is_done {
+            self.commits += 1;
             self.note_commit(None, &loaded, None);
             self.adopt(loaded, rendered);
         }
@@ -240,6 +241,7 @@ impl Store {
                 archive.then(|| self.archive(&seen.now.state, seen.now.bytes())).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
             if self.swap(&seen, &loaded)? {
+                self.commits += 1;
                 self.known.clear();
                 self.note_commit(None, &loaded, None);
                 return Ok((self.adopt(loaded, rendered), archived));

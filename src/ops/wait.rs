@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::{state::RunStatus, world::World};
 
-use super::{Client, Progress, liveness, run::RunReport};
+use super::{Client, Progress, current, liveness, run::RunReport};
 use crate::{
     clock::{Clock, Stopwatch},
     driver::Watch,
@@ -51,7 +51,7 @@ pub async fn wait(
             () = clock.sleep(pause) => pause_ms = (pause_ms * 2).min(LOOK_MS_MAX),
         }
     }
-    ending(store)
+    ending(client, store)
 }
 
 /// Tells once of each standstill that somebody has to end.
@@ -95,8 +95,9 @@ fn too_long(store: &mut Store, limit: &WaitLimit) -> Failure {
 }
 
 /// The ending that the state tells.
-fn ending(store: &mut Store) -> Result<RunReport, Failure> {
-    let state = store.read()?.state.clone();
+fn ending(client: &dyn Client, store: &mut Store) -> Result<RunReport, Failure> {
+    let loaded = store.read()?;
+    let state = current::seen(client, store, &loaded).state;
     let run = &state.run;
     if !run.status.is_active() && !run.ending.is_known() {
         let message = "nothing runs here, and no run has ended";

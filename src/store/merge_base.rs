@@ -31,7 +31,10 @@ impl Store {
             if seal.is_none() {
                 return at;
             }
-            at.filter(|state| has_its_seal(state)).or_else(|| self.newest_beside(has_its_seal))
+            // A person may have typed another serial.
+            let newest = || self.newest_kept().filter(|state| has_its_seal(state));
+            let at = at.filter(|state| has_its_seal(state)).or_else(newest);
+            at.or_else(|| self.newest_beside(has_its_seal))
         })
     }
 

@@ -16,7 +16,8 @@ use super::lease::{Against, FileLease};
 use super::load::LoadedState;
 use super::names::{Names, Taker};
 use super::spares::Spares;
-use super::{History, Store, StoreError, journal, load, swap};
+use super::{History, Store, StoreError, journal, load, locks, swap};
+use crate::files;
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
@@ -101,9 +102,15 @@ impl Store {
     /// Moves what commits left beside the state among its sidecars. The next command does it after a kill.
     pub(super) fn put_away(&self) {
         let (disk, names) = (&*self.disk, &self.names);
-        let Ok(_held) = self.lock() else {
+        // It can wait for another command.
+        let held = self.commit_lock.again();
+        let Some(_held) = held.or_else(|| locks::lock_within(&self.place.commit_lock(), 0).ok())
+        else {
             return;
         };
+        if files::no_link(names.away()).is_err() {
+            return;
+        }
         if self.place.schema().symlink_metadata().is_err() {
             self.write_schema();
         }

@@ -111,3 +111,21 @@ fn a_result_that_a_person_writes_brings_no_file_and_says_so() {
     assert_eq!(world.state()["bindings"]["a"]["by"], "person");
     assert!(world.state()["bindings"]["a"]["at"].is_string());
 }
+
+/// The seal names the commit that an edit began from, whatever serial is typed beside it.
+#[test]
+fn another_serial_frees_nothing_of_internal() {
+    for n in [1, 900] {
+        let world = sent_once();
+        let mut file = world.file();
+        let serial = file["internal"]["serial"].as_u64().expect("a serial");
+        file["internal"]["serial"] = json!(serial + n);
+        forget(&mut file["internal"]["atoms"]["mail"], "status");
+        file["run"]["status"] = json!("completed");
+        fs::write(world.state_path(), file.to_string()).expect("saved");
+        assert_eq!(world.status()["status"], "exhausted");
+        world.descent(&["wait"]).expect(5).shows("exhausted");
+        world.run().expect(5);
+        assert_eq!(world.left("mail"), "sent\n", "{n}");
+    }
+}
