@@ -72,11 +72,12 @@ fn try_state(value: &Value) -> Result<State, String> {
     }
 }
 
-/// The content of a state, whatever the order of its keys.
+/// The content of a state, whatever the order of its keys and its atoms.
 fn content(state: &State) -> Value {
     let value: Value = serde_json::from_str(&StateText::of(state).text(state)).expect("JSON");
     let mut value = crate::whole_records::whole(&value);
     value["seal"] = json!("");
+    value.as_object_mut().expect("a state").remove("order");
     value
 }
 
