@@ -2,8 +2,8 @@
 //! can see. Contract §5; the definitions follow the executable reference of the search.
 //!
 //! Invariant: a `Graph` depends only on ids, their order, kinds, members, dependencies and
-//! specifications; choices and results belong to `active`. Not here: faults of a graph that a person wrote
-//! (`validate`).
+//! specifications; choices and results belong to `active`. Not here: faults of a graph that a
+//! person wrote (`validate`).
 
 pub mod active;
 mod alike;

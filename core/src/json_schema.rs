@@ -1,7 +1,7 @@
 //! The JSON Schema (draft 2020-12) of a record, from its rules.
 //!
-//! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object but those of
-//! `CLOSED`.
+//! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object but
+//! those of `CLOSED`.
 //! Not here: the records (`state`, `plan`).
 
 use alloc::{
@@ -64,7 +64,7 @@ impl schemars::JsonSchema for FinalResultRecord {
 }
 
 /// Records in which an unknown key is a fault: it would decide something, and be ignored.
-const CLOSED: [&str; 13] = [
+const CLOSED: [&str; 15] = [
     "Action",
     "AllOf",
     "AnyOf",
@@ -76,8 +76,10 @@ const CLOSED: [&str; 13] = [
     "NotCommandLeaf",
     "NotFileLeaf",
     "PhaseBudget",
+    "PlanningLimits",
     "QualityLeaf",
     "RunBudget",
+    "Setup",
 ];
 
 /// Definitions that several places share, by name.

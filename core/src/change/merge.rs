@@ -75,7 +75,7 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     merged
 }
 
-/// Atoms stand as the edit moved them.
+/// Atoms keep the order of the edit, if it moved any.
 fn order(sides: &Sides<'_>, merged: &mut State) {
     let base = sides.base.map(State::settled_order);
     let base = base.as_ref().map(|order| order.as_slice());

@@ -30,7 +30,8 @@ impl Draft<'_> {
             if let Some(atom) = self.state.atoms.get_mut(id) {
                 give_repairs(atom, 1);
             }
-            if let Some(binding) = self.state.bindings.get_mut(id) {
+            let binding = self.state.bindings.get_mut(id);
+            if let Some(binding) = binding.filter(|binding| has_repairs(&binding.of, 0)) {
                 give_repairs(&mut Arc::make_mut(binding).of, 0);
             }
         }
@@ -114,10 +115,14 @@ impl Draft<'_> {
     }
 }
 
+fn has_repairs(atom: &Atom, kept: u32) -> bool {
+    let is_more = |tried: &Try| tried.repairs > kept;
+    atom.task().is_some_and(|task| task.tries.iter().any(is_more))
+}
+
 /// `kept`: the repairs that tell of an open context that it is under repair.
 fn give_repairs(atom: &mut Arc<Atom>, kept: u32) {
-    let is_more = |tried: &Try| tried.repairs > kept;
-    if atom.task().is_none_or(|task| !task.tries.iter().any(is_more)) {
+    if !has_repairs(atom, kept) {
         return;
     }
     let tries = Arc::make_mut(atom).task_mut().into_iter().flat_map(|task| &mut task.tries);

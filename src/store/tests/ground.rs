@@ -89,7 +89,7 @@ fn a_lease_outlives_its_lock_file_and_the_commit_lock_is_made_again() {
     let store = world.store();
     let lease = store.lease("run").unwrap();
     for name in ["run.lock", "commit.lock"] {
-        let _ = fs::remove_file(world.path().join(".descent/state.json.d").join(name));
+        fs::remove_file(world.path().join(".descent/state.json.d").join(name)).unwrap();
     }
     assert!(store.is_live());
     assert_eq!(code(world.store().lease("run")), "E-LEASE-HELD");

@@ -138,7 +138,7 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
         let mut is_changed = false;
         for key in changed {
             let place = doc::pointer_push(&of_result(at), key);
-            let is_shown = LABELS.contains(key);
+            let is_shown = SHOWN_FACTS.contains(key);
             let place = if is_shown { place } else { internal(&place) };
             trees.program(&place, is_node.get(key).cloned());
             is_changed = true;
@@ -176,7 +176,7 @@ const FACTS: [&str; 8] =
     ["commit", "change", "evidence", "context", "inputs", "attempts", "by", "at"];
 
 /// Those that people see.
-const LABELS: [&str; 2] = ["by", "at"];
+const SHOWN_FACTS: [&str; 2] = ["by", "at"];
 
 /// For an atom in the edit alone: added by the edit, or removed since the base.
 fn added(
