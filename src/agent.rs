@@ -348,10 +348,8 @@ pub async fn finish(
                 return Ok(Some(missing));
             }
             // The program of an agent is the person's own, wherever it lies.
-            let command = match is_agent {
-                true => command.clone(),
-                false => env.command_in(command, &attempt.cwd),
-            };
+            let command =
+                if *is_agent { command.clone() } else { env.command_in(command, &attempt.cwd) };
             shell::made(&attempt, &inputs, &command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,

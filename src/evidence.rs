@@ -173,13 +173,12 @@ impl EvidenceStore {
         });
         // The first time the whole directory is measured.
         let held = held.unwrap_or_else(|| measure(&lying(&self.dir, &BTreeSet::new())));
-        known.held = Some(match is_within(held, self.most) {
-            true => held,
-            false => {
-                let mut named = named();
-                named.insert(newest.clone());
-                self.make_room(&named)
-            }
+        known.held = Some(if is_within(held, self.most) {
+            held
+        } else {
+            let mut named = named();
+            named.insert(newest.clone());
+            self.make_room(&named)
         });
     }
 

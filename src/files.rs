@@ -159,9 +159,10 @@ pub fn read_linked(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 
 fn read_whole(path: &Path, file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let bytes = read_up_to(file, bytes_max.saturating_add(1))?;
-    match bytes.len() as u64 > bytes_max {
-        true => Err(Odd::error(path, PathKind::Larger(bytes_max))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > bytes_max {
+        Err(Odd::error(path, PathKind::Larger(bytes_max)))
+    } else {
+        Ok(bytes)
     }
 }
 
@@ -216,10 +217,7 @@ pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     file.write_all(bytes)?;
     // A file that is cut to nothing and written is brought to the disk at once by some file systems.
-    match meta.len() > bytes.len() as u64 {
-        true => file.set_len(bytes.len() as u64),
-        false => Ok(()),
-    }
+    if meta.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
 }
 
 /// Opens a file with one name that its owner alone can read, to be written.

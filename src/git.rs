@@ -200,9 +200,10 @@ fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> 
     }
     if !ran.status.success() {
         let stderr = String::from_utf8_lossy(&ran.stderr);
-        return match stderr.contains("not a git repository (or any") {
-            true => Ok(None),
-            false => Err(call::failed("rev-parse", &ran)),
+        return if stderr.contains("not a git repository (or any") {
+            Ok(None)
+        } else {
+            Err(call::failed("rev-parse", &ran))
         };
     }
     let lines: Vec<&[u8]> = ran.stdout.trim_ascii_end().split(|byte| *byte == b'\n').collect();

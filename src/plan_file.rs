@@ -118,10 +118,7 @@ impl PlanFile {
     pub fn plan_or_atoms(&self) -> PlanReading {
         let plan = self.plan();
         let has_objective = |root: &Node| root.get("objective").is_some();
-        match plan.root.as_ref().is_none_or(has_objective) {
-            true => plan,
-            false => self.atoms(),
-        }
+        if plan.root.as_ref().is_none_or(has_objective) { plan } else { self.atoms() }
     }
 
     fn read(&self, read: impl FnOnce(Parsed) -> PlanReading) -> PlanReading {

@@ -225,10 +225,7 @@ async fn run_with(
     let is_cut = matches!(over, Completion::Cut(_));
     handle.release(&mut child, is_cut).await;
     // Whoever still holds a pipe open is beyond our reach, and must not delay us.
-    let drain_max = match peer.is_there() && !is_cut {
-        true => TALK_DRAIN_MAX,
-        false => DRAIN_MAX,
-    };
+    let drain_max = if peer.is_there() && !is_cut { TALK_DRAIN_MAX } else { DRAIN_MAX };
     let _ = tokio::time::timeout(drain_max, output.read_to_end(&mut sink, &mut peer)).await;
     let how = match over {
         Completion::Cut(how) => how,
@@ -280,10 +277,7 @@ impl Output {
             tokio::select! {
                 count = read(&mut self.merged, &mut first) => sink.take(&first[..count], false),
                 count = read(&mut self.apart, &mut second), if !is_held => {
-                    match peer.is_there() {
-                        true => peer.hold(&second[..count]),
-                        false => sink.take(&second[..count], true),
-                    }
+                    if peer.is_there() { peer.hold(&second[..count]) } else { sink.take(&second[..count], true) }
                 }
                 () = peer.forward(), if is_held => {}
             }

@@ -84,9 +84,10 @@ impl Out {
 
     pub fn page(self, page: &Page) {
         let is_coloured = is_coloured();
-        let text = match self.quiet {
-            true => page.without_advice().text(is_coloured),
-            false => page.text(is_coloured),
+        let text = if self.quiet {
+            page.without_advice().text(is_coloured)
+        } else {
+            page.text(is_coloured)
         };
         if !text.is_empty() {
             write(StandardStream::Output, &text);
@@ -250,13 +251,12 @@ pub fn exact_json(value: &impl serde::Serialize) -> String {
     let text = text.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_obeyed(c) {
-            true => {
-                let mut units = [0; 2];
-                let units = c.encode_utf16(&mut units).iter();
-                shown.extend(units.map(|unit| format!("\\u{unit:04x}")));
-            }
-            false => shown.push(c),
+        if is_obeyed(c) {
+            let mut units = [0; 2];
+            let units = c.encode_utf16(&mut units).iter();
+            shown.extend(units.map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c)
         }
     }
     shown
@@ -408,9 +408,10 @@ pub fn kept_of(bound: &BoundView) -> String {
     let kept = [(bound.kept.model_calls, "model call"), (bound.kept.tokens, "token")];
     let kept = kept.into_iter().filter(|(n, _)| *n > 0);
     let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
-    match kept.is_empty() {
-        true => String::new(),
-        false => format!("; {} kept for the final answer", kept.join(" and ")),
+    if kept.is_empty() {
+        String::new()
+    } else {
+        format!("; {} kept for the final answer", kept.join(" and "))
     }
 }
 

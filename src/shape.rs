@@ -75,10 +75,7 @@ impl Shape {
         let validator = options.build(&schema).map_err(|error| {
             let at = shortened(error.instance_path().as_str());
             let message = shortened(&error.to_string());
-            ShapeError::NotASchema(match at.is_empty() {
-                true => message,
-                false => format!("{at}: {message}"),
-            })
+            ShapeError::NotASchema(if at.is_empty() { message } else { format!("{at}: {message}") })
         })?;
         Ok(Self { validator: Arc::new(validator), text: text.into() })
     }
@@ -95,18 +92,20 @@ impl Shape {
 
     /// The faults in the report of an attempt that says that its task can be done, the first few.
     pub fn misfits_of(&self, report: Option<&AgentReport>) -> Vec<Misfit> {
-        match report.is_some_and(|report| report.clarity == Clarity::Blocked) {
-            true => Vec::new(),
-            false => self.misfits(report.and_then(|report| report.value.as_ref())),
+        if report.is_some_and(|report| report.clarity == Clarity::Blocked) {
+            Vec::new()
+        } else {
+            self.misfits(report.and_then(|report| report.value.as_ref()))
         }
     }
 
     /// The faults of a value. One that is absent counts as null.
     fn misfits(&self, value: Option<&Node>) -> Vec<Misfit> {
         let Some(value) = value else {
-            return match self.validator.is_valid(&Value::Null) {
-                true => Vec::new(),
-                false => vec![whole("it is missing, and its schema does not take null")],
+            return if self.validator.is_valid(&Value::Null) {
+                Vec::new()
+            } else {
+                vec![whole("it is missing, and its schema does not take null")]
             };
         };
         match serde_json::from_str::<Value>(&doc::write_compact(value)) {

@@ -225,10 +225,8 @@ impl<'s> Comparison<'s> {
         } else if let Some(fresh) = record::added(old, new) {
             fresh.into_iter().for_each(|entry| self.entry(entry));
         } else {
-            let what = match new.is_empty() {
-                true => "the trail was cleared",
-                false => "the trail is another",
-            };
+            let what =
+                if new.is_empty() { "the trail was cleared" } else { "the trail is another" };
             self.note(Weight::Main, what);
             self.after.trail.iter().for_each(|entry| self.entry(entry));
         }
@@ -323,18 +321,16 @@ fn checks(was: Option<&Check>, is: Option<&Check>) -> String {
     };
     let both = [only("checks removed", &was, &is), only("checks added", &is, &was)];
     let all: Vec<String> = both.into_iter().flatten().chain(changed).collect();
-    match all.is_empty() {
-        true => "the base case is another".to_string(),
-        false => all.join("; "),
-    }
+    if all.is_empty() { "the base case is another".to_string() } else { all.join("; ") }
 }
 
 fn rule_change(was: &Check, is: &Check) -> String {
     let rule = |check: &Check| check.leaf().map_or_else(String::new, |leaf| short(&leaf.title()));
     let (title, old, new) = (short(&was.title()), rule(was), rule(is));
-    match old == new {
-        true => format!("check {title}: changed"),
-        false => format!("check {title}: {old} → {new}"),
+    if old == new {
+        format!("check {title}: changed")
+    } else {
+        format!("check {title}: {old} → {new}")
     }
 }
 

@@ -258,10 +258,7 @@ pub fn judge(
     }
     faults.extend(form::blocked(asked.state, &taken.atoms, &names));
     faults.extend(remembered(asked, &mut taken, &names));
-    match faults.is_empty() {
-        true => Ok(taken),
-        false => Err(faults),
-    }
+    if faults.is_empty() { Ok(taken) } else { Err(faults) }
 }
 
 /// The faults of what failed in earlier runs. The last attempt of a round is taken in spite of them, so that no lesson alone

@@ -154,10 +154,7 @@ impl AtomId {
         let (mut one, mut two) = (self.as_str(), other.as_str());
         while !one.is_empty() || !two.is_empty() {
             let ((a, rest_of_one), (b, rest_of_two)) = (first_run(one), first_run(two));
-            let order = match is_number(a) && is_number(b) {
-                true => by_value(a, b),
-                false => a.cmp(b),
-            };
+            let order = if is_number(a) && is_number(b) { by_value(a, b) } else { a.cmp(b) };
             if order != Ordering::Equal {
                 return order;
             }

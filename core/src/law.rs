@@ -203,10 +203,7 @@ pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, faile
             format!("{gradient}, and {failures}")
         }
     };
-    match failed.is_empty() {
-        true => why,
-        false => format!("{why}; it fails: {failed}"),
-    }
+    if failed.is_empty() { why } else { format!("{why}; it fails: {failed}") }
 }
 
 /// Counts what followed a directive: a fall of the distance that counts, or none.

@@ -203,13 +203,15 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
-    let plans = match profile::judging(seen.state).asks() && may_plan {
-        true => u64::from(constraints.planning.atoms()),
-        false => 0,
+    let plans = if profile::judging(seen.state).asks() && may_plan {
+        u64::from(constraints.planning.atoms())
+    } else {
+        0
     };
-    let phases = match may_plan && may_put_in_short(seen.state) {
-        true => u64::from(constraints.planning.atoms()),
-        false => 0,
+    let phases = if may_plan && may_put_in_short(seen.state) {
+        u64::from(constraints.planning.atoms())
+    } else {
+        0
     };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
@@ -244,9 +246,8 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     };
     let most = REPAIRS_MAX;
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
-    let gone = task.tries.iter().filter(is_valid).map(|tried| match tried.has_failed() {
-        true => u64::from(most),
-        false => u64::from(tried.repairs.min(most)),
+    let gone = task.tries.iter().filter(is_valid).map(|tried| {
+        if tried.has_failed() { u64::from(most) } else { u64::from(tried.repairs.min(most)) }
     });
     let all = &seen.graph.vertex(x).contexts * BigUint::from(most);
     let gone = BigUint::from(gone.sum::<u64>());

@@ -26,9 +26,10 @@ pub fn read(answer: &Node) -> Result<String, String> {
     let text = answer.get("summary").and_then(Node::as_str);
     let text = text.map(str::trim).filter(|text| !text.is_empty());
     let text = text.ok_or("`summary` is missing, or no text")?;
-    match text.chars().count() > TEXT_CHARS_MAX {
-        true => Err(format!("`summary` has more than {TEXT_CHARS_MAX} characters")),
-        false => Ok(text.to_string()),
+    if text.chars().count() > TEXT_CHARS_MAX {
+        Err(format!("`summary` has more than {TEXT_CHARS_MAX} characters"))
+    } else {
+        Ok(text.to_string())
     }
 }
 

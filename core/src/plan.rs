@@ -115,10 +115,8 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole
     }
     let members = root.as_object().unwrap_or_default();
     let is_misplaced = members.iter().any(|one| near_miss::is_of_objective(&one.key));
-    let objective = match is_misplaced || !is_whole {
-        true => fields.take("objective"),
-        false => fields.need("objective"),
-    };
+    let objective =
+        if is_misplaced || !is_whole { fields.take("objective") } else { fields.need("objective") };
     if !is_whole {
         leave_out_objective(&mut fields);
     } else if let Some(node) = objective {

@@ -155,15 +155,12 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         workplace::ending(subject, inputs.ending, inputs.worker),
     ]);
     let used = prompt.bytes() + task.bytes() + after.bytes() + GAPS_BYTES_MAX;
-    let (room, for_instructions) = match subject.is_plan() {
-        true => {
-            let room = room_of_planner(subject, used);
-            (room, room / 4)
-        }
-        false => {
-            let room = BYTES_MAX.saturating_sub(used);
-            (room, room.saturating_sub(SHARED_BYTES_MIN))
-        }
+    let (room, for_instructions) = if subject.is_plan() {
+        let room = room_of_planner(subject, used);
+        (room, room / 4)
+    } else {
+        let room = BYTES_MAX.saturating_sub(used);
+        (room, room.saturating_sub(SHARED_BYTES_MIN))
     };
     let instructions = project::instructions(inputs.instructions, for_instructions);
     let room = room.saturating_sub(instructions.bytes());
@@ -171,9 +168,10 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     prompt.parts.extend(task.parts);
     prompt.files.extend(task.files);
     let own = prompt.bytes();
-    match subject.is_plan() {
-        true => shared_of_planner(&mut prompt, subject, inputs, room),
-        false => shared(&mut prompt, subject, inputs, room),
+    if subject.is_plan() {
+        shared_of_planner(&mut prompt, subject, inputs, room)
+    } else {
+        shared(&mut prompt, subject, inputs, room)
     }
     let room = room.saturating_sub(prompt.bytes() - own);
     let words = inputs.project.map(|words| project::sections(words, room));

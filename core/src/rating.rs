@@ -34,9 +34,10 @@ pub fn schema(check: &Check) -> Option<Node> {
     let Leaf::Quality(leaf) = check.leaf()? else {
         return None;
     };
-    let (of, rule) = match leaf.rubric.is_empty() {
-        true => ("score", r#"{"type":"number","minimum":0,"maximum":1}"#.to_owned()),
-        false => ("levels", levels_schema(leaf)),
+    let (of, rule) = if leaf.rubric.is_empty() {
+        ("score", r#"{"type":"number","minimum":0,"maximum":1}"#.to_owned())
+    } else {
+        ("levels", levels_schema(leaf))
     };
     let text = format!(
         r#"{{"type":"object","required":["{of}","because"],"additionalProperties":false,"properties":{{"{of}":{rule},"because":{{"type":"string"}}}}}}"#
@@ -65,10 +66,8 @@ pub fn read(check: &Check, answer: &Node) -> Result<RatedLeaf, String> {
     let Some(Leaf::Quality(leaf)) = check.leaf() else {
         return Err("no judge rates this check".to_owned());
     };
-    let score = match leaf.rubric.is_empty() {
-        true => share(answer)?,
-        false => leaf.score(&levels(leaf, answer)?),
-    };
+    let score =
+        if leaf.rubric.is_empty() { share(answer)? } else { leaf.score(&levels(leaf, answer)?) };
     let because = answer.get("because").and_then(Node::as_str);
     let because = because.ok_or("`because` is missing: say in a text why")?;
     let because = doc::one_line(because, BECAUSE_CHARS_MAX);

@@ -57,10 +57,7 @@ pub fn read(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<Validation
     let mut read = ValidationAnswer::default();
     for (nth, node) in list.iter().enumerate() {
         let issue = issue(node).map_err(|fault| format!("/issues/{nth}: {fault}"))?;
-        match is_known(&issue.location) {
-            true => read.issues.push(issue),
-            false => read.unplaced += 1,
-        }
+        if is_known(&issue.location) { read.issues.push(issue) } else { read.unplaced += 1 }
     }
     read.issues.sort_by_key(|issue| issue.severity.rank());
     Ok(read)

@@ -117,10 +117,7 @@ pub fn for_work(state: &State, limit: UsageLimit) -> Option<u64> {
 /// The JSON Schema of the answer.
 pub fn schema(compares: bool) -> String {
     let list = r#"{"type":"array","maxItems":5,"items":{"type":"string"}}"#;
-    let drift = match compares {
-        true => format!(r#","drift":{list}"#),
-        false => String::new(),
-    };
+    let drift = if compares { format!(r#","drift":{list}"#) } else { String::new() };
     format!(
         r#"{{"type":"object","required":["text"],"additionalProperties":false,"properties":{{"text":{{"type":"string","minLength":1,"maxLength":{TEXT_CHARS_MAX}}},"notes":{list}{drift}}}}}"#
     )

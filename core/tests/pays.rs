@@ -35,10 +35,7 @@ fn carry_out(defects: &mut u64, atoms: u64, call: u64, q: u64, chance: &mut Chan
     while *defects > 0 {
         *defects -= 1;
         cost += ATTEMPTS * 1_000 + call;
-        match chance.percent(q) {
-            true => *defects += 1,
-            false => cost += 1_000,
-        }
+        if chance.percent(q) { *defects += 1 } else { cost += 1_000 }
     }
     cost
 }

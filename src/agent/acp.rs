@@ -251,9 +251,10 @@ impl RequestGate {
         if self.requests > REQUESTS_MAX {
             return Err(format!("it sent more than {REQUESTS_MAX} requests"));
         }
-        match request.id.to_string().len().max(request.method.len()) > ID_BYTES_MAX {
-            true => Err(format!("it sent a request with an id of more than {ID_BYTES_MAX} bytes")),
-            false => Ok(true),
+        if request.id.to_string().len().max(request.method.len()) > ID_BYTES_MAX {
+            Err(format!("it sent a request with an id of more than {ID_BYTES_MAX} bytes"))
+        } else {
+            Ok(true)
         }
     }
 }
@@ -333,9 +334,10 @@ fn leave(access: Access, request: &RequestPermissionRequest) -> RequestPermissio
     let kind = request.tool_call.fields.kind.unwrap_or_default();
     let reads =
         matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Fetch);
-    let wanted = match access == Access::Write || reads {
-        true => PermissionOptionKind::AllowOnce,
-        false => PermissionOptionKind::RejectOnce,
+    let wanted = if access == Access::Write || reads {
+        PermissionOptionKind::AllowOnce
+    } else {
+        PermissionOptionKind::RejectOnce
     };
     // The answer repeats its id.
     let is_short = |option: &&PermissionOption| option.option_id.0.len() <= ID_BYTES_MAX;
@@ -405,8 +407,5 @@ fn end_of_error(error: &Error) -> AgentEnd {
     // Gemini gives the status of its server as the code.
     let code = i32::from(error.code);
     let status = u64::try_from(code).ok().filter(|code| *code < 600);
-    match code == AUTH_REQUIRED {
-        true => trouble::login(&words),
-        false => trouble::of_error(status, &words),
-    }
+    if code == AUTH_REQUIRED { trouble::login(&words) } else { trouble::of_error(status, &words) }
 }

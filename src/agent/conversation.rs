@@ -63,9 +63,10 @@ pub(super) async fn made(
     let mut turn = first_turn(attempt, agent);
     let mut is_going_on = turn.resume.is_some();
     let mut paused = Duration::ZERO;
-    let earlier = match is_going_on {
-        true => EarlierUsage::OfThisSession(attempt.usage.before()),
-        false => EarlierUsage::OfOtherSessions(attempt.usage.before()),
+    let earlier = if is_going_on {
+        EarlierUsage::OfThisSession(attempt.usage.before())
+    } else {
+        EarlierUsage::OfOtherSessions(attempt.usage.before())
     };
     let heard = Heard::new(&log, earlier)
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
@@ -155,9 +156,12 @@ impl TalkingAgent {
         Some(Outcome {
             agent_end: Some(AgentEnd::Unavailable {
                 kind: AgentLack::Missing,
-                words: install.unwrap_or_else(|| match program.contains('/') {
-                    true => format!("`{program}` is not there"),
-                    false => format!("`{program}` is not on the PATH"),
+                words: install.unwrap_or_else(|| {
+                    if program.contains('/') {
+                        format!("`{program}` is not there")
+                    } else {
+                        format!("`{program}` is not on the PATH")
+                    }
                 }),
                 variable: None,
             }),

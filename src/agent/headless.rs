@@ -63,10 +63,7 @@ pub(super) enum LineMeaning {
 /// An agent that does not read has its pipe broken at its end.
 async fn say(writer: &mut (impl AsyncWrite + Unpin + Send), bytes: &[u8], takes_more: bool) {
     let _ = writer.write_all(bytes).await;
-    let _ = match takes_more {
-        true => writer.flush().await,
-        false => writer.shutdown().await,
-    };
+    let _ = if takes_more { writer.flush().await } else { writer.shutdown().await };
 }
 
 /// Lines that are no events at most: some programs print warnings.

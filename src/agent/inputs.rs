@@ -45,9 +45,10 @@ impl Inputs {
             // An earlier attempt may have made it so that nobody can write there.
             let _ = files::move_to(dir, from);
         }
-        let cleared = match make_again(dir).map_err(unwritable)? {
-            true => Ok(()),
-            false => inputs.clear(attempt.session.is_some()),
+        let cleared = if make_again(dir).map_err(unwritable)? {
+            Ok(())
+        } else {
+            inputs.clear(attempt.session.is_some())
         };
         cleared.and_then(|()| inputs.write_all(attempt)).map_err(unwritable)?;
         Ok(inputs)
@@ -143,10 +144,7 @@ impl Inputs {
         };
         note.write_all(&text)?;
         let length = text.len() as u64;
-        match note.metadata()?.len() > length {
-            true => note.set_len(length),
-            false => Ok(()),
-        }
+        if note.metadata()?.len() > length { note.set_len(length) } else { Ok(()) }
     }
 }
 

@@ -65,9 +65,10 @@ pub fn record(
     let outcome = outcome.clone();
     let record = OutcomeRecord { intent, outcome };
     let text = record.text();
-    let written = match record.outlasts_power(is_paid) {
-        true => write_durably(dir, text.as_bytes()),
-        false => write(dir, text.as_bytes()),
+    let written = if record.outlasts_power(is_paid) {
+        write_durably(dir, text.as_bytes())
+    } else {
+        write(dir, text.as_bytes())
     };
     // From here on the outcome counts, and another attempt under this number asks anew.
     let written = written.and_then(|()| super::model::kept::forget(dir));

@@ -54,10 +54,8 @@ impl Repairs {
         if self.turns >= TURNS_MAX || (self.is_given)() {
             return None;
         }
-        let fault = heard.with(|heard| match heard.has_ended_well() {
-            true => self.fault(heard),
-            false => None,
-        })?;
+        let fault =
+            heard.with(|heard| if heard.has_ended_well() { self.fault(heard) } else { None })?;
         self.turns += 1;
         heard.with(HeardSoFar::mending_turn);
         let form = self.wanted.form();
@@ -107,10 +105,7 @@ pub(super) enum AnswerKind {
 
 impl AnswerKind {
     pub(super) fn of(is_object: bool) -> Self {
-        match is_object {
-            true => Self::Object,
-            false => Self::Report,
-        }
+        if is_object { Self::Object } else { Self::Report }
     }
 
     fn form(self) -> &'static str {

@@ -153,9 +153,10 @@ pub(super) fn parse_answer(bytes: &[u8]) -> Reading<ResultFile> {
     let answer = parse(bytes)?;
     let report = &answer.report;
     let says_how = report.has_failed || report.clarity == Clarity::Blocked;
-    match report.summary.is_empty() && !says_how && answer.fault.is_none() {
-        true => Err("it has no `summary`".to_owned()),
-        false => Ok(answer),
+    if report.summary.is_empty() && !says_how && answer.fault.is_none() {
+        Err("it has no `summary`".to_owned())
+    } else {
+        Ok(answer)
     }
 }
 

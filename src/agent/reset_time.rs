@@ -86,9 +86,10 @@ fn clock(words: &str, now: &Zoned) -> Option<Timestamp> {
     if found.name("month").is_none() {
         let today = now.with().time(time).build().ok()?;
         let passed = now.checked_sub(Span::new().hours(PASSED_HOURS)).ok()?;
-        return match today >= passed {
-            true => Some(today.timestamp()),
-            false => Some(today.tomorrow().ok()?.with().time(time).build().ok()?.timestamp()),
+        return if today >= passed {
+            Some(today.timestamp())
+        } else {
+            Some(today.tomorrow().ok()?.with().time(time).build().ok()?.timestamp())
         };
     }
     let on_day = |year: i16| {

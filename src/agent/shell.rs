@@ -107,10 +107,7 @@ pub(super) async fn made(
 /// The text that a command printed; of a role that only answers, the object in it.
 fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
     let text = String::from_utf8_lossy(&stdout.bytes);
-    match is_answer {
-        true => answer::last_object(&text),
-        false => text.into_owned(),
-    }
+    if is_answer { answer::last_object(&text) } else { text.into_owned() }
 }
 
 /// Half of a plan is useless.

@@ -187,9 +187,10 @@ fn begun_by_hand(
         return Ok(None);
     };
     let given = flags.plan.as_ref().and_then(|plan| context.dir.join(plan).canonicalize().ok());
-    match given == path.canonicalize().ok() {
-        true => Ok(Some(file.bytes.clone())),
-        false => Err(StoreError::NotAgreed { path }.into()),
+    if given == path.canonicalize().ok() {
+        Ok(Some(file.bytes.clone()))
+    } else {
+        Err(StoreError::NotAgreed { path }.into())
     }
 }
 
@@ -248,9 +249,10 @@ fn gate(
     let (dir, is_found) = (&context.dir, flags.is_found);
     let plan = plan.map(|(path, carried)| NamedPlan { dir, path, carried, is_found });
     trust::gate_plan(&client, top, &place, config, plan)?;
-    match flags.written.is_some() && !flags.dry_run {
-        true => trust::begins_alone(&client, &place),
-        false => Ok(()),
+    if flags.written.is_some() && !flags.dry_run {
+        trust::begins_alone(&client, &place)
+    } else {
+        Ok(())
     }
 }
 

@@ -166,17 +166,19 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
         }
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
-            let words = match flags.dry_run {
-                true => format!("would move {name} to the result, a commit an atom"),
-                false => format!("{name} now holds the result, a commit an atom"),
+            let words = if flags.dry_run {
+                format!("would move {name} to the result, a commit an atom")
+            } else {
+                format!("{name} now holds the result, a commit an atom")
             };
             place.branch = Some(branch);
             (ApplyWord::FastForward, words)
         }
         ApplyOutcome::Files { why, .. } => {
-            let (done, made) = match flags.dry_run {
-                true => ("would change these files, and nothing else", "would be"),
-                false => ("the changes are in the files", "was"),
+            let (done, made) = if flags.dry_run {
+                ("would change these files, and nothing else", "would be")
+            } else {
+                ("the changes are in the files", "was")
             };
             let mut words = done.to_owned();
             if !is_shadow {
@@ -276,9 +278,10 @@ fn of_patch(
     let top = quoted(result.top());
     Ok(ApplyText {
         how: ApplyWord::Patch,
-        words: match flags.dry_run {
-            true => "would write these changes as a patch, and nothing else".into(),
-            false => format!("the patch is {shown}"),
+        words: if flags.dry_run {
+            "would write these changes as a patch, and nothing else".into()
+        } else {
+            format!("the patch is {shown}")
         },
         next: format!("git -C {top} apply {}", quoted(file)),
         place: ApplyPlace { patch: Some(shown), ..ApplyPlace::default() },
@@ -307,10 +310,7 @@ fn next(flags: &ApplyArgs, after: String) -> String {
 
 /// The tree that the flag asks for.
 pub(super) fn tree(is_last: bool) -> ResultTree {
-    match is_last {
-        true => ResultTree::Last,
-        false => ResultTree::Delivered,
-    }
+    if is_last { ResultTree::Last } else { ResultTree::Delivered }
 }
 
 fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {

@@ -108,9 +108,10 @@ fn shown(out: Out, by: &str, question: &OpenQuestion, n: usize, all: usize) {
         let head = Line::indent(2).plain(format!("{}. ", n + 1));
         page.unabridged(head, Meaning::Plain, &render::visible(option));
     }
-    page.push(Line::of(match question.options.is_empty() {
-        true => "Your own words; Enter leaves it open.",
-        false => "A number, or your own words; Enter leaves it open.",
+    page.push(Line::of(if question.options.is_empty() {
+        "Your own words; Enter leaves it open."
+    } else {
+        "A number, or your own words; Enter leaves it open."
     }));
     let lines: Vec<String> = page.into_lines().iter().map(|line| line.text(false)).collect();
     out.say(&format!("\n{}", lines.join("\n").trim_start()));

@@ -74,9 +74,10 @@ fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Pa
     page.gap();
     let things = |n: usize| if n == 1 { "thing" } else { "things" };
     let mut bad = findings.iter().filter(|one| is_bad(one.health));
-    let refused = match bad.all(|one| one.name.starts_with("agent ")) {
-        true => "no agent can run here, shell steps can",
-        false => "descent cannot run here",
+    let refused = if bad.all(|one| one.name.starts_with("agent ")) {
+        "no agent can run here, shell steps can"
+    } else {
+        "descent cannot run here"
     };
     page.push(match (missing, degraded) {
         (0, 0) => Line::new().put(Meaning::Pass, "descent can run here"),

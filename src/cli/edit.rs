@@ -244,9 +244,10 @@ fn not_taken(copy: &Copy, places: usize) -> Failure {
 
 fn failed(command: &str, how: &str, copy: Copy, is_changed: bool, has_terminal: bool) -> Failure {
     let message = format!("the editor `{command}` {how}, and nothing was changed");
-    let hint = match has_terminal {
-        true => "name one that works: VISUAL=nano descent edit",
-        false => "name one that needs no terminal: EDITOR='sed -i s/jwt/session/' descent edit",
+    let hint = if has_terminal {
+        "name one that works: VISUAL=nano descent edit"
+    } else {
+        "name one that needs no terminal: EDITOR='sed -i s/jwt/session/' descent edit"
     };
     let failure = Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint);
     if is_changed {

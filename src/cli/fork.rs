@@ -51,9 +51,10 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     let to = flags.to.as_ref().map(|to| context.dir.join(to));
     let fork = ops::fork::fork(&client, &mut store, to.as_deref())?;
     let place = &fork.place;
-    let next = match place.is_usual() {
-        true => format!("descent -C {} run", quoted(&place.project)),
-        false => format!("descent --state {} run", quoted(&place.state)),
+    let next = if place.is_usual() {
+        format!("descent -C {} run", quoted(&place.project))
+    } else {
+        format!("descent --state {} run", quoted(&place.state))
     };
     if context.out.json {
         context.out.json(&ForkOutput {

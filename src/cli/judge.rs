@@ -66,19 +66,13 @@ pub(super) fn judge(context: &Context, flags: &JudgeArgs) -> Result<End, Failure
         context.out.json(&output(&found, &bytes));
     }
     if let Some(refusal) = refusal {
-        return match context.out.json {
-            true => Ok(End::Code(refusal.exit)),
-            false => Err(refusal),
-        };
+        return if context.out.json { Ok(End::Code(refusal.exit)) } else { Err(refusal) };
     }
     if !context.out.json {
         context.out.page(&page(&found, context.out.width()));
     }
     let is_heavy = |issue: &Issue| issue.severity == Severity::High;
-    let code = match found.issues.iter().any(is_heavy) {
-        true => HEAVY,
-        false => 0,
-    };
+    let code = if found.issues.iter().any(is_heavy) { HEAVY } else { 0 };
     Ok(End::Code(code))
 }
 

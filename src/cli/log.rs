@@ -110,9 +110,10 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
             entries: entries.iter().map(output).collect(),
         });
     } else {
-        let time = match context.out.verbose {
-            true => render::LogTime::Recorded,
-            false => render::LogTime::Before(clock::now()),
+        let time = if context.out.verbose {
+            render::LogTime::Recorded
+        } else {
+            render::LogTime::Before(clock::now())
         };
         let page = render::log(entries, left_out, time, context.out.width());
         context.out.page(&page);
@@ -215,9 +216,10 @@ pub(super) fn describe_commit(commit: &Commit) -> String {
 
 fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {
     let Some((from, to)) = range.split_once("..") else {
-        let hint = match usage::follows(range) {
-            true => "descent watch",
-            false => "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m..",
+        let hint = if usage::follows(range) {
+            "descent watch"
+        } else {
+            "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m.."
         };
         return Err(Failure::usage(format!("`{range}` is no range"), hint));
     };

@@ -247,9 +247,10 @@ fn list(page: &mut Page, known: &ProjectLessons) {
         let head = head.dim(age).pad(ID_WIDTH + KIND_WIDTH + AGE_WIDTH);
         page.push(head.plain(&one.lesson));
         let because = Line::indent(ID_WIDTH + KIND_WIDTH + AGE_WIDTH).dim(&one.because);
-        page.push(match counts(one) {
-            true => because,
-            false => because.dim("; counts when one more run sees it"),
+        page.push(if counts(one) {
+            because
+        } else {
+            because.dim("; counts when one more run sees it")
         });
     }
 }

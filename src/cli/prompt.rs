@@ -61,14 +61,13 @@ pub(super) fn prompt(context: &Context, flags: &PromptArgs) -> Result<End, Failu
     if let Some(note) = &report.note {
         context.out.say(&render::line(note));
     }
-    match render::is_for_eyes() {
-        true => {
-            let mut page = render::Page::new(usize::MAX);
-            let lines = report.text.lines().map(render::Line::of);
-            lines.for_each(|line| page.whole(line));
-            context.out.page(&page);
-        }
-        false => context.out.bytes(report.text.as_bytes()),
+    if render::is_for_eyes() {
+        let mut page = render::Page::new(usize::MAX);
+        let lines = report.text.lines().map(render::Line::of);
+        lines.for_each(|line| page.whole(line));
+        context.out.page(&page);
+    } else {
+        context.out.bytes(report.text.as_bytes())
     }
     Ok(End::Code(0))
 }

@@ -54,10 +54,7 @@ pub(super) fn ps(context: &Context) -> Result<End, Failure> {
 fn lines(page: &mut Page, run: &KnownRun) {
     let age = render::since(&run.since, clock::now()).map(render::age);
     let age = age.unwrap_or_default();
-    let when = match run.live {
-        true => format!("for {age}"),
-        false => format!("{age} ago"),
-    };
+    let when = if run.live { format!("for {age}") } else { format!("{age} ago") };
     let work = format!("{} of {}", run.resolved, run.resolved + run.unresolved);
     let goal = match (&run.goal, &run.problem) {
         (Some(goal), _) => render::line(goal),
@@ -69,9 +66,8 @@ fn lines(page: &mut Page, run: &KnownRun) {
     let head = head.then(Line::of(when).pad(TIME_WIDTH));
     page.push(head.then(Line::of(work).pad(WORK_WIDTH)).plain(goal));
     let place = if run.is_usual { &run.project } else { &run.state };
-    let process = run.pid.map(|pid| match run.detached {
-        true => format!("  pid {pid}, detached"),
-        false => format!("  pid {pid}"),
+    let process = run.pid.map(|pid| {
+        if run.detached { format!("  pid {pid}, detached") } else { format!("  pid {pid}") }
     });
     let place = Line::indent(WORD_WIDTH).plain(place.display().to_string());
     page.whole(place.dim(process.unwrap_or_default()));
@@ -103,8 +99,9 @@ fn waits(what: Option<WaitsFor>) -> &'static str {
 
 /// The command that shows more of a run.
 fn next(run: &KnownRun) -> String {
-    match run.is_usual {
-        true => format!("descent -C {} status", quoted(&run.project)),
-        false => format!("descent --state {} status", quoted(&run.state)),
+    if run.is_usual {
+        format!("descent -C {} status", quoted(&run.project))
+    } else {
+        format!("descent --state {} status", quoted(&run.state))
     }
 }

@@ -207,9 +207,10 @@ fn make(
             return Ok(unchanged(context, store, &state, STANDS));
         }
     };
-    let answer = match store.is_live() {
-        true => ops::redirect::wait_for_answer(&client, store, done.after.serial)?,
-        false => None,
+    let answer = if store.is_live() {
+        ops::redirect::wait_for_answer(&client, store, done.after.serial)?
+    } else {
+        None
     };
     report(context, store, &done, answer.as_ref(), is_new);
     Ok(End::Code(0))
@@ -342,9 +343,10 @@ fn report(
     if let Some(answer) = answer {
         let started = answer.started.iter();
         let started: Vec<&str> = started.map(|intent| intent.id.as_str()).collect();
-        text.push(match started.is_empty() {
-            true => format!("the loop goes on ({})", answer.status.word()),
-            false => format!("starts: {}", started.join(", ")),
+        text.push(if started.is_empty() {
+            format!("the loop goes on ({})", answer.status.word())
+        } else {
+            format!("starts: {}", started.join(", "))
         });
     } else if store.is_live() {
         text.push("the loop has started nothing yet".to_owned());
@@ -356,10 +358,7 @@ fn report(
 /// A loop at work is left to it.
 fn next(store: &Store, world: &World) -> String {
     let around = surroundings(store, &world.state);
-    match around.live {
-        true => "descent status".to_owned(),
-        false => view::next(world, &around),
-    }
+    if around.live { "descent status".to_owned() } else { view::next(world, &around) }
 }
 
 fn json(

@@ -132,9 +132,10 @@ fn stop_under_way(state: &State) -> Option<StatusNote> {
     let request = state.control.request.as_ref();
     let request = request.filter(|_| state.control.stop_requested)?;
     let names: Vec<&str> = state.run.in_flight.iter().map(|one| one.atom.as_str()).collect();
-    let waits = match names.is_empty() {
-        true => String::new(),
-        false => format!("; it waits for {}", render::listed(&names, 6)),
+    let waits = if names.is_empty() {
+        String::new()
+    } else {
+        format!("; it waits for {}", render::listed(&names, 6))
     };
     Some(StatusNote {
         meaning: Meaning::Unknown,

@@ -133,9 +133,10 @@ fn report_outcome(
     effects: Vec<String>,
 ) {
     let around = surroundings(store, state);
-    let next = match around.live {
-        true => "descent status".to_owned(),
-        false => view::next(&World::new(state.clone()), &around),
+    let next = if around.live {
+        "descent status".to_owned()
+    } else {
+        view::next(&World::new(state.clone()), &around)
     };
     if context.out.json {
         return context.out.json(&SteerOutput {

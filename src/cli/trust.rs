@@ -113,10 +113,7 @@ pub(super) fn ask_or_refuse(
         return Err(not_trusted(subject).with(details));
     }
     context.out.say(&describe(subject, WHOLE).join("\n"));
-    match says_yes(context)? {
-        true => Ok(()),
-        false => Err(nothing_allowed(subject)),
-    }
+    if says_yes(context)? { Ok(()) } else { Err(nothing_allowed(subject)) }
 }
 
 fn says_yes(context: &Context) -> Result<bool, Failure> {
@@ -188,10 +185,7 @@ fn output(subject: &TrustQuestion, is_allowed: bool) -> TrustOutput<'_> {
         lineage: subject.lineage.as_ref(),
         allowed: is_allowed,
         carried: subject.carried.items(),
-        next: match is_allowed {
-            true => subject.next.to_owned(),
-            false => subject.by_hash(&hash),
-        },
+        next: if is_allowed { subject.next.to_owned() } else { subject.by_hash(&hash) },
         hash,
     }
 }

@@ -127,11 +127,10 @@ fn consents(context: &Context) -> Result<bool, Failure> {
 
 fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     let names: Vec<&str> = outside.iter().map(AtomId::as_str).collect();
-    let why = match names.is_empty() {
-        true => format!("nothing differs from serial {}", serial.0),
-        false => {
-            format!("what these did outside of the tree is not taken back: {}", names.join(", "))
-        }
+    let why = if names.is_empty() {
+        format!("nothing differs from serial {}", serial.0)
+    } else {
+        format!("what these did outside of the tree is not taken back: {}", names.join(", "))
     };
     let words = format!("{why}; nothing was undone");
     if context.out.json {
@@ -168,9 +167,10 @@ fn lines(undone: &UndoReport) -> String {
 }
 
 fn report(context: &Context, done: &UndoReport, around: &view::Surroundings) {
-    let next = match around.live {
-        true => "descent status".to_owned(),
-        false => view::next(&World::new(done.state.clone()), around),
+    let next = if around.live {
+        "descent status".to_owned()
+    } else {
+        view::next(&World::new(done.state.clone()), around)
     };
     if context.out.json {
         return json(context, done, UndoResult::Undone, &next);

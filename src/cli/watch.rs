@@ -53,9 +53,10 @@ pub(super) fn watch(context: &Context, flags: &WatchArgs) -> Result<End, Failure
         && area::can_draw()
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
-    match is_screen {
-        true => screen::show(context, lookout, conditions),
-        false => follow(context, lookout, conditions),
+    if is_screen {
+        screen::show(context, lookout, conditions)
+    } else {
+        follow(context, lookout, conditions)
     }
 }
 

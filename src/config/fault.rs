@@ -39,11 +39,10 @@ impl ConfigFault {
             return Self::new(span, format!("expected {expected}, found {found}"));
         }
         if message == "duplicate key" {
-            let hint = match shapes::is_agent(text, span.start) {
-                true => {
-                    "an agent of that name stands above: take one of them out, or give it another name"
-                }
-                false => "that key stands above already: take one of them out",
+            let hint = if shapes::is_agent(text, span.start) {
+                "an agent of that name stands above: take one of them out, or give it another name"
+            } else {
+                "that key stands above already: take one of them out"
             };
             return Self::new(span, message).hint(hint);
         }
@@ -58,9 +57,10 @@ impl ConfigFault {
         let name = if written.len() > named.len() + 2 { named } else { written };
         let known: Vec<&str> = names.collect();
         let fault = Self::new(span, format!("unknown key `{}`", name.escape_debug()));
-        match named == "worker" && known.contains(&"roles") {
-            true => fault.hint(shapes::of_worker()),
-            false => fault.hint(meant(named, &known)),
+        if named == "worker" && known.contains(&"roles") {
+            fault.hint(shapes::of_worker())
+        } else {
+            fault.hint(meant(named, &known))
         }
     }
 }

@@ -207,17 +207,18 @@ impl AgentText {
             ("max_answer", self.max_answer.as_ref().map(Spanned::span)),
             ("effort", self.effort.as_ref().map(Spanned::span)),
         ];
-        let (settings, with, hint) = match is_provider {
-            true => (
+        let (settings, with, hint) = if is_provider {
+            (
                 &of_program[..],
                 "a program, not with `provider`",
                 "take it out; the variable of a key is named by `key = {env = \"NAME\"}`",
-            ),
-            false => (
+            )
+        } else {
+            (
                 &of_provider[..],
                 "`provider` alone",
                 "take it out; a program gets its model and its key by `args` and `env`",
-            ),
+            )
         };
         let mut settings = settings.iter();
         let (key, span) = settings.find_map(|(key, span)| span.clone().map(|span| (*key, span)))?;

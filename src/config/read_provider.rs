@@ -98,12 +98,13 @@ fn word_of(name: &str, text: &Spanned<String>) -> Result<String, ConfigFault> {
     let word = text.as_ref().trim();
     let is_fit =
         !word.is_empty() && word.len() <= NAME_BYTES_MAX && !word.contains(char::is_control);
-    match is_fit {
-        true => Ok(word.to_owned()),
-        false => Err(ConfigFault::new(
+    if is_fit {
+        Ok(word.to_owned())
+    } else {
+        Err(ConfigFault::new(
             text.span(),
             format!("`{name}` is empty, longer than 200 bytes, or holds a control character"),
-        )),
+        ))
     }
 }
 

@@ -49,10 +49,7 @@ impl Config {
         is_plan: bool,
         named_by_atom: Option<&AgentName>,
     ) -> Result<Option<ResolvedAgent>, ConfigError> {
-        let planner = match is_plan {
-            true => self.agent(Role::Planner, named_by_atom)?,
-            false => None,
-        };
+        let planner = if is_plan { self.agent(Role::Planner, named_by_atom)? } else { None };
         match planner {
             Some(planner) => Ok(Some(planner)),
             None => self.agent(Role::Worker, named_by_atom),
@@ -200,10 +197,7 @@ fn limits(agent: &AgentConfig) -> AgentLimits {
     let is_provider = matches!(agent.source, AgentSource::Provider(_));
     AgentLimits {
         first_event: agent.first_event.unwrap_or(FIRST_EVENT),
-        idle: agent.idle.unwrap_or(match is_provider {
-            true => PROVIDER_IDLE,
-            false => IDLE,
-        }),
+        idle: agent.idle.unwrap_or(if is_provider { PROVIDER_IDLE } else { IDLE }),
         after_result: AFTER_RESULT,
     }
 }

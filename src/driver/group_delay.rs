@@ -47,10 +47,7 @@ impl GroupDelay {
     }
 
     fn waited(&mut self, has_brought_any: bool) {
-        self.skipped = match has_brought_any {
-            true => 0,
-            false => (self.skipped * 2 + 1).min(SKIPPED_MAX),
-        };
+        self.skipped = if has_brought_any { 0 } else { (self.skipped * 2 + 1).min(SKIPPED_MAX) };
         self.skips = self.skipped;
     }
 }

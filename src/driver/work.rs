@@ -243,10 +243,7 @@ async fn make(
     };
     let setup = a.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
     let budget = a.is_plan.then(|| prompt::remaining(&a.world, &a.intent).text());
-    let (start, laid) = match goes_on {
-        true => (TreeStart::Clean, Vec::new()),
-        false => start(a).await?,
-    };
+    let (start, laid) = if goes_on { (TreeStart::Clean, Vec::new()) } else { start(a).await? };
     let told = told(a, start, dir.path.clone()).await?;
     let attempt = agent::AttemptJob {
         intent: &a.intent,
@@ -303,10 +300,8 @@ fn ended(a: &Attempting, outcome: Outcome) -> MadeAttempt {
 
 /// The prompt of an attempt; git is asked for the changes of earlier ones.
 async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPrompt, Failure> {
-    let ending = match a.action.is_some() {
-        true => Ending::ResultFile,
-        false => a.agents.ending(&a.intent, a.is_plan),
-    };
+    let ending =
+        if a.action.is_some() { Ending::ResultFile } else { a.agents.ending(&a.intent, a.is_plan) };
     let (place, workspaces) = (a.place.clone(), a.workspaces.clone());
     let agents = a.agents.clone();
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), a.clock.now());
@@ -369,10 +364,8 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             outcome: Box::new(outcome),
         }))
     };
-    let kept = match is_synced {
-        true => blocking(keep).await?,
-        false => with_trees(&workspaces, keep).await?,
-    };
+    let kept =
+        if is_synced { blocking(keep).await? } else { with_trees(&workspaces, keep).await? };
     if kept.is_ok() {
         // The loop hears of it in the same turn: until then a stop knows that it is being recorded.
         held.drop(&intent);

@@ -38,9 +38,10 @@ impl Git {
         let apart = self.between(home, base)?;
         if let Some(change) = apart.iter().find(|change| !change.old.is_absent()) {
             let why = "the run started from changes of it that were not committed";
-            return match self.parent_of(base)?.as_ref() == Some(home) {
-                true => no(&change.path, why),
-                false => Ok(Err(MOVED.to_owned())),
+            return if self.parent_of(base)?.as_ref() == Some(home) {
+                no(&change.path, why)
+            } else {
+                Ok(Err(MOVED.to_owned()))
             };
         }
         if let Some(change) = changes.iter().find(|one| change_of(&apart, &one.path).is_some()) {

@@ -37,10 +37,8 @@ impl Git {
             change.has_gitlink() || names.iter().any(|name| is_left_out(name))
         };
         let left_out: Vec<&PathChange> = changes.iter().filter(is_left_out).collect();
-        let made = match left_out.is_empty() {
-            true => spec.made.clone(),
-            false => self.without(spec, &left_out)?,
-        };
+        let made =
+            if left_out.is_empty() { spec.made.clone() } else { self.without(spec, &left_out)? };
         self.merge_trees(spec.base.as_str(), spec.onto, made.as_str())
     }
 

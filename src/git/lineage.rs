@@ -87,11 +87,10 @@ impl Git {
             }
         }
         let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
-        match known.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(GitError::Tracked { path: repository.to_owned(), inside: inside.to_owned() })
-            }
+        if known.is_empty() {
+            Ok(())
+        } else {
+            Err(GitError::Tracked { path: repository.to_owned(), inside: inside.to_owned() })
         }
     }
 
@@ -193,9 +192,10 @@ impl Git {
     }
 
     fn sparse_patterns(&self) -> Result<Vec<u8>, GitError> {
-        match settings::is_sparse(&self.host().settings) {
-            true => read_theirs(&self.git_dir().join(SPARSE_FILE)),
-            false => Ok(Vec::new()),
+        if settings::is_sparse(&self.host().settings) {
+            read_theirs(&self.git_dir().join(SPARSE_FILE))
+        } else {
+            Ok(Vec::new())
         }
     }
 

@@ -63,10 +63,10 @@ pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
 }
 
 fn refuse_below(tree: &Path) -> Result<(), GitError> {
-    in_each_dir(tree, |dir, special| match special.iter().any(is_opened) {
-        true => refuse_in(tree, dir),
-        false => Ok(()),
-    })
+    in_each_dir(
+        tree,
+        |dir, special| if special.iter().any(is_opened) { refuse_in(tree, dir) } else { Ok(()) },
+    )
 }
 
 fn is_opened(name: &OsString) -> bool {

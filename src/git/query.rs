@@ -108,9 +108,10 @@ impl Git {
         let ["100644" | "100755", "blob", id, size] = fields[..] else {
             return Ok(None);
         };
-        match size.parse::<u64>().is_ok_and(|size| size <= most) {
-            true => Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?)),
-            false => Ok(None),
+        if size.parse::<u64>().is_ok_and(|size| size <= most) {
+            Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?))
+        } else {
+            Ok(None)
         }
     }
 

@@ -38,10 +38,7 @@ impl Git {
     pub fn mend_refs_of_person(&self, prefix: &str) -> Result<(), GitError> {
         self.mend_below(prefix, &BTreeSet::new())?;
         let lock = self.shared_lock();
-        match disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) {
-            true => drop_unheld(&lock),
-            false => Ok(()),
-        }
+        if disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) { drop_unheld(&lock) } else { Ok(()) }
     }
 
     fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {

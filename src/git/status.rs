@@ -76,10 +76,8 @@ impl Git {
         call: Call<'_>,
         untracked: bool,
     ) -> Result<WorkTreeStatus, GitError> {
-        let (files, ignored) = match untracked {
-            true => ("-uall", "--ignored=matching"),
-            false => ("-uno", "--ignored=no"),
-        };
+        let (files, ignored) =
+            if untracked { ("-uall", "--ignored=matching") } else { ("-uno", "--ignored=no") };
         let ran = call
             .args(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"])
             .args([ignored, "--ignore-submodules=all", files])

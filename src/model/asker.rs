@@ -120,10 +120,8 @@ impl Asker {
         let key = self.key(context).await?;
         let mut patience = AskPatience { tries: 0, waited: Duration::ZERO, since: Timer::start() };
         let (client, threads) = (self.client(provider)?, threads()?);
-        let look = match provider.is_vendor() {
-            true => ServerLook::default(),
-            false => self.look(context).await?,
-        };
+        let look =
+            if provider.is_vendor() { ServerLook::default() } else { self.look(context).await? };
         provider.fits(needed(provider, question), look.context.as_ref())?;
         let throttle = locked(&self.0.throttles, |all| {
             let one = all.entry(provider.base_url.clone());

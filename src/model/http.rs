@@ -120,17 +120,14 @@ impl AskTry<'_> {
             let words = format!("{address} broke the connection: {cause}");
             return again(ModelError::Down { words });
         }
-        match cause.contains("certificate") {
-            true => TryFault::Never(ModelError::Refused {
+        if cause.contains("certificate") {
+            TryFault::Never(ModelError::Refused {
                 words: format!("the certificate of {address} is not taken: {cause}"),
                 hint: "add the authority that signed it to the certificates of the system, or mend `base_url`"
                     .to_owned(),
-            }),
-            false => again(ModelError::Unreachable {
-                is_here: is_here(&address),
-                address,
-                cause,
-            }),
+            })
+        } else {
+            again(ModelError::Unreachable { is_here: is_here(&address), address, cause })
         }
     }
 
@@ -154,9 +151,10 @@ impl AskTry<'_> {
                 return self.answer(so_far);
             }
         }
-        match reader.is_cut() {
-            true => Err(cut_off("in the middle of an event")),
-            false => self.answer(so_far),
+        if reader.is_cut() {
+            Err(cut_off("in the middle of an event"))
+        } else {
+            self.answer(so_far)
         }
     }
 
@@ -166,10 +164,7 @@ impl AskTry<'_> {
         response: &mut Response,
         is_first: bool,
     ) -> Result<Option<Vec<u8>>, TryFault> {
-        let most = match is_first {
-            true => self.limits.first_byte,
-            false => self.limits.idle,
-        };
+        let most = if is_first { self.limits.first_byte } else { self.limits.idle };
         let chunk = timeout(most, response.chunk()).await;
         let chunk = chunk.map_err(|_| silent(most))?;
         let chunk = chunk.map_err(|error| cut_off(&caused(&error, self.texts())))?;
@@ -268,9 +263,10 @@ impl AskTry<'_> {
                 hint: "mend what it says in descent.toml; descent doctor tries it".to_owned(),
             },
         };
-        match may_repeat(status, retry) && !matches!(error, ModelError::Credit { .. }) {
-            true => TryFault::Again { error, after: retry.after },
-            false => TryFault::Never(error),
+        if may_repeat(status, retry) && !matches!(error, ModelError::Credit { .. }) {
+            TryFault::Again { error, after: retry.after }
+        } else {
+            TryFault::Never(error)
         }
     }
 

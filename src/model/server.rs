@@ -49,9 +49,10 @@ impl ServerProbe<'_> {
     /// Asks all that a server may tell. A server that tells nothing is no error.
     pub(super) async fn look(&self) -> ServerLook {
         let mut look = ServerLook::default();
-        let list = match self.provider.base_url.ends_with("/v1") {
-            true => self.get(&format!("{}/models", self.provider.base_url)).await,
-            false => self.get(&format!("{}/v1/models", self.provider.base_url)).await,
+        let list = if self.provider.base_url.ends_with("/v1") {
+            self.get(&format!("{}/models", self.provider.base_url)).await
+        } else {
+            self.get(&format!("{}/v1/models", self.provider.base_url)).await
         };
         let texts = ServerTexts::new(self.key);
         look.models = list.as_ref().and_then(|list| models(list, texts));

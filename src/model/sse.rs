@@ -53,10 +53,7 @@ impl StreamReader {
 
     fn within(&self) -> Result<(), StreamFault> {
         let data = self.data.as_ref().map_or(0, String::len);
-        match self.line.len() + data > EVENT_BYTES_MAX {
-            true => Err(StreamFault::TooLong),
-            false => Ok(()),
-        }
+        if self.line.len() + data > EVENT_BYTES_MAX { Err(StreamFault::TooLong) } else { Ok(()) }
     }
 
     fn end_line(&mut self) -> Result<Option<String>, StreamFault> {

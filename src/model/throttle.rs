@@ -77,9 +77,10 @@ impl Throttle {
                 }
                 left
             };
-            match pause.is_zero() {
-                true => changed.await,
-                false => drop(tokio::time::timeout(pause, changed).await),
+            if pause.is_zero() {
+                changed.await
+            } else {
+                drop(tokio::time::timeout(pause, changed).await)
             }
         }
     }

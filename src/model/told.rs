@@ -44,10 +44,7 @@ impl<'a> ServerTexts<'a> {
 
 /// Words in one line, cut.
 fn cut(words: &str) -> String {
-    let shown = words.chars().map(|c| match c.is_control() {
-        true => ' ',
-        false => c,
-    });
+    let shown = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     let line: String = shown.take(WORDS_CHARS_MAX * 4).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(WORDS_CHARS_MAX).collect()

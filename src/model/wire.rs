@@ -226,9 +226,10 @@ impl Wire {
 }
 
 fn within(so_far: &AnswerSoFar<'_>) -> Result<(), EventError> {
-    match so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
-        true => Err(EventError::TooLong),
-        false => Ok(()),
+    if so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
+        Err(EventError::TooLong)
+    } else {
+        Ok(())
     }
 }
 

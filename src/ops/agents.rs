@@ -200,9 +200,10 @@ impl AgentLook<'_> {
         program: &Path,
     ) -> Result<(), Failure> {
         let found = self.version(agent, preset, program)?;
-        match preset.version.is_met_by(&found) {
-            true => Ok(()),
-            false => Err(old(agent, preset, &format!("is {found}"))),
+        if preset.version.is_met_by(&found) {
+            Ok(())
+        } else {
+            Err(old(agent, preset, &format!("is {found}")))
         }
     }
 

@@ -174,10 +174,7 @@ pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<
 /// The start gate: a run and a verdict need a complete agreement.
 pub fn refuse_incomplete(state: &State) -> Result<(), Failure> {
     let missing = missing_parts(state);
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(not_aligned(&missing)),
-    }
+    if missing.is_empty() { Ok(()) } else { Err(not_aligned(&missing)) }
 }
 
 /// The refusal of the start gate, which names each missing part and how to give it.

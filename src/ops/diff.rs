@@ -239,9 +239,10 @@ impl NameLookup<'_> {
             ));
         }
         let report = report.with(trees, base.clone(), change)?;
-        let note = match report.lines.is_empty() {
-            true => note,
-            false => format!("{attempt} is in flight: these are its files as they are now"),
+        let note = if report.lines.is_empty() {
+            note
+        } else {
+            format!("{attempt} is in flight: these are its files as they are now")
         };
         Ok(report.noted(note))
     }

@@ -229,10 +229,8 @@ fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView 
     });
     let (verdict, ended) = match word {
         Some(word) => {
-            let (verdict, verb) = match word.holds {
-                true => (Verdict::Pass, "confirmed"),
-                false => (Verdict::Fail, "denied"),
-            };
+            let (verdict, verb) =
+                if word.holds { (Verdict::Pass, "confirmed") } else { (Verdict::Fail, "denied") };
             (verdict, format!("{verb} by {} at {}", word.by, word.at))
         }
         None => (Verdict::Unknown, assertions::command(&name)),

@@ -48,14 +48,16 @@ pub fn lacking(
                 "descent run --set setup=COMMAND",
             ),
         };
-        let link = match trees.may_be_linked(&path) {
-            true => format!("share yours: {link}; or "),
-            false => String::new(),
+        let link = if trees.may_be_linked(&path) {
+            format!("share yours: {link}; or ")
+        } else {
+            String::new()
         };
         let is_named = !names.is_empty();
-        let why = match is_named {
-            false => "it holds packages".to_owned(),
-            true => format!("it is named by {}", Vec::from_iter(names).join(" and ")),
+        let why = if is_named {
+            format!("it is named by {}", Vec::from_iter(names).join(" and "))
+        } else {
+            "it holds packages".to_owned()
         };
         let advice = Advice {
             what: format!("{why}, and a checkout lacks it"),

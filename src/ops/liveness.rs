@@ -96,10 +96,7 @@ impl LoopObservation {
 
     /// An error if the loop hangs.
     pub fn lives(&self, so_far: &str) -> Result<(), Failure> {
-        match self.is_hung() {
-            true => Err(self.failure("E-LOOP-HUNG", so_far)),
-            false => Ok(()),
-        }
+        if self.is_hung() { Err(self.failure("E-LOOP-HUNG", so_far)) } else { Ok(()) }
     }
 
     /// The error if the loop has read a saved file and refuses it.

@@ -76,9 +76,10 @@ impl RunMemory {
 
 /// The lessons that a run on this state is given.
 fn given(book: &LessonBook, state: &State) -> Vec<Lesson> {
-    match book.lessons.is_empty() {
-        true => Vec::new(),
-        false => memory::given(book, &World::new(state.clone())),
+    if book.lessons.is_empty() {
+        Vec::new()
+    } else {
+        memory::given(book, &World::new(state.clone()))
     }
 }
 
@@ -145,9 +146,10 @@ impl LessonsCopy {
     pub fn make(project: &Path) -> Result<Self, Failure> {
         let file = file_of(project)?;
         let found = file.read()?;
-        let text = match found.bytes.is_empty() {
-            true => memory::write(&found.book).into_bytes(),
-            false => found.bytes.clone(),
+        let text = if found.bytes.is_empty() {
+            memory::write(&found.book).into_bytes()
+        } else {
+            found.bytes.clone()
         };
         let path = file.copy(&text)?;
         let before = found.bytes;
@@ -157,9 +159,10 @@ impl LessonsCopy {
     /// Takes in the text that the copy has now; `None` where it is as it was. The copy stays where it cannot be used.
     pub fn take_in(&self) -> Result<Option<Vec<Lesson>>, Failure> {
         let text = self.file.read_copy(&self.path)?;
-        let taken = match text == self.text {
-            true => None,
-            false => Some(self.file.replace(&self.before, &text, &self.path)?.lessons),
+        let taken = if text == self.text {
+            None
+        } else {
+            Some(self.file.replace(&self.before, &text, &self.path)?.lessons)
         };
         self.file.remove_copy(&self.path);
         Ok(taken)

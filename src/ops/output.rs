@@ -118,12 +118,11 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
     {
         return Ok(found(OutputSource::Evidence, Some(path), bytes));
     }
-    match attempt.excerpt.is_empty() {
-        true => Err(gone(attempt)),
-        false => {
-            let bytes = attempt.excerpt.clone().into_bytes();
-            Ok(found(OutputSource::Excerpt, None, bytes))
-        }
+    if attempt.excerpt.is_empty() {
+        Err(gone(attempt))
+    } else {
+        let bytes = attempt.excerpt.clone().into_bytes();
+        Ok(found(OutputSource::Excerpt, None, bytes))
     }
 }
 

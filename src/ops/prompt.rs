@@ -105,10 +105,7 @@ fn next_prompt(
     };
     let start = start(workspaces.as_ref(), state, intent)?;
     let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
-    let ending = match has_action {
-        true => Ending::ResultFile,
-        false => agents.ending(intent, is_plan),
-    };
+    let ending = if has_action { Ending::ResultFile } else { agents.ending(intent, is_plan) };
     let told = ToldPrompt::of(&PromptRequest {
         place,
         workspaces: workspaces.as_ref(),

@@ -75,9 +75,10 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
         stripped::came_with_commits(client, store, &committed.sidecars)?;
         // Nothing beside it tells of another one now.
         let anew = store.read()?;
-        return match question.is_anothers {
-            true => stripped::unrated(client, store, anew, &question),
-            false => Ok(anew),
+        return if question.is_anothers {
+            stripped::unrated(client, store, anew, &question)
+        } else {
+            Ok(anew)
         };
     }
     let question = match client.config() {
@@ -109,10 +110,7 @@ pub fn gate_adopted(
 ) -> Result<(), Failure> {
     let records = Records::find();
     let question = TrustQuestion::of_state(store, loaded, client.config(), None, &records);
-    match question.doubts.is_empty() {
-        true => Ok(()),
-        false => client.authorize(&question),
-    }
+    if question.doubts.is_empty() { Ok(()) } else { client.authorize(&question) }
 }
 
 /// The writer of an edit that was made while attempts could write the state.

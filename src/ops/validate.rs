@@ -84,10 +84,8 @@ fn look_at_plan(file: PlanFile, project: &Path) -> ValidateReport {
     let mut faults = draft.faults;
     faults.extend(missing);
     // A plan with faults may not be what it looks like.
-    let issues = match faults.is_empty() {
-        true => judge::look(&draft.state, project).issues,
-        false => Vec::new(),
-    };
+    let issues =
+        if faults.is_empty() { judge::look(&draft.state, project).issues } else { Vec::new() };
     let mut warnings = draft.warnings;
     warnings.extend(judging::faults(&issues, &draft.root, &draft.written));
     ValidateReport { path: file.name, bytes: file.bytes, is_plan: true, faults, warnings, issues }

@@ -82,9 +82,10 @@ fn too_long(store: &mut Store, limit: &WaitLimit) -> Failure {
         let (done, all) = (resolved.len(), resolved.len() + unresolved.len());
         let in_flight = world.state.run.in_flight.iter();
         let names: Vec<String> = in_flight.map(|intent| intent.atom.to_string()).collect();
-        let at_work = match names.is_empty() {
-            true => String::new(),
-            false => format!("; at work: {}", render::listed(&names, 8)),
+        let at_work = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; at work: {}", render::listed(&names, 8))
         };
         format!("{done} of {all} atoms resolved{at_work}")
     });

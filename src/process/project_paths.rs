@@ -73,9 +73,12 @@ impl ProjectPaths {
             let is_finder = file.extension().is_some_and(|ending| ending == "py");
             for text in python::named_in(&file) {
                 let found = self.found_in(text.as_os_str()).into_iter();
-                let dir = found.filter_map(|path| match is_finder {
-                    true => Some(path.leads_to.parent()?.to_owned()),
-                    false => Some(path.leads_to),
+                let dir = found.filter_map(|path| {
+                    if is_finder {
+                        Some(path.leads_to.parent()?.to_owned())
+                    } else {
+                        Some(path.leads_to)
+                    }
                 });
                 dirs.extend(dir.filter(|dir| self.top.join(dir).is_dir()));
             }

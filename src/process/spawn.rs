@@ -53,9 +53,10 @@ impl Pipes {
     fn of(job: &Job, streams: Streams) -> io::Result<Self> {
         let (merged, stderr) = pipe()?;
         let input = streams.has_input.then(pipe).transpose()?;
-        let (apart, stdout) = match streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
-            true => pipe().map(|(reader, writer)| (Some(reader), writer))?,
-            false => (None, stderr.try_clone()?),
+        let (apart, stdout) = if streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
+            pipe().map(|(reader, writer)| (Some(reader), writer))?
+        } else {
+            (None, stderr.try_clone()?)
         };
         Ok(Self { merged, apart, input, stdout, stderr })
     }

@@ -91,12 +91,13 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Judged { .. } => ("judged", plan_judged(event)),
         Event::Reviewed { agent, issues, heavy, because } => (
             "reviewed",
-            match because.is_empty() {
-                true => format!(
+            if because.is_empty() {
+                format!(
                     "{agent} finds {} across the phases ({heavy} high or medium), advice",
                     count(issues, "issue")
-                ),
-                false => format!("not judged across the phases: {}", line(because)),
+                )
+            } else {
+                format!("not judged across the phases: {}", line(because))
             },
         ),
         Event::Law { .. } => ("law", law_point(event)),
@@ -165,11 +166,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         }
         Event::NeedsGuidance { atom, question } => (
             "asks",
-            match question.is_empty() {
-                true => format!(
+            if question.is_empty() {
+                format!(
                     "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
-                ),
-                false => format!("{atom}: {}; it waits for guidance", line(question)),
+                )
+            } else {
+                format!("{atom}: {}; it waits for guidance", line(question))
             },
         ),
         Event::Profiled { agent, passes, because, .. } => {
@@ -353,9 +355,10 @@ fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
         PhaseLimit::Tokens => "the tokens of its budget are over",
         PhaseLimit::Cost => "the money of its budget is over",
     };
-    match is_partial {
-        true => format!("{budget}; it is gone on with without {missing}"),
-        false => format!("{budget} with {missing} open: this plan failed"),
+    if is_partial {
+        format!("{budget}; it is gone on with without {missing}")
+    } else {
+        format!("{budget} with {missing} open: this plan failed")
     }
 }
 

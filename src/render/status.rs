@@ -216,10 +216,8 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
 /// A question to a judging role, as the loop announces it.
 pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMillis) -> Line {
     let since = since(&question.since, now).map(age).unwrap_or_default();
-    let since = match is_live {
-        true => format!("for {since}"),
-        false => format!("cut off, asked {since} ago"),
-    };
+    let since =
+        if is_live { format!("for {since}") } else { format!("cut off, asked {since} ago") };
     Line::label("asks")
         .plain(format!("{} as {}, {since}", question.agent, question.role))
         .dim(format!("  {}", super::line(&question.about)))
@@ -355,10 +353,7 @@ fn usage(status: &StatusView) -> Option<String> {
     let limits: Vec<String> = limits.into_iter().flatten().collect();
     let spent = status.spent.usage.as_ref().map(used);
     let spent = spent.or_else(|| (!limits.is_empty()).then(|| "none".to_owned()))?;
-    Some(match limits.is_empty() {
-        true => spent,
-        false => format!("{spent}; at most {}", limits.join(", ")),
-    })
+    Some(if limits.is_empty() { spent } else { format!("{spent}; at most {}", limits.join(", ")) })
 }
 
 fn start(from: &Node, workspace: &str) -> String {

@@ -71,10 +71,7 @@ impl Theme {
 
     fn style(self, meaning: Meaning) -> Style {
         let style = coloured(meaning);
-        match self.is_coloured {
-            true => style,
-            false => Style { fg: None, ..style },
-        }
+        if self.is_coloured { style } else { Style { fg: None, ..style } }
     }
 
     fn row(self, line: &Line) -> Row<'static> {

@@ -91,18 +91,17 @@ fn about(page: &mut Page, why: &Why) {
         page.push(label("does").dim("what the worker of descent.toml makes of it"));
     }
     if let Some(planned) = &why.planned {
-        let by = match planned.step == why.atom {
-            true => String::new(),
-            false => format!("by {}: ", planned.step),
-        };
+        let by =
+            if planned.step == why.atom { String::new() } else { format!("by {}: ", planned.step) };
         let text = by + &line(&planned.reasons);
         page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     if let Some(short) = &why.in_short {
         let agent = &short.agent;
-        let text = match short.because.is_empty() {
-            true => format!("by {agent}: {}", line(&short.text)),
-            false => format!("{agent} gave nothing to use: {}", line(&short.because)),
+        let text = if short.because.is_empty() {
+            format!("by {agent}: {}", line(&short.text))
+        } else {
+            format!("{agent} gave nothing to use: {}", line(&short.because))
         };
         page.wrapped(label("in short"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
@@ -115,9 +114,10 @@ fn about(page: &mut Page, why: &Why) {
             },
             issue.severity.word(),
         ));
-        let at = match issue.location == why.atom.as_str() {
-            true => String::new(),
-            false => format!("{}: ", issue.location),
+        let at = if issue.location == why.atom.as_str() {
+            String::new()
+        } else {
+            format!("{}: ", issue.location)
         };
         let text = format!("{at}{} (advice)", line(&issue.description));
         page.wrapped(head.plain(" "), Meaning::Plain, &text, REASONS_ROWS_MAX);
@@ -174,10 +174,8 @@ fn about(page: &mut Page, why: &Why) {
 fn rest(page: &mut Page, tried: &TryView) {
     let under: Vec<String> =
         tried.choices.iter().map(|(group, choice)| format!("{group} = {choice}")).collect();
-    let under = match under.is_empty() {
-        true => String::new(),
-        false => format!("  (with {})", under.join(", ")),
-    };
+    let under =
+        if under.is_empty() { String::new() } else { format!("  (with {})", under.join(", ")) };
     let text = match (tried.rest, tried.ended) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",

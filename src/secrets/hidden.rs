@@ -51,9 +51,10 @@ impl Secrets {
             self.known.push(KnownSecret {
                 name: name.to_owned(),
                 text: Secret::new(line.to_owned()),
-                plain: Secret::new(match plain.len() < SECRET_BYTES_MIN {
-                    true => line.to_owned(),
-                    false => plain,
+                plain: Secret::new(if plain.len() < SECRET_BYTES_MIN {
+                    line.to_owned()
+                } else {
+                    plain
                 }),
             });
         }

@@ -53,10 +53,7 @@ fn json_escaped(text: &str) -> String {
 }
 
 fn in_url(c: char) -> String {
-    match c.is_ascii_alphanumeric() {
-        true => c.to_string(),
-        false => format!("%{:02X}", u32::from(c)),
-    }
+    if c.is_ascii_alphanumeric() { c.to_string() } else { format!("%{:02X}", u32::from(c)) }
 }
 
 fn in_base64(bytes: &[u8], is_for_urls: bool) -> String {

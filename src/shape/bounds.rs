@@ -97,10 +97,7 @@ impl<'a> SchemaWalk<'a> {
 
     fn patterns(&mut self, more: usize) -> Result<(), ShapeError> {
         self.patterns += more;
-        match self.patterns > PATTERNS_MAX {
-            true => Err(ShapeError::TooManyPatterns),
-            false => Ok(()),
-        }
+        if self.patterns > PATTERNS_MAX { Err(ShapeError::TooManyPatterns) } else { Ok(()) }
     }
 
     fn reference(&mut self, key: &str, to: &'a str, depth: usize) -> Result<Extent, ShapeError> {
@@ -122,10 +119,7 @@ impl<'a> SchemaWalk<'a> {
                 found
             }
         };
-        match depth + extent.height > DEPTH_MAX {
-            true => Err(ShapeError::TooDeep),
-            false => Ok(extent),
-        }
+        if depth + extent.height > DEPTH_MAX { Err(ShapeError::TooDeep) } else { Ok(extent) }
     }
 }
 
@@ -133,9 +127,6 @@ impl Extent {
     fn add(&mut self, inner: Extent) -> Result<(), ShapeError> {
         self.parts += inner.parts;
         self.height = self.height.max(inner.height + 1);
-        match self.parts > PARTS_MAX {
-            true => Err(ShapeError::TooCostly),
-            false => Ok(()),
-        }
+        if self.parts > PARTS_MAX { Err(ShapeError::TooCostly) } else { Ok(()) }
     }
 }

@@ -271,9 +271,10 @@ impl Disk for RealDisk {
 
     fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
         let opened = self.open_as(path, REGULAR.union(OFlags::WRONLY))?;
-        match opened.uid == rustix::process::geteuid().as_raw() {
-            true => Ok(opened),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        if opened.uid == rustix::process::geteuid().as_raw() {
+            Ok(opened)
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
         }
     }
 
@@ -344,9 +345,10 @@ impl Disk for RealDisk {
     }
 
     fn fsync_dir(&self, dir: &Path) -> io::Result<()> {
-        match dir == self.dir {
-            true => Ok(rustix::fs::fsync(self.pinned()?)?),
-            false => File::open(dir)?.sync_all(),
+        if dir == self.dir {
+            Ok(rustix::fs::fsync(self.pinned()?)?)
+        } else {
+            File::open(dir)?.sync_all()
         }
     }
 
@@ -383,9 +385,10 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
-        let opened = match dir == self.dir {
-            true => openat(self.pinned()?, ".", DIRECTORY, Mode::empty())?,
-            false => openat(CWD, dir, DIRECTORY, Mode::empty())?,
+        let opened = if dir == self.dir {
+            openat(self.pinned()?, ".", DIRECTORY, Mode::empty())?
+        } else {
+            openat(CWD, dir, DIRECTORY, Mode::empty())?
         };
         let mut found = Vec::new();
         for entry in rustix::fs::Dir::new(opened)? {

@@ -104,9 +104,10 @@ impl StoreError {
     /// The refusal of a state of that version; `None` if it is read.
     pub fn of_version(path: &Path, found: Version) -> Option<Self> {
         let path = path.to_owned();
-        match found.major > VERSION.major {
-            true => Some(Self::Newer { path, found }),
-            false => (found < VERSION).then_some(Self::Older { path, found }),
+        if found.major > VERSION.major {
+            Some(Self::Newer { path, found })
+        } else {
+            (found < VERSION).then_some(Self::Older { path, found })
         }
     }
 

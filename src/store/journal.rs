@@ -327,9 +327,10 @@ pub(super) fn keep(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
     let (loaded, _) = read.map_err(|error| io::Error::other(error.to_string()))?;
     let mut journal = Journal::new(dir.to_owned());
     journal.keep(&loaded, 0);
-    match journal.is_broken || loaded.state.serial.0 != serial {
-        true => Err(io::Error::other("the state could not be kept")),
-        false => Ok(()),
+    if journal.is_broken || loaded.state.serial.0 != serial {
+        Err(io::Error::other("the state could not be kept"))
+    } else {
+        Ok(())
     }
 }
 

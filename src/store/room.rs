@@ -26,10 +26,7 @@ pub(super) fn whole_up_to(committed: usize, now: &State, next: &CommitContent) -
     // The lists grow without a word in the list of changes.
     let entries = |state: &State| (state.trail.len(), state.corrections.len());
     let asks = next.touched.is_request() && entries(now) == entries(&next.state);
-    match ends || asks {
-        true => usize::MAX,
-        false => committed,
-    }
+    if ends || asks { usize::MAX } else { committed }
 }
 
 /// The state as a reader will see it once it is written. One that is too large is told by what is in the file `before`

@@ -257,10 +257,8 @@ fn write_spare(
     };
     let length = new.len() as u64;
     let written = disk.write(&opened.file, new);
-    let cut = written.and_then(|()| match opened.len > length {
-        true => disk.cut(&opened.file, length),
-        false => Ok(()),
-    });
+    let cut = written
+        .and_then(|()| if opened.len > length { disk.cut(&opened.file, length) } else { Ok(()) });
     let synced = cut.and_then(|()| disk.fsync(&opened.file));
     synced.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
     if lease.is_wanted() {

@@ -286,9 +286,10 @@ fn due(s: Sweeping<'_>, swapped: Vec<PathBuf>) -> Vec<(Age, PathBuf)> {
     let all = waiting.into_iter().enumerate();
     let due = all.filter_map(|(n, (changed_ms, path))| {
         let has_rested = s.now_ms.saturating_sub(changed_ms) >= GRACE_MS;
-        match has_rested || n < any {
-            true => Some((Age::Rested, path)),
-            false => (n < young).then_some((Age::Young, path)),
+        if has_rested || n < any {
+            Some((Age::Rested, path))
+        } else {
+            (n < young).then_some((Age::Young, path))
         }
     });
     due.collect()
@@ -308,25 +309,28 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
     }
     let proof = spares.proof_of(path).filter(|_| lease.is_ok());
     let is_proved = proof.is_some_and(|proof| disk.proof(&opened) == Some(proof));
-    let is_unchanged = match is_proved {
-        true => true,
-        false => match disk.digest(&opened) {
+    let is_unchanged = if is_proved {
+        true
+    } else {
+        match disk.digest(&opened) {
             Ok(digest) => names.is_unchanged(path, digest),
             Err(_) => return SweepOutcome::Waits,
-        },
+        }
     };
     let taker = names.taker(path);
     if is_second_name(disk, names, opened.id) {
-        return match names.is_late(path) {
-            true => SweepOutcome::Waits,
-            false => remove(disk, path, lease.ok()),
+        return if names.is_late(path) {
+            SweepOutcome::Waits
+        } else {
+            remove(disk, path, lease.ok())
         };
     }
     if is_unchanged && taker.is_none() {
         let is_reused = s.purpose == Purpose::Order && age == Age::Young;
-        return match is_reused && spares.has_room() {
-            true => retire(s, spares, path, lease.ok()),
-            false => remove(disk, path, lease.ok()),
+        return if is_reused && spares.has_room() {
+            retire(s, spares, path, lease.ok())
+        } else {
+            remove(disk, path, lease.ok())
         };
     }
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
@@ -386,9 +390,10 @@ fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
 fn remove(disk: &dyn Disk, path: &Path, lease: Option<FileLease<'_>>) -> SweepOutcome {
     // The lease is held until the name is gone: nobody opens the file for writing in between.
     let is_wanted = lease.as_ref().is_some_and(FileLease::is_wanted);
-    let judged = match is_wanted || disk.unlink(path).is_err() {
-        true => SweepOutcome::Waits,
-        false => SweepOutcome::Settled,
+    let judged = if is_wanted || disk.unlink(path).is_err() {
+        SweepOutcome::Waits
+    } else {
+        SweepOutcome::Settled
     };
     drop(lease);
     judged

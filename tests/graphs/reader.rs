@@ -28,10 +28,7 @@ fn part_of(status: &Value) -> Value {
     let ending = &status["last_result"];
     json!({
         "status": status["status"], "goal": status["goal"],
-        "last_result": match ending.is_null() {
-            true => Value::Null,
-            false => json!({"reason": ending["reason"], "summary": ending["summary"]}),
-        },
+        "last_result": if ending.is_null() { Value::Null } else { json!({"reason": ending["reason"], "summary": ending["summary"]}) },
         "unresolved": status["unresolved"], "in_flight": atoms.collect::<Vec<_>>(),
         "failed": failed.collect::<Vec<_>>(), "next": status["next"],
     })

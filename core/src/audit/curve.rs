@@ -35,9 +35,10 @@ pub(super) fn findings(state: &State) -> Vec<AuditFinding> {
     let since = (!is_over).then(|| since_progress(&law.curve, least));
     let since = since.unwrap_or_default();
     // The directive at an end was given to nobody.
-    let given = match state.run.status.is_active() {
-        true => since,
-        false => since.split_last().map_or(since, |(_, given)| given),
+    let given = if state.run.status.is_active() {
+        since
+    } else {
+        since.split_last().map_or(since, |(_, given)| given)
     };
     let moving = [thrashing(given), no_progress(since)].into_iter().flatten();
     let drift = budget_drift(law).filter(|_| !is_over);

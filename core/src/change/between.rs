@@ -110,15 +110,14 @@ pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
 /// Everything of an atom that decides, but for a person's words to it.
 fn shape(atom: &Atom) -> impl PartialEq + '_ {
     let has_words = |atom: &Atom| atom.task().is_some_and(|task| !task.spec.guidance.is_empty());
-    let digest = match has_words(atom) {
-        false => atom.spec_digest(),
-        true => {
-            let mut bare = atom.clone();
-            if let Some(task) = bare.task_mut() {
-                Arc::make_mut(&mut task.spec).guidance.clear();
-            }
-            bare.spec_digest()
+    let digest = if has_words(atom) {
+        let mut bare = atom.clone();
+        if let Some(task) = bare.task_mut() {
+            Arc::make_mut(&mut task.spec).guidance.clear();
         }
+        bare.spec_digest()
+    } else {
+        atom.spec_digest()
     };
     (digest, &atom.depends_on, atom.kids())
 }

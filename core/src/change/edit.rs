@@ -34,9 +34,10 @@ pub fn adopt(
         draft.correct(CorrectionType::Resolution, what);
         draft.count_pass(0);
     }
-    let text = match draft.is_unchanged() {
-        true => describe_text(before, &draft.state, merged.saved_again),
-        false => draft.description(),
+    let text = if draft.is_unchanged() {
+        describe_text(before, &draft.state, merged.saved_again)
+    } else {
+        draft.description()
     };
     draft.close(None, text)
 }

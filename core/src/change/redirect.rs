@@ -134,10 +134,7 @@ impl Redirect {
         reading.graph();
         reading.retries();
         reading.unblocked();
-        match reading.faults.is_empty() {
-            true => Ok(reading.changes),
-            false => Err(reading.faults),
-        }
+        if reading.faults.is_empty() { Ok(reading.changes) } else { Err(reading.faults) }
     }
 }
 
@@ -212,10 +209,7 @@ pub(super) fn check(after: &State) -> Result<(), ChangeRefusal> {
         faults.extend(validate::check(state, root));
         faults.extend(validate::gate(state, root));
     }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(ChangeRefusal::Invalid(faults)),
-    }
+    if faults.is_empty() { Ok(()) } else { Err(ChangeRefusal::Invalid(faults)) }
 }
 
 /// A redirect on its way to changes.

@@ -92,10 +92,8 @@ impl Draft<'_> {
             let known = known.map_or(&[][..], |task| &task.spec.guidance);
             let new = words.iter().filter(|word| !known.contains(word));
             let new: Vec<&str> = new.map(String::as_str).collect();
-            let new = match new.is_empty() {
-                true => "guidance taken out".to_owned(),
-                false => new.join(" / "),
-            };
+            let new =
+                if new.is_empty() { "guidance taken out".to_owned() } else { new.join(" / ") };
             said.entry(new).or_default().push(id);
         }
         if said.is_empty() {

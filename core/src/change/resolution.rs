@@ -38,9 +38,10 @@ impl Resolution<'_> {
             Resolution::Done(words) => {
                 let summary =
                     words.map_or_else(|| format!("done, says {}", draft.by), String::from);
-                let effect = match bind(draft, attempt, &atom, &summary) {
-                    true => Consequence::DoubtSettled,
-                    false => Consequence::DoubtOutdated,
+                let effect = if bind(draft, attempt, &atom, &summary) {
+                    Consequence::DoubtSettled
+                } else {
+                    Consequence::DoubtOutdated
                 };
                 (format!("done: {attempt} ({summary})"), effect)
             }

@@ -78,9 +78,10 @@ impl Draft<'_> {
             return 0;
         };
         let is_once_only = |task: &Task| task.spec.effect.is_once_only();
-        let doubt = match binding.of.task().is_some_and(is_once_only) {
-            true => self.doubt_result(id, binding, "its result was taken out of the state"),
-            false => None,
+        let doubt = if binding.of.task().is_some_and(is_once_only) {
+            self.doubt_result(id, binding, "its result was taken out of the state")
+        } else {
+            None
         };
         // The atom may have been taken out with its result.
         let Some(mut atom) = self.state.atoms.get(id).map(|atom| (**atom).clone()) else {

@@ -111,24 +111,20 @@ fn named(
         let new = below.into_iter().filter(|id| known.insert(id.clone()));
         targets.extend(new);
     }
-    match faults.is_empty() {
-        true => Ok(targets),
-        false => Err(faults),
-    }
+    if faults.is_empty() { Ok(targets) } else { Err(faults) }
 }
 
 /// The fault of an atom without an open task in force: it is solved, or nothing is chosen in it.
 fn not_open(world: &World, x: Ix) -> Fault {
     let id = world.graph.id(x);
     let mut below = world.graph.subtree(x).into_iter();
-    let (message, hint) = match below.any(|y| is_open_task(world, y)) {
-        true => (
+    let (message, hint) = if below.any(|y| is_open_task(world, y)) {
+        (
             format!("nothing below {id} is in force: no choice is made yet"),
             format!("name its tasks, or make the choice: descent redirect --select {id}=CHOICE"),
-        ),
-        false => {
-            (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
-        }
+        )
+    } else {
+        (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
     };
     fault("not-open", &place(id), message, Some(hint))
 }
@@ -194,8 +190,5 @@ fn guidance(
         }
         changes.push(Change::Guidance(id.clone(), all));
     }
-    match faults.is_empty() {
-        true => Ok(changes),
-        false => Err(faults),
-    }
+    if faults.is_empty() { Ok(changes) } else { Err(faults) }
 }

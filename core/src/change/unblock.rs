@@ -35,9 +35,10 @@ pub(super) fn named<'s>(state: &'s State, text: &str) -> Result<Vec<&'s BlockedR
         many => format!("`{text}` may be any of {many} that are blocked"),
     };
     let all: Vec<String> = blocked().map(BlockedRecord::text).collect();
-    let hint = match all.is_empty() {
-        true => "nothing is blocked".to_owned(),
-        false => format!("blocked: {}", all.join("; ")),
+    let hint = if all.is_empty() {
+        "nothing is blocked".to_owned()
+    } else {
+        format!("blocked: {}", all.join("; "))
     };
     Err(Fault {
         span: Span::new(0, 0),

@@ -88,9 +88,10 @@ impl Undo<'_, '_> {
             let mut trail = then.trail.to_vec();
             doubts.for_each(|one| trail.push((*one).clone().numbered(Entry::next(&trail)).into()));
             self.draft.state.trail = trail.into();
-            self.draft.effects.push(match is_start {
-                true => Consequence::StartRestored,
-                false => Consequence::TrailRestored,
+            self.draft.effects.push(if is_start {
+                Consequence::StartRestored
+            } else {
+                Consequence::TrailRestored
             });
         }
     }

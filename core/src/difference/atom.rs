@@ -83,9 +83,8 @@ impl<'s> Comparison<'s> {
     }
 
     fn standing(&mut self, id: &AtomId, old: AtomPlace<'_>, new: AtomPlace<'_>) {
-        let by = |binding: &Binding| match binding.is_by_person() {
-            true => "solved by a person",
-            false => "solved",
+        let by = |binding: &Binding| {
+            if binding.is_by_person() { "solved by a person" } else { "solved" }
         };
         match (old, new) {
             (AtomPlace::None, AtomPlace::Open(_)) => self.note_of(id, Weight::Main, "added"),

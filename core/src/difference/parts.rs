@@ -54,8 +54,5 @@ pub fn of_result(was: Option<&Binding>, is: &Binding) -> String {
             key => between(key, old.get(key), new.get(key)),
         })
         .collect();
-    match other.is_empty() {
-        true => NOTHING.into(),
-        false => other.join(", "),
-    }
+    if other.is_empty() { NOTHING.into() } else { other.join(", ") }
 }

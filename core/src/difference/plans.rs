@@ -40,9 +40,10 @@ struct PlannedPart {
 impl PlannedPart {
     fn changed_to(&self, other: &Self) -> String {
         let action = |part: &Self| Node::string(part.action.as_str());
-        let how = match self.action == other.action {
-            true => "other checks".to_string(),
-            false => between("action", Some(&action(self)), Some(&action(other))),
+        let how = if self.action == other.action {
+            "other checks".to_string()
+        } else {
+            between("action", Some(&action(self)), Some(&action(other)))
         };
         format!("{} ({how})", self.title)
     }

@@ -36,9 +36,10 @@ impl Comparison<'_> {
             self.note(Weight::Main, what);
         }
         if old.redirect_requested != new.redirect_requested {
-            let what = match new.redirect_requested {
-                true => "a redirect was asked for",
-                false => "the redirect is obeyed or taken back",
+            let what = if new.redirect_requested {
+                "a redirect was asked for"
+            } else {
+                "the redirect is obeyed or taken back"
             };
             self.note(Weight::Main, what);
         }

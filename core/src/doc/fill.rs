@@ -48,9 +48,10 @@ pub fn write_filled(node: &Node, indent: usize, tail: usize, out: &mut String) {
                     (_, false) => new_line(inner, out),
                 }
                 write_key(&member.key, out);
-                match is_long_free(&member.key, &member.node) {
-                    true => out.push_str(&write_compact(&member.node)),
-                    false => write_filled(&member.node, inner, tail, out),
+                if is_long_free(&member.key, &member.node) {
+                    out.push_str(&write_compact(&member.node))
+                } else {
+                    write_filled(&member.node, inner, tail, out)
                 }
             }
             out.push('}');

@@ -29,17 +29,15 @@ impl NotTaken {
     pub fn words(&self) -> String {
         let parts = [&*self.others, &*self.ignored];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("{WORDS}{}", parts.join(", ")),
-        }
+        if parts.is_empty() { String::new() } else { format!("{WORDS}{}", parts.join(", ")) }
     }
 
     /// The same for a line: beside a change, ignored paths are no news.
     pub fn in_short(&self, has_changed: bool) -> String {
-        match has_changed {
-            true => Self { ignored: String::new(), others: self.others.clone() }.words(),
-            false => self.words(),
+        if has_changed {
+            Self { ignored: String::new(), others: self.others.clone() }.words()
+        } else {
+            self.words()
         }
     }
 

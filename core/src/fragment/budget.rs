@@ -87,9 +87,10 @@ fn share(
     // One atom for each step inside is counted already.
     if used > granted {
         let message = format!("its atoms take up to {used} attempts, {granted} are granted");
-        let hint = match inner.is_empty() {
-            true => "plan fewer tasks, or fewer choices that tasks wait for",
-            false => "plan fewer tasks, or write out what a step inside it would plan",
+        let hint = if inner.is_empty() {
+            "plan fewer tasks, or fewer choices that tasks wait for"
+        } else {
+            "plan fewer tasks, or write out what a step inside it would plan"
         };
         faults.push(form::fault("budget", "/atoms", message, Some(hint)));
     }
@@ -101,10 +102,7 @@ fn share(
         .filter_map(|id| graph.ix(id))
         .map(|x| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task)
         .sum();
-    let more = match one_more == BigUint::ZERO {
-        true => BigUint::ZERO,
-        false => (granted - used) / one_more,
-    };
+    let more = if one_more == BigUint::ZERO { BigUint::ZERO } else { (granted - used) / one_more };
     let more = u32::try_from(more).unwrap_or(u32::MAX);
     Ok(more.saturating_add(1).min(grant.atoms))
 }

@@ -191,10 +191,7 @@ pub fn judge(
     }
     let mut faults = whole(asked, &taken, &names, facts);
     faults.extend(form::blocked(asked.state, &taken.atoms, &names));
-    match faults.is_empty() {
-        true => Ok(taken),
-        false => Err(faults),
-    }
+    if faults.is_empty() { Ok(taken) } else { Err(faults) }
 }
 
 /// The digest of the actions: the same delta is not tried twice.

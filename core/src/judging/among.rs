@@ -84,10 +84,7 @@ fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut 
 
 fn collisions(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
     let is_shared = plan.state.objective.constraints.workspace() == Workspace::Shared;
-    let severity = match is_shared {
-        true => Severity::Medium,
-        false => Severity::Low,
-    };
+    let severity = if is_shared { Severity::Medium } else { Severity::Low };
     let meetings = overlap::meetings(plan.graph, plan.state);
     for meeting in meetings.into_iter().take(COLLISIONS_MAX) {
         let [one, other] = &meeting.atoms;

@@ -184,9 +184,10 @@ fn of_plain(program: &str, rest: &[String]) -> Vec<Approach> {
     }
     let targets = rest.iter().filter(|word| !word.starts_with('-'));
     let targets: BTreeSet<String> = targets.map(|word| target(word)).collect();
-    match targets.is_empty() {
-        true => Vec::from([Approach::of(&tool, "")]),
-        false => targets.iter().map(|target| Approach::of(&tool, target)).collect(),
+    if targets.is_empty() {
+        Vec::from([Approach::of(&tool, "")])
+    } else {
+        targets.iter().map(|target| Approach::of(&tool, target)).collect()
     }
 }
 
@@ -210,15 +211,13 @@ fn target(word: &str) -> String {
     if !scheme.is_empty() {
         return rest.split(['?', '#']).next().unwrap_or(rest).to_string();
     }
-    let last = match word.starts_with('/') {
-        true => word.trim_end_matches('/').rsplit('/').next().unwrap_or(word),
-        false => word.trim_start_matches("./"),
+    let last = if word.starts_with('/') {
+        word.trim_end_matches('/').rsplit('/').next().unwrap_or(word)
+    } else {
+        word.trim_start_matches("./")
     };
     let is_digest = last.len() >= DIGEST_MIN && last.chars().all(|c| c.is_ascii_hexdigit());
-    match is_digest {
-        true => "#".to_string(),
-        false => last.to_string(),
-    }
+    if is_digest { "#".to_string() } else { last.to_string() }
 }
 
 /// The words after assignments, words of the shell, and programs that start another.

@@ -179,10 +179,7 @@ pub fn remembered<'s>(
 fn blocked_by(id: &AtomId, lesson: &Lesson) -> BlockedProposal {
     let what = format!("{} {}", lesson.tool, lesson.target);
     let why: String = lesson.because.chars().take(BECAUSE_CHARS_MAX).collect();
-    let why = match why.is_empty() {
-        true => why,
-        false => format!(": {why}"),
-    };
+    let why = if why.is_empty() { why } else { format!(": {why}") };
     BlockedProposal {
         atom: Some(id.clone()),
         message: format!("blocked: {} (lesson {}{why})", what.trim_end(), lesson.id),

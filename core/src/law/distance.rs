@@ -342,11 +342,12 @@ mod tests {
         let is_number = chance(seed, 2) == 0;
         let code = if chance(seed, 8) == 0 { i32::MIN } else { code };
         seen.push((name.clone(), code, value));
-        match is_number {
-            true => alloc::format!(
+        if is_number {
+            alloc::format!(
                 r#"{{"name": "{name}", "command": "{name}", "number": "(\\d+)", {limits}}}"#
-            ),
-            false => leaf(&name),
+            )
+        } else {
+            leaf(&name)
         }
     }
 

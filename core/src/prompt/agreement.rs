@@ -41,9 +41,10 @@ pub(super) fn sections(objective: &Objective, now: UnixMillis) -> [PromptSection
 fn words(objective: &Objective) -> PromptSection {
     let section = PromptSection::new("words", "First asked, word for word", WORDS_BYTES_MAX);
     let words = objective.raw_input.trim();
-    match words.is_empty() || words == objective.goal.trim() {
-        true => section,
-        false => section.with(format!("{AGREED_SINCE}\n\n{words}")).whole_in("words.txt"),
+    if words.is_empty() || words == objective.goal.trim() {
+        section
+    } else {
+        section.with(format!("{AGREED_SINCE}\n\n{words}")).whole_in("words.txt")
     }
 }
 

@@ -172,25 +172,24 @@ fn how(inputs: &AligningInputs<'_>) -> PromptSection {
              nothing else."
         }
     };
-    let ask = match inputs.may_ask {
-        true => format!(
+    let ask = if inputs.may_ask {
+        format!(
             "- `questions`: at most {QUESTIONS_MAX} things that neither the request nor the project settles, and that change \
              what you propose. `why` says what depends on it, `options` the likely answers. Ask nothing that {}, and not \
              for the why.\n",
-            match inputs.can_look {
-                true => "you can look up",
-                false => "stands here",
-            }
-        ),
-        false => "- Ask nothing more: settle the rest yourself.\n".to_string(),
+            if inputs.can_look { "you can look up" } else { "stands here" }
+        )
+    } else {
+        "- Ask nothing more: settle the rest yourself.\n".to_string()
     };
     let base = match inputs.task {
         AligningTask::Agreement => BASE_CASE,
         AligningTask::Change(_) => CHANGE,
     };
-    let look = match inputs.can_look {
-        true => "You only read: what you work on is a copy that is thrown away.",
-        false => "You have no tools, and see no more of the project than stands here.",
+    let look = if inputs.can_look {
+        "You only read: what you work on is a copy that is thrown away."
+    } else {
+        "You have no tools, and see no more of the project than stands here."
     };
     let text = format!("{what} {look} {RULES}{base}{ATOMS}{ask}");
     PromptSection::new("how", "Your part", HOW_BYTES_MAX).with(text)

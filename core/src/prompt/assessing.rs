@@ -50,9 +50,10 @@ fn answer(world: &World) -> PromptSection {
     let criteria = &world.state.objective.constraints.convergence;
     let line = |one: &ConvergenceCriterion| format!("- `{}`: {}\n", one.name, one.statement);
     let lines: String = convergence::others(criteria).map(line).collect();
-    let own = match lines.is_empty() {
-        true => String::new(),
-        false => format!("\n\n`criteria` has a score from 0 to 1 for each of these:\n{lines}"),
+    let own = if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n`criteria` has a score from 0 to 1 for each of these:\n{lines}")
     };
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else. `completeness` and `coherence` are shares from 0 to 1; `blame` \

@@ -49,8 +49,9 @@ fn leaf(check: &Check) -> String {
     let more = members.filter(|member| !TOLD.contains(&&*member.key));
     let more = more.map(|member| format!("{} {}", member.key, doc::write_compact(&member.node)));
     let more: Vec<String> = more.collect();
-    match more.is_empty() {
-        true => rule.title().to_string(),
-        false => format!("{} ({})", rule.title(), more.join(", ")),
+    if more.is_empty() {
+        rule.title().to_string()
+    } else {
+        format!("{} ({})", rule.title(), more.join(", "))
     }
 }

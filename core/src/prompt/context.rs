@@ -70,9 +70,10 @@ pub(super) fn told<'w>(
             let used = told.text.len();
             most = bytes_max.min(used + OLDER_BYTES_MIN.max(used / OLDER_PART));
         }
-        let head = match phase != Some(one.age) && phases > 1 {
-            true => format!("Phase {} of {phases}:\n", phases - one.age),
-            false => String::new(),
+        let head = if phase != Some(one.age) && phases > 1 {
+            format!("Phase {} of {phases}:\n", phases - one.age)
+        } else {
+            String::new()
         };
         let ids = of_entry.iter().map(|one| one.id);
         let mut texts = texts(mode, &of_entry);

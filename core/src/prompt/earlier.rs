@@ -55,9 +55,10 @@ pub(super) fn section(
     if newest.is_empty() && conflict.is_none() {
         return PromptSection::new("earlier", "", bytes_max);
     }
-    let head = match newest.is_empty() {
-        true => "What was tried before",
-        false => "What was tried before and failed",
+    let head = if newest.is_empty() {
+        "What was tried before"
+    } else {
+        "What was tried before and failed"
     };
     let section = PromptSection::new("earlier", head, bytes_max);
     let older = newest.split_off(newest.len().min(FAILURES_MAX));
@@ -205,9 +206,10 @@ fn told(
 }
 
 fn shortened(text: String, bytes_max: usize) -> String {
-    match text.len() > bytes_max {
-        true => format!("{}\n", cut(&text, bytes_max.saturating_sub(1))),
-        false => text,
+    if text.len() > bytes_max {
+        format!("{}\n", cut(&text, bytes_max.saturating_sub(1)))
+    } else {
+        text
     }
 }
 
@@ -219,9 +221,10 @@ fn head(subject: &PromptSubject<'_>, one: &EarlierFailure<'_>) -> String {
         FailureClass::Environmental => "was hindered",
     };
     let context = failure.context.as_ref();
-    let elsewhere = match context.is_none_or(|context| *context == subject.intent.context) {
-        true => "",
-        false => ", under other conditions",
+    let elsewhere = if context.is_none_or(|context| *context == subject.intent.context) {
+        ""
+    } else {
+        ", under other conditions"
     };
     let reason = cut(&failure.reason, REASON_BYTES_MAX);
     format!("- {} {how}{elsewhere}: {reason}\n", failure.attempt)
@@ -288,25 +291,19 @@ fn tools(failure: &FailureEntry, detail: Detail) -> String {
 fn checks(failure: &FailureEntry) -> String {
     let failed = fingerprint::failed_checks(failure).into_iter();
     let failed: Vec<String> = failed.map(|check| in_a_line(check, CHECK_BYTES_MAX)).collect();
-    match failed.is_empty() {
-        true => String::new(),
-        false => {
-            format!("    (checks that did not hold: {})\n", names(failed.into_iter(), CHECKS_MAX))
-        }
+    if failed.is_empty() {
+        String::new()
+    } else {
+        format!("    (checks that did not hold: {})\n", names(failed.into_iter(), CHECKS_MAX))
     }
 }
 
 /// The end of what the attempt printed, or the checks that did not hold.
 fn printed(failure: &FailureEntry, detail: Detail) -> String {
     let lines = last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX));
-    let head = match failure.criteria.is_empty() {
-        true => "what it printed",
-        false => "what its checks printed",
-    };
-    match lines.is_empty() {
-        true => lines,
-        false => format!("    ({head}:)\n{lines}"),
-    }
+    let head =
+        if failure.criteria.is_empty() { "what it printed" } else { "what its checks printed" };
+    if lines.is_empty() { lines } else { format!("    ({head}:)\n{lines}") }
 }
 
 /// The parts of its report.
@@ -326,9 +323,10 @@ fn reports(failure: &FailureEntry, detail: Detail) -> String {
 }
 
 fn reported(head: &str, words: &str, bytes_max: usize) -> String {
-    match words.is_empty() {
-        true => String::new(),
-        false => format!("    ({head}:)\n{}", indented(&cut(words, bytes_max))),
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("    ({head}:)\n{}", indented(&cut(words, bytes_max)))
     }
 }
 
@@ -354,8 +352,5 @@ fn alike<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
         format!("- {count} × {}\n", in_a_line(reason, LINE_BYTES_MAX))
     };
     let lines: String = counts.iter().map(line).collect();
-    match lines.is_empty() {
-        true => lines,
-        false => format!("Before these:\n{lines}"),
-    }
+    if lines.is_empty() { lines } else { format!("Before these:\n{lines}") }
 }

@@ -67,9 +67,10 @@ fn level(subject: &PromptSubject<'_>, group: Ix, below: Ix) -> String {
         }
     };
     let words = title(world, id);
-    let words = match words == id.as_str() {
-        true => String::new(),
-        false => format!(":\n{}", indented(&cut(words, WORDS_BYTES_MAX)).trim_end()),
+    let words = if words == id.as_str() {
+        String::new()
+    } else {
+        format!(":\n{}", indented(&cut(words, WORDS_BYTES_MAX)).trim_end())
     };
     let mut text = format!("{head}{words}\n");
     if !others.is_empty() {
@@ -136,10 +137,7 @@ fn choice_end(world: &World, group: Ix, choice: Ix) -> Option<String> {
     let refuted = refuted::newest_with(world, group, choice)?;
     let what = "was made, and the goal was not reached with it";
     let why = refuted::reasons(refuted, REASONS_BYTES_MAX);
-    match why.is_empty() {
-        true => Some(what.to_string()),
-        false => Some(format!("{what}: {why}")),
-    }
+    if why.is_empty() { Some(what.to_string()) } else { Some(format!("{what}: {why}")) }
 }
 
 fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {

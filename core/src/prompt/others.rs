@@ -65,8 +65,9 @@ pub(super) fn patterns(subject: &PromptSubject<'_>) -> PromptSection {
         format!("- {}: {reason}\n", names(atoms, ATOMS_MAX))
     };
     let lines: String = shown.map(line).collect();
-    match lines.is_empty() {
-        true => section,
-        false => section.with(format!("{lines}The cause may lie outside of each of them.")),
+    if lines.is_empty() {
+        section
+    } else {
+        section.with(format!("{lines}The cause may lie outside of each of them."))
     }
 }

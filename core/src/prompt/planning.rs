@@ -51,11 +51,10 @@ fn limits(subject: &PromptSubject<'_>, remaining: &Remaining) -> String {
     let (chars, mode) = (context.chars(), context.mode().word());
     let tokens = chars / CHARS_OF_TOKEN;
     let little: Vec<&str> = remaining.little.iter().map(|limit| limit.word()).collect();
-    let little = match little.is_empty() {
-        true => String::new(),
-        false => {
-            format!("Little is left ({}): plan what reaches the goal soonest.\n", little.join(", "))
-        }
+    let little = if little.is_empty() {
+        String::new()
+    } else {
+        format!("Little is left ({}): plan what reaches the goal soonest.\n", little.join(", "))
     };
     format!(
         "{little}- context: {chars} characters of this prompt at most, about {tokens} tokens at {CHARS_OF_TOKEN} each; \
@@ -80,9 +79,10 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
         let id = plan.convergence_target.as_ref()?;
         let title = in_a_line(title(world, id), TARGET_BYTES_MAX);
         let is_own = *world.graph.id(x) == intent.atom;
-        let words = match is_own {
-            true => "What is planned serves",
-            false => "The plan that this step is a part of serves",
+        let words = if is_own {
+            "What is planned serves"
+        } else {
+            "The plan that this step is a part of serves"
         };
         let partial = world.state.atom(id).is_some_and(|atom| atom.accepts_partial);
         let partial = if partial { ", which can begin with a part of it" } else { "" };
@@ -166,9 +166,10 @@ fn issues_of(world: &World, fragment: &Fragment) -> String {
         let what = in_a_line(&issue.description, END_BYTES_MAX);
         let repair = in_a_line(&issue.proposed_repair, END_BYTES_MAX);
         let severity = issue.severity.word();
-        match repair.is_empty() {
-            true => format!("    an issue ({severity}) of {at}: {what}\n"),
-            false => format!("    an issue ({severity}) of {at}: {what}; to mend it: {repair}\n"),
+        if repair.is_empty() {
+            format!("    an issue ({severity}) of {at}: {what}\n")
+        } else {
+            format!("    an issue ({severity}) of {at}: {what}; to mend it: {repair}\n")
         }
     };
     issues.iter().map(line).collect()

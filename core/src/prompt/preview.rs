@@ -35,9 +35,10 @@ pub enum Standing {
 pub fn next_attempt(world: &World, id: &AtomId) -> Option<NextAttempt> {
     let x = world.graph.ix(id)?;
     let task = world.state.atom(id)?.task()?;
-    let active = match world.active.is_live(x) {
-        true => Arc::clone(&world.active),
-        false => chosen(&world.graph, &world.active, x),
+    let active = if world.active.is_live(x) {
+        Arc::clone(&world.active)
+    } else {
+        chosen(&world.graph, &world.active, x)
     };
     let world = World { active, ..world.clone() };
     let intent = intent(&world, x, task);
@@ -77,10 +78,7 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
     let tried = task.tried(&context).map_or(0, |tried| tried.attempts);
     let is_plan = graph.vertex(x).kind == NodeKind::Plan;
     Intent {
-        role: match is_plan {
-            true => Role::Planner,
-            false => Role::Worker,
-        },
+        role: if is_plan { Role::Planner } else { Role::Worker },
         agent: None,
         reserved: Default::default(),
         id: AttemptId::new(alloc::format!("{atom}.{}", run.attempts_started + 1)),
@@ -108,10 +106,7 @@ fn standing(world: &World, x: Ix, task: &Task) -> Standing {
     let mut waits: Vec<AtomId> = waits.map(|dep| graph.id(dep).clone()).collect();
     waits.sort_by(AtomId::cmp_naturally);
     waits.dedup();
-    match waits.is_empty() {
-        true => Standing::Ready,
-        false => Standing::Waits(waits),
-    }
+    if waits.is_empty() { Standing::Ready } else { Standing::Waits(waits) }
 }
 
 /// The nearest group above of which another choice is in force, or will be: without one the first is chosen.

@@ -22,26 +22,26 @@ pub fn profiling(world: &World, now: UnixMillis) -> Prompt {
     let agreed = agreement::sections(&world.state.objective, now);
     let is_first = world.state.run.profile.is_none();
     let first = [task(is_first), refining::bare_plan(world)];
-    let seen = match is_first {
-        true => Vec::new(),
-        false => Vec::from([
+    let seen = if is_first {
+        Vec::new()
+    } else {
+        Vec::from([
             known(world),
             refining::failed(world),
             refining::issues(world),
             refining::opinion(world),
-        ]),
+        ])
     };
     let sections = agreed.into_iter().chain(first).chain(seen);
     Prompt::of(sections.chain([answer()]))
 }
 
 fn task(is_first: bool) -> PromptSection {
-    let when = match is_first {
-        true => "Nothing was planned or done yet.",
-        false => {
-            "A pass came to its end: it did not converge, issues of the plan are open, and a task could not be done as it \
+    let when = if is_first {
+        "Nothing was planned or done yet."
+    } else {
+        "A pass came to its end: it did not converge, issues of the plan are open, and a task could not be done as it \
              was said. Say what kind of task it is by what is known now."
-        }
     };
     PromptSection::new("profile", "What you do", TASK_BYTES_MAX).with(format!(
         "You say what kind of task this goal is. {when} You read, and change nothing. What you say decides how many plans \

@@ -162,19 +162,18 @@ fn criterion(one: &Criterion) -> String {
 }
 
 fn answer(check: &Check, leaf: &QualityLeaf) -> PromptSection {
-    let form = match leaf.rubric.is_empty() {
-        true => "{\"score\": 0.0 to 1.0, \"because\": \"the reason in two sentences\"}".to_string(),
-        false => {
-            let names = leaf.rubric.iter().map(|one| {
-                let name = doc::write_compact(&doc::Node::string(one.criterion.as_str()));
-                format!("{name}: 1 to {LEVEL_MAX}")
-            });
-            let names: Vec<String> = names.collect();
-            format!(
-                "{{\"levels\": {{{}}}, \"because\": \"the reason in two sentences\"}}",
-                names.join(", ")
-            )
-        }
+    let form = if leaf.rubric.is_empty() {
+        "{\"score\": 0.0 to 1.0, \"because\": \"the reason in two sentences\"}".to_string()
+    } else {
+        let names = leaf.rubric.iter().map(|one| {
+            let name = doc::write_compact(&doc::Node::string(one.criterion.as_str()));
+            format!("{name}: 1 to {LEVEL_MAX}")
+        });
+        let names: Vec<String> = names.collect();
+        format!(
+            "{{\"levels\": {{{}}}, \"because\": \"the reason in two sentences\"}}",
+            names.join(", ")
+        )
     };
     let schema = rating::schema(check).map(|schema| doc::write_compact(&schema));
     let schema = schema.map(|schema| format!("\n\nIt fits this JSON Schema: {schema}"));

@@ -80,10 +80,7 @@ fn entry(
     let name = named(world, plan, NAME_BYTES_MAX);
     let reason = in_a_line(reason, WORDS_BYTES_MAX);
     let came = in_a_line(&results.join("; "), WORDS_BYTES_MAX);
-    let came = match came.is_empty() {
-        true => came,
-        false => format!("    (what came of it: {came})\n"),
-    };
+    let came = if came.is_empty() { came } else { format!("    (what came of it: {came})\n") };
     Some(format!("- {name}, plan {}: {reason}\n{came}", fragment.attempt))
 }
 

@@ -37,10 +37,7 @@ pub(super) fn section(subject: &PromptSubject<'_>, bytes_max: usize) -> PromptSe
         left.is_some()
     };
     let lines: String = lessons.map(line).take_while(fits).collect();
-    match lines.is_empty() {
-        true => section,
-        false => section.with(format!("{DATA}{}", fenced(&lines))),
-    }
+    if lines.is_empty() { section } else { section.with(format!("{DATA}{}", fenced(&lines))) }
 }
 
 fn line(lesson: &Lesson) -> String {

@@ -90,10 +90,7 @@ fn printed(world: &World, output_bytes: usize) -> String {
         let check = in_a_line(one.check.as_deref().unwrap_or("a check"), TITLE_BYTES_MAX);
         format!("- {check} printed:\n{}", last_lines(&one.output, output_bytes))
     });
-    match output_bytes > OUTPUT_BYTES_MAX {
-        true => told.take(LINES_MAX).collect(),
-        false => String::new(),
-    }
+    if output_bytes > OUTPUT_BYTES_MAX { told.take(LINES_MAX).collect() } else { String::new() }
 }
 
 /// The newest reason of each task that failed for good.

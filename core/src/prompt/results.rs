@@ -81,12 +81,11 @@ pub(super) fn of_planner<'w>(
         let lie = upstream::files_lie();
         text.push_str(&format!("Each of them whole, as JSON: {lie}.\n"));
         let (_, left_out) = upstream::bindings(results);
-        let left_out = match left_out.is_empty() {
-            true => String::new(),
-            false => {
-                let left_out = names(left_out.into_iter(), NAMES_MAX);
-                format!(", but for {}", cut(&left_out, NAMES_BYTES_MAX))
-            }
+        let left_out = if left_out.is_empty() {
+            String::new()
+        } else {
+            let left_out = names(left_out.into_iter(), NAMES_MAX);
+            format!(", but for {}", cut(&left_out, NAMES_BYTES_MAX))
         };
         text.push_str(&format!(
             "All of them in one: the file that $DESCENT_BINDINGS names{left_out}.\n"
@@ -165,9 +164,10 @@ fn leaves(subject: &PromptSubject<'_>, x: Ix) -> Vec<Ix> {
 /// The text of `$DESCENT_BINDINGS`. It includes a planning step if a part of it is missing.
 pub fn bindings(world: &World, intent: &Intent) -> String {
     let subject = PromptSubject::of(world, intent);
-    let mut shown = match subject.is_plan() {
-        true => upstream::bindings(&upstream::results(&subject)).0,
-        false => of_dependencies(&subject),
+    let mut shown = if subject.is_plan() {
+        upstream::bindings(&upstream::results(&subject)).0
+    } else {
+        of_dependencies(&subject)
     };
     shown.sort_by(|a, b| a.0.cmp(&b.0));
     let shown = shown.into_iter();

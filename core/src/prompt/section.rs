@@ -64,17 +64,15 @@ impl PromptSection {
 
     /// Bytes at most of its part of the prompt, with the blank line after it.
     pub(super) fn bytes(&self) -> usize {
-        match self.text.trim().is_empty() {
-            true => 0,
-            false => (self.heading().len() + self.text.len() + 2).min(self.bytes_max + 1),
+        if self.text.trim().is_empty() {
+            0
+        } else {
+            (self.heading().len() + self.text.len() + 2).min(self.bytes_max + 1)
         }
     }
 
     fn heading(&self) -> String {
-        match self.head.is_empty() {
-            true => String::new(),
-            false => format!("# {}\n\n", self.head),
-        }
+        if self.head.is_empty() { String::new() } else { format!("# {}\n\n", self.head) }
     }
 
     /// The part of the prompt, and the file that it needs; `None` with nothing to tell.
@@ -102,10 +100,7 @@ impl PromptSection {
 fn head_of(text: &str, bytes_max: usize) -> &str {
     let shown = beginning(text, bytes_max);
     let line = shown.rfind('\n').unwrap_or_default();
-    match shown.len() - line <= LINE_BYTES_MAX {
-        true => shown.get(..line).unwrap_or(shown),
-        false => shown,
-    }
+    if shown.len() - line <= LINE_BYTES_MAX { shown.get(..line).unwrap_or(shown) } else { shown }
 }
 
 /// The beginning of a text, with the end of a fence that is open there.

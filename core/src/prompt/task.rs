@@ -50,9 +50,10 @@ fn description(subject: &PromptSubject<'_>) -> PromptSection {
     let of = attempts_max.filter(|most| *most >= intent.n);
     let of = of.map(|most| format!(" of {most}")).unwrap_or_default();
     let kind = if subject.is_plan() { "plan " } else { "" };
-    let head = match subject.is_probe() {
-        true => format!("Your part: look into {}", intent.atom),
-        false => format!("Your part: {kind}{}, attempt {}{of}", intent.atom, intent.n),
+    let head = if subject.is_probe() {
+        format!("Your part: look into {}", intent.atom)
+    } else {
+        format!("Your part: {kind}{}, attempt {}{of}", intent.atom, intent.n)
     };
     PromptSection::new("description", &head, DESCRIPTION_BYTES_MAX)
         .with(title(subject.world, &intent.atom))
@@ -88,9 +89,10 @@ fn step(subject: &PromptSubject<'_>) -> Option<String> {
     let place = steps.iter().position(|x| Some(**x) == subject.x)?;
     // Nothing is parked where there is nothing to choose: then each binding is the result of a step.
     let may_be_parked = graph.groups().chain(graph.plans()).next().is_some();
-    let done = match may_be_parked || !subject.world.is_settled || steps.len() < graph.len() {
-        true => steps.iter().filter(|x| subject.result(***x).is_some()).count(),
-        false => subject.world.state.bindings.len(),
+    let done = if may_be_parked || !subject.world.is_settled || steps.len() < graph.len() {
+        steps.iter().filter(|x| subject.result(***x).is_some()).count()
+    } else {
+        subject.world.state.bindings.len()
     };
     let (n, of) = (place + 1, steps.len());
     let done = match done {
@@ -145,12 +147,11 @@ fn guidance(subject: &PromptSubject<'_>) -> PromptSection {
     let section = PromptSection::new("guidance", head, GUIDANCE_BYTES_MAX);
     let words = subject.task().map_or(&[][..], |task| &task.spec.guidance);
     let in_order = words.join("\n\n");
-    match in_order.trim_end().len() <= section.room() {
-        true => section.with(in_order),
-        false => {
-            let newest_first: Vec<&str> = words.iter().rev().map(String::as_str).collect();
-            section.with(newest_first.join("\n\n")).whole_in("guidance.txt")
-        }
+    if in_order.trim_end().len() <= section.room() {
+        section.with(in_order)
+    } else {
+        let newest_first: Vec<&str> = words.iter().rev().map(String::as_str).collect();
+        section.with(newest_first.join("\n\n")).whole_in("guidance.txt")
     }
 }
 

@@ -100,10 +100,7 @@ pub(super) fn named(world: &World, id: &AtomId, bytes_max: usize) -> String {
 
 /// Words that an agent said, or a state says that it did, as data; empty where there are none.
 pub(super) fn data(words: &str) -> String {
-    match words.trim().is_empty() {
-        true => String::new(),
-        false => format!("{DATA}\n\n{}", fenced(words)),
-    }
+    if words.trim().is_empty() { String::new() } else { format!("{DATA}\n\n{}", fenced(words)) }
 }
 
 /// The fence that is open at the end of a text.

@@ -70,9 +70,10 @@ fn task() -> PromptSection {
 
 fn part(name: &'static str, head: &str, text: &str) -> PromptSection {
     let section = PromptSection::new(name, head, PART_BYTES_MAX);
-    match text.trim().is_empty() {
-        true => section,
-        false => section.with(data(&cut(text, PART_BYTES_MAX - AROUND_BYTES))),
+    if text.trim().is_empty() {
+        section
+    } else {
+        section.with(data(&cut(text, PART_BYTES_MAX - AROUND_BYTES)))
     }
 }
 
@@ -138,9 +139,10 @@ fn drift() -> PromptSection {
 }
 
 fn answer(compares: bool) -> PromptSection {
-    let form = match compares {
-        true => r#"{"text": "…", "notes": ["…"], "drift": ["…"]}"#,
-        false => r#"{"text": "…", "notes": ["…"]}"#,
+    let form = if compares {
+        r#"{"text": "…", "notes": ["…"], "drift": ["…"]}"#
+    } else {
+        r#"{"text": "…", "notes": ["…"]}"#
     };
     PromptSection::new("answer", "Your answer", ANSWER_BYTES_MAX).with(format!(
         "Answer with one JSON object and nothing else: {form}. `notes` holds what a reader should know beside the text. \

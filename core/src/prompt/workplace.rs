@@ -189,9 +189,8 @@ fn probing(ending: Ending) -> PromptSection {
         Ending::LastMessage | Ending::Answer => "Answer with one JSON object, and nothing else:",
     };
     let lines = [how, FINDING, FOUND];
-    let line = |line: &&str| match line.starts_with('{') {
-        true => format!("  {line}\n"),
-        false => format!("- {line}\n"),
+    let line = |line: &&str| {
+        if line.starts_with('{') { format!("  {line}\n") } else { format!("- {line}\n") }
     };
     let lines: String = lines.iter().map(line).collect();
     PromptSection::new("ending", "How to end", ENDING_BYTES_MAX).with(lines)

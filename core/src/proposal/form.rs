@@ -217,9 +217,6 @@ impl<'a> AnswerReading<'a> {
             let found = self.answer.kind_name().to_string();
             return Err(Vec::from([format!("expected an object, found {found}")]));
         }
-        match self.faults.is_empty() {
-            true => Ok(made()),
-            false => Err(self.faults),
-        }
+        if self.faults.is_empty() { Ok(made()) } else { Err(self.faults) }
     }
 }

@@ -140,10 +140,7 @@ fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
         told(probe.time.as_ref().map(|time| time.ms)),
         told(probe.attempts.map(u64::from)),
     ];
-    match is_feasible {
-        true => ProbeRank::Feasible(estimate),
-        false => ProbeRank::Infeasible(estimate),
-    }
+    if is_feasible { ProbeRank::Feasible(estimate) } else { ProbeRank::Infeasible(estimate) }
 }
 
 /// The finding of a probe as an order: the smaller is tried first. An estimate is its cost, time and attempts.

@@ -32,10 +32,7 @@ pub fn round(state: &State, plan: &PlanningStep, context: &Digest) -> Round {
         let may_plan_again = has_round_left(state, plan, context) && profile::may_begin_pass(state);
         return Round::Made { may_plan_again };
     }
-    match tried.is_some_and(|tried| tried.has_failed()) {
-        true => Round::Failed,
-        false => Round::Open,
-    }
+    if tried.is_some_and(|tried| tried.has_failed()) { Round::Failed } else { Round::Open }
 }
 
 /// Whether a step may be planned once more in this context, whatever the passes of the run.

@@ -19,10 +19,7 @@ impl State {
 
     /// The order in which the atoms are written.
     pub fn settled_order(&self) -> Arc<Vec<AtomId>> {
-        match self.is_in_order() {
-            true => Arc::clone(&self.order),
-            false => Arc::new(settled(self)),
-        }
+        if self.is_in_order() { Arc::clone(&self.order) } else { Arc::new(settled(self)) }
     }
 
     fn is_in_order(&self) -> bool {
@@ -36,9 +33,10 @@ pub const MOVED: &str = "the order of the atoms";
 
 /// The order after an edit. One that leaves the order of its base moves nothing that was moved beside it.
 pub fn merged(base: Option<&[AtomId]>, ours: &[AtomId], theirs: &[AtomId]) -> Vec<AtomId> {
-    match base.is_none_or(|base| is_other(base, theirs)) {
-        true => woven(theirs, ours),
-        false => woven(ours, theirs),
+    if base.is_none_or(|base| is_other(base, theirs)) {
+        woven(theirs, ours)
+    } else {
+        woven(ours, theirs)
     }
 }
 
@@ -54,9 +52,10 @@ pub fn woven(first: &[AtomId], second: &[AtomId]) -> Vec<AtomId> {
     let known: BTreeSet<&AtomId> = first.iter().collect();
     let (mut behind, mut before) = (BTreeMap::<_, Vec<&AtomId>>::new(), None);
     for id in second {
-        match known.contains(id) {
-            true => before = Some(id),
-            false => behind.entry(before).or_default().push(id),
+        if known.contains(id) {
+            before = Some(id)
+        } else {
+            behind.entry(before).or_default().push(id)
         }
     }
     let places = core::iter::once(None).chain(first.iter().map(Some));

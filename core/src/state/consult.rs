@@ -104,10 +104,8 @@ impl Rating {
 
     /// It in words, for evidence.
     pub fn text(&self, leaf: &QualityLeaf) -> String {
-        let because = match self.because.is_empty() {
-            true => String::new(),
-            false => format!(": {}", self.because),
-        };
+        let because =
+            if self.because.is_empty() { String::new() } else { format!(": {}", self.because) };
         match self.score {
             Some(score) => {
                 let (score, wanted) = (score.text(), leaf.threshold_text());

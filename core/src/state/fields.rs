@@ -203,9 +203,10 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// The value of `key`; a null reads as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
         let half = self.half();
-        match self.owner == Owner::Internal && self.is_in_halves() {
-            true => self.understood.push(key),
-            false => self.asked.push(key),
+        if self.owner == Owner::Internal && self.is_in_halves() {
+            self.understood.push(key)
+        } else {
+            self.asked.push(key)
         }
         half.get(key).filter(|node| !node.is_null())
     }
@@ -394,9 +395,10 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Keeps the value of `key` as it is, because it belongs to a value that is not understood.
     pub fn keep(&mut self, key: &'static str) {
-        match self.owner == Owner::Internal && self.is_in_halves() {
-            true => self.understood.retain(|known| *known != key),
-            false => self.kept.push(key),
+        if self.owner == Owner::Internal && self.is_in_halves() {
+            self.understood.retain(|known| *known != key)
+        } else {
+            self.kept.push(key)
         }
     }
 

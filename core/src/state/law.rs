@@ -106,10 +106,7 @@ pub struct SignedThousandths(pub i32);
 impl SignedThousandths {
     pub fn text(self) -> String {
         let size = Thousandths(self.0.unsigned_abs()).text();
-        match self.0 < 0 {
-            true => format!("-{size}"),
-            false => size,
-        }
+        if self.0 < 0 { format!("-{size}") } else { size }
     }
 
     fn parse(text: &str) -> Option<Self> {

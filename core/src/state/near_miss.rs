@@ -118,9 +118,10 @@ pub(crate) fn of(member: &Member, fields: &Fields<'_, '_>) -> Option<NearMiss> {
     }
     let here = of_atom(key, asked).or_else(|| of_record(member, fields));
     let here = here.or_else(|| misspelt(key, asked));
-    here.or_else(|| match decides {
-        true => Some(unknown(key, asked)),
-        false => {
+    here.or_else(|| {
+        if decides {
+            Some(unknown(key, asked))
+        } else {
             let place = place_of(key, RecordKind::of(asked).map(|kind| kind.path))?;
             Some(no_key(key, asked, format!("write `{place}`")))
         }

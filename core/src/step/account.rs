@@ -26,10 +26,7 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
     let given = point.map(|point| point.directive.into());
     FinalResultRecord {
         grad_l: loss.as_ref().map(|loss| change(loss, point)),
-        directive: match is_completed {
-            true => Some(LastDirective::Accept),
-            false => given,
-        },
+        directive: if is_completed { Some(LastDirective::Accept) } else { given },
         best: best(transaction, loss.as_ref()),
         accountable: Some(accountable(transaction, &result, loss.as_ref())),
         metrics: Some(metrics(transaction)),
@@ -131,9 +128,10 @@ fn accountable(
 
 /// A base case that holds is nobody's fault, unless an agent doubts that it is what was asked.
 pub(super) fn of_completed(output: Option<&FinalOutput>) -> Accountable {
-    match output.is_some_and(|output| output.doubted) {
-        true => Accountable::Judge,
-        false => Accountable::Nobody,
+    if output.is_some_and(|output| output.doubted) {
+        Accountable::Judge
+    } else {
+        Accountable::Nobody
     }
 }
 

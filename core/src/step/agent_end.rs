@@ -53,10 +53,8 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
         }
         AgentEnd::TooLong(_) => {
             let has_worked = outcome.usage.calls > 0 || !outcome.changed.is_empty();
-            let class = match has_worked {
-                true => FailureClass::Logical,
-                false => FailureClass::Environmental,
-            };
+            let class =
+                if has_worked { FailureClass::Logical } else { FailureClass::Environmental };
             let failure = attempt_end::by_outcome(outcome, class);
             // A prompt that does not fit at its beginning never does.
             attempt_end::fail(transaction, id, failure, !has_worked);

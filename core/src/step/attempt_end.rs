@@ -32,9 +32,10 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     usage::ended(transaction, id, &outcome);
-    match outcome.is_success() {
-        true => finished(transaction, &intent, outcome),
-        false => by_exit(transaction, &intent, &outcome),
+    if outcome.is_success() {
+        finished(transaction, &intent, outcome)
+    } else {
+        by_exit(transaction, &intent, &outcome)
     }
 }
 
@@ -133,10 +134,7 @@ pub(super) fn denied(
     let by_form = matches!(doubt, AnswerDoubt::Form(_));
     let failure =
         Failure { by_form, ..Failure::of(outcome, FailureClass::Logical, doubt.words().into()) };
-    match by_form {
-        true => refused(transaction, id, failure),
-        false => failed(transaction, id, failure),
-    }
+    if by_form { refused(transaction, id, failure) } else { failed(transaction, id, failure) }
 }
 
 /// The attempt came to its end, but its output is of no use. Its effect outside may have happened, so a person is asked

@@ -49,11 +49,10 @@ pub(super) fn tried(
         && !protected.is_empty()
     {
         let is_cache = |path: &String| path.contains("__pycache__/") || path.ends_with(".pyc");
-        let advice = match protected.iter().all(is_cache) {
-            true => {
-                "; a run of Python makes them: ignore `__pycache__/`, then descent redirect --from ."
-            }
-            false => "",
+        let advice = if protected.iter().all(is_cache) {
+            "; a run of Python makes them: ignore `__pycache__/`, then descent redirect --from ."
+        } else {
+            ""
         };
         let reason = format!("it changed what judges it: {}{advice}", protected.join(", "));
         return attempt_end::refused(

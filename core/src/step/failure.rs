@@ -72,10 +72,7 @@ impl Failure {
             format!("{}\0{}", text(&one.check), text(&one.verdict))
         });
         let unmet: Vec<String> = unmet.collect();
-        match unmet.is_empty() {
-            true => fingerprint.clone(),
-            false => Digest::of(unmet.join("\0").as_bytes()),
-        }
+        if unmet.is_empty() { fingerprint.clone() } else { Digest::of(unmet.join("\0").as_bytes()) }
     }
 
     /// How many of its checks held, and how many there are; none where it was not judged by any.

@@ -146,10 +146,7 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         at: transaction.at().into(),
         issues: u32::try_from(judged.issues.len()).unwrap_or(u32::MAX),
         because: judged.because.clone(),
-        found: match again {
-            true => judged.issues.clone(),
-            false => Vec::new(),
-        },
+        found: if again { judged.issues.clone() } else { Vec::new() },
         extra: Default::default(),
     };
     match plan.step {

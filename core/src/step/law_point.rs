@@ -44,10 +44,7 @@ pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
     if acts && !delivery::is_head_judged(transaction) {
         return PointProgress::Awaited;
     }
-    match take(transaction) {
-        true => PointProgress::Taken,
-        false => PointProgress::Known,
-    }
+    if take(transaction) { PointProgress::Taken } else { PointProgress::Known }
 }
 
 /// Takes a point on the head, as far as it is judged. False if it is known, or the head is not judged.
@@ -160,10 +157,7 @@ pub(super) fn inputs(
 ) -> LawInputs {
     let (state, empty) = (&transaction.state, LawRecord::default());
     let law = state.run.law.as_ref().unwrap_or(&empty);
-    let of_pass = |count: u64| match law.counted == state.run.pass {
-        true => count,
-        false => 0,
-    };
+    let of_pass = |count: u64| if law.counted == state.run.pass { count } else { 0 };
     let distance = transaction.distance(check, basis).0;
     LawInputs {
         distance,
@@ -298,9 +292,10 @@ fn tried(transaction: &Transaction, failed: &FailureEntry, pass: u64) -> Vec<Blo
     let Some(atom) = atom.filter(|atom| atom.plan().is_none()) else {
         return Vec::new();
     };
-    let approaches = match failed.tried.is_empty() {
-        true => approach::of_atom(atom),
-        false => approach::of_calls(&failed.tried),
+    let approaches = if failed.tried.is_empty() {
+        approach::of_atom(atom)
+    } else {
+        approach::of_calls(&failed.tried)
     };
     let one = |approach: Approach| BlockedRecord {
         tool: approach.tool,

@@ -31,11 +31,10 @@ pub(super) fn empty_if_other(transaction: &mut Transaction, check: &Check) {
     let is_first = known.is_none_or(|law| law.of.is_none());
     let law = law_mut(transaction);
     let kept = core::mem::take(law);
-    *law = match is_first {
-        true => LawRecord { of: Some(of), ..kept },
-        false => {
-            LawRecord { of: Some(of), curve: kept.curve, extra: kept.extra, ..LawRecord::default() }
-        }
+    *law = if is_first {
+        LawRecord { of: Some(of), ..kept }
+    } else {
+        LawRecord { of: Some(of), curve: kept.curve, extra: kept.extra, ..LawRecord::default() }
     };
 }
 

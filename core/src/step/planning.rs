@@ -218,10 +218,7 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
         let ends = plan.made_in(context).filter_map(|one| plan.end_of(one));
         ends.last().is_some_and(|end| end.has_failed)
     });
-    let because = match is_over {
-        true => "the budget of the last was over",
-        false => because,
-    };
+    let because = if is_over { "the budget of the last was over" } else { because };
     let Some(tried) = transaction.tried(id, context, &choices) else {
         return;
     };

@@ -107,9 +107,10 @@ fn read(
         return Err("there is no planner for a step that plans".to_string());
     }
     let judging = transaction.state.run.judging.as_ref();
-    match judging.is_some_and(|judging| judging.knows_delta(&delta.digest)) {
-        true => Err("the same change was proposed before".to_string()),
-        false => Ok(delta),
+    if judging.is_some_and(|judging| judging.knows_delta(&delta.digest)) {
+        Err("the same change was proposed before".to_string())
+    } else {
+        Ok(delta)
     }
 }
 

@@ -48,9 +48,10 @@ pub(super) fn grant(transaction: &mut Transaction) {
     if changes == is_in_force {
         return;
     }
-    let grant = match changes {
-        true => Some(granted::anew(&transaction.graph, state)),
-        false => known.map(ChangeGrant::anew),
+    let grant = if changes {
+        Some(granted::anew(&transaction.graph, state))
+    } else {
+        known.map(ChangeGrant::anew)
     };
     transaction.count_anew();
     transaction.run().grant = grant;

@@ -144,9 +144,10 @@ pub fn moves_of_last(world: &World) -> Vec<String> {
 
 fn moves(transaction: &Transaction, reason: Reason) -> Vec<String> {
     let run = &transaction.state.run;
-    match run.ending.moves.is_empty() {
-        true => next_moves(transaction, run.status, reason),
-        false => run.ending.moves.clone(),
+    if run.ending.moves.is_empty() {
+        next_moves(transaction, run.status, reason)
+    } else {
+        run.ending.moves.clone()
     }
 }
 
@@ -318,10 +319,7 @@ fn at_limit(transaction: &Transaction, reason: Reason) -> String {
         kept => format!(", {} kept for the final answer", limit.text(kept)),
     };
     let for_work = for_work(&transaction.state, limit).unwrap_or(most);
-    let needs = match used < for_work {
-        true => ", and the next attempt needs more",
-        false => "",
-    };
+    let needs = if used < for_work { ", and the next attempt needs more" } else { "" };
     let used = limit.text(used);
     format!("{key}: {about}{used} of {of} are used{kept}{needs}")
 }

@@ -127,9 +127,10 @@ fn land_all(
             .map(|index| finished.swap_remove(index).1)
             .zip(transaction.in_flight(&id).cloned())
         else {
-            match continued.contains(&id) {
-                true => attempt_end::interrupted(transaction, &id),
-                false => attempt_end::lost(transaction, &id),
+            if continued.contains(&id) {
+                attempt_end::interrupted(transaction, &id)
+            } else {
+                attempt_end::lost(transaction, &id)
             }
             continue;
         };

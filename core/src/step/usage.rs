@@ -165,9 +165,10 @@ impl Sums {
                 continue;
             };
             let usage = &reported.usage;
-            match has_ended(transaction, &intent.id) {
-                true => sums.over.add(usage),
-                false => sums.running.add(usage),
+            if has_ended(transaction, &intent.id) {
+                sums.over.add(usage)
+            } else {
+                sums.running.add(usage)
             }
         }
         sums

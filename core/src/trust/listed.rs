@@ -207,12 +207,11 @@ impl TrustList {
                 let is_plain = |node: &Node| node.as_str().is_some();
                 let is_list = items.iter().all(is_plain);
                 for (index, item) in items.iter().enumerate() {
-                    match is_list {
-                        true => self.add_values(group, at, item),
-                        false => {
-                            let at = joined(at, &(index + 1).to_string());
-                            self.add_values(group, &at, item);
-                        }
+                    if is_list {
+                        self.add_values(group, at, item)
+                    } else {
+                        let at = joined(at, &(index + 1).to_string());
+                        self.add_values(group, &at, item);
                     }
                 }
             }

@@ -88,9 +88,10 @@ impl StatusView {
     /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
     pub fn note_edit(&mut self, world: &World) {
         if !self.live && is_changed_since(world) {
-            self.next = match doubts(&world.state).is_empty() {
-                true => RUN.to_owned(),
-                false => "descent resolve".to_owned(),
+            self.next = if doubts(&world.state).is_empty() {
+                RUN.to_owned()
+            } else {
+                "descent resolve".to_owned()
             };
         }
     }

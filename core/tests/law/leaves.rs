@@ -49,18 +49,14 @@ impl Land {
 
     /// The leaves that hold after a round of an approach.
     fn refined(&self, round: u64, approach: u64, holds: &[bool]) -> Vec<bool> {
-        let one_of = |what: &str, all: [u64; 2]| match self.chance.roll(what, [0, 0]) < 500 {
-            true => all[0],
-            false => all[1],
+        let one_of = |what: &str, all: [u64; 2]| {
+            if self.chance.roll(what, [0, 0]) < 500 { all[0] } else { all[1] }
         };
         let (mends, breaks) = (one_of("mends", MENDS), one_of("breaks", BREAKS));
         let leaves = (0..self.leaves).zip(holds);
         let after = leaves.map(|(leaf, holds)| {
             let roll = self.chance.roll("leaf", [round * 100 + approach, leaf]);
-            match holds {
-                true => roll >= breaks,
-                false => self.can(approach, leaf) && roll < mends,
-            }
+            if *holds { roll >= breaks } else { self.can(approach, leaf) && roll < mends }
         });
         after.collect()
     }
@@ -121,9 +117,10 @@ fn run(land: &Land, policy: Policy<'_>) -> (u64, bool) {
         let does_change = match policy {
             Policy::Never => false,
             Policy::Flat => {
-                flat = match before.is_some_and(|before: u64| before.abs_diff(distance) < 100) {
-                    true => flat + 1,
-                    false => 0,
+                flat = if before.is_some_and(|before: u64| before.abs_diff(distance) < 100) {
+                    flat + 1
+                } else {
+                    0
                 };
                 flat >= 2
             }

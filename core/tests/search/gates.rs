@@ -86,10 +86,7 @@ fn follow(sim: &Sim<'_>, seen: &mut Seen) -> Result<(), String> {
                 if step.reports_total > step.plans.len() {
                     return Err(format!("{atom} was judged, and had no plan"));
                 }
-                match because.is_empty() {
-                    true => seen.by_agent += 1,
-                    false => seen.by_nobody += 1,
-                }
+                if because.is_empty() { seen.by_agent += 1 } else { seen.by_nobody += 1 }
             }
             Event::AttemptStarted { atom, .. } => {
                 for (step, number) in around(atom.as_str()) {

@@ -248,10 +248,7 @@ impl Model {
         let own = (0..self.nodes.len()).filter(|x| !self.is_planned(*x));
         let atoms = self.atoms(own);
         // The search alone is compared with brute force: the control law refuses proposals of planners.
-        let law = match self.constraints.contains("\"law\"") {
-            true => "",
-            false => r#", "law": "show""#,
-        };
+        let law = if self.constraints.contains("\"law\"") { "" } else { r#", "law": "show""# };
         let constraints =
             format!("\"max_attempts\": {}{}{law}", self.max_attempts, self.constraints);
         format!(
@@ -300,10 +297,7 @@ impl Model {
             Kind::Plan => {
                 // A person's grant: wide enough for whatever chance makes.
                 let x = self.ix(&node.id);
-                let grant = match self.is_planned(x) {
-                    true => String::new(),
-                    false => format!(", {GRANT}"),
-                };
+                let grant = if self.is_planned(x) { String::new() } else { format!(", {GRANT}") };
                 let (id, own) = (&node.id, self.planning(node));
                 format!(
                     r#"{{"kind": "plan", "description": "plan {id}", "depends_on": {deps}{grant}{own}}}"#

@@ -295,11 +295,10 @@ impl Sim<'_> {
             });
         }
         let about = &all[self.rng.below(all.len())];
-        let questions = match self.rng.percent(20) {
-            true => format!(
-                r#", "questions": [{{"about": "{about}", "question": "q", "assume": "a"}}]"#
-            ),
-            false => String::new(),
+        let questions = if self.rng.percent(20) {
+            format!(r#", "questions": [{{"about": "{about}", "question": "q", "assume": "a"}}]"#)
+        } else {
+            String::new()
         };
         format!(r#"{{"actions": [{}]{questions}}}"#, actions.join(", "))
     }

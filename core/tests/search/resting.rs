@@ -63,10 +63,7 @@ fn agree(seeds: std::ops::Range<u64>, plans: usize, faults: Faults) {
         for node in model.nodes.iter_mut().filter(|_| has_externals) {
             node.is_external = node.kind == Kind::Task && !node.has_check && seed % 2 == 0;
         }
-        let expected = match model.is_solvable() {
-            true => "completed",
-            false => "exhausted",
-        };
+        let expected = if model.is_solvable() { "completed" } else { "exhausted" };
         let slots = 1 + u32::try_from(seed % 3).expect("small");
         // Without retries and repairs to spare the bound on starts says more.
         if is_calm(faults) {

@@ -51,10 +51,7 @@ fn lessons(rng: &mut Rng, world: &World) -> Vec<Lesson> {
         let number = lessons.len();
         lessons.push(Lesson {
             id: LessonId::new(format!("m{number}")),
-            kind: match is_good {
-                true => LessonKind::Prefer,
-                false => LessonKind::MustNot,
-            },
+            kind: if is_good { LessonKind::Prefer } else { LessonKind::MustNot },
             tool: "worker".to_owned(),
             target: String::new(),
             choice: Some(choice),
@@ -199,10 +196,7 @@ fn each_way(
 }
 
 fn is_as_expected(model: &Model, _: &Sim<'_>, word: &str) -> bool {
-    word == match model.is_solvable() {
-        true => "completed",
-        false => "exhausted",
-    }
+    word == if model.is_solvable() { "completed" } else { "exhausted" }
 }
 
 #[test]
@@ -251,9 +245,12 @@ fn beside_any_planner_no_directive_takes_a_solution_away() {
 fn with_planning_steps_the_law_completes_nothing_and_takes_refused_fragments_alone() {
     let mut seen = Seen::default();
     for seed in seeds(240_000, 100) {
-        let judge = |model: &Model, sim: &Sim<'_>, word: &str| match model.is_solvable() {
-            true => word == "completed" || sim.was_held_back(),
-            false => word == "exhausted",
+        let judge = |model: &Model, sim: &Sim<'_>, word: &str| {
+            if model.is_solvable() {
+                word == "completed" || sim.was_held_back()
+            } else {
+                word == "exhausted"
+            }
         };
         each_way(seed, 40, Faults::default(), None, &mut seen, judge);
     }

@@ -176,8 +176,5 @@ fn error_words(event: &Value, words: &str) -> String {
     let errors = event.get("errors").and_then(Value::as_array);
     let errors = errors.into_iter().flatten().filter_map(Value::as_str);
     let errors: Vec<&str> = errors.collect();
-    match errors.is_empty() {
-        true => text(event, "/subtype").to_owned(),
-        false => errors.join("; "),
-    }
+    if errors.is_empty() { text(event, "/subtype").to_owned() } else { errors.join("; ") }
 }

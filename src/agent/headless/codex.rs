@@ -32,9 +32,10 @@ impl EventDialect for CodexExecJson {
                 "item.completed" => item(&event, true, heard),
                 "turn.completed" => {
                     usage(&event, heard);
-                    heard.end = Some(match heard.message.is_empty() {
-                        true => AgentEnd::Refused("it ended its turn without a message".into()),
-                        false => AgentEnd::Done,
+                    heard.end = Some(if heard.message.is_empty() {
+                        AgentEnd::Refused("it ended its turn without a message".into())
+                    } else {
+                        AgentEnd::Done
                     });
                     LineMeaning::Turn
                 }

@@ -17,9 +17,10 @@ fn read(name: &str) -> Heard {
     let mut claude = ClaudeStreamJson::default();
     let mut codex = CodexExecJson;
     for line in text.lines() {
-        let meaning = match name.starts_with("claude") {
-            true => claude.line(line, &heard),
-            false => codex.line(line, &heard),
+        let meaning = if name.starts_with("claude") {
+            claude.line(line, &heard)
+        } else {
+            codex.line(line, &heard)
         };
         assert_ne!(meaning, LineMeaning::Foreign, "{name}: {line}");
         if meaning == LineMeaning::Turn {

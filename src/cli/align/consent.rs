@@ -57,9 +57,10 @@ impl Consent<'_> {
     ) -> Result<ConsentAnswer, Failure> {
         let out = self.context.out;
         let environment = workspaces.environment(ops::environment(&state));
-        out.say(match workspaces.trees().is_some() {
-            true => "evaluating the checks as things stand, here and in a fresh checkout…",
-            false => "evaluating the checks as things stand…",
+        out.say(if workspaces.trees().is_some() {
+            "evaluating the checks as things stand, here and in a fresh checkout…"
+        } else {
+            "evaluating the checks as things stand…"
         });
         let programs = ops::programs(self.place);
         let bench = CheckoutBench {
@@ -101,10 +102,7 @@ impl Consent<'_> {
             out.say("nothing was written\nnext: the same without -n");
             return Ok(ConsentAnswer::Shown);
         }
-        let decision = match self.asks {
-            true => self.decides(&cancel).await,
-            false => DraftDecision::Yes,
-        };
+        let decision = if self.asks { self.decides(&cancel).await } else { DraftDecision::Yes };
         match decision {
             DraftDecision::Yes => {
                 let state = draft.agreed(self.context.may_ask);
@@ -125,9 +123,10 @@ impl Consent<'_> {
         facts.holding.clone_from(&draft.comparison.holding);
         let issues = ops::judge::judged(&draft.state, &facts).issues;
         let client = self.context.client(Some(self.config));
-        let remembered = match self.flags.no_memory {
-            true => Vec::new(),
-            false => ops::memory::shown(&client, self.top, &draft.state),
+        let remembered = if self.flags.no_memory {
+            Vec::new()
+        } else {
+            ops::memory::shown(&client, self.top, &draft.state)
         };
         if out.json {
             let mut output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
@@ -161,9 +160,10 @@ impl Consent<'_> {
             if self.flags.draft.is_some() {
                 return proposed::asks(self.context, "agree?").await;
             }
-            match self.context.consents("agree?").await {
-                true => DraftDecision::Yes,
-                false => DraftDecision::No,
+            if self.context.consents("agree?").await {
+                DraftDecision::Yes
+            } else {
+                DraftDecision::No
             }
         };
         tokio::select! {

@@ -105,10 +105,7 @@ fn turn(
         before,
         may_ask,
     };
-    let what = match may_ask {
-        true => "an agreement",
-        false => "the agreement with your answers",
-    };
+    let what = if may_ask { "an agreement" } else { "the agreement with your answers" };
     Ok(match asking::put(context, aligner, &question, what)? {
         AskEnd::Answer(node) => {
             let proposed = aligner.agreement(&node, may_ask).map_err(Failure::bug)?;

@@ -68,10 +68,7 @@ impl<'a> AlignOutput<'a> {
             warnings: &comparison.advice,
             issues,
             lacking: LackingPaths { checkout: &comparison.not_fresh, here: &comparison.not_here },
-            suggested: match comparison.differ() {
-                true => comparison.link_flags(),
-                false => Vec::new(),
-            },
+            suggested: if comparison.differ() { comparison.link_flags() } else { Vec::new() },
             bound: view::bound_of_start(world, &config.table()),
             yes_or_no: None,
             atoms: world.graph.len(),

@@ -116,10 +116,8 @@ fn add(page: &mut Page, text: &str) {
 
 /// The tree of checks, with today's verdicts.
 fn checks(page: &mut Page, world: &World, comparison: &CheckoutComparison) {
-    let where_to = match comparison.here.is_empty() {
-        true => "today",
-        false => "today, here and in a fresh checkout",
-    };
+    let where_to =
+        if comparison.here.is_empty() { "today" } else { "today, here and in a fresh checkout" };
     let head = format!("it is reached when this holds ({where_to}):");
     page.push(Line::new().dim(head));
     let mut leaves = comparison.fresh.iter().enumerate();
@@ -221,10 +219,7 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
         ended => Line::new().dim(format!("({ended})")),
     };
     if head.width() + ended.width() + 2 <= WIDTH {
-        page.whole(match ended.is_empty() {
-            true => head,
-            false => head.plain("  ").then(ended),
-        });
+        page.whole(if ended.is_empty() { head } else { head.plain("  ").then(ended) });
     } else {
         page.whole(head);
         page.whole(Line::indent(indent + 8).then(ended));
@@ -396,10 +391,7 @@ fn issues(page: &mut Page, shown: &Preview<'_>) {
     let count = render::issue_count(all);
     let head = format!("looked at by rules: {count}; {}", render::ADVICE);
     page.push(Line::new().dim(head));
-    let most = match shown.is_whole {
-        true => all.len(),
-        false => ISSUES_MAX.min(all.len()),
-    };
+    let most = if shown.is_whole { all.len() } else { ISSUES_MAX.min(all.len()) };
     render::issues(page, &all[..most]);
     if most < all.len() {
         let left = all.len() - most;

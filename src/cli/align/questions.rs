@@ -268,9 +268,10 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
 /// Names links and setups by their flags, so that a list of both is plain.
 pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
     let one = |(at, offer): (usize, &Proposal)| Proposal {
-        text: match at < links {
-            true => format!("--link {}", quoted(&offer.text)),
-            false => format!("--setup {}", quoted(&offer.text)),
+        text: if at < links {
+            format!("--link {}", quoted(&offer.text))
+        } else {
+            format!("--setup {}", quoted(&offer.text))
         },
         from: offer.from.clone(),
     };

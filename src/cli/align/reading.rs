@@ -73,9 +73,10 @@ pub(super) fn read_parts(
     warn: impl Fn(&str),
 ) -> Result<(State, Option<TrustList>), Failure> {
     let file = flags.draft.as_ref().map_or(file, DraftText::file);
-    let mut plan = match flags.plan.is_some() || flags.draft.is_some() {
-        true => file.plan(),
-        false => PlanReading::default(),
+    let mut plan = if flags.plan.is_some() || flags.draft.is_some() {
+        file.plan()
+    } else {
+        PlanReading::default()
     };
     let from_file = flags.plan.as_ref();
     let carried = from_file.map(|_| TrustList::of_plan(&plan.objective, &plan.atoms));
@@ -137,9 +138,10 @@ fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    let message = match is_blank(step) {
-        true => "`--step` is given an empty text".to_owned(),
-        false => format!("the step `{step}` has no {missing}"),
+    let message = if is_blank(step) {
+        "`--step` is given an empty text".to_owned()
+    } else {
+        format!("the step `{step}` has no {missing}")
     };
     let hint = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
     Err(Failure::usage(message, hint))

@@ -68,10 +68,8 @@ pub(super) fn ask(
     }
     let is_aborted = ops::redirect::abort(&client, store)?;
     let state = store.read()?.state.clone();
-    let words = match is_aborted {
-        true => "nothing was changed; the loop goes on",
-        false => "nothing was changed",
-    };
+    let words =
+        if is_aborted { "nothing was changed; the loop goes on" } else { "nothing was changed" };
     Ok(unchanged(context, store, &state, words))
 }
 

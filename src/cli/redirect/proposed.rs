@@ -162,9 +162,10 @@ fn moves(redirect: &Redirect) -> Vec<TrustItem> {
     let ids = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
     let choices = redirect.selected.iter();
     let choices = choices.map(|one| format!("{} in {}", one.choice, one.group));
-    let checks = match redirect.checks.is_empty() {
-        true => Vec::new(),
-        false => vec!["takes the place of all that stand".to_owned()],
+    let checks = if redirect.checks.is_empty() {
+        Vec::new()
+    } else {
+        vec!["takes the place of all that stand".to_owned()]
     };
     let moves: [(&str, Vec<String>); 6] = [
         ("base case", checks),
@@ -220,10 +221,7 @@ impl Dialogue<'_> {
             before,
             may_ask,
         };
-        let what = match may_ask {
-            true => "a change",
-            false => "the change with your answers",
-        };
+        let what = if may_ask { "a change" } else { "the change with your answers" };
         Ok(match asking::put(self.context, self.aligner, &question, what)? {
             AskEnd::Answer(node) => {
                 let state = &self.world.state;

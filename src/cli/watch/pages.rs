@@ -99,10 +99,7 @@ impl OpenPage {
     /// The first row on a screen with room for so many rows.
     pub(super) fn first_row(&self, room: usize) -> usize {
         let last = self.lines.len().saturating_sub(room);
-        match self.follows {
-            true => last,
-            false => self.first.min(last),
-        }
+        if self.follows { last } else { self.first.min(last) }
     }
 
     pub(super) fn scroll(&mut self, up: usize, down: usize, room: usize) {

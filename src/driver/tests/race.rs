@@ -112,9 +112,8 @@ fn words_of(k: u64) -> String {
 /// The text of a buffer after a token was typed into an atom.
 fn typed(text: &str, k: u64, token: &str) -> String {
     let mark = words_of(k);
-    let lines = text.lines().map(|line| match line.starts_with(&mark) {
-        true => format!("{mark} {token}\"}},"),
-        false => line.to_owned(),
+    let lines = text.lines().map(|line| {
+        if line.starts_with(&mark) { format!("{mark} {token}\"}},") } else { line.to_owned() }
     });
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }

@@ -285,10 +285,7 @@ fn of_kind(c: &Consulting) -> PutQuestion {
 /// The words of the final answer, where it is asked for with the difference that the work made.
 async fn of_ending(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
     let compares = wording::compares(&c.world.state);
-    let difference = match compares {
-        true => Some(difference(c, None).await?),
-        false => None,
-    };
+    let difference = if compares { Some(difference(c, None).await?) } else { None };
     let Some(result) = run_end::last_result(&c.world) else {
         return Ok(None);
     };

@@ -165,9 +165,10 @@ impl Judging {
         let start = self.world.state.run.started_from.as_ref();
         let start = start.map(|start| start.commit.clone());
         let is_the_start = start == self.commit;
-        let on_start = match is_the_start {
-            true => CheckoutOutcome::SetupFailed(seen.clone()),
-            false => self.prepare(Checkout::Pristine, start, cancel).await?,
+        let on_start = if is_the_start {
+            CheckoutOutcome::SetupFailed(seen.clone())
+        } else {
+            self.prepare(Checkout::Pristine, start, cancel).await?
         };
         Ok(match on_start {
             CheckoutOutcome::Cancelled => None,
@@ -381,9 +382,10 @@ pub async fn prepare_checkout(
     if verdict::of_leaf(rule, &seen) != Verdict::Pass {
         // A failure on a full disk proves nothing.
         has_room(&made.path)?;
-        return Ok(match made.is_reused {
-            true => CheckoutOutcome::SetupFailedOnReused(seen),
-            false => CheckoutOutcome::SetupFailed(seen),
+        return Ok(if made.is_reused {
+            CheckoutOutcome::SetupFailedOnReused(seen)
+        } else {
+            CheckoutOutcome::SetupFailed(seen)
         });
     }
     if let Some(trees) = workspaces.trees() {

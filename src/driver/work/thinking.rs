@@ -74,10 +74,7 @@ pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
 
 /// Faults of a plan that the core cannot see.
 pub(super) fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
-    let without = match has_worker {
-        true => Vec::new(),
-        false => fragment::without_action(outcome),
-    };
+    let without = if has_worker { Vec::new() } else { fragment::without_action(outcome) };
     unseen(&fragment::patterns(outcome), without)
 }
 
@@ -113,9 +110,10 @@ impl DeltaLook {
     }
 
     pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
-        let without = match self.has_worker {
-            true => Vec::new(),
-            false => delta::without_action(self.request(), answer),
+        let without = if self.has_worker {
+            Vec::new()
+        } else {
+            delta::without_action(self.request(), answer)
         };
         unseen(&delta::patterns(self.request(), answer), without)
     }
@@ -128,9 +126,6 @@ impl DeltaLook {
         let unseen = self.shell_faults(answer);
         faults.extend(fragment::faults_of_shell(&unseen));
         let lines: Vec<String> = faults.iter().map(fragment::line).collect();
-        match lines.is_empty() {
-            true => Ok(()),
-            false => Err(lines.join("; ")),
-        }
+        if lines.is_empty() { Ok(()) } else { Err(lines.join("; ")) }
     }
 }

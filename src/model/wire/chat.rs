@@ -37,10 +37,7 @@ pub(super) fn body(provider: &Provider, question: &ModelQuestion, form: BodyForm
     }
     if let Some(most) = provider.max_answer {
         // OpenAI's own models take the newer name alone, and local servers the older one.
-        let key = match provider.is_vendor() {
-            true => "max_completion_tokens",
-            false => "max_tokens",
-        };
+        let key = if provider.is_vendor() { "max_completion_tokens" } else { "max_tokens" };
         body[key] = json!(most);
     }
     if let Some(effort) = &provider.effort {

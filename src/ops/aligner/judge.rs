@@ -96,10 +96,7 @@ pub(super) fn change_of(
         let refused = proposed.redirect.changes(state, at).err();
         faults.extend(lines(refused.unwrap_or_default().iter()));
     }
-    match faults.is_empty() {
-        true => Ok(proposed),
-        false => Err(told(&faults)),
-    }
+    if faults.is_empty() { Ok(proposed) } else { Err(told(&faults)) }
 }
 
 fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {

@@ -91,9 +91,10 @@ fn not_tried(look: &AgentLook<'_>, name: &AgentName, why: &str) -> Finding {
     let why = render::visible(why);
     let found = format!("not tried: this configuration is not yours (descent.toml {why})");
     let means = "nothing of it starts, and no key is read, before you allowed it";
-    let finding = match is_needed(look, name) {
-        true => Finding::unusable(label(name), found, means),
-        false => Finding::degraded(label(name), found, means),
+    let finding = if is_needed(look, name) {
+        Finding::unusable(label(name), found, means)
+    } else {
+        Finding::degraded(label(name), found, means)
     };
     finding.mend("descent trust --worker")
 }
@@ -276,13 +277,14 @@ impl<'a> AgentFinding<'a> {
 
     /// A shell command whose program is not there.
     fn without_program(&self, program: &str) -> Finding {
-        let (what, mend) = match is_relative(program) {
-            true => (
+        let (what, mend) = if is_relative(program) {
+            (
                 format!("not found in {}", self.look.dir.display()),
                 "name it from the top of the project; what setup or a step makes is found then"
                     .to_owned(),
-            ),
-            false => ("not installed".to_owned(), format!("install {program}")),
+            )
+        } else {
+            ("not installed".to_owned(), format!("install {program}"))
         };
         self.missing(format!("`{program}` is {what} (E-AGENT-MISSING)"), mend)
     }

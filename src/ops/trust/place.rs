@@ -25,9 +25,10 @@ pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
     if git.as_ref().is_some_and(|git| git.tracks_link(&links)) {
         return Err(refused(place, link, "the repository tracks it"));
     }
-    match leads_into_another(place, git.as_ref()) {
-        true => Err(refused(place, link, "it is the state of another repository")),
-        false => Ok(()),
+    if leads_into_another(place, git.as_ref()) {
+        Err(refused(place, link, "it is the state of another repository"))
+    } else {
+        Ok(())
     }
 }
 

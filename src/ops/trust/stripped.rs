@@ -25,10 +25,7 @@ pub(super) fn came_with_commits(
     store: &mut Store,
     sidecars: &[PathBuf],
 ) -> Result<(), Failure> {
-    match store.is_live() {
-        true => Ok(()),
-        false => set_aside(client, store, sidecars),
-    }
+    if store.is_live() { Ok(()) } else { set_aside(client, store, sidecars) }
 }
 
 fn set_aside(client: &dyn Client, store: &mut Store, sidecars: &[PathBuf]) -> Result<(), Failure> {
@@ -61,10 +58,8 @@ pub(super) fn unrated(
         at: adoption.at.clone(),
         events: adoption.events.clone(),
     };
-    let written = store.commit(|fresh| match fresh.is(&loaded) {
-        true => Ok(Some(content())),
-        false => Err(()),
-    });
+    let written =
+        store.commit(|fresh| if fresh.is(&loaded) { Ok(Some(content())) } else { Err(()) });
     let written = match written {
         Ok(written) => written,
         Err(CommitError::Decide(())) => return Err(changed_meanwhile(question)),

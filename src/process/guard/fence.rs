@@ -83,8 +83,5 @@ fn restrict(task: &FenceTask) -> io::Result<()> {
 }
 
 fn rights(writes: BitFlags<AccessFs>, is_dir: bool) -> BitFlags<AccessFs> {
-    match is_dir {
-        true => writes,
-        false => writes & AccessFs::from_file(ABI::V3),
-    }
+    if is_dir { writes } else { writes & AccessFs::from_file(ABI::V3) }
 }

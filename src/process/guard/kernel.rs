@@ -183,10 +183,7 @@ pub(in super::super) fn end_with_thread(command: &mut Command) {
     let tie = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // This process may have ended before.
-        match getppid() == Some(us) {
-            true => Ok(()),
-            false => Err(Errno::SRCH.into()),
-        }
+        if getppid() == Some(us) { Ok(()) } else { Err(Errno::SRCH.into()) }
     };
     // SAFETY: in the copy it makes two system calls. It takes no lock and no memory.
     unsafe { command.pre_exec(tie) };

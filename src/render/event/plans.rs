@@ -17,16 +17,12 @@ pub(super) fn planned(event: &Event) -> String {
     let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
     let what = atoms.unwrap_or_default() + &parts.join(", ");
     let lessons: Vec<&str> = in_spite_of.iter().map(LessonId::as_str).collect();
-    let lessons = match lessons.is_empty() {
-        true => String::new(),
-        false => {
-            format!("; its last attempt, so taken in spite of {}", listed(&lessons, NAMES_MAX))
-        }
+    let lessons = if lessons.is_empty() {
+        String::new()
+    } else {
+        format!("; its last attempt, so taken in spite of {}", listed(&lessons, NAMES_MAX))
     };
-    let differs = match differs.is_empty() {
-        true => String::new(),
-        false => format!("; {}", line(differs)),
-    };
+    let differs = if differs.is_empty() { String::new() } else { format!("; {}", line(differs)) };
     format!("{atom}{}: {what}{differs}{lessons}", taken("in", *ms))
 }
 

@@ -57,10 +57,7 @@ pub(super) fn plan_judged(event: &Event) -> String {
         (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
         _ => "by rules".to_owned(),
     };
-    let again = match again {
-        true => "; it is planned again before anything of it is tried",
-        false => "",
-    };
+    let again = if *again { "; it is planned again before anything of it is tried" } else { "" };
     let beside = match unplaced {
         0 => String::new(),
         n => format!(", and {} of nothing in it", count(n, "issue")),

@@ -51,10 +51,7 @@ pub(super) fn drawing(atoms: &[AtomReport]) -> String {
     }
     for (atom, area) in both() {
         // The head of a group lies above the arrows.
-        svg.push_str(&match atom.node.is_group {
-            true => head(atom, area),
-            false => leaf(atom, area),
-        });
+        svg.push_str(&if atom.node.is_group { head(atom, area) } else { leaf(atom, area) });
     }
     svg.push_str("</svg>\n");
     let left_out = [
@@ -175,9 +172,10 @@ fn arrow(from: &DrawnBox, to: &DrawnBox) -> String {
     // In a ring of groups something waits for what stands below.
     let (from_y, to_y) = if to.y >= below { (below, to.y) } else { (from.y, to.y + to.height) };
     let bend = (from_y.abs_diff(to_y) / 2).clamp(12, 60);
-    let (out, back) = match to.y >= below {
-        true => (from_y + bend, to_y.saturating_sub(bend)),
-        false => (from_y.saturating_sub(bend), to_y + bend),
+    let (out, back) = if to.y >= below {
+        (from_y + bend, to_y.saturating_sub(bend))
+    } else {
+        (from_y.saturating_sub(bend), to_y + bend)
     };
     let tail = if to.y >= below { to_y.saturating_sub(2 * POINT) } else { to_y + 2 * POINT };
     path(

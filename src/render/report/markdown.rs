@@ -87,9 +87,10 @@ impl<'o> Written<'o> {
     }
 
     fn outputs_note(&self) -> &'static str {
-        match self.has_outputs {
-            true => "",
-            false => "The outputs are left out: `descent report --json` has them.",
+        if self.has_outputs {
+            ""
+        } else {
+            "The outputs are left out: `descent report --json` has them."
         }
     }
 
@@ -116,9 +117,10 @@ impl<'o> Written<'o> {
         for section in &self.sections {
             parts.push(heading(section.of.title));
             let note = Some(&section.note).filter(|note| !note.is_empty());
-            let lines: Vec<&str> = match section.of.keeps_the_end {
-                true => note.into_iter().chain(&section.items).map(String::as_str).collect(),
-                false => section.items.iter().chain(note).map(String::as_str).collect(),
+            let lines: Vec<&str> = if section.of.keeps_the_end {
+                note.into_iter().chain(&section.items).map(String::as_str).collect()
+            } else {
+                section.items.iter().chain(note).map(String::as_str).collect()
             };
             parts.push(lines.join("\n"));
         }

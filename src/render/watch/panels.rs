@@ -24,18 +24,17 @@ fn first_shown(selected: usize, all: usize, room: usize) -> usize {
 
 /// The work graph; the selected row stands out without colour too.
 pub(super) fn tree(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
-    let inner = match place.height < ROWS_FOR_FRAME {
-        true => place,
-        false => framed(frame, place, "work", theme),
-    };
+    let inner =
+        if place.height < ROWS_FOR_FRAME { place } else { framed(frame, place, "work", theme) };
     let (room, width) = (usize::from(inner.height), usize::from(inner.width));
     let first = first_shown(scene.selected, scene.tree.len(), room);
     let shown = scene.tree.iter().enumerate().skip(first).take(room);
     let rows = shown.map(|(place, line)| {
         let row = theme.row(&line.clone().cut(width));
-        match place == scene.selected {
-            true => row.style(Style::new().add_modifier(Modifier::REVERSED)),
-            false => row,
+        if place == scene.selected {
+            row.style(Style::new().add_modifier(Modifier::REVERSED))
+        } else {
+            row
         }
     });
     frame.render_widget(Paragraph::new(rows.collect::<Vec<Row<'_>>>()), inner);

@@ -17,9 +17,10 @@ const ITEMS_MAX: usize = 16;
 
 /// The events in their order. Those of the history come first if there are too many.
 pub(super) fn bounded(events: &[Event]) -> Vec<Event> {
-    let (lasting, passing): (Vec<&Event>, Vec<&Event>) = match events.len() > EVENTS_MAX {
-        true => events.iter().partition(|event| event.is_lasting()),
-        false => (events.iter().collect(), Vec::new()),
+    let (lasting, passing): (Vec<&Event>, Vec<&Event>) = if events.len() > EVENTS_MAX {
+        events.iter().partition(|event| event.is_lasting())
+    } else {
+        (events.iter().collect(), Vec::new())
     };
     let kept = lasting.into_iter().chain(passing).take(EVENTS_MAX);
     kept.map(shortened).collect()

@@ -122,12 +122,11 @@ pub(super) fn read(segment: &Segment, allowance: &mut Allowance) -> Vec<u8> {
 /// The lines, and the number of bytes unpacked for them.
 fn try_read(segment: &Segment, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
     let bytes = files::read_some(&segment.path, bytes_max)?;
-    match segment.is_closed {
-        true => Ok(unfolded(&bytes, bytes_max)),
-        false => {
-            let used = bytes.len() as u64;
-            Ok((bytes, used))
-        }
+    if segment.is_closed {
+        Ok(unfolded(&bytes, bytes_max))
+    } else {
+        let used = bytes.len() as u64;
+        Ok((bytes, used))
     }
 }
 

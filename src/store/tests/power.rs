@@ -106,10 +106,7 @@ impl Power {
             person(self, call, same);
         }
         self.cut();
-        match self.lacks.contains(&call) {
-            true => Err(io::ErrorKind::Unsupported.into()),
-            false => Ok(()),
-        }
+        if self.lacks.contains(&call) { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
     }
 
     fn number(&self, ino: u64) -> File {

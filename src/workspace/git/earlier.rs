@@ -131,9 +131,10 @@ impl Worktrees {
             Ok(tree) => lay(&tree, &spec)?,
             Err(paths) => paths,
         };
-        Ok(match in_the_way.is_empty() {
-            true => TreeStart::Laid(attempt.clone()),
-            false => unused(UnusedChange::Conflict(in_the_way)),
+        Ok(if in_the_way.is_empty() {
+            TreeStart::Laid(attempt.clone())
+        } else {
+            unused(UnusedChange::Conflict(in_the_way))
         })
     }
 

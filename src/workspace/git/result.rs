@@ -281,10 +281,7 @@ impl Worktrees {
 
     /// The HEAD of the person; `None` in `shadow`, which has no commits of theirs.
     pub fn person_head(&self) -> Result<Option<CommitId>> {
-        match self.is_private {
-            true => Ok(None),
-            false => Ok(self.git.person().head()?.commit),
-        }
+        if self.is_private { Ok(None) } else { Ok(self.git.person().head()?.commit) }
     }
 
     /// Applies `base`→`head` to the person's working tree; a dry run only checks.

@@ -20,9 +20,10 @@ impl Worktrees {
     /// The person's working tree as it is now.
     pub fn snapshot(&self) -> Result<StartedFrom> {
         let scratch = self.scratch()?;
-        let seen = match self.is_private {
-            true => self.git.snapshot_all(scratch, &self.left_out())?,
-            false => self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?,
+        let seen = if self.is_private {
+            self.git.snapshot_all(scratch, &self.left_out())?
+        } else {
+            self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?
         };
         let tracked = self.tracked_links(&seen.commit)?;
         let tracked = tracked.iter().map(|link| {
@@ -128,9 +129,10 @@ impl Worktrees {
     /// brought home. None where looking would cost too much.
     pub fn moved_since(&self, start: &StartedFrom, results: &[CommitId]) -> Result<Vec<String>> {
         let scratch = self.scratch()?;
-        let now = match self.is_private {
-            true => Some(self.git.tree_of_all(scratch, &self.left_out())?),
-            false => self.git.tree_of_files(scratch)?,
+        let now = if self.is_private {
+            Some(self.git.tree_of_all(scratch, &self.left_out())?)
+        } else {
+            self.git.tree_of_files(scratch)?
         };
         let Some(now) = now.filter(|now| *now != start.tree) else {
             return Ok(Vec::new());

@@ -95,9 +95,10 @@ fn each_wire_calls_a_tool_first_and_then_answers_whole_or_as_a_stream() {
     let model = Model::start(&[]);
     for (path, first, then) in wires() {
         for is_streamed in [false, true] {
-            let path = match is_streamed {
-                true => path.replace(":generate", ":streamGenerate"),
-                false => path.to_owned(),
+            let path = if is_streamed {
+                path.replace(":generate", ":streamGenerate")
+            } else {
+                path.to_owned()
             };
             let (mut first, mut then) = (first.clone(), then.clone());
             first["stream"] = json!(is_streamed);

@@ -59,14 +59,8 @@ impl Judged {
     fn fragment(&self) -> Value {
         let state = self.world.state();
         let atoms = &state["work_graph"]["atoms"]["N"];
-        let planned = match atoms.is_object() {
-            true => atoms["fragment"].clone(),
-            false => Value::Null,
-        };
-        match planned.is_object() {
-            true => planned,
-            false => state["bindings"]["N"]["of"]["fragment"].clone(),
-        }
+        let planned = if atoms.is_object() { atoms["fragment"].clone() } else { Value::Null };
+        if planned.is_object() { planned } else { state["bindings"]["N"]["of"]["fragment"].clone() }
     }
 }
 

@@ -58,10 +58,7 @@ impl Growing {
         let deps: Vec<Made> =
             before.atoms.iter().filter(|_| self.rng.below(3) == 0).cloned().collect();
         let ids: Vec<&str> = deps.iter().map(|dep| dep.id.as_str()).collect();
-        let kind = match depth < DEPTH_MAX {
-            true => self.rng.below(10),
-            false => 0,
-        };
+        let kind = if depth < DEPTH_MAX { self.rng.below(10) } else { 0 };
         let mut atom = match kind {
             0..=5 => self.task(&made, &deps),
             6 | 7 => {

@@ -60,10 +60,7 @@ impl<'a> Piped<'a> {
         let world = one.world();
         let agent = ScriptedAgent::new(&world);
         let fixture = &one.fixture;
-        let before = match one.is_refused_by_rules() {
-            true => Vec::new(),
-            false => names(&fixture["plan"]),
-        };
+        let before = if one.is_refused_by_rules() { Vec::new() } else { names(&fixture["plan"]) };
         let mended_from = before.len() + 1;
         let all = [before, names(&fixture["mended"])].concat();
         let cases: Vec<String> = all
@@ -196,9 +193,10 @@ fn what_a_planner_can_mend_is_mended_before_anything_of_it_is_tried() {
         let piped = Piped::new(one, Planner::Mends);
         piped.judged_by(Judge::Truthful);
         let ran = piped.world.run();
-        match piped.is_mended_first(&ran) {
-            true => drop(mended.fetch_add(1, Ordering::Relaxed)),
-            false => println!("{}: {:?}, {:?}", one.name, ran.code, Piped::first_tried(&ran)),
+        if piped.is_mended_first(&ran) {
+            mended.fetch_add(1, Ordering::Relaxed);
+        } else {
+            println!("{}: {:?}, {:?}", one.name, ran.code, Piped::first_tried(&ran));
         }
     });
     let mended = mended.into_inner();

@@ -126,10 +126,7 @@ fn the_rules_find_every_planted_issue_that_they_can_tell_and_no_other() {
             return;
         }
         let is_of_align = one.fixture["at"] == "align";
-        let world = match is_of_align {
-            true => one.world(),
-            false => one.files(),
-        };
+        let world = if is_of_align { one.world() } else { one.files() };
         let mut found = one.judged(&world, "plan");
         if is_of_align {
             assert_eq!(found, Vec::<[String; 4]>::new(), "{}", one.name);

@@ -110,9 +110,10 @@ fn edit(world: &World, change: fn(&mut Value)) {
 }
 
 fn atom<'s>(state: &'s mut Value, id: &str) -> &'s mut Value {
-    match state["bindings"].get(id).is_some() {
-        true => &mut state["bindings"][id]["of"],
-        false => &mut state["work_graph"]["atoms"][id],
+    if state["bindings"].get(id).is_some() {
+        &mut state["bindings"][id]["of"]
+    } else {
+        &mut state["work_graph"]["atoms"][id]
     }
 }
 

@@ -93,9 +93,10 @@ fn a_change_with_a_link_into_the_project_or_its_workspace_fails_by_name() {
         let world = world();
         // A command that names the project would be led to the checkout.
         fs::write(world.out("repo"), world.repo().display().to_string()).unwrap();
-        let top = match is_project {
-            true => format!("$(cat {})", world.out("repo").display()),
-            false => "$PWD".to_owned(),
+        let top = if is_project {
+            format!("$(cat {})", world.out("repo").display())
+        } else {
+            "$PWD".to_owned()
         };
         let step = task(&format!("ln -s {top}/{FILE} lnk; touch done"));
         let plan = world.plan(&plan(&["test -e done"], json!({}), json!({"A": step})));

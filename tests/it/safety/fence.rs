@@ -105,9 +105,10 @@ fn tried(by: By, is_worker: bool) {
         By::Account => world.root().join(".local/state/descent").display().to_string(),
     };
     let tries = format!("OUT={out} RECORDS={records} sh {} {repo}", program.display());
-    let atom = match is_worker {
-        true => json!({"kind": "task", "description": "try"}),
-        false => task(&format!("{tries}; touch done")),
+    let atom = if is_worker {
+        json!({"kind": "task", "description": "try"})
+    } else {
+        task(&format!("{tries}; touch done"))
     };
     world.write(
         "descent.toml",

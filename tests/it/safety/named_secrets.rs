@@ -300,10 +300,8 @@ fn the_names_of_files_and_what_is_coloured_are_hidden_too() {
         let world = World::new();
         world.write(".gitignore", "*.log\n");
         world.commit_all("rules");
-        let action = match rest == coloured {
-            true => coloured.to_owned(),
-            false => format!("END={end}; {made}{rest}"),
-        };
+        let action =
+            if rest == coloured { coloured.to_owned() } else { format!("END={end}; {made}{rest}") };
         let work = json!({"A1": task(&action)});
         world.align(&plan(&["test -f done"], json!({"env": [NAME]}), work));
         run_and_look(&world, "A1");

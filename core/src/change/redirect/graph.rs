@@ -165,10 +165,7 @@ pub(super) fn without(group: &mut Atom, gone: &BTreeSet<AtomId>) -> Result<(), S
         }
     };
     kids.retain(|kid| !gone.contains(kid));
-    match kids.is_empty() {
-        true => Err("nothing would be left of the group".to_owned()),
-        false => Ok(()),
-    }
+    if kids.is_empty() { Err("nothing would be left of the group".to_owned()) } else { Ok(()) }
 }
 
 /// The atoms that are nobody's part.

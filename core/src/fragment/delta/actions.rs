@@ -174,9 +174,10 @@ impl Actions {
         let group = AtomId::new(target.as_str().unwrap_or_default());
         let may_grow = asked.graph.ix(&group).is_some_and(|x| may_grow(asked.graph, x));
         if !may_grow || members.len() != 1 {
-            let message = match may_grow {
-                true => format!("a choice of `{group}` is one atom"),
-                false => format!("`{group}` is no group that may get a choice"),
+            let message = if may_grow {
+                format!("a choice of `{group}` is one atom")
+            } else {
+                format!("`{group}` is no group that may get a choice")
             };
             let at = doc::pointer_push(place, "target");
             self.faults.push(fault("no-group", &at, message, None));
@@ -242,9 +243,10 @@ impl Actions {
         let id = AtomId::new(target.unwrap_or_default());
         let known = asked.graph.ix(&id).ok_or("is no atom of the plan");
         let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
-        let refused = match self.changed.contains_key(&id) || self.removed.contains_key(&id) {
-            true => Err("is changed twice"),
-            false => refused,
+        let refused = if self.changed.contains_key(&id) || self.removed.contains_key(&id) {
+            Err("is changed twice")
+        } else {
+            refused
         };
         let Err(why) = refused else {
             return Some(id);
@@ -267,15 +269,17 @@ impl Actions {
         faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, asked.state)));
         for (id, atom) in &read.atoms {
             let is_listed = self.new.contains(id) || self.changed.contains_key(id);
-            let is_kind = match self.steps.contains(id) {
-                true => matches!(atom.body, Body::Plan(_)),
-                false => matches!(atom.body, Body::Task(_)),
+            let is_kind = if self.steps.contains(id) {
+                matches!(atom.body, Body::Plan(_))
+            } else {
+                matches!(atom.body, Body::Task(_))
             };
             if !is_listed || !is_kind {
                 let at = doc::pointer_push("/atoms", id.as_str());
-                let message = match self.steps.contains(id) {
-                    true => format!("`{id}` is no planning step"),
-                    false => format!("`{id}` is no task"),
+                let message = if self.steps.contains(id) {
+                    format!("`{id}` is no planning step")
+                } else {
+                    format!("`{id}` is no task")
                 };
                 let hint = Some("`step_add` has tasks, `subplan_create` atoms of the kind `plan`");
                 faults.push(fault("not-a-task", &at, message, hint));

@@ -48,13 +48,12 @@ pub(super) fn contradicted(
         text: doc::one_line(reason.unwrap_or_default(), WORDS_CHARS_MAX),
         extra: Default::default(),
     };
-    match mark.text.is_empty() {
-        false => Ok((id, mark)),
-        true => {
-            let at = doc::pointer_push(at, "reason");
-            let message = "`reason` says what contradicts".to_owned();
-            Err(fault("missing-key", &at, message, None))
-        }
+    if mark.text.is_empty() {
+        let at = doc::pointer_push(at, "reason");
+        let message = "`reason` says what contradicts".to_owned();
+        Err(fault("missing-key", &at, message, None))
+    } else {
+        Ok((id, mark))
     }
 }
 
@@ -105,10 +104,7 @@ pub(super) fn ask(
         if !taken.atoms.contains_key(id) {
             let known = asked.graph.ix(id).ok_or("is no atom of the plan");
             let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
-            let refused = match taken.removed.contains(id) {
-                true => Err("is taken out"),
-                false => refused,
-            };
+            let refused = if taken.removed.contains(id) { Err("is taken out") } else { refused };
             if let Err(why) = refused {
                 let at = doc::pointer_push(&question.at, "about");
                 let message = format!("`{id}` {why}");

@@ -58,10 +58,7 @@ fn without(parent: &mut Atom, id: &AtomId) -> Result<(), &'static str> {
         }
     };
     kids.retain(|kid| kid != id);
-    match kids.is_empty() {
-        true => Err("is the last of"),
-        false => Ok(()),
-    }
+    if kids.is_empty() { Err("is the last of") } else { Ok(()) }
 }
 
 /// Faults of tasks that something waits for that stays.

@@ -26,15 +26,16 @@ impl Validator<'_> {
             }
         });
         for (at, title, is_of_base) in found {
-            let (why, hint) = match is_of_base {
-                true => (
+            let (why, hint) = if is_of_base {
+                (
                     "a judge is shown what git tells of the work, and the workspace is `shared`",
                     "leave out `workspace`, so that git tells trees apart",
-                ),
-                false => (
+                )
+            } else {
+                (
                     "a judge rates the whole result, and no single atom",
                     "write it into the base case, or say it as a `command` that a machine decides",
-                ),
+                )
             };
             let message = format!("`{title}` cannot be rated here: {why}");
             self.fault("unsupported", &at, message, Some(hint.into()));

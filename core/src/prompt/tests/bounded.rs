@@ -19,9 +19,10 @@ impl LongText {
     /// As the content of a JSON string.
     fn json(&self) -> String {
         let letter = if self.is_wide { "語" } else { "x" };
-        match self.has_lines {
-            true => format!("{}\\n", letter.repeat(9)).repeat(self.chars / 10),
-            false => letter.repeat(self.chars),
+        if self.has_lines {
+            format!("{}\\n", letter.repeat(9)).repeat(self.chars / 10)
+        } else {
+            letter.repeat(self.chars)
         }
     }
 }

@@ -94,10 +94,7 @@ impl FieldValue for Criterion {
             && self.levels.is_none()
             && self.weight == Thousandths(1_000)
             && self.extra.is_empty();
-        match is_name_alone {
-            true => Node::string(self.criterion.as_str()),
-            false => self.0.node(),
-        }
+        if is_name_alone { Node::string(self.criterion.as_str()) } else { self.0.node() }
     }
 }
 
@@ -110,21 +107,21 @@ impl QualityLeaf {
     /// Whether a score, as a share of the highest, reaches the threshold.
     pub fn passes(&self, score: Thousandths) -> bool {
         let threshold = self.threshold();
-        match threshold.0 > 1_000 {
-            true => score.0.saturating_mul(LEVEL_MAX) >= threshold.0,
-            false => score.0 >= threshold.0,
+        if threshold.0 > 1_000 {
+            score.0.saturating_mul(LEVEL_MAX) >= threshold.0
+        } else {
+            score.0 >= threshold.0
         }
     }
 
     /// The threshold in words.
     pub fn threshold_text(&self) -> String {
         let threshold = self.threshold();
-        match threshold.0 > 1_000 {
-            true => {
-                let share = Thousandths(threshold.0 / LEVEL_MAX);
-                format!("{} of {LEVEL_MAX}, which is {}", threshold.text(), share.text())
-            }
-            false => threshold.text(),
+        if threshold.0 > 1_000 {
+            let share = Thousandths(threshold.0 / LEVEL_MAX);
+            format!("{} of {LEVEL_MAX}, which is {}", threshold.text(), share.text())
+        } else {
+            threshold.text()
         }
     }
 

@@ -75,9 +75,10 @@ fn passed(title: &str) -> Node {
 /// Most results by attempts are those of a first one, and depend on nothing. A person's has no context.
 fn usual(half: &[Member]) -> Vec<Member> {
     let usual = [("inputs", Node::string(Digest::of(b"").as_str())), ("attempts", Node::uint(1))];
-    match half.iter().any(|member| member.key == CONTEXT) {
-        true => usual.map(|(key, node)| Member::new(key, node)).to_vec(),
-        false => Vec::new(),
+    if half.iter().any(|member| member.key == CONTEXT) {
+        usual.map(|(key, node)| Member::new(key, node)).to_vec()
+    } else {
+        Vec::new()
     }
 }
 

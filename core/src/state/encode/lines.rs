@@ -72,9 +72,10 @@ impl<K: Ord + Clone> Lines<K> {
         let length = self.lengths.entry(key.clone()).or_default();
         (length.sealed, length.is_changed) = (line.len(), true);
         length.values = record.values;
-        match place.start == self.sealed.len() {
-            true => self.sealed.extend_from_slice(&line),
-            false => drop(self.sealed.splice(place, line)),
+        if place.start == self.sealed.len() {
+            self.sealed.extend_from_slice(&line)
+        } else {
+            drop(self.sealed.splice(place, line))
         }
         self.changed.insert(key, Some(record.text));
     }

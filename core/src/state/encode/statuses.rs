@@ -24,9 +24,10 @@ pub fn shown_statuses(state: &State) -> BTreeMap<AtomId, ShownStatus> {
 pub(super) fn resolved_groups(state: &State) -> BTreeMap<AtomId, ShownStatus> {
     let mut groups = BTreeMap::new();
     for (id, atom) in state.atoms.iter().filter(|(_, atom)| is_group(atom)) {
-        let status = match is_resolved(state, atom, GROUPS_DEEP_MAX) {
-            true => ShownStatus::Resolved,
-            false => ShownStatus::of_open(atom),
+        let status = if is_resolved(state, atom, GROUPS_DEEP_MAX) {
+            ShownStatus::Resolved
+        } else {
+            ShownStatus::of_open(atom)
         };
         groups.insert(id.clone(), status);
     }

@@ -156,9 +156,10 @@ pub(super) fn of_delta(transaction: &Transaction, delta: &AcceptedDelta) -> Vec<
         }
         Proposal { step: None, place: ReplanPlace::Delta, atoms, removed: delta.removed.clone() }
     };
-    match steps.is_empty() {
-        true => Vec::from([with(None)]),
-        false => grants(transaction).into_iter().map(Some).map(with).collect(),
+    if steps.is_empty() {
+        Vec::from([with(None)])
+    } else {
+        grants(transaction).into_iter().map(Some).map(with).collect()
     }
 }
 

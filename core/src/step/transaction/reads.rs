@@ -165,9 +165,10 @@ impl Transaction {
         if self.is_shared() {
             // A commit of this step gets the next serial; without one, the last serial counts.
             let serial = self.state.serial.0;
-            return Some(Basis::Serial(match self.is_dirty() {
-                true => serial,
-                false => self.serial_before(),
+            return Some(Basis::Serial(if self.is_dirty() {
+                serial
+            } else {
+                self.serial_before()
             }));
         }
         let head = self.state.run.head.as_ref()?;
@@ -200,10 +201,7 @@ impl Transaction {
     /// nothing of the tree after it.
     pub(crate) fn serial_before(&self) -> u64 {
         let serial = self.state.serial.0;
-        match self.goes_on {
-            true => serial,
-            false => serial.saturating_sub(1),
-        }
+        if self.goes_on { serial } else { serial.saturating_sub(1) }
     }
 
     /// Whether the end of an attempt is part of this step.

@@ -223,9 +223,10 @@ impl Story {
     }
 
     fn ends(&self, status: RunStatus) {
-        let expected = match self.executor.model.is_solvable() {
-            true => RunStatus::Completed,
-            false => RunStatus::Exhausted,
+        let expected = if self.executor.model.is_solvable() {
+            RunStatus::Completed
+        } else {
+            RunStatus::Exhausted
         };
         self.scene.saw(if status == RunStatus::Completed {
             "completed in the end"

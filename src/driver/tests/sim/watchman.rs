@@ -277,9 +277,10 @@ impl Watchman {
         };
         let attempts = last.run.spent.attempts;
         let is_plain = self.corrections == 0 && self.repairs == 0 && !has_environmental(last);
-        match is_plain && attempts > bound {
-            true => Err(format!("{attempts} attempts, the bound was {bound}")),
-            false => Ok(()),
+        if is_plain && attempts > bound {
+            Err(format!("{attempts} attempts, the bound was {bound}"))
+        } else {
+            Ok(())
         }
     }
 }

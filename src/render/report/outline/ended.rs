@@ -24,9 +24,10 @@ pub(super) fn outcome(report: &Report) -> Vec<Item> {
         let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
         let words = format!("{} of {} checks held on the result{whole}", verdict.held, verdict.of);
         let item = Item::at(0).text(words);
-        items.push(match verdict.choices.is_empty() {
-            true => item,
-            false => item.text(", made with ").choices(&verdict.choices),
+        items.push(if verdict.choices.is_empty() {
+            item
+        } else {
+            item.text(", made with ").choices(&verdict.choices)
         });
     }
     // Before anything is solved, the result is what the run started from.
@@ -157,9 +158,8 @@ pub(super) fn spent(report: &Report) -> Vec<Item> {
 }
 
 pub(super) fn next(report: &Report) -> Vec<Item> {
-    let one = |step: &String| match step.starts_with("descent ") {
-        true => Item::at(0).code(step),
-        false => Item::at(0).text(step),
+    let one = |step: &String| {
+        if step.starts_with("descent ") { Item::at(0).code(step) } else { Item::at(0).text(step) }
     };
     report.next.iter().map(one).collect()
 }

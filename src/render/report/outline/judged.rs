@@ -96,10 +96,7 @@ fn plan(report: &Report) -> Vec<Item> {
         (JudgedBy::Model | JudgedBy::Code, _) => head,
     };
     let is_clean = judged.issues.is_empty() && judged.by != JudgedBy::Nobody;
-    let head = match is_clean {
-        true => head.text(", no issue was found"),
-        false => head,
-    };
+    let head = if is_clean { head.text(", no issue was found") } else { head };
     let old = judged.advisories.len().saturating_sub(ADVISORIES_MAX);
     let advice = judged.advisories.iter().skip(old);
     let advice = advice.filter(|one| !one.proposed_repair.is_empty());

@@ -21,10 +21,8 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
     items.extend(tried.choices.iter().filter_map(|one| Some(("", choice(one)?))));
     for one in &tried.refuted {
         let item = Item::at(0).text("The base case did not hold");
-        let item = match one.choices.is_empty() {
-            true => item,
-            false => item.text(" with ").choices(&one.choices),
-        };
+        let item =
+            if one.choices.is_empty() { item } else { item.text(" with ").choices(&one.choices) };
         items.push((&one.at, item.text(": ").codes(&one.failed)));
     }
     for one in &tried.backtracks {
@@ -39,10 +37,7 @@ pub(super) fn tried(tried: &TriedReport) -> Vec<Item> {
         let item = item.text(&one.reason);
         items.push((
             &one.at,
-            match one.differs.is_empty() {
-                true => item,
-                false => item.text("; ").text(&one.differs),
-            },
+            if one.differs.is_empty() { item } else { item.text("; ").text(&one.differs) },
         ));
     }
     for one in &tried.changes {
@@ -140,10 +135,7 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
         let held = held.map(|(held, of)| format!(", {held} of {of} checks hold"));
         let n = n + &held.unwrap_or_default();
         let item = Item::at(1).code(one.atom.as_str()).text(format!("{n}, at {}", one.at));
-        match one.choices.is_empty() {
-            true => item,
-            false => item.text(", with ").choices(&one.choices),
-        }
+        if one.choices.is_empty() { item } else { item.text(", with ").choices(&one.choices) }
     }));
     if let more @ 1.. = group.attempts.len().saturating_sub(ATTEMPTS_MAX) {
         items.push(Item::at(1).text(format!("… and {more} before")));

@@ -111,10 +111,8 @@ fn result(solved: &SolvedReport, depth: usize) -> Item {
         (by, 0) => item.text(format!("By {by}")),
         (by, n) => item.text(format!("Attempt {n}, by {by}")),
     };
-    let item = match solved.in_force {
-        true => item,
-        false => item.text(", kept for when its choices come back"),
-    };
+    let item =
+        if solved.in_force { item } else { item.text(", kept for when its choices come back") };
     let item = match &solved.commit {
         Some(commit) => item.text(", commit ").code(short(commit.as_str())),
         None => item,
@@ -142,10 +140,7 @@ fn proof(one: &EvidenceReport, depth: usize) -> Item {
     let took = one.duration_ms.map(|ms| format!("in {}", time(ms)));
     let ended = Some(one.ended.clone()).filter(|text| !text.is_empty());
     let facts: Vec<String> = ended.into_iter().chain(took).collect();
-    let item = match facts.is_empty() {
-        true => item,
-        false => item.text(format!(" ({})", facts.join(", "))),
-    };
+    let item = if facts.is_empty() { item } else { item.text(format!(" ({})", facts.join(", "))) };
     match verdict {
         "pass" => item,
         _ => item.printed(&one.output),
