@@ -23,7 +23,7 @@ use std::{
 use serde_json::{Value, json};
 
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
-/// Calls of `descent prompt` for a median.
+/// Calls of `descent why --prompt` for a median.
 const PROMPTS: usize = 21;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const ANSWER: &str = r#"{"success": true, "summary": "done", "value": null, "artifacts": [], "clarity": "CLEAR", "handoff": null}"#;
@@ -228,7 +228,7 @@ impl Bench<'_> {
         let shape = if is_chain { "chain" } else { "fan-in" };
         let [few, many] = [10, 200].map(|count| self.told(shape, count, is_chain));
         println!(
-            "a prompt in a {shape:<7} {:>6} bytes at 10 solved, {:>6} at 200: {:.2}  (goal: 1.3)   `descent prompt` {:.1} ms, {:.1} ms",
+            "a prompt in a {shape:<7} {:>6} bytes at 10 solved, {:>6} at 200: {:.2}  (goal: 1.3)   `descent why --prompt` {:.1} ms, {:.1} ms",
             few.0,
             many.0,
             many.0 as f64 / few.0 as f64,
@@ -264,7 +264,7 @@ impl Bench<'_> {
         for _ in 0..PROMPTS {
             let since = Instant::now();
             let mut prompt = self.command(&dir);
-            prompt.args(["prompt", "Z"]).stdout(Stdio::piped());
+            prompt.args(["why", "Z", "--prompt"]).stdout(Stdio::piped());
             let told = prompt.output().unwrap();
             times.push(since.elapsed().as_secs_f64() * 1e3);
             assert!(told.status.success());

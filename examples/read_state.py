@@ -98,7 +98,7 @@ def next_move(state):
     if (run["status"], reason) == ("needs_guidance", "confirmation"):
         return next(confirmations(state, result), RUN)
     if run["status"] in ("needs_guidance", "stopped") and state.with_status("in_doubt"):
-        return "descent resolve"
+        return "descent confirm"
     if is_changed or run["status"] not in ("stopped", "exhausted", "needs_guidance"):
         return RUN
     if run["status"] == "stopped":

@@ -7,29 +7,26 @@ mod asking;
 mod audit;
 mod clean;
 mod client;
-mod completions;
 mod confirm;
 mod constraints;
 mod context;
 mod detach;
+mod dev;
 mod diff;
 mod doctor;
 mod edit;
 mod fork;
 mod graph;
 mod help;
-mod judge;
 mod live;
 mod liveness;
 mod log;
+mod machine_runs;
 mod memory;
 mod migrate;
 mod output;
-mod prompt;
-mod ps;
 mod redirect;
 mod report;
-mod resolve;
 mod run;
 mod schema;
 mod show;
@@ -120,22 +117,16 @@ enum Command {
     /// Try an atom again that failed
     #[command(long_about = steer::ABOUT_RETRY)]
     Retry(steer::AtomsArgs),
-    /// Say that an assertion holds, as only a person can
+    /// Say that an assertion holds, or that an effect happened
     Confirm(confirm::ConfirmArgs),
-    /// Say whether an effect outside happened
-    Resolve(resolve::ResolveArgs),
     /// Look at a run, live
     Watch(Box<watch::WatchArgs>),
-    /// Show how things stand
+    /// Show how things are here, or on this machine
     Status(status::StatusArgs),
-    /// List the runs of this machine
-    Ps,
     /// Change the state in your editor, also while a loop runs
     Edit,
-    /// Look for faults in the state file, or in a plan
+    /// Look for what is wrong with the state file, or a plan
     Validate(validate::ValidateArgs),
-    /// Look for what is wrong with a plan, without running it
-    Judge(judge::JudgeArgs),
     /// Take over the state file of an AoT loop
     Migrate(migrate::MigrateArgs),
     /// Evaluate the base case now: 0 it holds, 1 it does not
@@ -144,36 +135,27 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Bring the result home: files, a branch or a patch
     Apply(apply::ApplyArgs),
-    /// Print the JSON Schemas, for editors and programs
-    Schema(schema::SchemaArgs),
-    /// Explain how an atom stands: choices, attempts, evidence
+    /// Explain an atom: choices, attempts, evidence, prompt
     Why(why::WhyArgs),
-    /// Show what an agent is told of an atom
-    Prompt(prompt::PromptArgs),
     /// Look at commands from elsewhere, and allow them
     Trust(trust::TrustArgs),
     /// Show the work graph
     Graph(graph::GraphArgs),
-    /// Tell what happened, the newest last
+    /// Show what happened, and the state at a commit
     Log(log::LogArgs),
-    /// Show how things stood at a commit
-    Show(show::ShowArgs),
-    /// Tell patterns of the run that a person should know of
-    Audit(audit::AuditArgs),
     /// Write the whole run as one text: md, junit, html, json
     Report(report::ReportArgs),
-    /// Go back to an earlier state, as a new commit
+    /// Go back to an earlier state, or try another way beside
     Undo(undo::UndoArgs),
-    /// Begin a second state where this one stands
-    Fork(fork::ForkArgs),
     /// Look at what earlier runs of the project learnt, and change it
     Memory(memory::MemoryArgs),
     /// Look at what this machine lacks, and how to mend it
     Doctor,
     /// Remove what ended runs left behind
     Clean(clean::CleanArgs),
-    /// Print completions for a shell, or the man pages
-    Completions(completions::CompletionsArgs),
+    /// JSON Schemas, completions of shells and man pages
+    #[command(hide = true)]
+    Dev(dev::DevArgs),
 }
 
 /// How a command ended without an error.
@@ -240,32 +222,24 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Skip(flags)) => steer::skip(&context, &flags),
         Some(Command::Retry(flags)) => steer::retry(&context, &flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
-        Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Watch(flags)) => watch::watch(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
-        Some(Command::Ps) => ps::ps(&context),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
-        Some(Command::Judge(flags)) => judge::judge(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
         Some(Command::Verify(flags)) => verify::verify(&context, &flags),
         Some(Command::Diff(flags)) => diff::diff(&context, &flags),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
-        Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
-        Some(Command::Prompt(flags)) => prompt::prompt(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
-        Some(Command::Show(flags)) => show::show(&context, &flags),
-        Some(Command::Audit(flags)) => audit::audit(&context, &flags),
         Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
-        Some(Command::Fork(flags)) => fork::fork(&context, &flags),
         Some(Command::Memory(flags)) => memory::memory(&context, flags),
         Some(Command::Doctor) => doctor::doctor(&context),
         Some(Command::Clean(flags)) => clean::clean(&context, &flags),
-        Some(Command::Completions(flags)) => completions::completions(&context, &flags),
+        Some(Command::Dev(flags)) => dev::dev(&context, &flags),
     }
 }
 

@@ -35,7 +35,6 @@ mod provider_worker;
 pub mod ps;
 pub mod redirect;
 mod request;
-pub mod resolve;
 pub mod result;
 pub mod run;
 pub mod start;

@@ -32,7 +32,7 @@ use std::{
 
 pub use audit::{findings, findings_in_short};
 pub use carried::{Bounds, carried, visible};
-pub use diagram::{dot, mermaid};
+pub use diagram::mermaid;
 pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};

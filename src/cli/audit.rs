@@ -1,8 +1,7 @@
-//! `descent audit`: patterns of a run that a person should know of.
+//! `descent report --audit`: patterns of a run that a person should know of.
 //!
 //! Not here: how they are found (`ops::audit`).
 
-use clap::Args;
 use descent_core::{
     audit::AuditFinding,
     id::{Lineage, Serial},
@@ -14,22 +13,13 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
-    failure::{Failure, exit},
+    failure::exit,
     ops::audit::{self, AuditReport},
     render::{self, Line, Meaning, Page},
+    store::Store,
 };
 
-#[derive(Debug, Args)]
-#[command(
-    long_about = "What the state and the journal tell of a run that a person should know of: it moves without coming nearer, a tool is hindered again and again, several atoms fail alike, a judge or a lesson was wrong.\n\nIt only reads, also beside a loop, and decides nothing."
-)]
-pub struct AuditArgs {
-    /// Exit with 1 if there is a finding
-    #[arg(long)]
-    exit_code: bool,
-}
-
-/// The findings of the auditor: `descent audit --json`
+/// The findings of the auditor: `descent report --audit --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct AuditOutput<'a> {
@@ -45,17 +35,10 @@ pub(super) struct AuditOutput<'a> {
     accountable: Option<Accountable>,
 }
 
-pub(super) fn audit(context: &Context, flags: &AuditArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let loaded = store.read()?;
-    context.warn(&store, &loaded);
-    let world = World::new(loaded.state.clone());
-    let report = audit::audit(&store, &world);
-    tell(context, &world, &report);
-    Ok(End::Code(match flags.exit_code {
-        true if !report.findings.is_empty() => exit::NOT_SO,
-        true | false => 0,
-    }))
+pub(super) fn print(context: &Context, store: &Store, world: &World, exit_code: bool) -> End {
+    let report = audit::audit(store, world);
+    tell(context, world, &report);
+    End::Code(if exit_code && !report.findings.is_empty() { exit::NOT_SO } else { 0 })
 }
 
 fn tell(context: &Context, world: &World, report: &AuditReport) {

@@ -1,17 +1,20 @@
-//! `descent confirm`: a person's answer to an assertion, recorded as a correction.
+//! `descent confirm`: what only a person knows, recorded as a correction: whether an assertion holds, and whether an
+//! effect outside happened that was cut off.
 
 use clap::Args;
 use descent_core::{
-    change::ChangeRefusal,
+    change::{ChangeRefusal, Resolution},
     doc::suggest,
     event::Event,
     id::AtomId,
     state::{Confirmation, State},
     verdict::assertions::{self, Assertion},
     view,
-    world::World,
+    world::{
+        World,
+        doubts::{self, Doubt},
+    },
 };
-
 use serde::Serialize;
 
 use super::{
@@ -25,13 +28,16 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
+#[command(
+    long_about = "Say what only a person can know: that an assertion holds, or that an effect outside happened whose attempt was cut off.\n\nWithout a name both are listed. An effect that happened solves its atom; with --no it is made again."
+)]
 pub struct ConfirmArgs {
-    /// The assertion, by its name or its words; without it all are listed
+    /// The assertion, by its name or its words, or the attempt whose effect is in doubt; without it all are listed
     name: Option<String>,
-    /// Say that it does not hold
+    /// Say that it does not hold, or did not happen
     #[arg(long, requires = "name")]
     no: bool,
-    /// Why, for the record
+    /// Why, for the record; of an effect that happened: what came of it, for those who build on it
     #[arg(long, value_name = "TEXT", requires = "name")]
     reason: Option<String>,
 }
@@ -41,54 +47,74 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let client = context.client(None);
     let loaded = ops::current(&client, &mut store)?;
     let all = assertions::assertions(&loaded.state);
+    let (holds, reason) = (!flags.no, flags.reason.as_deref());
+    let said = if holds { ConfirmResult::Confirmed } else { ConfirmResult::Denied };
     let Some(name) = &flags.name else {
         let around = surroundings(&store, &loaded.state);
         report(context, &loaded.state, &around, ConfirmResult::Listed, &all);
         return Ok(End::Code(0));
     };
-    let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
-        return Err(unknown(name, &all));
+    let doubts = doubts::doubts(&loaded.state);
+    let assertion = all.iter().find(|one| one.is_called(name));
+    let recorded = match (doubts.iter().find(|doubt| doubt.attempt.as_str() == name), assertion) {
+        (Some(doubt), _) => {
+            let word = if holds { Resolution::Done(reason) } else { Resolution::Retry(reason) };
+            ops::confirm::resolve(&client, &mut store, &doubt.attempt, word)?
+        }
+        (None, Some(assertion)) => {
+            let request = AnswerRequest { assertion, holds, reason };
+            ops::confirm::confirm(&client, &mut store, loaded, &request)?
+        }
+        (None, None) => return Err(unknown(name, &all, &doubts)),
     };
-    let request = AnswerRequest { assertion, holds: !flags.no, reason: flags.reason.as_deref() };
-    let recorded = ops::confirm::confirm(&client, &mut store, loaded, &request)?;
     let (state, result) = match recorded {
         Ok(report) => {
             report.events.iter().for_each(|event| print_correction(context, event));
-            let result = if flags.no { ConfirmResult::Denied } else { ConfirmResult::Confirmed };
-            (report.loaded.state.clone(), result)
+            (report.loaded.state.clone(), said)
         }
         Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
             let answer = render::line(&answer_text(&earlier));
             context.out.say(&format!("{answer} already"));
             (*state, ConfirmResult::Unchanged)
         }
+        Err(ChangeDenial { refusal: ChangeRefusal::NotInDoubt, .. }) => {
+            return Err(unknown(name, &all, &[]));
+        }
         Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
     let around = surroundings(&store, &state);
-    report(context, &state, &around, result, std::slice::from_ref(assertion));
+    report(context, &state, &around, result, assertion.map_or(&[], std::slice::from_ref));
     Ok(End::Code(0))
 }
 
 fn print_correction(context: &Context, event: &Event) {
-    if let Event::Corrected { what, .. } = event {
-        context.out.say(&render::line(what));
+    if let Event::Corrected { what, effects, .. } = event {
+        let effects =
+            if effects.is_empty() { String::new() } else { format!(" → {}", effects.join("; ")) };
+        context.out.say(&render::line(&format!("{what}{effects}")));
     }
 }
 
-fn unknown(name: &str, all: &[Assertion]) -> Failure {
-    if all.is_empty() {
-        let hint = "add {\"assertion\": \"what shall be so\"} to the base case, or descent status";
-        return Failure::usage(format!("no assertion is called `{name}`: there is none"), hint);
+fn unknown(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {
+    let what = format!("no assertion and no effect in doubt is called `{}`", render::line(name));
+    if all.is_empty() && doubts.is_empty() {
+        let hint = "there is none; descent status shows what comes next";
+        return Failure::usage(what, hint);
     }
-    let names = || all.iter().flat_map(|one| [one.name.as_str(), one.statement.as_str()]);
+    let attempts = doubts.iter().map(|one| one.attempt.as_str());
+    let names: Vec<&str> = all
+        .iter()
+        .flat_map(|one| [one.name.as_str(), one.statement.as_str()])
+        .chain(attempts)
+        .collect();
     let wanted = name.to_lowercase();
-    let near = suggest(name, names())
-        .or_else(|| names().find(|known| known.to_lowercase().contains(&wanted)));
+    let near = suggest(name, names.iter().copied())
+        .or_else(|| names.iter().copied().find(|known| known.to_lowercase().contains(&wanted)));
     let hint = near.map_or_else(
         || "descent confirm lists them".to_owned(),
         |near| format!("did you mean this? {}", assertions::command(near)),
     );
-    Failure::usage(format!("no assertion is called `{name}`"), hint)
+    Failure::usage(what, hint)
 }
 
 fn answer_text(given: &Confirmation) -> String {
@@ -96,13 +122,16 @@ fn answer_text(given: &Confirmation) -> String {
     format!("{verb} by {} at {}", given.by, given.at)
 }
 
-/// The assertions, for a person to confirm: `descent confirm --json`
+/// The assertions and the effects in doubt: `descent confirm --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ConfirmOutput<'a> {
     schema: &'static str,
     result: ConfirmResult,
+    /// All of them, or the one that was confirmed.
     assertions: Vec<AssertionOutput<'a>>,
+    /// The effects that are still in doubt.
+    doubts: Vec<Doubt>,
     /// One command to type next.
     next: String,
 }
@@ -142,28 +171,41 @@ fn report(
     result: ConfirmResult,
     shown: &[Assertion],
 ) {
-    let next = match result {
+    let doubts = doubts::doubts(state);
+    let next = match (result, doubts.first()) {
+        (_, Some(doubt)) => format!("descent confirm {}", doubt.attempt),
         _ if around.live => "descent status".to_owned(),
-        ConfirmResult::Denied => "descent run".to_owned(),
-        ConfirmResult::Listed | ConfirmResult::Confirmed | ConfirmResult::Unchanged => {
-            view::next(&World::new(state.clone()), around)
-        }
+        (ConfirmResult::Denied, None) => "descent run".to_owned(),
+        (_, None) => view::next(&World::new(state.clone()), around),
     };
     if context.out.json {
-        context.out.json(&ConfirmOutput {
-            schema: "descent/confirm/1",
-            result,
-            assertions: shown.iter().map(|one| output(one, state)).collect(),
-            next,
-        });
-        return;
+        let assertions = shown.iter().map(|one| output(one, state)).collect();
+        let schema = "descent/confirm/1";
+        return context.out.json(&ConfirmOutput { schema, result, assertions, doubts, next });
     }
     let mut lines: Vec<String> = shown.iter().map(|one| row(one, state)).collect();
-    if shown.is_empty() {
+    lines.extend(doubts.iter().map(doubt_row));
+    if !doubts.is_empty() {
+        lines.push(
+            "look whether it happened; if it did not, or may happen again, add --no".to_owned(),
+        );
+    }
+    if lines.is_empty() && matches!(result, ConfirmResult::Listed) {
         lines.push("nothing here waits for a person's word".to_owned());
     }
     lines.push(format!("next: {next}"));
     context.out.data(&render::clean(&lines.join("\n")));
+}
+
+fn doubt_row(doubt: &Doubt) -> String {
+    let since = doubt.since.as_deref().unwrap_or("an unknown time");
+    let reason = doubt.reason.as_deref().map(render::line);
+    let reason = reason.map_or_else(String::new, |reason| format!("{reason}: "));
+    format!(
+        "  {}  {}  (started at {since}; {reason}whether its effect happened, or may happen again, only a person can tell)",
+        doubt.attempt,
+        render::line(&doubt.description),
+    )
 }
 
 fn row(one: &Assertion, state: &State) -> String {

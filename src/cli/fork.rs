@@ -1,8 +1,7 @@
-//! `descent fork`: a second state that begins at this one, to try another way from the same point.
+//! `descent undo --into`: a second state that begins at this one, to try another way from the same point.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use clap::Args;
 use descent_core::{
     id::{Lineage, Serial},
     state::Workspace,
@@ -16,17 +15,7 @@ use crate::{
     ops, render,
 };
 
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. It gets a copy of what was made; repository, cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
-)]
-pub struct ForkArgs {
-    /// A file for the fork's state, or a directory of the same project
-    #[arg(value_name = "DIR|FILE")]
-    to: Option<PathBuf>,
-}
-
-/// The place of a fork: `descent fork --json`
+/// The place of a fork: `descent undo --into --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ForkOutput<'a> {
@@ -44,11 +33,11 @@ struct ForkParent<'a> {
     serial: Serial,
 }
 
-pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> {
+pub(super) fn fork(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
     let mut store = context.store()?;
     let config = config::load(&store.place().project)?;
     let client = context.client(Some(&config));
-    let to = flags.to.as_ref().map(|to| context.dir.join(to));
+    let to = to.map(|to| context.dir.join(to));
     let fork = ops::fork::fork(&client, &mut store, to.as_deref())?;
     let place = &fork.place;
     let next = if place.is_usual() {

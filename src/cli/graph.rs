@@ -1,4 +1,4 @@
-//! `descent graph`: the work graph as a tree, or as input for a program that draws.
+//! `descent graph`: the work graph as a tree, or for Mermaid.
 
 use clap::{Args, ValueEnum};
 use descent_core::{view, world::World};
@@ -8,7 +8,7 @@ use crate::{failure::Failure, render};
 
 #[derive(Debug, Args)]
 pub struct GraphArgs {
-    /// How it is written: a tree, or for Mermaid or Graphviz
+    /// How it is written: a tree, or for Mermaid
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     format: GraphFormat,
 }
@@ -17,7 +17,6 @@ pub struct GraphArgs {
 enum GraphFormat {
     Text,
     Mermaid,
-    Dot,
 }
 
 pub(super) fn graph(context: &Context, flags: &GraphArgs) -> Result<End, Failure> {
@@ -30,7 +29,6 @@ pub(super) fn graph(context: &Context, flags: &GraphArgs) -> Result<End, Failure
         _ if out.json => out.json(&view),
         GraphFormat::Text => out.page(&render::graph(&view, out.width())),
         GraphFormat::Mermaid => out.raw(&render::mermaid(&view)),
-        GraphFormat::Dot => out.raw(&render::dot(&view)),
     }
     Ok(End::Code(0))
 }

@@ -1,5 +1,5 @@
-//! `descent log`: who changed what and why, from the state and the journal beside it; also the difference of two
-//! commits.
+//! `descent log`: who changed what and why, from the state and the journal beside it; also the state at one commit
+//! (`show`), and the difference of two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,8 @@ use serde::Serialize;
 use super::{
     End,
     context::Context,
-    output,
+    output, show,
     timeline::{Point, Timeline},
-    usage,
 };
 use crate::{clock, evidence, failure::Failure, ops, render, store::Commit};
 
@@ -27,11 +26,17 @@ pub struct LogArgs {
     /// Only the last N entries
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
-    /// What changed between two commits: 12..40, 12.., ..40, -3.., 10m..
-    #[arg(value_name = "A..B", allow_hyphen_values = true)]
-    range: Option<String>,
+    /// The state at a commit: 12, -1 for the one before the present, 10m for ten minutes ago; or what changed between two: 12..40, 12.., ..40, -3.., 10m..
+    #[arg(value_name = "SERIAL|A..B", allow_hyphen_values = true, conflicts_with = "number")]
+    at: Option<String>,
+    /// Print the state file of that commit byte for byte; without a serial that of the newest
+    #[arg(long, conflicts_with_all = ["number", "saved"])]
+    bytes: bool,
+    /// Print what a person saved, that this commit took in
+    #[arg(long, requires = "at")]
+    saved: bool,
     /// Print all that this attempt printed
-    #[arg(long, value_name = "ATTEMPT", conflicts_with_all = ["number", "range"])]
+    #[arg(long, value_name = "ATTEMPT", conflicts_with_all = ["number", "at", "bytes"])]
     output: Option<String>,
 }
 
@@ -83,11 +88,17 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
         let found = ops::output::of_attempt(&mut store, attempt)?;
         return Ok(output::print(context, &found));
     }
+    if flags.bytes && flags.at.is_none() {
+        return show::newest_bytes(context, &mut store);
+    }
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     let timeline = Timeline::of(&store, loaded);
-    if let Some(range) = &flags.range {
-        return between(context, &timeline, range);
+    match flags.at.as_deref().map(|at| (at, at.split_once(".."))) {
+        Some((_, Some((from, to)))) => return between(context, &timeline, from, to),
+        Some((at, None)) if flags.saved => return show::saved(context, &timeline, at),
+        Some((at, None)) => return show::show(context, &store, &timeline, at, flags.bytes),
+        None => {}
     }
     let mut entries = joined(log::diary(&timeline.now.state), &timeline.commits);
     if !context.out.json {
@@ -196,33 +207,7 @@ fn of_commit(commit: &Commit) -> LogEntry {
     }
 }
 
-/// An event in one text.
-pub(super) fn event_line(event: &Event) -> String {
-    let (label, what) = render::describe_event(event);
-    format!("{label} {what}")
-}
-
-/// The events of a commit in words: those of the history, else all.
-pub(super) fn describe_commit(commit: &Commit) -> String {
-    let (lasting, passing): (Vec<&Event>, Vec<&Event>) =
-        commit.events.iter().partition(|event| event.is_lasting());
-    let events = if lasting.is_empty() { passing } else { lasting };
-    if events.is_empty() {
-        return commit.describe();
-    }
-    let texts: Vec<String> = events.into_iter().map(event_line).collect();
-    texts.join("; ")
-}
-
-fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {
-    let Some((from, to)) = range.split_once("..") else {
-        let hint = if usage::follows(range) {
-            "descent watch"
-        } else {
-            "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m.."
-        };
-        return Err(Failure::usage(format!("`{range}` is no range"), hint));
-    };
+fn between(context: &Context, timeline: &Timeline, from: &str, to: &str) -> Result<End, Failure> {
     let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);
     let changes = difference::difference(&from.state, &to.state);
     let text = difference::words(&changes);

@@ -1,4 +1,4 @@
-//! Prints what an attempt printed: `why --output` and `log --output`.
+//! Prints the texts of an attempt: all that it printed (`why --output`, `log --output`), and its prompt (`why --prompt`).
 
 use descent_core::{
     id::{AtomId, AttemptId},
@@ -8,7 +8,10 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
-    ops::output::{AttemptOutput, OutputSource},
+    ops::{
+        output::{AttemptOutput, OutputSource},
+        prompt::PromptReport,
+    },
     render,
 };
 
@@ -59,16 +62,21 @@ pub(super) fn print(context: &Context, found: &AttemptOutput) -> End {
     if let Some(note) = note(found) {
         context.out.say(&note);
     }
+    whole_text(context, &found.bytes);
+    End::Code(0)
+}
+
+/// Byte for byte, but for a terminal: there control characters are shown, not obeyed.
+fn whole_text(context: &Context, bytes: &[u8]) {
     if !render::is_for_eyes() {
-        context.out.bytes(&found.bytes);
-    } else if !found.bytes.is_empty() {
-        let text = String::from_utf8_lossy(&found.bytes);
+        context.out.bytes(bytes);
+    } else if !bytes.is_empty() {
+        let text = String::from_utf8_lossy(bytes);
         let mut page = render::Page::new(usize::MAX);
         let lines = text.lines().map(render::Line::of);
         lines.for_each(|line| page.whole(line));
         context.out.page(&page);
     }
-    End::Code(0)
 }
 
 /// The words for a person beside the text.
@@ -92,5 +100,69 @@ fn note(found: &AttemptOutput) -> Option<String> {
         OutputSource::Excerpt => {
             Some(format!("the whole output of {attempt} is gone; the state keeps this of it:"))
         }
+    }
+}
+
+/// The prompt of an atom: `descent why ATOM --prompt --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PromptOutput<'a> {
+    schema: &'static str,
+    atom: &'a AtomId,
+    /// The attempt in flight, else the next one.
+    attempt: &'a AttemptId,
+    /// Counts from 1 in its context.
+    n: u32,
+    /// Whether the attempt in flight was told this; else it would be told now.
+    told: bool,
+    bytes: usize,
+    /// Empty of a prompt that was told: only its text is kept.
+    parts: Vec<PartOutput>,
+    text: &'a str,
+    /// Why the atom cannot start as it is told here, or which attempt was told this.
+    note: Option<&'a str>,
+    /// One command to type next.
+    next: String,
+}
+
+/// A part of a prompt
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PartOutput {
+    name: &'static str,
+    bytes: usize,
+    /// Whether something of it was left out.
+    cut: bool,
+}
+
+pub(super) fn print_prompt(context: &Context, report: &PromptReport) -> End {
+    if context.out.json {
+        context.out.json(&prompt_output(report));
+        return End::Code(0);
+    }
+    if let Some(note) = &report.note {
+        context.out.say(&render::line(note));
+    }
+    whole_text(context, report.text.as_bytes());
+    End::Code(0)
+}
+
+fn prompt_output(report: &PromptReport) -> PromptOutput<'_> {
+    let part = |part: &descent_core::prompt::PromptPart| PartOutput {
+        name: part.name,
+        bytes: part.text.len(),
+        cut: part.is_cut,
+    };
+    PromptOutput {
+        schema: "descent/prompt/1",
+        atom: &report.atom,
+        attempt: &report.attempt,
+        n: report.n,
+        told: report.is_told,
+        bytes: report.text.len(),
+        parts: report.parts.iter().map(part).collect(),
+        text: &report.text,
+        note: report.note.as_deref(),
+        next: format!("descent why {}", report.atom),
     }
 }

@@ -11,7 +11,7 @@ use descent_core::{
     world::World,
 };
 
-use super::{End, context::Context};
+use super::{End, audit, context::Context};
 use crate::{
     failure::{Failure, exit, lack_of},
     files::{self, Odd},
@@ -29,6 +29,12 @@ pub struct ReportArgs {
     /// Write it to this file, whatever file is there
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Only what a person should know of the run: it moves without coming nearer, a tool fails again and again, a judge or a lesson was wrong
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    audit: bool,
+    /// With --audit: exit with 1 if there is a finding
+    #[arg(long, requires = "audit")]
+    exit_code: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -43,6 +49,10 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
+    if flags.audit {
+        let world = World::new(loaded.state.clone());
+        return Ok(audit::print(context, &store, &world, flags.exit_code));
+    }
     let seen = ops::seen(&context.client(None), &store, &loaded);
     let report = report::report(&World::new(seen.state));
     let format = match (flags.format, context.out.json) {

@@ -186,7 +186,7 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     let audited = audit::audit(&ending.world, &[]);
     if let Some(findings) = render::findings_in_short(&audited) {
         let head = Line::indent(2).then(Line::new().dim("audit").pad(8));
-        page.push(head.plain(format!("{findings} (descent audit)")));
+        page.push(head.plain(format!("{findings} (descent report --audit)")));
     }
     match ending.world.state.run.status {
         RunStatus::Completed if leads_on => page.next(&next_of(&report.place, &ending.world)),

@@ -1,4 +1,4 @@
-//! `descent schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
+//! `descent dev schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
 //! generated from types and committed under `state-schema/`. Also those of the answers of agents, for who writes one: they
 //! are the ones that an agent is asked with.
 //!
@@ -21,14 +21,14 @@ use descent_core::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{End, context::Context};
+use super::context::Context;
 use crate::{failure::Failure, store::STATE_SCHEMA};
 
 /// Columns of the longest name, and two more.
 const NAME_WIDTH: usize = 16;
 const EDITORS: &str = "\
 Editors complete and check a plan by its schema:
-  descent schema plan > plan.schema.json
+  descent dev schema plan > plan.schema.json
 
   in a YAML plan, for every editor that uses yaml-language-server, as its first line:
     # yaml-language-server: $schema=./plan.schema.json
@@ -61,7 +61,7 @@ macro_rules! outputs {
 outputs! {
     "status": descent_core::view::StatusView,
     "result": super::run::ResultOutput<'_>,
-    "ps": super::ps::PsOutput<'_>,
+    "ps": super::machine_runs::PsOutput<'_>,
     "event": crate::events::EventLine<'_>,
     "detach": super::detach::DetachOutput<'_>,
     "waits": crate::ops::notify::waits::WaitOutput<'_>,
@@ -69,7 +69,6 @@ outputs! {
     "align": super::align::output::AlignOutput<'_>,
     "verify": super::verify::VerifyOutput<'_>,
     "validate": super::validate::ValidateOutput<'_>,
-    "judge": super::judge::JudgeOutput<'_>,
     "edit": super::edit::EditOutput<'_>,
     "migrate": super::migrate::MigrateOutput<'_>,
     "apply": super::apply::ApplyOutput<'_>,
@@ -78,7 +77,7 @@ outputs! {
     "stop": super::stop::StopOutput<'_>,
     "diff": super::diff::DiffOutput<'_>,
     "output": super::output::PrintedOutput<'_>,
-    "prompt": super::prompt::PromptOutput<'_>,
+    "prompt": super::output::PromptOutput<'_>,
     "audit": super::audit::AuditOutput<'_>,
     "why": super::why::WhyOutput,
     "why-list": descent_core::view::why::Asking,
@@ -94,7 +93,6 @@ outputs! {
     "doctor": super::doctor::DoctorOutput,
     "clean": super::clean::CleanOutput<'_>,
     "memory": super::memory::MemoryOutput<'_>,
-    "resolve": super::resolve::ResolveOutput,
     "constraints": super::constraints::ConstraintsOutput<'_>,
     "schema": SchemaOutput,
 }
@@ -132,7 +130,7 @@ impl RoleSchema {
     }
 }
 
-/// The schemas that there are: `descent schema --json`
+/// The schemas that there are: `descent dev schema --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SchemaOutput {
@@ -140,7 +138,7 @@ struct SchemaOutput {
     schemas: Vec<SchemaLine>,
 }
 
-/// Printed by `descent schema NAME`
+/// Printed by `descent dev schema NAME`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SchemaLine {
@@ -161,13 +159,13 @@ pub struct SchemaArgs {
     name: Option<String>,
 }
 
-pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<End, Failure> {
+pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<(), Failure> {
     match &flags.name {
         None => list(context),
         // It is JSON either way, and says by itself what it is.
         Some(name) => context.out.data(&text(name)?),
     }
-    Ok(End::Code(0))
+    Ok(())
 }
 
 /// Every schema, with its subject in one line.
@@ -225,7 +223,7 @@ fn list(context: &Context) {
     let line = |schema: &SchemaLine| format!("{:NAME_WIDTH$}{}", schema.name, schema.about);
     let lines: Vec<String> = lines().iter().map(line).collect();
     context.out.data(&lines.join("\n"));
-    context.out.say("next: descent schema plan > plan.schema.json");
+    context.out.say("next: descent dev schema plan > plan.schema.json");
 }
 
 fn text(name: &str) -> Result<String, Failure> {
@@ -241,7 +239,7 @@ fn text(name: &str) -> Result<String, Failure> {
     let lines = lines();
     let names = || lines.iter().map(|line| line.name);
     let hint = match doc::suggest(name, names()) {
-        Some(near) => format!("did you mean `descent schema {near}`?"),
+        Some(near) => format!("did you mean `descent dev schema {near}`?"),
         None => format!("one of {}", names().collect::<Vec<_>>().join(", ")),
     };
     let message = format!("there is no schema `{name}`");

@@ -1,6 +1,5 @@
-//! `descent show`: the state at a commit.
+//! The state at one commit: `descent log SERIAL`.
 
-use clap::Args;
 use descent_core::{
     doc::{self, Node},
     id::{Lineage, Serial, UnixMillis},
@@ -12,30 +11,12 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
-    log::describe_commit,
-    timeline::Timeline,
+    timeline::{Timeline, describe_commit},
+    usage,
 };
-use crate::{
-    clock,
-    failure::Failure,
-    render,
-    store::{Store, StoreError},
-};
+use crate::{clock, failure::Failure, render, store::Store};
 
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// Which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
-    #[arg(value_name = "SERIAL", allow_hyphen_values = true)]
-    serial: Option<String>,
-    /// Print the state file itself, byte for byte
-    #[arg(long, conflicts_with = "saved")]
-    bytes: bool,
-    /// Print what a person saved, that this commit took in
-    #[arg(long, requires = "serial")]
-    saved: bool,
-}
-
-/// The state at a commit: `descent show --json`
+/// The state at a commit: `descent log SERIAL --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ShowOutput<'a> {
@@ -52,29 +33,49 @@ pub(super) struct ShowOutput<'a> {
     state: Option<Node>,
 }
 
-pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let loaded = match store.read() {
-        Ok(loaded) => loaded,
-        Err(error) => return newest_kept(context, &store, flags, error),
-    };
-    let timeline = Timeline::of(&store, loaded);
-    if let (true, Some(text)) = (flags.saved, &flags.serial) {
-        let serial = timeline.serial(text)?;
-        let edit = timeline.history.edit(&timeline.now.state.lineage, serial);
-        let Some(edit) = edit else {
-            let what = format!("serial {} took in no edit by hand", serial.0);
-            return Err(Failure::usage(what, "descent log shows which did"));
-        };
-        context.out.bytes(&edit);
-        return Ok(End::Code(0));
+/// The state file as it is; if it cannot be read, its newest kept commit, to be put back.
+pub(super) fn newest_bytes(context: &Context, store: &mut Store) -> Result<End, Failure> {
+    match store.read() {
+        // A file that is another's is not shown for ours.
+        Ok(loaded) if loaded.is_foreign => {
+            let timeline = Timeline::of(store, loaded);
+            context.out.bytes(&timeline.point(timeline.now.state.serial)?.bytes);
+        }
+        Ok(loaded) => context.out.bytes(loaded.bytes()),
+        Err(error) => {
+            let history = store.history();
+            let newest = history.lineages().pop();
+            let past = newest.and_then(|(lineage, serial)| history.state(&lineage, serial));
+            context.out.bytes(&past.ok_or(error)?.bytes);
+        }
     }
-    let point = match &flags.serial {
-        Some(text) => timeline.named(text)?,
-        None if timeline.now.is_foreign => timeline.point(timeline.now.state.serial)?,
-        None => timeline.named(&timeline.now.state.serial.0.to_string())?,
+    Ok(End::Code(0))
+}
+
+/// The bytes that a person saved and that a commit took in.
+pub(super) fn saved(context: &Context, timeline: &Timeline, at: &str) -> Result<End, Failure> {
+    let serial = timeline.serial(at)?;
+    let edit = timeline.history.edit(&timeline.now.state.lineage, serial);
+    let Some(edit) = edit else {
+        let what = format!("serial {} took in no edit by hand", serial.0);
+        return Err(Failure::usage(what, "descent log shows which did"));
     };
-    if flags.bytes {
+    context.out.bytes(&edit);
+    Ok(End::Code(0))
+}
+
+pub(super) fn show(
+    context: &Context,
+    store: &Store,
+    timeline: &Timeline,
+    at: &str,
+    is_raw: bool,
+) -> Result<End, Failure> {
+    if usage::follows(at) {
+        return Err(Failure::usage(format!("unexpected argument `{at}`"), "descent watch"));
+    }
+    let point = timeline.named(at)?;
+    if is_raw {
         context.out.bytes(&point.bytes);
         return Ok(End::Code(0));
     }
@@ -107,31 +108,12 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
     // Only of the present state can it be said that nothing runs.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
-    let around = view::Surroundings { live: is_past, ..surroundings(&store, &world.state) };
+    let around = view::Surroundings { live: is_past, ..surroundings(store, &world.state) };
     let mut status = view::status(&world, &around, view::liveness::Liveness::none());
     if is_past {
-        status.next = "descent show".to_owned();
+        status.next = "descent status".to_owned();
     }
     let page = render::status(&status, &notes, clock::now(), context.out.width());
     context.out.page(&page);
     Ok(End::Code(0))
-}
-
-/// For an unreadable state file: its newest kept commit, to be put back.
-fn newest_kept(
-    context: &Context,
-    store: &Store,
-    flags: &ShowArgs,
-    error: StoreError,
-) -> Result<End, Failure> {
-    let history = store.history();
-    let newest = history.lineages().pop();
-    let past = newest.and_then(|(lineage, serial)| history.state(&lineage, serial));
-    match past.filter(|_| flags.bytes && flags.serial.is_none()) {
-        Some(past) => {
-            context.out.bytes(&past.bytes);
-            Ok(End::Code(0))
-        }
-        None => Err(error.into()),
-    }
 }

@@ -10,7 +10,7 @@ use descent_core::{
 use super::{
     End, constraints,
     context::{Context, bound_of_start, surroundings},
-    liveness, run,
+    liveness, machine_runs, run,
 };
 use crate::{
     clock,
@@ -32,6 +32,9 @@ pub struct StatusArgs {
     /// Show the constraints in force, and whether somebody chose them
     #[arg(long)]
     constraints: bool,
+    /// List the runs of this machine, wherever it is typed
+    #[arg(long, conflicts_with_all = ["exit_code", "constraints"])]
+    all: bool,
 }
 
 const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
@@ -46,7 +49,7 @@ next: descent align --help";
 
 pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
-        return status(context, &StatusArgs { exit_code: false, constraints: false });
+        return status(context, &StatusArgs { exit_code: false, constraints: false, all: false });
     }
     if context.out.json {
         let next = "descent align --help";
@@ -60,6 +63,9 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
 }
 
 pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failure> {
+    if flags.all {
+        return Ok(machine_runs::print_all(context));
+    }
     let mut store = context.store()?;
     let loaded = match store.read() {
         Ok(loaded) => loaded,

@@ -1,9 +1,10 @@
-//! A point in the past as a person types it, and the state at that point. `41` is a serial, `-1` the commit before the
+//! A point in the past as a person types it, the state at that point, and its commit in words. `41` is a serial, `-1` the commit before the
 //! present one, and `10m` ten minutes ago.
 
 use std::sync::Arc;
 
 use descent_core::{
+    event::Event,
     id::{Lineage, Serial},
     state::{State, fields::DurationText},
 };
@@ -11,6 +12,7 @@ use descent_core::{
 use crate::{
     clock,
     failure::{Failure, exit},
+    render,
     store::{Commit, History, LoadedState, Store},
 };
 
@@ -100,4 +102,22 @@ impl Timeline {
         let message = format!("the state at {text} is not kept");
         Failure::new("E-NOT-KEPT", exit::USAGE, message, hint)
     }
+}
+
+/// An event in one text.
+pub(super) fn event_line(event: &Event) -> String {
+    let (label, what) = render::describe_event(event);
+    format!("{label} {what}")
+}
+
+/// The events of a commit in words: those of the history, else all.
+pub(super) fn describe_commit(commit: &Commit) -> String {
+    let (lasting, passing): (Vec<&Event>, Vec<&Event>) =
+        commit.events.iter().partition(|event| event.is_lasting());
+    let events = if lasting.is_empty() { passing } else { lasting };
+    if events.is_empty() {
+        return commit.describe();
+    }
+    let texts: Vec<String> = events.into_iter().map(event_line).collect();
+    texts.join("; ")
 }

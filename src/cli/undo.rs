@@ -1,5 +1,7 @@
 //! `descent undo`: back to an earlier state, as a new commit.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use descent_core::{
     id::{AtomId, Serial},
@@ -11,6 +13,7 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, runtime, surroundings},
+    fork,
     timeline::Timeline,
 };
 use crate::{
@@ -25,7 +28,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Back to an earlier state, as a new commit.\n\nWithout SERIAL: to what stood before your last correction (an edit by hand, `run --set`, an undo). What was agreed, the work graph and its results are again what they were, and the result's tree with them. What was spent stays spent; what an action did outside of the tree is not taken back, and is said. To undo again brings back what stood before."
+    long_about = "Back to an earlier state, as a new commit.\n\nWithout SERIAL: to what stood before your last correction (an edit by hand, `run --set`, an undo). What was agreed, the work graph and its results are again what they were, and the result's tree with them. What was spent stays spent; what an action did outside of the tree is not taken back, and is said. To undo again brings back what stood before.\n\nWith --into nothing here changes: a second state begins where this one is, to try another way from the same point. It has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. It gets a copy of what was made; repository, cache, journal and locks are each one's own. Without a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the second state lies there."
 )]
 pub struct UndoArgs {
     /// To which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
@@ -37,9 +40,15 @@ pub struct UndoArgs {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
+    /// Begin a second state where this one is: in a file, or in a directory of the same project
+    #[arg(long, value_name = "DIR|FILE", num_args = 0..=1, conflicts_with_all = ["serial", "dry_run", "yes"])]
+    into: Option<Option<PathBuf>>,
 }
 
 pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> {
+    if let Some(to) = &flags.into {
+        return fork::fork(context, to.as_deref());
+    }
     let mut store = context.store()?;
     let client = context.client(None);
     let loaded = ops::current(&client, &mut store)?;

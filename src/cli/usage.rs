@@ -11,7 +11,7 @@ use crate::failure::{Failure, quoted};
 
 /// Other programs' names for the commands here.
 const MEANT: [(&[&str], &str); 16] = [
-    (&["list", "ls", "ps", "info", "watch", "state"], "descent status"),
+    (&["list", "ls", "info", "state"], "descent status"),
     (&["logs", "history", "events"], "descent log"),
     (&["again", "rerun"], "descent retry"),
     (&["hint", "tell", "say"], "descent guide"),
@@ -20,7 +20,7 @@ const MEANT: [(&[&str], &str); 16] = [
     (&["abort", "cancel", "kill", "pause", "quit"], "descent stop"),
     (&["changes", "patch"], "descent diff"),
     (&["merge", "commit", "accept", "land"], "descent apply"),
-    (&["check", "test", "judge"], "descent verify"),
+    (&["check", "test"], "descent verify"),
     (&["explain"], "descent why"),
     (&["version"], "descent --version"),
     (&["tree", "plan", "atoms"], "descent graph"),
@@ -29,11 +29,24 @@ const MEANT: [(&[&str], &str); 16] = [
     (&["config", "constraints", "set"], "descent status --constraints"),
 ];
 
+/// Commands that became a mode of another: the command to type, where `{}` is the old one's argument, and its name.
+const MOVED: [(&str, &str, &str); 9] = [
+    ("ps", "descent status --all", ""),
+    ("show", "descent log {}", "SERIAL"),
+    ("prompt", "descent why {} --prompt", "ATOM"),
+    ("fork", "descent undo --into {}", "FILE"),
+    ("resolve", "descent confirm {}", "ATTEMPT"),
+    ("judge", "descent validate {}", "PLAN"),
+    ("audit", "descent report --audit", ""),
+    ("schema", "descent dev schema {}", "NAME"),
+    ("completions", "descent dev completions {}", "SHELL"),
+];
+
 /// Commands whose one argument is a text.
 const TEXTS: [(&str, &str); 3] = [("align", "goal"), ("redirect", "reason"), ("guide", "text")];
 
 /// Commands that show once what `watch` follows.
-const LOOKS: [&str; 4] = ["status", "graph", "ps", "why"];
+const LOOKS: [&str; 3] = ["status", "graph", "why"];
 
 /// Whether an option asks for what `watch` does.
 pub(super) fn follows(option: &str) -> bool {
@@ -43,7 +56,7 @@ pub(super) fn follows(option: &str) -> bool {
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     let command = typed.iter().find(|word| is_command(word));
     match error.kind() {
-        ErrorKind::InvalidSubcommand => no_such_command(error),
+        ErrorKind::InvalidSubcommand => no_such_command(error, typed),
         ErrorKind::UnknownArgument => unknown_argument(error, command, typed),
         _ => Failure::usage(first_line(error), help_of(command)),
     }
@@ -62,8 +75,16 @@ pub(super) fn refuse_blank(command: &str, given: &[(&str, Vec<String>)]) -> Resu
     }
 }
 
-fn no_such_command(error: &Error) -> Failure {
+fn no_such_command(error: &Error, typed: &[String]) -> Failure {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    if let Some((_, now, argument)) = MOVED.iter().find(|(old, ..)| *old == name) {
+        let given = words(typed, &name);
+        let given = if given.is_empty() { (*argument).to_owned() } else { given };
+        // `resolve --retry` was the answer that an effect did not happen.
+        let denies = name == "resolve" && typed.iter().any(|word| word == "--retry");
+        let hint = format!("{}{}", now.replace("{}", &given), if denies { " --no" } else { "" });
+        return Failure::usage(format!("there is no command `{name}` any more"), hint);
+    }
     let meant = MEANT.iter().find(|(names, _)| names.contains(&name.as_str()));
     let known = help::command();
     let similar = suggest(&name, known.get_subcommands().map(Command::get_name));

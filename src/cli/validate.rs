@@ -1,4 +1,4 @@
-//! `descent validate`: every fault of a state file or a plan, each with its place.
+//! `descent validate`: every fault of a state file or a plan, and what the rules find wrong with it, each with its place.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use descent_core::{
     doc::{self, Fault},
     judging::Issue,
+    state::Severity,
 };
 use serde::Serialize;
 
@@ -48,7 +49,7 @@ pub(super) struct ValidateOutput<'a> {
 pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, Failure> {
     let found = match &flags.file {
         None => ops::validate::state(&mut context.store()?)?,
-        Some(path) => ops::validate::file(&context.dir, path)?,
+        Some(path) => ops::validate::file(&context.dir, path, &context.top()?)?,
     };
     let valid = found.faults.is_empty();
     match flags.format {
@@ -64,7 +65,11 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
             if let Some(refusal) = refusal {
                 return Err(refusal);
             }
-            context.out.data(&format!("{} is valid", found.path.display()));
+            let issues = match &found.issues[..] {
+                [] => String::new(),
+                issues => format!("; {}: {}", render::issue_count(issues), render::ADVICE),
+            };
+            context.out.data(&format!("{} is valid{issues}", found.path.display()));
             if found.is_plan && flags.file.is_none() {
                 context.out.say("not agreed yet\nnext: descent run");
             }
@@ -80,7 +85,12 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
             });
         }
     }
-    Ok(End::Code(if valid { 0 } else { exit::INVALID }))
+    let is_heavy = |issue: &Issue| issue.severity == Severity::High;
+    Ok(End::Code(match valid {
+        false => exit::INVALID,
+        true if found.issues.iter().any(is_heavy) => exit::NOT_SO,
+        true => 0,
+    }))
 }
 
 fn warn(context: &Context, found: &ValidateReport) {

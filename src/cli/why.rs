@@ -1,4 +1,4 @@
-//! `descent why ATOM`: its choices, attempts and evidence.
+//! `descent why ATOM`: its choices, attempts and evidence, and what its agent is told.
 
 use clap::Args;
 use descent_core::{
@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
-    log::event_line,
     output,
+    timeline::event_line,
 };
-use crate::{clock, evidence, failure::Failure, ops, render, store::Commit, workspace};
+use crate::{clock, config, evidence, failure::Failure, ops, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {
@@ -26,6 +26,9 @@ pub struct WhyArgs {
     /// Print all that its newest attempt printed; without an atom, of the one most worth asking about
     #[arg(long)]
     output: bool,
+    /// Print what its agent is told: in the attempt that is in flight, else in the next one
+    #[arg(long, requires = "atom", conflicts_with = "output")]
+    prompt: bool,
 }
 
 /// The explanation of one atom: `descent why ATOM --json`
@@ -43,6 +46,11 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     if flags.output {
         let found = ops::output::of_atom(&mut store, flags.atom.as_deref())?;
         return Ok(output::print(context, &found));
+    }
+    if let (true, Some(atom)) = (flags.prompt, &flags.atom) {
+        let config = config::load(&store.place().project)?;
+        let report = ops::prompt::prompt(&mut store, config, atom, clock::now())?;
+        return Ok(output::print_prompt(context, &report));
     }
     let loaded = store.read()?;
     let world = World::new(loaded.state.clone());

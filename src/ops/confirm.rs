@@ -1,15 +1,17 @@
-//! Records a person's answer to an assertion as a correction.
+//! Records as a correction what only a person knows: whether an assertion holds, or an effect outside happened.
 
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Answer, Change},
-    id::{CommitId, TreeId},
+    change::{self, Answer, Change, Resolution},
+    id::{AttemptId, CommitId, TreeId},
     state::State,
     verdict::assertions::Assertion,
 };
 
-use super::{ChangeDenial, ChangeError, Client, CommitReport, commit_change, current::basis};
+use super::{
+    ChangeDenial, ChangeError, Client, CommitReport, commit_change, current, current::basis,
+};
 use crate::{
     failure::Failure,
     store::{LoadedState, Store},
@@ -55,6 +57,24 @@ pub fn confirm(
                 reason: request.reason,
             };
             let change = [Change::Answer(&answer)];
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+        },
+    )
+}
+
+/// Records whether the effect of an attempt happened.
+pub fn resolve(
+    client: &dyn Client,
+    store: &mut Store,
+    attempt: &AttemptId,
+    resolution: Resolution<'_>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    commit_change(
+        store,
+        |store| Ok(current(client, store)?),
+        |_, fresh| {
+            let change = [Change::Resolution(attempt, resolution)];
             change::apply(&fresh.state, &change, &client.by(), client.now())
                 .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
         },

@@ -100,7 +100,7 @@ fn place_of(parent: &StatePlace, to: Option<&Path>) -> Result<StatePlace, Failur
     };
     if place.state.symlink_metadata().is_ok() {
         let message = format!("{} is there already", place.state.display());
-        let hint = "name another file, or another worktree: git worktree add ../other, then descent fork ../other";
+        let hint = "name another file, or another worktree: git worktree add ../other, then descent undo --into ../other";
         return Err(Failure::new("E-FORK-EXISTS", exit::USAGE, message, hint));
     }
     Ok(place)
@@ -135,7 +135,7 @@ fn place_of_file(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure
 fn elsewhere(at: &Path, project: &Path) -> Failure {
     let (at, project) = (at.display(), project.display());
     let what = format!("a state at {at} would be about {project}");
-    let hint = "descent fork without a name, a file at the top of the project, or the directory of another worktree";
+    let hint = "descent undo --into without a name, a file at the top of the project, or the directory of another worktree";
     Failure::usage(what, hint)
 }
 
@@ -147,6 +147,6 @@ fn unnamed(parent: &StatePlace) -> Result<StatePlace, Failure> {
             return Ok(StatePlace::at(&parent.project, Some(&file)));
         }
     }
-    let hint = "give a name: descent fork FILE";
+    let hint = "give a name: descent undo --into FILE";
     Err(Failure::usage("there are very many forks here", hint))
 }

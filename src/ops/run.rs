@@ -308,7 +308,7 @@ fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<
     let (at, log) = (client.now().rfc3339(), options.log.as_deref());
     let record = RunRecord::new(&state.lineage, &store.place().state, at, log);
     if let Err(error) = RunRecords::find().note(&record) {
-        tracing::info!(%error, "`descent ps` does not list this run");
+        tracing::info!(%error, "`descent status --all` does not list this run");
     }
 }
 

@@ -56,12 +56,12 @@ pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
 }
 
 /// The faults of a state file or a plan; `-` is standard input.
-pub fn file(dir: &Path, path: &Path) -> Result<ValidateReport, Failure> {
+pub fn file(dir: &Path, path: &Path, project: &Path) -> Result<ValidateReport, Failure> {
     let file = plan_file::read(dir, path)?;
     Ok(if is_plan(&file) {
-        look_at_plan(file, dir)
+        look_at_plan(file, project)
     } else {
-        look_at_state(file.name, file.bytes, dir)
+        look_at_state(file.name, file.bytes, project)
     })
 }
 
@@ -84,8 +84,7 @@ fn look_at_plan(file: PlanFile, project: &Path) -> ValidateReport {
     let mut faults = draft.faults;
     faults.extend(missing);
     // A plan with faults may not be what it looks like.
-    let issues =
-        if faults.is_empty() { judge::look(&draft.state, project).issues } else { Vec::new() };
+    let issues = if faults.is_empty() { judge::look(&draft.state, project) } else { Vec::new() };
     let mut warnings = draft.warnings;
     warnings.extend(judging::faults(&issues, &draft.root, &draft.written));
     ValidateReport { path: file.name, bytes: file.bytes, is_plan: true, faults, warnings, issues }
@@ -125,7 +124,7 @@ fn look_at_state(path: PathBuf, bytes: Vec<u8>, project: &Path) -> ValidateRepor
     let mut warnings = decoded.warnings;
     let mut issues = Vec::new();
     if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, faults.is_empty()) {
-        issues = judge::look(state, project).issues;
+        issues = judge::look(state, project);
         warnings.extend(judging::faults(&issues, root, &PointerMap::default()));
     }
     ValidateReport { path, bytes, is_plan: false, faults, warnings, issues }

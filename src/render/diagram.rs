@@ -1,4 +1,4 @@
-//! The work graph in the languages of Mermaid and of Graphviz.
+//! The work graph in the language of Mermaid.
 //!
 //! Invariant: no label can end its quotes, whatever an atom is called or described as. Nodes have names of their own
 //! (`n0`, `n1` …), since an id such as `end` is a keyword there.
@@ -148,91 +148,6 @@ fn in_mermaid(text: &str) -> String {
     safe
 }
 
-pub fn dot(view: &GraphView) -> String {
-    let mut text = vec![
-        "digraph descent {".to_owned(),
-        "  compound=true; rankdir=TB; fontname=\"sans-serif\";".to_owned(),
-        "  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];"
-            .to_owned(),
-        "  edge [color=\"#707070\"];".to_owned(),
-    ];
-    let mut depth = 1;
-    for part in parts(view) {
-        let indent = "  ".repeat(depth);
-        match part {
-            DiagramPart::Open(place, node) => {
-                let label = in_dot(&format!("{} ({})", node.id, members(node)));
-                text.push(format!("{indent}subgraph cluster_{place} {{"));
-                text.push(format!("{indent}  label=\"{label}\"; {}", looks(node, "; ")));
-                depth += 1;
-            }
-            DiagramPart::Leaf(place, node) => {
-                let mut rows = vec![in_dot(node.id.as_str())];
-                rows.extend(about(node).iter().map(|row| in_dot(row)));
-                let label = rows.join("\\n");
-                text.push(format!("{indent}n{place} [label=\"{label}\", {}];", looks(node, ", ")));
-            }
-            DiagramPart::Close => {
-                depth -= 1;
-                text.push(format!("{}}}", "  ".repeat(depth)));
-            }
-        }
-    }
-    text.extend(waits(view).into_iter().map(|(from, to)| dot_edge(view, from, to)));
-    text.push("}".to_owned());
-    text.join("\n")
-}
-
-/// The colours of its state. A selected choice has a strong border, another one a dashed border.
-fn looks(node: &NodeView, between: &str) -> String {
-    let name = class(node);
-    let (fill, border, ink) = CLASSES
-        .iter()
-        .find(|(class, ..)| *class == name)
-        .map_or(("#ffffff", "#000000", "#000000"), |(_, fill, border, ink)| (*fill, *border, *ink));
-    let fill = if node.is_group { "#fafafa" } else { fill };
-    let style = if matches!(node.state.as_str(), "not chosen" | "resting" | "dropped") {
-        "rounded,filled,dashed"
-    } else {
-        "rounded,filled"
-    };
-    let pen = if node.is_selected { 3 } else { 1 };
-    [
-        format!("style=\"{style}\""),
-        format!("fillcolor=\"{fill}\""),
-        format!("color=\"{border}\""),
-        format!("fontcolor=\"{ink}\""),
-        format!("penwidth={pen}"),
-    ]
-    .join(between)
-}
-
-/// An edge of Graphviz joins leaves; for a group it ends at the group's border.
-fn dot_edge(view: &GraphView, from: usize, to: usize) -> String {
-    let leaf = |place: usize| {
-        let inside = view.nodes.iter().enumerate().skip(place);
-        inside
-            .take_while(|(at, node)| *at == place || node.depth > view.nodes[place].depth)
-            .find(|(_, node)| !node.is_group)
-            .map_or(place, |(at, _)| at)
-    };
-    let is_group = |place: usize| view.nodes[place].is_group;
-    let mut ends = Vec::new();
-    if is_group(from) {
-        ends.push(format!("ltail=cluster_{from}"));
-    }
-    if is_group(to) {
-        ends.push(format!("lhead=cluster_{to}"));
-    }
-    let ends = if ends.is_empty() { String::new() } else { format!(" [{}]", ends.join(", ")) };
-    format!("  n{} -> n{}{ends};", leaf(from), leaf(to))
-}
-
-/// A backslash begins an escape there, a quote ends the label.
-fn in_dot(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,23 +192,14 @@ mod tests {
         }
         assert!(drawn.contains("日本") && drawn.contains("#34;b#34;"), "{drawn}");
         assert!(!drawn.contains("<script>"), "{drawn}");
-        let drawn = dot(&view("end", nasty));
-        for row in drawn.lines().filter(|row| row.contains("label=")) {
-            let bare = row.replace("\\\\", "").replace("\\\"", "");
-            assert_eq!(bare.matches('"').count() % 2, 0, "{row}");
-        }
-        assert!(drawn.contains("\\\"b\\\""), "{drawn}");
     }
 
     #[test]
-    fn groups_enclose_their_members_and_an_edge_of_a_group_ends_at_its_border() {
+    fn groups_enclose_their_members() {
         let drawn = mermaid(&view("A", ""));
         let rows: Vec<&str> = drawn.lines().map(str::trim).collect();
         let at = |row: &str| rows.iter().position(|one| *one == row).unwrap();
         assert!(at("n1[\"<b>A</b>\"]") < at("end") && at("end") < at("n2[\"<b>after</b>\"]"));
         assert!(rows.contains(&"n0 --> n2"));
-        let drawn = dot(&view("A", ""));
-        assert!(drawn.contains("n1 -> n2 [ltail=cluster_0];"), "{drawn}");
-        assert_eq!(drawn.matches('{').count(), drawn.matches('}').count());
     }
 }

@@ -219,7 +219,7 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoState { has_journal: true, .. } => {
-                "`descent show --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
             }
             Self::NoState { .. } => "make one with `descent align`",
             Self::NotAgreed { .. } => "descent run",
@@ -236,7 +236,7 @@ impl StoreError {
             }
             Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
             Self::Empty { .. } => {
-                "`descent show --bytes` prints the newest commit that is kept: put that back, or remove the file"
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or remove the file"
             }
             Self::Newer { .. } => {
                 "use a newer descent; `descent status` shows what this one understands"

@@ -198,11 +198,11 @@ fn wait_unless(is_over: &AtomicBool, mut holds: impl FnMut() -> bool) -> bool {
 
 /// The effect outside was cut off, and its file shows whether it happened.
 fn look_outside(world: &World) {
-    let doubts = world.descent(&["resolve", "--json"]).expect(0).json();
+    let doubts = world.descent(&["confirm", "--json"]).expect(0).json();
     let attempt = doubts["doubts"][0]["attempt"].as_str().expect("a doubt");
     let is_done = !world.left("outside").is_empty();
-    let answer = if is_done { "--done" } else { "--retry" };
-    world.descent(&["resolve", attempt, answer]).expect(0);
+    let answer: &[&str] = if is_done { &[] } else { &["--no"] };
+    world.descent(&[&["confirm", attempt], answer].concat()).expect(0);
 }
 
 /// Only files of the contract lie beside the state; old states are kept until they are quiet.

@@ -91,7 +91,7 @@ const DOORS: &[Door] = &[
             "DirBuilder",
         ],
         files: &[
-            "src/cli/completions.rs",
+            "src/cli/dev.rs",
             "src/files.rs",
             "src/files/private.rs",
             "src/git/disk.rs",

@@ -70,7 +70,7 @@ impl Consequence {
                 return (words, ids);
             }
             Self::EffectsDoubted(ids) => {
-                let words = "in doubt, and not made again before `descent resolve` says so";
+                let words = "in doubt, and not made again before `descent confirm` says so";
                 return (words, ids);
             }
             Self::ResultsWithoutFiles(ids) => {

@@ -68,8 +68,8 @@ pub struct Answer<'a> {
 pub enum Resolution<'a> {
     /// It happened; in their words, if they gave any.
     Done(Option<&'a str>),
-    /// It did not, or may happen again.
-    Retry,
+    /// It did not, or may happen again; with the reason, if they gave one.
+    Retry(Option<&'a str>),
 }
 
 /// An earlier state of the same lineage, to go back to.

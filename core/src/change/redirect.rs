@@ -322,7 +322,8 @@ impl Reading<'_> {
                         Some((message, below(id)))
                     }
                     Some(AtomStatus::InDoubt(attempt)) => {
-                        let hint = format!("descent resolve {attempt} --done, or --retry");
+                        let hint =
+                            format!("descent confirm {attempt}, with --no if it did not happen");
                         let message = format!("the effect of {id} is in doubt");
                         Some((message, hint))
                     }

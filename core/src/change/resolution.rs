@@ -45,8 +45,9 @@ impl Resolution<'_> {
                 };
                 (format!("done: {attempt} ({summary})"), effect)
             }
-            Resolution::Retry => {
-                (format!("to be tried again: {attempt}"), Consequence::DoubtRetried)
+            Resolution::Retry(why) => {
+                let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+                (format!("to be tried again: {attempt}{why}"), Consequence::DoubtRetried)
             }
         };
         let workspace = draft.state.objective.constraints.workspace();

@@ -136,7 +136,7 @@ fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
         return None;
     };
     let message = format!("the effect of {id} is in doubt");
-    let hint = format!("descent resolve {attempt} --done, or --retry");
+    let hint = format!("descent confirm {attempt}, with --no if it did not happen");
     Some(fault("in-doubt", &place(id), message, Some(hint)))
 }
 

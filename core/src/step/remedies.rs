@@ -54,8 +54,8 @@ pub(super) fn next_moves(
         (_, Reason::InDoubt) => {
             let doubts = doubts::doubts(&transaction.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
-                for answer in ["--done", "--retry"] {
-                    moves.push(format!("descent resolve {} {answer}", doubt.attempt));
+                for answer in ["", " --no"] {
+                    moves.push(format!("descent confirm {}{answer}", doubt.attempt));
                 }
             }
         }

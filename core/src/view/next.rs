@@ -91,7 +91,7 @@ impl StatusView {
             self.next = if doubts(&world.state).is_empty() {
                 RUN.to_owned()
             } else {
-                "descent resolve".to_owned()
+                "descent confirm".to_owned()
             };
         }
     }
@@ -112,7 +112,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
             open.first().map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
         }
         RunStatus::NeedsGuidance | RunStatus::Stopped if !doubts(&world.state).is_empty() => {
-            "descent resolve".to_owned()
+            "descent confirm".to_owned()
         }
         // The next run would end like the last one, unless a person changes something.
         RunStatus::Exhausted | RunStatus::NeedsGuidance if !is_changed => dead_end(world),

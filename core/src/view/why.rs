@@ -392,7 +392,7 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
                 return Some((1, asked.unwrap_or_else(needed)));
             }
             AtomStatus::InDoubt(attempt) => {
-                return Some((1, format!("did its effect happen? descent resolve {attempt}")));
+                return Some((1, format!("did its effect happen? descent confirm {attempt}")));
             }
             AtomStatus::Invalid(report) => return Some((1, report.words.clone())),
             AtomStatus::Pending | AtomStatus::Failed => {}

@@ -121,7 +121,7 @@ impl Consent<'_> {
         let world = World::new(draft.state.clone());
         let mut facts = ops::judge::facts(&draft.state, self.top);
         facts.holding.clone_from(&draft.comparison.holding);
-        let issues = ops::judge::judged(&draft.state, &facts).issues;
+        let issues = ops::judge::judged(&draft.state, &facts);
         let client = self.context.client(Some(self.config));
         let remembered = if self.flags.no_memory {
             Vec::new()

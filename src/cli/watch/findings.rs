@@ -1,6 +1,6 @@
 //! The auditor's findings while a run is watched: looked for at the beginning and every five minutes, told when they change.
 //!
-//! Not here: findings of the journal, which may be long (`descent audit`).
+//! Not here: findings of the journal, which may be long (`descent report --audit`).
 
 use descent_core::{
     audit::{self, AuditFinding},
@@ -30,6 +30,6 @@ impl FindingsWatch {
         let is_news = found != self.told;
         self.told = found;
         let words = render::findings_in_short(&self.told).filter(|_| is_news)?;
-        Some(format!("{words} (descent audit)"))
+        Some(format!("{words} (descent report --audit)"))
     }
 }

@@ -36,7 +36,7 @@ fn agree(world: &World, constraints: Value, atoms: Value) {
 
 #[track_caller]
 fn check(world: &World, name: &str, atom: &str) -> String {
-    let text = world.descent(&["prompt", atom]).expect(0).stdout;
+    let text = world.descent(&["why", atom, "--prompt"]).expect(0).stdout;
     let mut day = text.lines().filter(|line| line.starts_with("Today is "));
     let day = day.next().expect("a day");
     assert_kept(world, name, &text.replacen(day, "Today is <day>.", 1));
@@ -135,7 +135,7 @@ fn after_a_timeout_alone_nobody_is_told_to_go_another_way() {
     let atom = json!({"description": "Make the reader keep quoted commas", "timeout": "100ms"});
     agree(&world, json!({"max_attempts": 1}), json!({"reader": atom}));
     world.run().expect(5);
-    let text = world.descent(&["prompt", "reader"]).expect(0).stdout;
+    let text = world.descent(&["why", "reader", "--prompt"]).expect(0).stdout;
     assert!(text.contains("was hindered: timed out"), "{text}");
     assert!(!text.to_lowercase().contains("go another way"), "{text}");
 }

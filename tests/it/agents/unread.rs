@@ -203,7 +203,7 @@ fn after_a_failure_of_form_alone_nobody_says_that_the_work_was_wrong() {
     let ran = world.descent(&["run"]).expect(5);
     ran.shows("only the form of an answer was wrong: the work was not judged");
     world.descent(&["redirect", "-y", "--set", "max_attempts=3"]).expect(0);
-    let told = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    let told = world.descent(&["why", "A1", "--prompt"]).expect(0).stdout;
     assert!(!told.to_lowercase().contains("go another way"), "{told}");
     let words = "The way of A1.2 and A1.1 may be right: only the form of the answer was wrong";
     assert!(told.contains(words), "{told}");

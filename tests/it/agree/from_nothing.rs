@@ -33,7 +33,7 @@ fn commands_that_look_say_that_it_is_not_agreed_yet_and_write_nothing() {
     fs::create_dir(world.repo().join(".descent")).unwrap();
     fs::write(world.state_path(), marking(&world).to_string()).unwrap();
     let before = listing(&world.root());
-    let looking = "status why log graph report watch show audit verify wait diff";
+    let looking = "status why log graph report watch verify wait diff";
     for command in looking.split(' ') {
         let ran = world.descent(&[command]).expect(4).says("not agreed yet");
         ran.says("next: descent run");
@@ -185,9 +185,9 @@ fn without_its_history_a_state_begins_anew_and_what_may_have_happened_once_is_in
     let ran = world.descent(&["run"]).expect(77);
     ran.says("`bindings` of A1, A2, A3 and 1 more; `run`");
     trust(&world);
-    world.descent(&["run"]).expect(6).says("moved aside").shows("descent resolve A2.0 --done");
+    world.descent(&["run"]).expect(6).says("moved aside").shows("descent confirm A2.0");
     assert_ne!(world.file()["internal"]["lineage"], before["internal"]["lineage"]);
-    world.descent(&["resolve", "A2.0", "--done"]).expect(0);
+    world.descent(&["confirm", "A2.0"]).expect(0);
     world.run().expect(0);
     let sent: Vec<String> = world.left("sent").lines().map(str::to_owned).collect();
     assert_eq!(sent.iter().filter(|line| *line == "once").count(), 1, "{sent:?}");

@@ -179,10 +179,10 @@ fn a_state_that_was_replaced_comes_back_with_the_command_that_was_said() {
 #[test]
 fn the_schemas_are_printed_as_they_are_committed() {
     let world = World::bare();
-    let listed = world.descent(&["schema"]).expect(0).shows("plan  ");
+    let listed = world.descent(&["dev", "schema"]).expect(0).shows("plan  ");
     for line in listed.stdout.lines() {
         let name = line.split_whitespace().next().unwrap();
-        let printed = world.descent(&["schema", name]).expect(0).json();
+        let printed = world.descent(&["dev", "schema", name]).expect(0).json();
         if name.starts_with("role-") {
             // These are in the program: agents are asked with them.
             assert_eq!(printed["type"], "object", "{name}");
@@ -199,10 +199,13 @@ fn the_schemas_are_printed_as_they_are_committed() {
         // It is whole: nothing that it names is missing.
         jsonschema::validator_for(&printed).unwrap();
     }
-    let names = world.descent(&["schema", "--json"]).expect(0).json();
+    let names = world.descent(&["dev", "schema", "--json"]).expect(0).json();
     assert_eq!(names["schema"], "descent/schema/1");
     assert_eq!(names["schemas"].as_array().unwrap().len(), listed.stdout.lines().count());
-    world.descent(&["schema", "plans"]).expect(2).says("did you mean `descent schema plan`?");
+    world
+        .descent(&["dev", "schema", "plans"])
+        .expect(2)
+        .says("did you mean `descent dev schema plan`?");
 }
 
 #[test]

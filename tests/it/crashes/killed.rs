@@ -105,10 +105,10 @@ fn finish(world: &World) {
             return;
         }
         assert!(Instant::now() < deadline, "{}", ran.stderr);
-        let doubts = world.descent(&["resolve", "--json"]).expect(0).json();
+        let doubts = world.descent(&["confirm", "--json"]).expect(0).json();
         let attempt = doubts["doubts"][0]["attempt"].as_str().unwrap().to_owned();
-        let answer = if world.left("outside").is_empty() { "--retry" } else { "--done" };
-        world.descent(&["resolve", &attempt, answer]).expect(0);
+        let answer: &[&str] = if world.left("outside").is_empty() { &["--no"] } else { &[] };
+        world.descent(&[&["confirm", &attempt], answer].concat()).expect(0);
     }
 }
 

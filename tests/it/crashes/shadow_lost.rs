@@ -118,7 +118,7 @@ fn a_fork_has_all_of_its_own() {
     world.align(&work());
     world.run().expect(0);
     let parent = world.state()["lineage"].as_str().unwrap().to_owned();
-    world.descent(&["fork"]).expect(0);
+    world.descent(&["undo", "--into"]).expect(0);
     fs::remove_dir_all(world.cache().join("descent").join(parent)).unwrap();
     let head = head(&world);
     let fork = ["--state", ".descent/fork-1.json"];

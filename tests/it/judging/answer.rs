@@ -259,7 +259,10 @@ fn while_an_ending_is_worded_everybody_sees_a_run_that_has_ended_and_a_stop_ends
     assert_eq!((&status["status"], &status["live"]), (&json!("completed"), &json!(true)));
     assert_eq!(status["question"]["about"], "the final answer");
     assert_eq!(status["next"], "descent apply");
-    assert_eq!(world.descent(&["ps", "--json"]).expect(0).json()["runs"][0]["status"], "completed");
+    assert_eq!(
+        world.descent(&["status", "--all", "--json"]).expect(0).json()["runs"][0]["status"],
+        "completed"
+    );
     world.descent(&["apply", "-n"]).expect(0).shows("done");
     world.descent(&["wait", "--timeout", "50ms"]).expect(75);
     let mut waits = world.start(&["wait", "--json"]);

@@ -213,7 +213,7 @@ fn an_assessor_that_takes_passes_for_converged_is_found_by_the_auditor_and_accou
     assessed.says(&opinion(1.0, &json!({})));
     assessed.world.run().expect(5);
     assert_eq!(assessed.world.state()["run"]["judging"]["mistaken"], 2, "two passes");
-    let told = assessed.world.descent(&["audit", "--json"]).expect(0).json();
+    let told = assessed.world.descent(&["report", "--audit", "--json"]).expect(0).json();
     let found = told["findings"].as_array().unwrap();
     assert!(
         found.iter().any(|one| one["code"] == "convergence_failure" && one["count"] == 2),

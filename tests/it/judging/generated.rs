@@ -174,7 +174,7 @@ fn no_rule_weighs_anything_high_in_a_plan_that_is_clean_by_construction() {
         let path = world.out(&format!("{seed}.json"));
         std::fs::write(&path, plan.to_string()).unwrap();
         let path = path.display().to_string();
-        let ran = world.descent(&["judge", &path, "--json"]);
+        let ran = world.descent(&["validate", &path, "--json"]);
         let output: Value = serde_json::from_str(&ran.stdout)
             .unwrap_or_else(|_| panic!("seed {seed}: {}{}\n{plan:#}", ran.stdout, ran.stderr));
         let issues = output["issues"].as_array().cloned().unwrap_or_default();

@@ -84,7 +84,7 @@ impl JudgedPlan {
         let path = world.out(plan);
         fs::write(&path, self.fixture[plan].to_string()).unwrap();
         let path = path.display().to_string();
-        let ran = world.descent(&["judge", &path, "--json"]);
+        let ran = world.descent(&["validate", &path, "--json"]);
         let issues = told(&ran, &self.name);
         let is_heavy = issues.iter().any(|issue| issue[2] == "high");
         let code = i32::from(is_heavy);

@@ -102,7 +102,7 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
     let world = agreed();
     world.run().expect(0);
     let parent = texts(&world);
-    world.descent(&["fork", "--json"]).expect(0);
+    world.descent(&["undo", "--into", "--json"]).expect(0);
     let fork = world.repo().join(".descent/fork-1.json").display().to_string();
     let log = world.descent(&["--state", &fork, "log", "--json"]).expect(0).json();
     let entries = log["entries"].as_array().expect("entries");

@@ -27,25 +27,25 @@ fn the_version_is_the_newest_one_of_the_changelog() {
 fn completions_are_printed_for_every_shell_and_bash_can_read_its_own() {
     let world = World::bare();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = world.descent(&["completions", shell]).expect(0);
+        let ran = world.descent(&["dev", "completions", shell]).expect(0);
         assert!(ran.stdout.contains("descent") && ran.stdout.contains("align"), "{shell}");
         assert!(!ran.stdout.contains('\x1b'), "{shell}");
     }
-    let script = world.descent(&["completions", "bash"]).expect(0).stdout;
+    let script = world.descent(&["dev", "completions", "bash"]).expect(0).stdout;
     let mut bash =
         std::process::Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
     bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     assert!(bash.wait().unwrap().success());
-    world.descent(&["completions", "csh"]).expect(2);
-    world.descent(&["completions", "bash", "--to", "here"]).expect(2).says("E-USAGE");
+    world.descent(&["dev", "completions", "csh"]).expect(2);
+    world.descent(&["dev", "completions", "bash", "--to", "here"]).expect(2).says("E-USAGE");
 }
 
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     let world = World::bare();
-    let main = world.descent(&["completions", "man"]).expect(0).shows(".TH descent 1");
+    let main = world.descent(&["dev", "man"]).expect(0).shows(".TH descent 1");
     assert!(!main.stdout.contains('\x1b'), "{}", main.stdout);
-    world.descent(&["completions", "man", "--to", "man"]).expect(0);
+    world.descent(&["dev", "man", "--to", "man"]).expect(0);
     let help = world.descent(&["--help"]).expect(0).stdout;
     for command in ["align", "run", "status", "graph", "why", "log"] {
         assert!(help.contains(command));
@@ -57,5 +57,5 @@ fn the_manual_has_a_page_for_each_command() {
         );
     }
     world.write("file", "");
-    world.descent(&["completions", "man", "--to", "file"]).expect(74).says("E-IO");
+    world.descent(&["dev", "man", "--to", "file"]).expect(74).says("E-IO");
 }

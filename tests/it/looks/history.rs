@@ -37,7 +37,7 @@ fn content(state: &Value) -> Value {
 }
 
 fn shown(world: &World, serial: u64) -> Ran {
-    world.descent(&["show", &serial.to_string(), "--bytes"]).expect(0)
+    world.descent(&["log", &serial.to_string(), "--bytes"]).expect(0)
 }
 
 #[test]
@@ -79,22 +79,21 @@ fn the_words_between_any_two_serials_are_none_only_where_nothing_differs() {
 fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_kept() {
     let world = told();
     let newest = serial(&world);
-    let one = world.descent(&["show", "1", "--json"]).expect(0).json();
+    let one = world.descent(&["log", "1", "--json"]).expect(0).json();
     assert_eq!(
         (&one["serial"], &one["command"], &one["by"]),
         (&json!(1), &json!("align"), &json!("ada"))
     );
     assert_eq!(one["state"]["run"]["status"], "aligned");
-    let before = world.descent(&["show", "-1", "--json"]).expect(0).json();
+    let before = world.descent(&["log", "-1", "--json"]).expect(0).json();
     assert_eq!((&before["serial"], &before["command"]), (&json!(newest - 1), &json!("run")));
-    world.descent(&["show", "1"]).expect(0).shows("aligned");
-    let past = world.descent(&["show", "2"]).expect(0);
+    world.descent(&["log", "1"]).expect(0).shows("aligned");
+    let past = world.descent(&["log", "2"]).expect(0);
     assert!(!past.stdout.contains("cut off"), "{}", past.stdout);
     world.descent(&["undo", "1", "-n"]).expect(0).shows("next: descent undo 1 -y");
-    let no = world.descent(&["show", "9999"]).expect(2);
+    let no = world.descent(&["log", "9999"]).expect(2);
     no.says("E-NOT-KEPT").says("kept are 1 to");
-    world.descent(&["show", "yesterday"]).expect(2).says("E-USAGE");
-    world.descent(&["log", "7"]).expect(2).says("is no range");
+    world.descent(&["log", "yesterday"]).expect(2).says("E-USAGE");
     world.descent(&["log", "-f"]).expect(2).says("next: descent watch");
 }
 
@@ -108,7 +107,7 @@ fn an_edit_by_hand_stands_in_the_log_as_it_was_saved() {
     let entries = log["entries"].as_array().expect("entries");
     let edit = entries.iter().find(|entry| entry["kind"] == "edit").expect("the edit");
     let serial = edit["serial"].to_string();
-    let kept = world.descent(&["show", &serial, "--saved"]).expect(0);
+    let kept = world.descent(&["log", &serial, "--saved"]).expect(0);
     assert_eq!(kept.stdout, saved);
     let what = world.descent(&["log", "-1..", "--json"]).expect(0).json();
     assert_eq!(what["to"].as_u64(), what["from"].as_u64().map(|from| from + 1));
@@ -210,7 +209,7 @@ fn undo_without_a_correction_or_without_a_journal_says_so() {
     fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).expect("the journal");
     world.descent(&["undo", "3", "-y"]).expect(2).says("E-NOT-KEPT");
     world.descent(&["log"]).expect(0).shows("solved");
-    world.descent(&["show"]).expect(0).shows("completed");
+    world.descent(&["status"]).expect(0).shows("completed");
 }
 
 #[test]
@@ -257,7 +256,7 @@ fn why_tells_what_the_state_no_longer_holds() {
 fn a_fork_goes_its_own_way_from_the_same_point() {
     let world = told();
     let parent = world.state();
-    let said = world.descent(&["fork", "--json"]).expect(0).json();
+    let said = world.descent(&["undo", "--into", "--json"]).expect(0).json();
     let file = said["state"].as_str().expect("a path").to_owned();
     let text = fs::read_to_string(&file).expect("the fork");
     let fork = whole_records::whole(&serde_json::from_str(&text).expect("JSON"));
@@ -285,8 +284,8 @@ fn a_fork_into_another_worktree_runs_there_and_nothing_is_written_over() {
     let other = world.root().join("other");
     let other = other.display().to_string();
     world.git(&["worktree", "add", "-q", &other]);
-    world.descent(&["fork", &other]).expect(0).shows("begins where serial");
-    world.descent(&["fork", &other]).expect(2).says("E-FORK-EXISTS");
+    world.descent(&["undo", "--into", &other]).expect(0).shows("begins where serial");
+    world.descent(&["undo", "--into", &other]).expect(2).says("E-FORK-EXISTS");
     world.descent(&["-C", &other, "run"]).expect(0);
     world.descent(&["-C", &other, "log"]).expect(0);
 }
@@ -295,7 +294,7 @@ fn a_fork_into_another_worktree_runs_there_and_nothing_is_written_over() {
 fn a_fork_into_a_directory_of_the_project_itself_is_refused_for_its_checks_would_look_there() {
     let world = told();
     fs::create_dir(world.repo().join("below")).unwrap();
-    let refused = world.descent(&["fork", "below"]).expect(2);
+    let refused = world.descent(&["undo", "--into", "below"]).expect(2);
     refused.says("would be about");
     assert!(!world.repo().join("below/.descent").exists());
 }
@@ -309,7 +308,7 @@ fn a_state_that_was_replaced_is_shown_by_its_lineage() {
     world.descent(&["align", "-y", "--force", "-f", &new]).expect(0);
     let lineage = before["lineage"].as_str().expect("a lineage");
     let at = format!("{lineage}:{}", before["serial"]);
-    let shown = world.descent(&["show", &at, "--json"]).expect(0).json();
+    let shown = world.descent(&["log", &at, "--json"]).expect(0).json();
     assert_eq!(whole_records::whole(&shown["state"]), before);
 }
 
@@ -319,8 +318,8 @@ fn a_state_file_that_was_emptied_is_put_back_from_what_is_kept() {
     let whole = world.state_text();
     std::fs::write(world.state_path(), "").expect("emptied");
     let refused = world.descent(&["status"]).expect(65);
-    assert!(refused.stderr.contains("descent show --bytes"), "{}", refused.stderr);
-    let kept = world.descent(&["show", "--bytes"]).expect(0);
+    assert!(refused.stderr.contains("descent log --bytes"), "{}", refused.stderr);
+    let kept = world.descent(&["log", "--bytes"]).expect(0);
     assert_eq!(kept.stdout, whole);
     std::fs::write(world.state_path(), &kept.stdout).expect("put back");
     world.run().expect(0);

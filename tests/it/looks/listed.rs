@@ -29,7 +29,7 @@ fn atoms_are_listed_as_a_person_counts() {
     let nodes = graph["nodes"].as_array().expect("nodes").iter();
     let ids: Vec<&str> = nodes.filter_map(|node| node["id"].as_str()).collect();
     assert_eq!(ids, numbered());
-    let names = world.descent(&["completions", "atoms"]).expect(0).stdout;
+    let names = world.descent(&["dev", "completions", "atoms"]).expect(0).stdout;
     assert_eq!(names.lines().collect::<Vec<_>>(), numbered());
     let told = world.descent(&["why", "nobody"]).expect(2);
     told.says("one of a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12");

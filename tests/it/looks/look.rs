@@ -110,9 +110,6 @@ fn the_graph_for_programs_has_every_atom_and_every_arrow() {
         &mermaid,
         &["flowchart TD", "subgraph n", "<b>right</b>", " --> ", "class ", " chosen"],
     );
-    let dot = world.descent(&["graph", "--format", "dot"]).expect(0);
-    shows_all(&dot, &["digraph descent {", "subgraph cluster_", "ltail=cluster_", "penwidth=3"]);
-    assert_eq!(dot.stdout.matches('{').count(), dot.stdout.matches('}').count());
 }
 
 #[test]
@@ -124,7 +121,7 @@ fn a_thousand_atoms_are_drawn_at_once() {
         atoms[format!("A{i}")] = with(task("true"), json!({"depends_on": deps}));
     }
     world.align(&plan(&["false"], json!({}), atoms));
-    for format in ["text", "mermaid", "dot"] {
+    for format in ["text", "mermaid"] {
         let start = Instant::now();
         let ran = world.descent(&["graph", "--format", format]).expect(0);
         assert!(start.elapsed() < Duration::from_secs(5), "{format}: {:?}", start.elapsed());

@@ -47,6 +47,27 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
 }
 
 #[test]
+fn a_command_that_became_a_mode_of_another_leads_to_it() {
+    for (typed, now) in [
+        (&["status", "--all"][..], "descent status --all"),
+        (&["show"], "descent log SERIAL"),
+        (&["show", "12"], "descent log 12"),
+        (&["why", "S1", "--prompt"], "descent why S1 --prompt"),
+        (&["undo", "--into"], "descent undo --into FILE"),
+        (&["confirm"], "descent confirm ATTEMPT"),
+        (&["confirm", "S1.2"], "descent confirm S1.2"),
+        (&["confirm", "S1.2", "--no"], "descent confirm S1.2 --no"),
+        (&["judge", "plan.yaml"], "descent validate plan.yaml"),
+        (&["report", "--audit"], "descent report --audit"),
+        (&["schema", "plan"], "descent dev schema plan"),
+        (&["dev", "completions", "bash"], "descent dev completions bash"),
+    ] {
+        let what = format!("there is no command `{}` any more", typed[0]);
+        check(typed, &what, now);
+    }
+}
+
+#[test]
 fn an_option_that_is_a_constraint_leads_to_set_and_another_to_the_help() {
     check(
         &["run", "--max-attempts", "3"],

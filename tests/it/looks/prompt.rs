@@ -1,4 +1,4 @@
-//! `descent prompt`: what an agent is told, of an attempt in flight and of the next one.
+//! `descent why --prompt`: what an agent is told, of an attempt in flight and of the next one.
 
 use serde_json::json;
 
@@ -28,13 +28,13 @@ fn the_next_prompt_is_shown_byte_for_byte_before_it_is_told() {
         world("echo no luck; echo $DESCENT_ATTEMPT > n; [ $DESCENT_ATTEMPT = 2 ] && touch done");
     let atoms = json!({"A1": {"description": "count"}});
     world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), atoms));
-    let first = world.descent(&["prompt", "A1"]).expect(0);
+    let first = world.descent(&["why", "A1", "--prompt"]).expect(0);
     world.run().expect(5);
     assert_eq!(first.stdout, world.left("prompt.A1.1"));
     let more = ["--set", "max_attempts=2", "--set", "retry_from=last"];
     world.descent(&[&["redirect", "-y"], &more[..]].concat()).expect(0);
-    let second = world.descent(&["prompt", "A1"]).expect(0).stdout;
-    let json = world.descent(&["prompt", "A1", "--json"]).expect(0).json();
+    let second = world.descent(&["why", "A1", "--prompt"]).expect(0).stdout;
+    let json = world.descent(&["why", "A1", "--prompt", "--json"]).expect(0).json();
     world.run().expect(0);
     let told = world.left("prompt.A1.2");
     for words in ["no luck", "The change of A1.1 is in your tree already", "/A1.2/earlier-1.patch"]
@@ -70,20 +70,20 @@ fn of_an_attempt_in_flight_it_shows_what_was_told() {
     world.align(&plan(&["test -e done"], json!({}), atoms));
     let mut run = Running::of(world.command(&["run"]));
     wait_for("the attempt", || world.out("hangs").exists());
-    let shown = world.descent(&["prompt", "A1"]).expect(0);
+    let shown = world.descent(&["why", "A1", "--prompt"]).expect(0);
     assert_eq!(shown.stdout, world.left("prompt.A1.1"));
     shown.says("A1.1 is in flight and was told this");
-    let json = world.descent(&["prompt", "A1", "--json"]).expect(0).json();
+    let json = world.descent(&["why", "A1", "--prompt", "--json"]).expect(0).json();
     assert_eq!((&json["told"], &json["parts"]), (&json!(true), &json!([])));
     world
-        .descent(&["prompt", "B"])
+        .descent(&["why", "B", "--prompt"])
         .expect(0)
         .says("B waits for A1: this is told with what is there so far")
         .shows("# Others at work at this moment\n\n- A1 (count)\n");
     world.touch("go");
     assert_eq!(run.wait().code, Some(0));
     world
-        .descent(&["prompt", "A1"])
+        .descent(&["why", "A1", "--prompt"])
         .expect(0)
         .says("A1 is solved: this would be told if it were made again");
 }
@@ -97,17 +97,21 @@ fn an_atom_that_cannot_start_is_told_as_if_it_could() {
     ]}});
     world.align(&plan(&["test -e done"], json!({"max_attempts": 1}), atoms));
     world
-        .descent(&["prompt", "first"])
+        .descent(&["why", "first", "--prompt"])
         .expect(0)
         .says("another choice of way is in force: this is told as if first were chosen")
         .shows("# Your part: first, attempt 1 of 1\n");
-    let stranger = world.descent(&["prompt", "frist"]).expect(2);
+    let stranger = world.descent(&["why", "frist", "--prompt"]).expect(2);
     stranger.says("there is no atom `frist`").says("did you mean `first`?");
-    world.descent(&["prompt", "way"]).expect(2).says("way is a group").says("one of one, two");
-    world.run().expect(5);
-    world.descent(&["prompt", "one"]).expect(0).says("another choice of way is in force");
     world
-        .descent(&["prompt", "first"])
+        .descent(&["why", "way", "--prompt"])
+        .expect(2)
+        .says("way is a group")
+        .says("one of one, two");
+    world.run().expect(5);
+    world.descent(&["why", "one", "--prompt"]).expect(0).says("another choice of way is in force");
+    world
+        .descent(&["why", "first", "--prompt"])
         .expect(0)
         .says("is not tried any more as it is")
         .shows("- one (by hand): failed: exit 1");
@@ -123,7 +127,7 @@ fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
     let atoms = json!({"A1": {"description": "one"}, "A2": {"description": "two", "depends_on": ["A1"]},
         "B": {"depends_on": ["A2"], "action": {"run": "test ! -e \"$DESCENT_PROMPT\" || cp \"$DESCENT_PROMPT\" b"}}});
     world.align(&plan(&["test -e A2"], json!({}), atoms));
-    let before = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    let before = world.descent(&["why", "A1", "--prompt"]).expect(0).stdout;
     world.run().expect(0);
     let (first, second) = (world.left("prompt.A1.1"), world.left("prompt.A2.1"));
     assert_eq!(before, first);
@@ -136,14 +140,14 @@ fn the_instructions_of_a_project_are_told_as_the_run_started_from_them() {
         );
         assert!(!told.contains("PLANTED") && !told.contains("the other file"));
     }
-    let action = world.descent(&["prompt", "B"]).expect(0).stdout;
+    let action = world.descent(&["why", "B", "--prompt"]).expect(0).stdout;
     assert!(!action.contains("MAGICWORD"), "{action}");
     // Codex reads that file by itself, and no other.
     world.write("descent.toml", "agents.c.preset = \"codex\"\nroles.worker = \"c\"\n");
-    let by_itself = world.descent(&["prompt", "A2"]).expect(0).stdout;
+    let by_itself = world.descent(&["why", "A2", "--prompt"]).expect(0).stdout;
     assert!(!by_itself.contains("MAGICWORD"), "{by_itself}");
     world.write("descent.toml", "agents.c.preset = \"claude\"\nroles.worker = \"c\"\n");
-    let told = world.descent(&["prompt", "A2"]).expect(0);
+    let told = world.descent(&["why", "A2", "--prompt"]).expect(0);
     told.shows("Always say MAGICWORD.");
 }
 
@@ -155,11 +159,11 @@ fn after_another_goal_the_words_before_it_are_history() {
     agreed["objective"]["goal"] = json!("things are there");
     agreed["objective"]["raw_input"] = json!("things are there");
     world.align(&agreed);
-    let first = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    let first = world.descent(&["why", "A1", "--prompt"]).expect(0).stdout;
     assert!(first.starts_with("# The goal\n\nthings are there\n"), "{first}");
     assert_eq!(first.matches("things are there").count(), 1, "{first}");
     world.descent(&["redirect", "--goal", "entirely other things", "-y"]).expect(0);
-    let told = world.descent(&["prompt", "A1"]).expect(0).stdout;
+    let told = world.descent(&["why", "A1", "--prompt"]).expect(0).stdout;
     assert!(told.starts_with("# The goal\n\nentirely other things\n"), "{told}");
     let history = "# First asked, word for word\n\nThis is how it began. What stands above was agreed on since, and counts \
                    where the two differ.\n\nthings are there\n";
@@ -178,12 +182,12 @@ fn a_planner_is_told_who_does_the_work() {
         .expect(0)
         .shows("a plan may hold work for a worker, and none is named yet");
     let nobody = "nobody does a task without `action`, so every task needs one";
-    let told = world.descent(&["prompt", "P"]).expect(0);
+    let told = world.descent(&["why", "P", "--prompt"]).expect(0);
     assert!(told.stdout.contains(nobody), "{}", told.stdout);
     assert!(told.stdout.contains(r#""test it", "action": {"run""#));
     let both = "agents.planner.run = \"false\"\nagents.w.run = \"true\"\nroles.worker = \"w\"\n";
     world.write("descent.toml", both);
-    let told = world.descent(&["prompt", "P"]).expect(0);
+    let told = world.descent(&["why", "P", "--prompt"]).expect(0);
     assert!(!told.stdout.contains(nobody), "{}", told.stdout);
     told.shows("w does a task without `action`");
 }

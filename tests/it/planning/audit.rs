@@ -9,7 +9,7 @@ use crate::world::{World, plan, task, wait_for, with};
 
 /// The kinds of findings that `audit` tells, with the number of cases of each.
 fn found(world: &World) -> Vec<(String, u64)> {
-    let told = world.descent(&["audit", "--json"]).expect(0).json();
+    let told = world.descent(&["report", "--audit", "--json"]).expect(0).json();
     let findings = told["findings"].as_array().expect("findings").iter();
     let one = |one: &Value| {
         let code = one["code"].as_str().expect("a code").to_owned();
@@ -21,7 +21,7 @@ fn found(world: &World) -> Vec<(String, u64)> {
 fn has(world: &World, code: &str, count: u64) {
     let found = found(world);
     assert!(found.contains(&(code.to_owned(), count)), "no {code} {count} in {found:?}");
-    let is_told = world.descent(&["audit", "--exit-code"]).expect(1);
+    let is_told = world.descent(&["report", "--audit", "--exit-code"]).expect(1);
     is_told.shows(code).shows("and at what the journal keeps: commits 1 to ");
 }
 
@@ -140,7 +140,7 @@ fn commits_that_the_journal_lacks_are_told_of_and_change_nothing_else() {
     has(&world, "journal_gap", 2);
     fs::remove_dir_all(&journal).expect("deleted");
     assert_eq!(found(&world), []);
-    let told = world.descent(&["audit"]).expect(0);
+    let told = world.descent(&["report", "--audit"]).expect(0);
     told.shows("nothing was found")
         .shows("looked at the state alone: the journal keeps nothing of this run");
     assert_eq!(world.state_bytes(), before, "the auditor reads");
@@ -161,7 +161,7 @@ fn runs_that_are_well_have_no_finding() {
         let world = world(&plans, json!({}));
         world.descent(&["run"]).expect(0);
         assert_eq!(found(&world), [], "{names:?}");
-        world.descent(&["audit", "--exit-code"]).expect(0);
+        world.descent(&["report", "--audit", "--exit-code"]).expect(0);
     }
     let once = json!({"max_attempts": 2});
     for atoms in [

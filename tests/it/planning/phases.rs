@@ -211,7 +211,7 @@ fn what_is_in_doubt_is_asked_about_before_it_is_dropped() {
     state["work_graph"]["atoms"]["N"]["budget"]["time"] = json!("1ms");
     world.save_records(&state);
     world.run().expect(6);
-    world.descent(&["resolve"]).expect(0).shows("N-1");
+    world.descent(&["confirm"]).expect(0).shows("N-1");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn what_a_person_says_is_done_counts_in_the_budget() {
     run.kill();
     world.run().expect(6);
     let attempt = world.state()["work_graph"]["atoms"]["N-1"]["because"].clone();
-    let said = ["resolve", attempt.as_str().unwrap(), "--done"];
+    let said = ["confirm", attempt.as_str().unwrap()];
     world.descent(&said).expect(0);
     world.descent(&["validate"]).expect(0);
     let fragment = &world.state()["work_graph"]["atoms"]["N"]["fragment"];
@@ -255,7 +255,7 @@ fn the_clock_of_a_plan_begins_anew_in_a_fork() {
     until_begun(&[]);
     let other = world.repo().join(".descent/other.json");
     let other = other.to_str().unwrap();
-    world.descent(&["fork", other]).expect(0);
+    world.descent(&["undo", "--into", other]).expect(0);
     until_begun(&["--state", other]);
     let text = std::fs::read_to_string(other).unwrap();
     let state = whole_records::whole(&serde_json::from_str(&text).unwrap());

@@ -76,7 +76,7 @@ fn a_result_that_was_not_applied_is_named_and_goes_only_when_asked() {
 fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
     let world = World::new();
     ran(&world, "one");
-    world.descent(&["fork"]).expect(0);
+    world.descent(&["undo", "--into"]).expect(0);
     let path = world.plan(&plan(&["test -f two"], json!({}), json!({"A1": task("echo > two")})));
     fs::create_dir_all(world.repo().join("sub")).unwrap();
     let state = world.repo().join("sub/other.json").display().to_string();
@@ -96,7 +96,7 @@ fn a_fork_and_the_removal_of_leftovers_do_nothing_without_their_common_lock() {
     let world = World::new();
     ran(&world, "one");
     fs::create_dir(world.cache().join("descent/leftovers.lock")).unwrap();
-    world.descent(&["fork"]).expect(74).says("leftovers.lock");
+    world.descent(&["undo", "--into"]).expect(74).says("leftovers.lock");
     let aside = world.out("state.json");
     fs::rename(world.state_path(), &aside).unwrap();
     let before = listing(&world.root());

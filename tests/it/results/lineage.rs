@@ -121,7 +121,7 @@ fn a_branch_and_a_forward_apply_give_the_person_all_that_they_name() {
 #[test]
 fn a_fork_has_a_copy_of_what_it_names() {
     let world = half_made("not committed\n");
-    world.descent(&["fork"]).expect(0);
+    world.descent(&["undo", "--into"]).expect(0);
     fs::remove_dir_all(world.repo().join(".descent/state.json.d/repository")).unwrap();
     let fork = world.repo().join(".descent/fork-1.json");
     let text = fs::read_to_string(&fork).unwrap();

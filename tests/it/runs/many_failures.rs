@@ -82,7 +82,7 @@ fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted()
     assert_eq!(told.count(), 10, "{prompt}");
     assert!(prompt.contains(" × exit 1: reason 2\n"), "{prompt}");
     // Failures that went to the journal are there as they were.
-    let early = world.descent(&["show", "12", "--bytes"]).expect(0).stdout;
+    let early = world.descent(&["log", "12", "--bytes"]).expect(0).stdout;
     assert!(early.contains("\"attempt\": \"A1.3\""), "{early}");
 }
 

@@ -1,4 +1,4 @@
-//! An effect outside that a crash cut off: only a person knows, and `descent resolve` asks them.
+//! An effect outside that a crash cut off: only a person knows, and `descent confirm` asks them.
 
 use serde_json::{Value, json};
 
@@ -42,9 +42,9 @@ impl Doubtful {
         assert_eq!(result["reason"], "in_doubt");
         let attempt = doubtful.world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
         let attempt = attempt.as_str().unwrap().to_owned();
-        let done = format!("descent resolve {attempt} --done");
+        let done = format!("descent confirm {attempt}");
         assert_eq!(result["next_moves"][0], json!(done));
-        assert_eq!(doubtful.world.status()["next"], "descent resolve");
+        assert_eq!(doubtful.world.status()["next"], "descent confirm");
         (doubtful, attempt)
     }
 }
@@ -54,11 +54,11 @@ fn what_is_in_doubt_is_listed_with_what_to_type() {
     let (doubtful, attempt) = Doubtful::ended();
     doubtful
         .world
-        .descent(&["resolve"])
+        .descent(&["confirm"])
         .expect(0)
         .shows(&attempt)
-        .shows(&format!("next: descent resolve {attempt} --done"));
-    let listed = doubtful.world.descent(&["resolve", "--json"]).expect(0).json();
+        .shows(&format!("next: descent confirm {attempt}"));
+    let listed = doubtful.world.descent(&["confirm", "--json"]).expect(0).json();
     assert_eq!(
         (&listed["result"], &listed["doubts"][0]["atom"]),
         (&json!("listed"), &json!("deploy"))
@@ -66,13 +66,17 @@ fn what_is_in_doubt_is_listed_with_what_to_type() {
     assert!(listed["doubts"][0]["since"].is_string(), "{listed}");
     let why = doubtful.world.descent(&["why", "deploy"]).expect(0);
     why.shows(&format!("{attempt} in_doubt, attempt 1"));
-    doubtful.world.descent(&["resolve", &attempt]).expect(2).says("--retry");
+    doubtful
+        .world
+        .descent(&["confirm"])
+        .expect(0)
+        .shows("if it did not, or may happen again, add --no");
 }
 
 #[test]
 fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
     let (doubtful, attempt) = Doubtful::ended();
-    let said = ["resolve", &attempt, "--done", "--summary", "it is live"];
+    let said = ["confirm", &attempt, "--reason", "it is live"];
     doubtful.world.descent(&said).expect(0).shows("next: descent run");
     let state = doubtful.world.state();
     let word = &state["corrections"][0];
@@ -99,18 +103,14 @@ fn done_is_said_of_the_atom_as_it_was_then_and_a_person_is_told_that_it_is_made_
     let mut state = doubtful.world.state();
     state["work_graph"]["atoms"]["deploy"]["description"] = json!("another thing");
     doubtful.world.save_records(&state);
-    doubtful
-        .world
-        .descent(&["resolve", &attempt, "--done"])
-        .expect(0)
-        .says("as it is now it is made again");
+    doubtful.world.descent(&["confirm", &attempt]).expect(0).says("as it is now it is made again");
 }
 
 #[test]
 fn retry_makes_the_attempt_again_under_the_same_number() {
     let (doubtful, attempt) = Doubtful::ended();
-    let said = doubtful.world.descent(&["resolve", &attempt, "--retry", "--json"]).expect(0).json();
-    assert_eq!((&said["result"], &said["doubts"]), (&json!("retry"), &json!([])));
+    let said = doubtful.world.descent(&["confirm", &attempt, "--no", "--json"]).expect(0).json();
+    assert_eq!((&said["result"], &said["doubts"]), (&json!("denied"), &json!([])));
     doubtful.world.run().expect(0);
     assert_eq!(doubtful.world.left("sent"), "1\n1\n");
 }
@@ -118,7 +118,7 @@ fn retry_makes_the_attempt_again_under_the_same_number() {
 #[test]
 fn a_fork_of_what_was_cut_off_asks_too_and_repeats_nothing() {
     let doubtful = Doubtful::new();
-    let said = doubtful.world.descent(&["fork", "--json"]).expect(0).json();
+    let said = doubtful.world.descent(&["undo", "--into", "--json"]).expect(0).json();
     let file = said["state"].as_str().unwrap().to_owned();
     let of_fork = |args: &[&str]| {
         let args = [&["--state", &file], args].concat();
@@ -127,9 +127,9 @@ fn a_fork_of_what_was_cut_off_asks_too_and_repeats_nothing() {
     of_fork(&["validate"]).expect(0);
     let ended = of_fork(&["run", "--json"]).expect(6).result();
     assert_eq!(ended["reason"], "in_doubt");
-    let listed = of_fork(&["resolve", "--json"]).expect(0).json();
+    let listed = of_fork(&["confirm", "--json"]).expect(0).json();
     let attempt = listed["doubts"][0]["attempt"].as_str().unwrap().to_owned();
-    of_fork(&["resolve", &attempt, "--done"]).expect(0);
+    of_fork(&["confirm", &attempt]).expect(0);
     of_fork(&["run", "--json"]).expect(0);
     assert_eq!(doubtful.world.left("sent"), "1\n");
 }
@@ -172,12 +172,12 @@ fn an_effect_outside_whose_change_does_not_merge_is_not_made_again_unasked() {
 fn what_is_not_in_doubt_is_refused_with_what_is() {
     let (doubtful, attempt) = Doubtful::ended();
     let before = doubtful.world.state_bytes();
-    let refused = doubtful.world.descent(&["resolve", "deploy.99", "--done"]);
-    refused.expect(2).says("E-NOT-IN-DOUBT").says(&attempt);
+    let refused = doubtful.world.descent(&["confirm", "deploy.99"]);
+    refused.expect(2).says("no effect in doubt is called `deploy.99`").says(&attempt);
     assert_eq!(doubtful.world.state_bytes(), before);
-    doubtful.world.descent(&["resolve", &attempt, "--done"]).expect(0);
-    let again = doubtful.world.descent(&["resolve", &attempt, "--retry"]);
-    again.expect(2).says("nothing is in doubt");
+    doubtful.world.descent(&["confirm", &attempt]).expect(0);
+    let again = doubtful.world.descent(&["confirm", &attempt, "--no"]);
+    again.expect(2).says("there is none");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_live_loop_goes_on_from_what_a_person_resolves() {
     wait_for("the doubt", || world.state_text().contains("\"in_doubt\""));
     let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
     wait_for("the other works", || !processes(&doubtful.nap).is_empty());
-    world.descent(&["resolve", attempt.as_str().unwrap(), "--done"]).expect(0);
+    world.descent(&["confirm", attempt.as_str().unwrap()]).expect(0);
     world.wait_for_file("told");
     std::fs::remove_file(world.out("stay")).unwrap();
     world.descent(&["stop"]).expect(0);
@@ -221,9 +221,9 @@ fn deployed() -> World {
 #[track_caller]
 fn asks_and_repeats_nothing(world: &World, why: &str) {
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
-    world.descent(&["resolve"]).expect(0).shows(why);
+    world.descent(&["confirm"]).expect(0).shows(why);
     let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
-    let said = ["resolve", attempt.as_str().unwrap(), "--done"];
+    let said = ["confirm", attempt.as_str().unwrap()];
     let spent = world.state()["run"]["spent"]["attempts"].clone();
     world.descent(&said).expect(0);
     assert!(world.state()["bindings"]["deploy"].is_object());
@@ -317,7 +317,7 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
         assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
         world.run().expect(6);
         assert_eq!(world.left("sent"), "x\n", "{how}");
-        world.descent(&["resolve"]).expect(0).shows(why);
+        world.descent(&["confirm"]).expect(0).shows(why);
         world.descent(&["log"]).expect(0).shows(why);
     }
 }
@@ -338,7 +338,7 @@ fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
     world.save_records(&state);
     world.run().expect(6);
     assert_eq!(world.left("sent"), "x\n");
-    world.descent(&["resolve"]).expect(0).shows("its answer cannot be read").shows("started at 2");
+    world.descent(&["confirm"]).expect(0).shows("its answer cannot be read").shows("started at 2");
 }
 
 #[test]
@@ -351,5 +351,5 @@ fn a_doubt_is_asked_about_although_another_atom_has_failed_for_good() {
     });
     world.align(&plan(&["test -f done"], json!({}), atoms));
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
-    assert_eq!(world.status()["next"], "descent resolve");
+    assert_eq!(world.status()["next"], "descent confirm");
 }

@@ -104,9 +104,13 @@ fn a_late_save_that_came_with_a_clone_is_not_taken_up() {
 
 #[test]
 fn no_command_that_writes_takes_in_what_came_with_a_clone() {
-    for args in
-        [&["undo", "-y"][..], &["confirm"], &["resolve", "A1-1", "--retry"], &["fork"], &["edit"]]
-    {
+    for args in [
+        &["undo", "-y"][..],
+        &["confirm"],
+        &["confirm", "A1-1", "--no"],
+        &["undo", "--into"],
+        &["edit"],
+    ] {
         let clone = Clone::of(|world| {
             journal(world);
             late_save(world);
@@ -167,7 +171,7 @@ fn a_state_alone_is_allowed_without_a_word_of_moving() {
 #[test]
 fn another_state_in_the_same_directory_stays_where_it_is() {
     let clone = Clone::of(|world| {
-        world.descent(&["fork"]).expect(0).shows("fork-1.json").code.map_or((), |_| ())
+        world.descent(&["undo", "--into"]).expect(0).shows("fork-1.json").code.map_or((), |_| ())
     });
     trust(&clone.world);
     let dir = clone.world.repo().join(".descent");
@@ -215,8 +219,8 @@ fn a_state_that_a_pull_changed_is_asked_about_and_ones_own_commit_is_not() {
     world.descent(&["verify"]).expect(1);
     world.replace_in_state("true; touch done", &evil(world));
     committed();
-    for command in ["run", "verify", "undo", "fork"] {
-        let ran = world.descent(&[command]).expect(77);
+    for command in [&["run"][..], &["verify"], &["undo"], &["undo", "--into"]] {
+        let ran = world.descent(command).expect(77);
         ran.says("git has the file as it is, and the journal beside it does not");
     }
     assert!(!clone.is_pwned());

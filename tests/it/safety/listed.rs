@@ -160,7 +160,7 @@ fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_to
     let allow = ["trust", "--hash", &hash(&harmless)];
     world.descent(&allow).expect(77);
     world.descent(&["run"]).expect(77);
-    let told = world.descent(&["prompt", "P"]).expect(0).stdout;
+    let told = world.descent(&["why", "P", "--prompt"]).expect(0).stdout;
     let mut fence = None;
     for line in told.lines() {
         match fence {

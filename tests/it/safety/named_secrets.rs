@@ -73,7 +73,7 @@ fn run_and_look(world: &World, atom: &str) -> String {
         vec!["report", "--format", "html"],
         vec!["report", "--format", "junit"],
         vec!["report", "--format", "json"],
-        vec!["prompt", atom],
+        vec!["why", atom, "--prompt"],
     ] {
         let shown = world.descent(&args);
         texts.push((args.join(" "), shown.stdout + &shown.stderr));

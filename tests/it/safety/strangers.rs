@@ -74,7 +74,7 @@ fn a_new_worker_of_ones_own_asks_nothing_also_when_it_is_committed_and_one_that_
     world.descent(&["run", "--detach"]).expect(0);
     let next = world.plan(&for_worker());
     world.descent(&["align", "--force", "-y", "-f", &next]).expect(0);
-    world.descent(&["fork"]).expect(0);
+    world.descent(&["undo", "--into"]).expect(0);
     world.descent(&["--state", ".descent/fork-1.json", "run"]).expect(0);
 }
 

@@ -124,9 +124,9 @@ fn a_state_of_another_machine_is_neither_changed_nor_forked_unasked() {
         &["edit"],
         &["confirm"],
         &["confirm", "it looks right"],
-        &["resolve"],
-        &["resolve", "A1.1", "--retry"],
-        &["fork"],
+        &["confirm"],
+        &["confirm", "A1.1", "--no"],
+        &["undo", "--into"],
         &["run", "--set", "max_attempts=2"],
     ] {
         let mut command = elsewhere(&world, args);

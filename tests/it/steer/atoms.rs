@@ -190,10 +190,9 @@ fn an_atom_in_doubt_is_neither_guided_nor_skipped_before_a_person_says_what_happ
     world.descent(&["stop", "--now"]).expect(0);
     run.wait();
     for command in [&["skip", "pay"][..], &["guide", "x", "--for", "pay"]] {
-        world
-            .descent(command)
-            .expect(65)
-            .says("the effect of pay is in doubt (descent resolve pay.1 --done, or --retry)");
+        world.descent(command).expect(65).says(
+            "the effect of pay is in doubt (descent confirm pay.1, with --no if it did not happen)",
+        );
     }
 }
 

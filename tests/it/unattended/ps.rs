@@ -11,7 +11,10 @@ use crate::world::{plan, task};
 fn runs_of_several_projects_are_listed_from_anywhere_and_gone_states_are_dropped() {
     let world = waiting();
     let elsewhere = world.root();
-    world.descent_in(&elsewhere, &["ps"]).expect(0).shows("no run is known on this machine");
+    world
+        .descent_in(&elsewhere, &["status", "--all"])
+        .expect(0)
+        .shows("no run is known on this machine");
     let begun = world.descent(&["run", "--detach", "--json"]).expect(0).json();
     let other = world.out("other");
     fs::create_dir(&other).unwrap();
@@ -22,7 +25,7 @@ fn runs_of_several_projects_are_listed_from_anywhere_and_gone_states_are_dropped
     there(&["run"]).expect(0);
     let records = world.root().join("home/.local/state/descent/runs");
     fs::write(records.join("odd.json"), "{}").unwrap();
-    let listed = world.descent_in(&elsewhere, &["ps", "--json"]).expect(0);
+    let listed = world.descent_in(&elsewhere, &["status", "--all", "--json"]).expect(0);
     let runs = listed.json()["runs"].clone();
     assert_eq!(runs.as_array().unwrap().len(), 2, "{runs}");
     let (live, ended) = (&runs[0], &runs[1]);
@@ -37,7 +40,7 @@ fn runs_of_several_projects_are_listed_from_anywhere_and_gone_states_are_dropped
     world.touch("go");
     world.descent(&["wait"]).expect(0);
     let next = format!("next: descent -C {} status", world.repo().display());
-    let shown = world.descent_in(&elsewhere, &["ps"]).expect(0).shows(&next);
+    let shown = world.descent_in(&elsewhere, &["status", "--all"]).expect(0).shows(&next);
     assert!(shown.stdout.starts_with("completed"), "{}", shown.stdout);
     assert_eq!(shown.stdout.lines().count(), 3, "{}", shown.stdout);
 }

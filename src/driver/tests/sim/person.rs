@@ -298,7 +298,8 @@ impl Person {
                 let mut repo = held(&self.executor.repo);
                 let atom = doubt.atom.to_string();
                 let happened = repo.effects.get(&atom).copied().unwrap_or(0);
-                let said = if happened > 0 { Resolution::Done(None) } else { Resolution::Retry };
+                let said =
+                    if happened > 0 { Resolution::Done(None) } else { Resolution::Retry(None) };
                 if happened > 0 {
                     repo.allowed.insert(atom, happened);
                 }

@@ -64,7 +64,7 @@ fn an_effect_outside_that_is_taken_out_while_it_happens_is_told_and_nothing_wait
     let mut run = run;
     let ran = run.wait().expect(0);
     assert_eq!((ran.count("interrupted"), ran.count("in_doubt")), (1, 0));
-    world.descent(&["resolve"]).expect(0).shows("nothing is in doubt");
+    world.descent(&["confirm"]).expect(0).shows("nothing here waits");
     assert_eq!(processes(&nap), Vec::<String>::new());
 }
 

@@ -315,7 +315,7 @@ impl Cell {
     /// The commit of the change, and what the loop made of it.
     fn check(&self, row: Row) {
         let shown = (serial(&self.before) + 1).to_string();
-        let shown = self.world.descent(&["show", &shown, "--bytes"]).expect(0);
+        let shown = self.world.descent(&["log", &shown, "--bytes"]).expect(0);
         let changed = serde_json::from_str(&shown.stdout).expect("a state");
         let changed = whole_records::whole(&changed);
         let known = self.before["corrections"].as_array().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-//! `descent ps`: the runs of this machine, from wherever it is typed.
+//! `descent status --all`: the runs of this machine, from wherever it is typed.
 
 use descent_core::view::liveness::{Activity, WaitsFor};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{End, context::Context};
 use crate::{
     clock,
-    failure::{Failure, quoted},
+    failure::quoted,
     ops::ps::{self, KnownRun},
     render::{self, Line, Meaning, Page},
 };
@@ -16,7 +16,7 @@ const WORD_WIDTH: usize = 16;
 const TIME_WIDTH: usize = 10;
 const WORK_WIDTH: usize = 10;
 
-/// The runs of this machine: `descent ps --json`
+/// The runs of this machine: `descent status --all --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct PsOutput<'a> {
@@ -26,7 +26,7 @@ pub(super) struct PsOutput<'a> {
     next: &'a str,
 }
 
-pub(super) fn ps(context: &Context) -> Result<End, Failure> {
+pub(super) fn print_all(context: &Context) -> End {
     let listing = ps::list();
     for warning in &listing.warnings {
         context.out.say(warning);
@@ -37,7 +37,7 @@ pub(super) fn ps(context: &Context) -> Result<End, Failure> {
     );
     if context.out.json {
         context.out.json(&PsOutput { schema: "descent/ps/1", runs: &listing.runs, next: &next });
-        return Ok(End::Code(0));
+        return End::Code(0);
     }
     let mut page = Page::new(context.out.width());
     if listing.runs.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn ps(context: &Context) -> Result<End, Failure> {
     }
     page.next(&next);
     context.out.page(&page);
-    Ok(End::Code(0))
+    End::Code(0)
 }
 
 fn lines(page: &mut Page, run: &KnownRun) {

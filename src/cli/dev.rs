@@ -1,22 +1,38 @@
-//! `descent completions`: completion scripts for shells, and the man pages.
+//! `descent dev`: JSON Schemas, completion scripts for shells, and the man pages. Help does not list it.
 #![allow(clippy::disallowed_methods)] // door: the man pages, in the directory that a person names
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use descent_core::id::AtomId;
 
-use super::{End, constraints, context::Context, help};
+use super::{
+    End, constraints,
+    context::Context,
+    help,
+    schema::{self, SchemaArgs},
+};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell; `man` for the manual
-    shell: Target,
-    /// With man: write a page for each command into DIR, instead of the main page to standard output
-    #[arg(long, value_name = "DIR")]
-    to: Option<PathBuf>,
+pub struct DevArgs {
+    #[command(subcommand)]
+    what: Dev,
+}
+
+#[derive(Debug, Subcommand)]
+enum Dev {
+    /// Print a JSON Schema, for editors and programs; without a name list them
+    Schema(SchemaArgs),
+    /// Print the completions for a shell
+    Completions { shell: Target },
+    /// Print the main man page
+    Man {
+        /// Write a page for each command into DIR instead
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,11 +43,10 @@ enum Target {
     #[value(name = "powershell")]
     PowerShell,
     Zsh,
-    Man,
     /// For the scripts: the atoms of this state, a line each
     #[value(hide = true)]
     Atoms,
-    /// For the scripts: what `--set` takes
+    /// For the scripts: the constraints that `--set` takes
     #[value(hide = true)]
     Constraints,
 }
@@ -41,52 +56,54 @@ const OF_BASH: &str = r#"
 _descent_names() {
     local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
     if [[ "$before" == --set ]]; then
-        COMPREPLY=($(compgen -W "$("$1" completions constraints 2>/dev/null)" -- "$word"))
+        COMPREPLY=($(compgen -W "$("$1" dev completions constraints 2>/dev/null)" -- "$word"))
         compopt -o nospace 2>/dev/null
-    elif [[ "$before" =~ ^(why|prompt|skip|retry|--for)$ && "$word" != -* ]]; then
-        COMPREPLY=($(compgen -W "$("$1" completions atoms 2>/dev/null)" -- "$word"))
+    elif [[ "$before" =~ ^(why|skip|retry|--for)$ && "$word" != -* ]]; then
+        COMPREPLY=($(compgen -W "$("$1" dev completions atoms 2>/dev/null)" -- "$word"))
     else
         _descent "$@"
     fi
 }
 complete -F _descent_names -o bashdefault -o default descent"#;
 const OF_FISH: &str = r#"
-complete -c descent -n "__fish_seen_subcommand_from why prompt skip retry" -f -a "(descent completions atoms 2>/dev/null)"
-complete -c descent -n "__fish_seen_subcommand_from align run" -l set -x -a "(descent completions constraints 2>/dev/null)""#;
+complete -c descent -n "__fish_seen_subcommand_from why skip retry" -f -a "(descent dev completions atoms 2>/dev/null)"
+complete -c descent -n "__fish_seen_subcommand_from align run" -l set -x -a "(descent dev completions constraints 2>/dev/null)""#;
 const OF_ZSH: &str = r#"
 _descent_atoms() {
-    local -a names=(${(f)"$(descent completions atoms 2>/dev/null)"})
+    local -a names=(${(f)"$(descent dev completions atoms 2>/dev/null)"})
     compadd -a names
 }
 _descent_constraints() {
-    local -a names=(${(f)"$(descent completions constraints 2>/dev/null)"})
+    local -a names=(${(f)"$(descent dev completions constraints 2>/dev/null)"})
     compadd -S '' -a names
 }"#;
 
-pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<End, Failure> {
-    let shell = match flags.shell {
+pub(super) fn dev(context: &Context, flags: &DevArgs) -> Result<End, Failure> {
+    match &flags.what {
+        Dev::Schema(flags) => schema::schema(context, flags)?,
+        Dev::Completions { shell: Target::Atoms } => atoms(context),
+        Dev::Completions { shell } => completions(context, *shell),
+        Dev::Man { to } => manual(context, to.as_deref())?,
+    }
+    Ok(End::Code(0))
+}
+
+fn completions(context: &Context, target: Target) {
+    let shell = match target {
         Target::Bash => Shell::Bash,
         Target::Elvish => Shell::Elvish,
         Target::Fish => Shell::Fish,
         Target::PowerShell => Shell::PowerShell,
         Target::Zsh => Shell::Zsh,
-        Target::Man => return manual(context, flags.to.as_deref()),
-        Target::Atoms => return atoms(context),
-        Target::Constraints => {
+        Target::Atoms | Target::Constraints => {
             let names: Vec<String> = constraints::names().map(|name| format!("{name}=")).collect();
-            context.out.raw(&names.join("\n"));
-            return Ok(End::Code(0));
+            return context.out.raw(&names.join("\n"));
         }
     };
-    if flags.to.is_some() {
-        let hint = "descent completions man --to DIR; for a shell redirect the output";
-        return Err(Failure::usage("--to is for man pages", hint));
-    }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut help::command(), "descent", &mut script);
     let script = with_names(shell, &String::from_utf8_lossy(&script));
     context.out.raw(script.trim_end());
-    Ok(End::Code(0))
 }
 
 /// A script that asks this program for the names of atoms and constraints.
@@ -112,7 +129,7 @@ fn with_names(shell: Shell, script: &str) -> String {
 }
 
 /// Prints nothing if there is no readable state: a person is typing.
-fn atoms(context: &Context) -> Result<End, Failure> {
+fn atoms(context: &Context) {
     let loaded = context.store().ok().and_then(|mut store| store.read().ok());
     let atoms = loaded.map(|loaded| loaded.state.all_atoms().into_keys().cloned().collect());
     let mut atoms: Vec<AtomId> = atoms.unwrap_or_default();
@@ -121,15 +138,14 @@ fn atoms(context: &Context) -> Result<End, Failure> {
         let names: Vec<&str> = atoms.iter().map(AtomId::as_str).collect();
         context.out.raw(&names.join("\n"));
     }
-    Ok(End::Code(0))
 }
 
-fn manual(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
+fn manual(context: &Context, to: Option<&Path>) -> Result<(), Failure> {
     let mut pages = pages()?;
     let Some(dir) = to else {
         let (_, page) = pages.swap_remove(0);
         context.out.raw(String::from_utf8_lossy(&page).trim_end());
-        return Ok(End::Code(0));
+        return Ok(());
     };
     let dir = context.dir.join(dir);
     let failed = |error| {
@@ -145,7 +161,7 @@ fn manual(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
         dir.display(),
         dir.join("descent.1").display()
     ));
-    Ok(End::Code(0))
+    Ok(())
 }
 
 /// The main page first, then one for each command.
