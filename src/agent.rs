@@ -233,8 +233,8 @@ pub enum AgentError {
 impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unwritable { .. } => "E-ATTEMPT-DIR",
-            Self::Lacking(_) | Self::NoSession => "E-PROCESSES",
+            Self::Unwritable { .. } => "E-IO",
+            Self::Lacking(_) | Self::NoSession => "E-MACHINE",
         }
     }
 

@@ -182,7 +182,7 @@ pub fn main() -> ExitCode {
     match answer(cli, out, &name) {
         Ok(End::Code(_)) if render::data_was_lost() => {
             let hint = "look at where the output goes (a full disk?); nothing else was affected";
-            let failure = Failure::new("E-OUTPUT", exit::IO, "the output cannot be written", hint);
+            let failure = Failure::new("E-IO", exit::IO, "the output cannot be written", hint);
             out.failure(&failure);
             ExitCode::from(failure.exit)
         }

@@ -122,7 +122,7 @@ impl ConfigError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Fault { .. } | Self::Unreadable { .. } | Self::Choice { .. } => "E-CONFIG",
-            Self::NoAgent { .. } => "E-NO-AGENT",
+            Self::NoAgent { .. } => "E-CONFIG",
         }
     }
 

@@ -94,25 +94,12 @@ impl Failure {
     #[must_use]
     pub fn because(mut self, cause: Option<OutsideCause>) -> Self {
         self.cause = cause;
-        let (code, hint) = match self.lack() {
-            None => return self,
-            Some(Lack::Space) => {
-                ("E-DISK-FULL", "free some space there; `descent doctor` shows how much there is")
-            }
-            Some(Lack::Writing) => (
-                "E-READ-ONLY",
-                "mount the file system for writing again; steps and checks of a run cannot write there at all",
-            ),
-            Some(Lack::Files) => {
-                ("E-OPEN-FILES", "raise the limit (`ulimit -n`), or end what holds many files open")
-            }
-            Some(Lack::Processes) => (
-                "E-PROCESSES",
-                "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents",
-            ),
-            Some(Lack::Repository) => ("E-REPOSITORY-AWAY", "put it back"),
+        let Some(lack) = self.lack() else {
+            return self;
         };
-        (self.code, self.exit, self.hint) = (Cow::Borrowed(code), exit::IO, hint.to_owned());
+        let code = if lack == Lack::Repository { "E-REPOSITORY-AWAY" } else { "E-MACHINE" };
+        (self.code, self.exit, self.hint) =
+            (Cow::Borrowed(code), exit::IO, lack.remedy().to_owned());
         self
     }
 

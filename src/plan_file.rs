@@ -73,7 +73,7 @@ pub fn read(dir: &Path, path: &Path) -> Result<PlanFile, Failure> {
     let bytes = bytes.map_err(|error| {
         let message = format!("{} cannot be read: {error}", name.display());
         let hint = "give an existing file, or `-` for standard input";
-        Failure::new("E-PLAN-UNREADABLE", exit::INVALID, message, hint)
+        Failure::new("E-INVALID", exit::INVALID, message, hint)
     })?;
     Ok(PlanFile { notation: Notation::of(path, &bytes), name: name.to_owned(), bytes })
 }
@@ -162,7 +162,7 @@ impl PlanFile {
         let lines = self.lines(faults);
         let message = format!("{} has {}", self.name.display(), store::count(lines.len()));
         let hint = "mend them, then try again; nothing was written";
-        Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint).with(lines))
+        Err(Failure::new("E-INVALID", exit::INVALID, message, hint).with(lines))
     }
 }
 

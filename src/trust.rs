@@ -102,7 +102,7 @@ impl TrustError {
 
 impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Self {
-        Failure::new("E-TRUST-UNWRITABLE", exit::IO, &error, error.hint())
+        Failure::new("E-IO", exit::IO, &error, error.hint())
     }
 }
 

@@ -213,7 +213,7 @@ fn refused(
     };
     let hint = format!("{aside}, then `descent apply` again; or take {other}");
     if !flags.dry_run {
-        let failure = Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint);
+        let failure = Failure::new("E-APPLY", exit::NOT_SO, message, hint);
         return Err(failure.with(paths));
     }
     let overlaps: Vec<String> = paths.iter().map(|path| format!("\n  overlaps  {path}")).collect();
@@ -247,7 +247,7 @@ fn of_branch(
         BranchOutcome::Taken(by) => {
             let what = format!("there is a branch {by} already; it was left as it is");
             let hint = "give another name, or move it away first: git branch -m OLD NEW";
-            return Err(Failure::new("E-BRANCH-EXISTS", exit::NOT_SO, what, hint));
+            return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
         }
     };
     let short: String = result.base().as_str().chars().take(12).collect();
@@ -273,7 +273,7 @@ fn of_patch(
             quoted(typed)
         );
         let what = format!("{shown} exists already; it was left as it is");
-        return Err(Failure::new("E-FILE-EXISTS", exit::NOT_SO, what, hint));
+        return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
     }
     let top = quoted(result.top());
     Ok(ApplyText {

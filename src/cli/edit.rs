@@ -239,7 +239,7 @@ fn kept(mut failure: Failure, copy: &Copy) -> Failure {
 fn not_taken(copy: &Copy, places: usize) -> Failure {
     let message = format!("the edit has {}, and nothing was changed", store::count(places));
     let hint = "descent edit begins anew, on the present state";
-    kept(Failure::new("E-EDIT-INVALID", exit::INVALID, message, hint), copy)
+    kept(Failure::new("E-INVALID", exit::INVALID, message, hint), copy)
 }
 
 fn failed(command: &str, how: &str, copy: Copy, is_changed: bool, has_terminal: bool) -> Failure {
@@ -262,7 +262,7 @@ fn no_terminal(store: &Store) -> Failure {
     let hint = format!("change the file itself, with any program, at any time: {path}");
     let message =
         "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
-    Failure::new("E-NO-TERMINAL", exit::UNAVAILABLE, message, hint)
+    Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint)
 }
 
 /// The outcome of an edit: `descent edit --json`

@@ -160,7 +160,7 @@ fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
     let lines = validate::explained(&file.name, &file.bytes, faults);
     let message = format!("{} has {}", file.name.display(), store::count(lines.len()));
     let hint = "mend them in the old file, where what is meant is known; nothing was written";
-    Failure::new("E-MIGRATE-INVALID", exit::INVALID, message, hint).with(lines)
+    Failure::new("E-INVALID", exit::INVALID, message, hint).with(lines)
 }
 
 fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Option<&StatePlace>) {

@@ -89,7 +89,7 @@ fn write(place: &StatePlace, path: &Path, text: &str) -> Result<(), Failure> {
     let refused = |why: String| {
         let message = format!("the report cannot be written to {shown}: {why}");
         let hint = "name another file: descent report -o FILE; or let the shell write it: descent report > FILE";
-        Failure::new("E-REPORT-FILE", exit::IO, message, hint)
+        Failure::new("E-IO", exit::IO, message, hint)
     };
     if place.holds(path) {
         return Err(refused("that is the state, or a file of descent's own beside it".to_owned()));

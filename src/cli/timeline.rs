@@ -100,7 +100,7 @@ impl Timeline {
             }
         };
         let message = format!("the state at {text} is not kept");
-        Failure::new("E-NOT-KEPT", exit::USAGE, message, hint)
+        Failure::new("E-USAGE", exit::USAGE, message, hint)
     }
 }
 

@@ -95,7 +95,7 @@ fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Fai
     details.push(format!("here   {hash}"));
     let message = format!("{} has other commands than the digest was given for", subject.name);
     let hint = format!("look at what changed: {}", subject.command);
-    Err(Failure::new("E-TRUST-HASH", exit::UNTRUSTED, message, hint).with(details))
+    Err(Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint).with(details))
 }
 
 /// An error unless a person says yes to the commands shown.

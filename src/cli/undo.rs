@@ -94,7 +94,7 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     let Some(last) = last else {
         let hint = "descent log shows the serials; descent undo SERIAL goes back to one";
         let what = "no correction is kept that could be undone";
-        return Err(Failure::new("E-NOTHING-TO-UNDO", exit::USAGE, what, hint));
+        return Err(Failure::new("E-USAGE", exit::USAGE, what, hint));
     };
     let before = commits.iter().rev().find(|one| one.serial < last.serial);
     before

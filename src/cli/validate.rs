@@ -110,7 +110,7 @@ pub(super) fn refusal(
         return None;
     }
     let details = explained(path, bytes, faults);
-    let code = if is_plan { "E-PLAN-INVALID" } else { "E-STATE-INVALID" };
+    let code = if is_plan { "E-INVALID" } else { "E-STATE-INVALID" };
     let (path, count) = (path.display(), store::count(details.len()));
     let hint = "mend them in an editor; nothing was written";
     let message = format!("{path} has {count}");

@@ -128,7 +128,7 @@ fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
 fn a_name_that_no_agent_has_is_refused_with_its_place_and_the_one_that_was_meant() {
     let config = config("[agents.claude]\npreset = \"claude\"\n[roles]\nworker = \"claud\"\n");
     let error = config.agent(Role::Worker, None).unwrap_err();
-    assert_eq!((error.code(), error.exit()), ("E-NO-AGENT", 78));
+    assert_eq!((error.code(), error.exit()), ("E-CONFIG", 78));
     assert!(error.to_string().contains("`claud`"), "{error}");
     assert!(error.to_string().contains("descent.toml:4:1"), "{error}");
     assert_eq!(error.hint(), "did you mean `claude`?");

@@ -121,10 +121,5 @@ impl Agents {
 pub fn no_worker() -> Failure {
     let hint = "give the task an `action`, or name a worker in descent.toml: agents.worker.run = \"…\" and roles.worker \
                 = \"worker\"";
-    Failure::new(
-        "E-NO-WORKER",
-        exit::CONFIG,
-        "a task has no action and no worker is configured",
-        hint,
-    )
+    Failure::new("E-CONFIG", exit::CONFIG, "a task has no action and no worker is configured", hint)
 }

@@ -215,7 +215,7 @@ impl Loop<'_> {
                 Ok(false)
             }
             Err(AdoptionRefusal::Store(error @ StoreError::TooLarge { .. })) => {
-                self.wait_for_file(vec![error.hint().to_owned()], &error);
+                self.wait_for_file(vec![error.facts().2.to_owned()], &error);
                 Ok(false)
             }
             // The next look waits for the name, or reports that it is gone.
@@ -273,7 +273,7 @@ impl Loop<'_> {
             ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };
-        let failure = Failure::new("E-STATE-VANISHED", exit::IO, message, hint);
+        let failure = Failure::new("E-STATE-PLACE", exit::IO, message, hint);
         self.vanished.insert(failure).clone()
     }
 

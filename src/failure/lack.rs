@@ -19,6 +19,23 @@ pub enum Lack {
     Repository,
 }
 
+impl Lack {
+    /// The thing to do about it, whatever was being done.
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Space => "free some space there; `descent doctor` shows how much there is",
+            Self::Writing => {
+                "mount the file system for writing again; steps and checks of a run cannot write there at all"
+            }
+            Self::Files => "raise the limit (`ulimit -n`), or end what holds many files open",
+            Self::Processes => {
+                "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents"
+            }
+            Self::Repository => "put it back",
+        }
+    }
+}
+
 /// A cause outside of the work that failed: its subject is not to blame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutsideCause {

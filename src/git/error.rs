@@ -83,6 +83,24 @@ pub enum GitError {
 }
 
 impl GitError {
+    /// Whether the repository, as a person left it, is the reason: not git itself.
+    pub fn is_of_repository(&self) -> bool {
+        matches!(
+            self,
+            Self::Bare { .. }
+                | Self::Tracked { .. }
+                | Self::NoDirectory { .. }
+                | Self::NotPlain { .. }
+                | Self::NotOwned { .. }
+                | Self::Filter { .. }
+                | Self::NotHere { .. }
+                | Self::Unreadable { .. }
+                | Self::ModuleDirty { .. }
+                | Self::ModuleCommit { .. }
+                | Self::UntrackedLarge { .. }
+        )
+    }
+
     pub fn hint(&self) -> String {
         match self {
             Self::Missing => "install git and see that it is on PATH".into(),

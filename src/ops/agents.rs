@@ -345,7 +345,7 @@ fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
 fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
     let (program, min) = (preset.program(), &preset.version.min);
     let message = format!("`{program}` of the agent `{}` {what}; {min} is needed", agent.name);
-    Failure::new("E-AGENT-OLD", exit::UNAVAILABLE, message, preset.install.clone())
+    Failure::new("E-AGENT-MISSING", exit::UNAVAILABLE, message, preset.install.clone())
 }
 
 /// Says that no worker is named where an atom, or a task that an agent may plan, needs one.

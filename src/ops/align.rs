@@ -168,7 +168,7 @@ pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<
     }
     let message = format!("a run stands here, {}", loaded.state.run.status.word());
     let hint = "descent run goes on with it, descent align -f PLAN takes in an edited plan; align --force archives it and begins anew";
-    Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
+    Err(Failure::new("E-USAGE", exit::USAGE, message, hint))
 }
 
 /// The start gate: a run and a verdict need a complete agreement.

@@ -108,5 +108,5 @@ fn note(
 fn refused(missing: Vec<String>) -> Failure {
     let hint = "try the command and mend `number`, or write the number in the place of \"baseline\"; then align again";
     let message = "a baseline cannot be measured on the tree that a run would start from";
-    Failure::new("E-BASELINE", exit::NOT_ALIGNED, message, hint).with(missing)
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint).with(missing)
 }

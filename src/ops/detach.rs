@@ -77,7 +77,7 @@ pub async fn start(
             let status = process.wait_for(END_MAX).await.map_err(failed)?;
             let message = format!("the detached run ended before its first commit ({status})");
             let hint = "descent run tells what happens";
-            Err(Failure::new("E-NOT-BEGUN", exit::STOPPED, message, hint))
+            Err(Failure::new("E-CUT-OFF", exit::STOPPED, message, hint))
         }
     }
 }

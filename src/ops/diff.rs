@@ -232,7 +232,7 @@ impl NameLookup<'_> {
         if slot() != Some(at) {
             let what = format!("{attempt} ended while its files were looked at");
             return Err(Failure::new(
-                "E-CHANGE-GONE",
+                "E-GONE",
                 exit::UNAVAILABLE,
                 what,
                 format!("descent diff {attempt}"),
@@ -266,14 +266,14 @@ fn changed_nothing(report: DiffReport, attempt: &KnownAttempt) -> DiffReport {
 fn in_place() -> Failure {
     let what = "the workspace is `shared`: every attempt changes your own files in place, so no change is kept apart";
     let hint = "look with your own tools: git diff";
-    Failure::new("E-IN-PLACE", exit::UNAVAILABLE, what, hint)
+    Failure::new("E-GONE", exit::UNAVAILABLE, what, hint)
 }
 
 fn gone(attempt: &KnownAttempt) -> Failure {
     let what =
         format!("the change of {} is not kept (any more), or it changed no file", attempt.id);
     let hint = format!("descent why {} tells what is kept of it", attempt.atom);
-    Failure::new("E-CHANGE-GONE", exit::UNAVAILABLE, what, hint)
+    Failure::new("E-GONE", exit::UNAVAILABLE, what, hint)
 }
 
 /// A name that nothing has; `kind` says what was looked for.

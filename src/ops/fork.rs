@@ -101,7 +101,7 @@ fn place_of(parent: &StatePlace, to: Option<&Path>) -> Result<StatePlace, Failur
     if place.state.symlink_metadata().is_ok() {
         let message = format!("{} is there already", place.state.display());
         let hint = "name another file, or another worktree: git worktree add ../other, then descent undo --into ../other";
-        return Err(Failure::new("E-FORK-EXISTS", exit::USAGE, message, hint));
+        return Err(Failure::new("E-USAGE", exit::USAGE, message, hint));
     }
     Ok(place)
 }

@@ -112,7 +112,7 @@ impl LoopObservation {
         let who = self.holder.as_deref().unwrap_or("unknown");
         let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
         let hint = format!("make room, and it goes on{OR_END}");
-        Failure::new("E-DISK-FULL", exit::IO, message, hint)
+        Failure::new("E-MACHINE", exit::IO, message, hint)
     }
 
     /// The failure of a command that a hung loop blocks; `but` names what was done all the same.

@@ -172,7 +172,7 @@ impl LessonsCopy {
 pub fn no_lesson(id: &LessonId) -> Failure {
     let hint = "descent memory lists them";
     Failure::new(
-        "E-NO-LESSON",
+        "E-USAGE",
         exit::USAGE,
         format!("no lesson is called `{}`", id.as_str().escape_debug()),
         hint,

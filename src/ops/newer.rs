@@ -31,7 +31,7 @@ pub fn ready(store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
         format!("the state says what only a newer descent knows: version {version} is needed");
     let hint =
         "use a descent that reads that version; look, stop, edit and apply work with this one";
-    Err(Failure::new("E-VERSION-NEEDED", exit::INVALID, message, hint).with(lines))
+    Err(Failure::new("E-VERSION", exit::INVALID, message, hint).with(lines))
 }
 
 /// Gives a state of a newer major version with its warnings, if all of it could be read and holds together. Otherwise

@@ -64,7 +64,7 @@ impl Notifier {
         if let Some(program) = config::program::missing_program(command, &environment.path()) {
             let message = format!("the notify command `{program}` is not installed");
             let hint = format!("install {program}, or name another with --notify");
-            return Err(Failure::new("E-NOTIFY-MISSING", exit::UNAVAILABLE, message, hint));
+            return Err(Failure::new("E-NOTIFY", exit::UNAVAILABLE, message, hint));
         }
         Ok(Self {
             command: command.to_owned(),

@@ -140,5 +140,5 @@ pub(super) fn dir_of(place: &StatePlace, attempt: &AttemptId) -> Option<PathBuf>
 fn gone(attempt: &KnownAttempt) -> Failure {
     let what = format!("what {} printed, if anything, is not kept any more", attempt.id);
     let hint = format!("descent why {} tells what is kept of it", attempt.atom);
-    Failure::new("E-OUTPUT-GONE", exit::UNAVAILABLE, what, hint)
+    Failure::new("E-GONE", exit::UNAVAILABLE, what, hint)
 }

@@ -23,7 +23,7 @@ pub(super) fn refused(agent: &ResolvedAgent, provider: &Provider) -> Failure {
     );
     let hint =
         "opencode can work with this very server: write these lines, then type this command again";
-    Failure::new("E-PROVIDER-WORKER", exit::CONFIG, message, hint).with(lines(agent, provider))
+    Failure::new("E-CONFIG", exit::CONFIG, message, hint).with(lines(agent, provider))
 }
 
 fn lines(agent: &ResolvedAgent, provider: &Provider) -> Vec<String> {

@@ -158,7 +158,7 @@ impl OpenRedirect {
 fn taken_back() -> Failure {
     let message =
         "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
-    Failure::new("E-REDIRECT-GONE", exit::LEASE, message, "descent redirect asks anew")
+    Failure::new("E-REDIRECT", exit::LEASE, message, "descent redirect asks anew")
 }
 
 fn asked_already(state: &State) -> Failure {
@@ -167,7 +167,7 @@ fn asked_already(state: &State) -> Failure {
         by.map_or_else(String::new, |request| format!(" by {}, since {}", request.by, request.at));
     let message = format!("a redirect is being made already{by}");
     let hint = "wait until it is made, or descent redirect --abort takes it back";
-    Failure::new("E-REDIRECT-OPEN", exit::LEASE, message, hint)
+    Failure::new("E-REDIRECT", exit::LEASE, message, hint)
 }
 
 /// Commits the redirect on top of whatever a loop has committed meanwhile. `open` if this process asked for it before.
@@ -282,7 +282,7 @@ fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
         }
         ChangeRefusal::Invalid(faults) => {
             let hint = "mend them, then try again; nothing was written";
-            Err(faulty("E-REDIRECT-INVALID", "the redirect has", &faults, hint))
+            Err(faulty("E-INVALID", "the redirect has", &faults, hint))
         }
         ChangeRefusal::WorkspaceIsFixed => {
             let hint = "align --force --set workspace=… archives this run and begins anew";

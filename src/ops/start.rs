@@ -49,7 +49,7 @@ pub fn first(state: &State, workspaces: &Workspaces, rev: &str) -> Result<Starte
         let hint = format!(
             "descent run goes on with it, and descent redirect --from {rev} moves it there; to begin anew: descent align --force -f PLAN (it archives this run), then descent run --from {rev}"
         );
-        return Err(Failure::new("E-BEGUN", exit::USAGE, what, hint));
+        return Err(Failure::new("E-USAGE", exit::USAGE, what, hint));
     }
     let trees = workspaces.trees();
     let start = trees.map_or(Ok(None), |trees| trees.start_from(rev))?;
@@ -59,7 +59,7 @@ pub fn first(state: &State, workspaces: &Workspaces, rev: &str) -> Result<Starte
 pub fn no_such_rev(rev: &str) -> Failure {
     let what = format!("'{rev}' names no commit of this repository");
     let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
-    Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint)
+    Failure::new("E-USAGE", exit::USAGE, what, hint)
 }
 
 /// Tells the client if the files changed since the start, but for what was brought home. Looking is a help alone: if it
@@ -149,7 +149,7 @@ fn refuse_amid(trees: &Worktrees) -> Result<(), Failure> {
     let what = "a merge, a rebase or a bisect is under way, and its files are half of two trees";
     let hint =
         "end it (git status tells how), then the same again; or descent redirect --from HEAD";
-    Err(Failure::new("E-AMID-MERGE", exit::USAGE, what, hint))
+    Err(Failure::new("E-USAGE", exit::USAGE, what, hint))
 }
 
 fn not_begun(rev: &str) -> Failure {
@@ -158,5 +158,5 @@ fn not_begun(rev: &str) -> Failure {
         rev => format!("descent run --from {}", quoted(rev)),
     };
     let what = "this run has not begun, so that there is no start to move";
-    Failure::new("E-NOT-BEGUN", exit::USAGE, what, hint)
+    Failure::new("E-USAGE", exit::USAGE, what, hint)
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use descent_core::state::{VERSION, Version, decode::BEGIN_ANEW};
 
 use super::placed_fault::PlacedFault;
-use crate::failure::{Failure, Lack, lack_of};
+use crate::failure::{Failure, Lack, exit, lack_of};
 use crate::files::Odd;
 
 #[derive(Debug, thiserror::Error)]
@@ -159,109 +159,101 @@ impl StoreError {
         lines.collect()
     }
 
-    /// Stable, for programs.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
+    /// The stable code, the exit code by the contract (§12), and the next thing for a person to do.
+    pub fn facts(&self) -> (&'static str, u8, &'static str) {
         match self {
-            Self::NoState { .. } | Self::NotAgreed { .. } => "E-NO-STATE",
-            Self::Vanished { .. } => "E-STATE-VANISHED",
-            Self::IsDirectory { .. } => "E-STATE-DIRECTORY",
-            Self::Link { .. } | Self::LinkToNothing { .. } => "E-STATE-LINK",
-            Self::Moved { .. } => "E-STATE-MOVED",
-            Self::Unreadable { .. } => "E-STATE-UNREADABLE",
-            Self::Empty { .. } => "E-STATE-EMPTY",
-            Self::Newer { .. } => "E-STATE-NEWER",
-            Self::Older { .. } => "E-STATE-OLDER",
-            Self::Invalid { .. } => "E-STATE-INVALID",
-            Self::Exists { .. } => "E-STATE-EXISTS",
-            Self::TooLarge { .. } => "E-STATE-TOO-LARGE",
-            Self::LeaseHeld { .. } => "E-LEASE-HELD",
-            Self::LockTimeout { .. } => "E-LOCK-TIMEOUT",
-            Self::Restless { .. } => "E-STATE-RESTLESS",
-            Self::ReadOnly { .. } => "E-READ-ONLY",
-            Self::DiskFull { .. } => "E-DISK-FULL",
-            Self::FileLimit { .. } => "E-FILE-LIMIT",
-            Self::Io { .. } => "E-IO",
-            Self::Sidecar { .. } => "E-SIDECAR",
-            Self::NotNext { .. } => "E-BUG",
-        }
-    }
-
-    /// The contract's exit code (§12).
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::NoState { .. } | Self::NotAgreed { .. } => 4,
-            Self::IsDirectory { .. }
-            | Self::Link { .. }
-            | Self::LinkToNothing { .. }
-            | Self::Empty { .. }
-            | Self::Newer { .. }
-            | Self::Older { .. }
-            | Self::Invalid { .. }
-            | Self::Exists { .. }
-            | Self::TooLarge { .. } => 65,
-            Self::NotNext { .. } => 70,
-            Self::Vanished { .. }
-            | Self::Moved { .. }
-            | Self::Unreadable { .. }
-            | Self::ReadOnly { .. }
-            | Self::DiskFull { .. }
-            | Self::FileLimit { .. }
-            | Self::Sidecar { .. }
-            | Self::Io { .. } => 74,
-            Self::LeaseHeld { .. } | Self::LockTimeout { .. } | Self::Restless { .. } => 75,
-        }
-    }
-
-    /// The next thing for a person to do.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NoState { has_journal: true, .. } => {
-                "`descent log --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
+            Self::NoState { has_journal: true, .. } => (
+                "E-NO-STATE",
+                exit::NOT_ALIGNED,
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`",
+            ),
+            Self::NoState { .. } => {
+                ("E-NO-STATE", exit::NOT_ALIGNED, "make one with `descent align`")
             }
-            Self::NoState { .. } => "make one with `descent align`",
-            Self::NotAgreed { .. } => "descent run",
-            Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
-            Self::IsDirectory { .. } => "name a file with `--state`",
-            Self::Link { .. } => {
-                "put the file itself back; or end the loop first: the next start follows the link"
+            Self::NotAgreed { .. } => ("E-NO-STATE", exit::NOT_ALIGNED, "descent run"),
+            Self::IsDirectory { .. } => {
+                ("E-STATE-INVALID", exit::INVALID, "name a file with `--state`")
             }
-            Self::LinkToNothing { .. } => {
-                "put back what it leads to, or mount its disk; or remove the link, and align anew"
+            Self::Link { .. } => (
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "put the file itself back; or end the loop first: the next start follows the link",
+            ),
+            Self::LinkToNothing { .. } => (
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "put back what it leads to, or mount its disk; or remove the link, and align anew",
+            ),
+            Self::Empty { .. } => (
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or remove the file",
+            ),
+            Self::Invalid { .. } => (
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "fix the places named; nothing is written until then",
+            ),
+            Self::Exists { .. } => (
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "look at it with `descent status`; `descent align --force` archives it, `--state` names another",
+            ),
+            Self::TooLarge { .. } => (
+                "E-STATE-TOO-LARGE",
+                exit::INVALID,
+                "nothing was written; make room with `descent edit`: shorten or remove what is large",
+            ),
+            Self::Newer { .. } => (
+                "E-VERSION",
+                exit::INVALID,
+                "use a newer descent; `descent status` shows what this one understands",
+            ),
+            Self::Older { .. } => ("E-VERSION", exit::INVALID, BEGIN_ANEW),
+            Self::NotNext { .. } => {
+                ("E-BUG", exit::BUG, "this is a bug of descent: please report it")
             }
-            Self::Moved { .. } => {
-                "put the directory back, or start again: what was committed lies in the one that was moved"
+            Self::Vanished { .. } => {
+                ("E-STATE-PLACE", exit::IO, "put the file back, or start anew with `descent align`")
             }
-            Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
-            Self::Empty { .. } => {
-                "`descent log --bytes` prints the newest commit that is kept: put that back, or remove the file"
+            Self::Moved { .. } => (
+                "E-STATE-PLACE",
+                exit::IO,
+                "put the directory back, or start again: what was committed lies in the one that was moved",
+            ),
+            Self::Unreadable { .. } => {
+                ("E-STATE-PLACE", exit::IO, "look at the file's owner, its mode and the disk")
             }
-            Self::Newer { .. } => {
-                "use a newer descent; `descent status` shows what this one understands"
+            Self::Sidecar { .. } => (
+                "E-STATE-PLACE",
+                exit::IO,
+                "nothing was written through it; remove or move it, then retry",
+            ),
+            Self::ReadOnly { .. } => {
+                ("E-MACHINE", exit::IO, "make the directory of the state file writable")
             }
-            Self::Older { .. } => BEGIN_ANEW,
-            Self::Invalid { .. } => "mend the places named; nothing is written until then",
-            Self::Exists { .. } => {
-                "look at it with `descent status`; `descent align --force` archives it, `--state` names another"
+            Self::DiskFull { .. } => {
+                ("E-MACHINE", exit::IO, "free some space; the state is as it was")
             }
-            Self::TooLarge { .. } => {
-                "nothing was written; make room with `descent edit`: shorten or remove what is large"
+            Self::FileLimit { .. } => (
+                "E-MACHINE",
+                exit::IO,
+                "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was",
+            ),
+            Self::Io { .. } => {
+                ("E-IO", exit::IO, "look at the disk; the state is whole, old or new")
             }
-            Self::LeaseHeld { .. } => "look with `descent status`, end it with `descent stop`",
-            Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
-            Self::Restless { .. } => "let the other program that writes the file come to rest",
-            Self::ReadOnly { .. } => "make the directory of the state file writable",
-            Self::DiskFull { .. } => "free some space; the state is as it was",
-            Self::FileLimit { .. } => {
-                "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was"
+            Self::LeaseHeld { .. } => (
+                "E-LEASE-HELD",
+                exit::LEASE,
+                "look with `descent status`, end it with `descent stop`",
+            ),
+            Self::LockTimeout { .. } => {
+                ("E-BUSY", exit::LEASE, "try again; a process that holds it may be suspended")
             }
-            Self::Io { .. } => "look at the disk; the state is whole, old or new",
-            Self::Sidecar { .. } => {
-                "nothing was written through it; remove it or move it away, then again"
+            Self::Restless { .. } => {
+                ("E-BUSY", exit::LEASE, "let the other program that writes the file come to rest")
             }
-            Self::NotNext { .. } => "this is a bug of descent: please report it",
         }
     }
 }
@@ -269,7 +261,8 @@ impl StoreError {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (details, lack) = (error.details(), error.lack());
-        let failure = Failure::new(error.code(), error.exit_code(), &error, error.hint());
+        let (code, exit, hint) = error.facts();
+        let failure = Failure::new(code, exit, &error, hint);
         failure.with(details).lacking(lack)
     }
 }

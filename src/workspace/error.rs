@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    failure::{self, Failure, OutsideCause, quoted},
+    failure::{self, Failure, OutsideCause, exit, quoted},
     git::{self, GitError},
     process::tool::ToolError,
 };
@@ -46,50 +46,21 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    pub fn code(&self) -> &'static str {
+    /// The stable code, and the exit code by the contract's table.
+    pub fn codes(&self) -> (&'static str, u8) {
         match self {
-            Self::NotARepository { .. } | Self::OtherRepository { .. } => "E-NO-REPOSITORY",
-            Self::NoCommits { .. } => "E-NO-COMMITS",
-            Self::GitMissing => "E-GIT-MISSING",
-            Self::GitTooOld { .. } => "E-GIT-OLD",
-            Self::CacheUnwritable { .. } | Self::NoHome => "E-CACHE",
-            Self::NoBase => "E-NO-BASE",
-            Self::NoProject { .. } => "E-NO-PROJECT",
-            Self::BadLink { .. } => "E-LINK",
-            Self::LeadsBack { .. } => "E-LEADS-BACK",
-            Self::BadGlob { .. } => "E-GLOB",
-            Self::Git(GitError::Bare { .. }) => "E-BARE-REPOSITORY",
-            Self::Git(
-                GitError::Tracked { .. } | GitError::NoDirectory { .. } | GitError::NotPlain { .. },
-            ) => "E-REPOSITORY",
-            Self::Git(GitError::NotOwned { .. }) => "E-NOT-OWNED",
-            Self::Git(GitError::Filter { .. }) => "E-FILTER",
-            Self::Git(GitError::NotHere { .. }) => "E-PARTIAL-CLONE",
-            Self::Git(GitError::Unreadable { .. }) => "E-UNREADABLE",
-            Self::Git(GitError::ModuleDirty { .. } | GitError::ModuleCommit { .. }) => {
-                "E-SUBMODULE"
-            }
-            Self::Git(GitError::UntrackedLarge { .. }) => "E-UNTRACKED-LARGE",
-            Self::Git(_) => "E-GIT",
-            Self::Io { .. } => "E-IO",
-        }
-    }
-
-    /// The exit code by the contract's table: unavailable, invalid, a bug, I/O.
-    pub fn exit(&self) -> u8 {
-        match self {
+            Self::GitMissing | Self::GitTooOld { .. } => ("E-GIT", exit::UNAVAILABLE),
+            Self::CacheUnwritable { .. } | Self::NoHome => ("E-CACHE", exit::UNAVAILABLE),
             Self::NotARepository { .. }
             | Self::OtherRepository { .. }
             | Self::NoCommits { .. }
-            | Self::GitMissing
-            | Self::GitTooOld { .. }
-            | Self::CacheUnwritable { .. }
-            | Self::NoHome
-            | Self::NoProject { .. }
-            | Self::Git(_) => 69,
-            Self::BadLink { .. } | Self::BadGlob { .. } | Self::LeadsBack { .. } => 65,
-            Self::NoBase => 70,
-            Self::Io { .. } => 74,
+            | Self::NoProject { .. } => ("E-REPOSITORY", exit::UNAVAILABLE),
+            Self::Git(error) if error.is_of_repository() => ("E-REPOSITORY", exit::UNAVAILABLE),
+            Self::Git(_) => ("E-GIT", exit::UNAVAILABLE),
+            Self::NoBase => ("E-BUG", exit::BUG),
+            Self::LeadsBack { .. } => ("E-LEADS-BACK", exit::INVALID),
+            Self::BadLink { .. } | Self::BadGlob { .. } => ("E-INVALID", exit::INVALID),
+            Self::Io { .. } => ("E-IO", exit::IO),
         }
     }
 
@@ -186,7 +157,7 @@ impl From<GitError> for Failure {
 
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
-        let cause = error.cause();
-        Failure::new(error.code(), error.exit(), &error, error.hint()).because(cause)
+        let (code, exit) = error.codes();
+        Failure::new(code, exit, &error, error.hint()).because(error.cause())
     }
 }

@@ -191,11 +191,7 @@ const SHELL_MUST_USE: &[&str] = &[
     "reqwest",
 ];
 /// Error codes that the binary cannot give from outside, and their tests.
-const CODES_UNMET: &[(&str, &str)] = &[
-    ("E-BUG", "a bug of ours: none is known"),
-    ("E-NO-BASE", "a bug of ours: a run that started names its commit"),
-    ("E-STATE-RESTLESS", "needs saves faster than commits; store::tests"),
-];
+const CODES_UNMET: &[(&str, &str)] = &[("E-BUG", "a bug of ours: none is known")];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 

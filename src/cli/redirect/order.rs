@@ -145,7 +145,7 @@ fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanR
     if read.atoms.is_empty() {
         let message = format!("{} has no atoms", file.name.display());
         let hint = "work_graph: {atoms: …}, as in a plan";
-        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint));
+        return Err(Failure::new("E-INVALID", exit::INVALID, message, hint));
     }
     // The whole file is asked about, as `descent trust --plan` shows it.
     let whole = file.plan_or_atoms();

@@ -179,7 +179,7 @@ async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing
             }
             // The first commit: nothing has begun, and a person is there.
             Err(failure) => {
-                assert_eq!(failure.code, "E-DISK-FULL", "call {n}: {failure:?}");
+                assert_eq!(failure.code, "E-MACHINE", "call {n}: {failure:?}");
                 assert!(begun.is_empty(), "call {n}: {begun:?}");
             }
         }

@@ -44,5 +44,5 @@ pub fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
         "share what need not be copied: --link {}; or say so: --set workspace=shadow copies all, --set workspace=shared works in place, with nothing undone",
         quoted(largest)
     );
-    Failure::new("E-SHADOW-LARGE", exit::NOT_ALIGNED, message, hint)
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint)
 }

@@ -43,7 +43,7 @@ pub fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
         "`{link}` is linked and there is a `setup`: what it installs by {lock} would be installed into your own `{link}`"
     );
     let hint = format!("leave out one of them: --link {link}, or --setup");
-    Err(Failure::new("E-LINK", exit::INVALID, message, hint))
+    Err(Failure::new("E-INVALID", exit::INVALID, message, hint))
 }
 
 /// Linked directories that belong to a lock file of the project, each with that file.

@@ -166,5 +166,5 @@ fn unknown(observed: &LoopObservation) -> Failure {
         || "descent status".to_owned(),
         |pid| format!("ps -fp {pid}; if that is the loop: kill -9 {pid}"),
     );
-    Failure::new("E-LOOP-UNKNOWN", exit::LEASE, message, hint)
+    Failure::new("E-LOOP-HUNG", exit::LEASE, message, hint)
 }

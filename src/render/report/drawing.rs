@@ -1,9 +1,9 @@
-//! The work graph as an SVG inside of a page: boxes in boxes, what is waited for left of what waits.
+//! The work graph inside of a page: boxes in boxes, placed by the page's own style, what is waited for left of what waits.
 //!
-//! Invariant: the drawing names nothing outside of itself, and colours nothing that a word does not tell too. Sizes are
-//! whole numbers, so the same graph gives the same bytes. Not here: the colours (the style of `html`).
+//! Invariant: the drawing names nothing outside of itself, and colours nothing that a word does not tell too. Not here:
+//! the colours (the style of `html`).
 
-mod layout;
+use std::collections::BTreeMap;
 
 use descent_core::view::report::AtomReport;
 
@@ -11,22 +11,12 @@ use super::{
     markup::{escaped, look_of},
     plain::flat,
 };
-use crate::render::Line;
-use layout::{DrawnBox, LEAF_HEIGHT, LEAF_WIDTH, Layout};
 
 /// Atoms drawn at most.
 const ATOMS_MAX: usize = 1_000;
-/// Arrows drawn at most.
-const ARROWS_MAX: usize = 3_000;
-/// Columns of an id, and of a description, in a box.
-const ID_COLUMNS: usize = 22;
-const ABOUT_COLUMNS: usize = 29;
-/// Columns of a status, which is written smaller.
-const STATUS_COLUMNS: usize = 31;
-/// Pixels of a letter of an id.
-const LETTER_WIDTH: usize = 8;
-/// Half of the height of an arrow's point.
-const POINT: usize = 4;
+/// Characters at most of a description, and of the names that a box waits for.
+const ABOUT_MAX: usize = 80;
+const NAMES_MAX: usize = 60;
 
 /// Empty for a graph without atoms.
 pub(super) fn drawing(atoms: &[AtomReport]) -> String {
@@ -34,41 +24,113 @@ pub(super) fn drawing(atoms: &[AtomReport]) -> String {
     if drawn.is_empty() {
         return String::new();
     }
-    let layout = Layout::of(drawn);
-    let (width, height) = (layout.width + 2, layout.height + 2);
-    let mut svg = format!(
-        "<svg class=\"graph\" role=\"img\" aria-label=\"The work graph\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"-1 -1 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n"
-    );
-    let both = || drawn.iter().zip(&layout.areas);
-    for (atom, area) in both().filter(|(atom, _)| atom.node.is_group) {
-        svg.push_str(&group(atom, area));
+    let boxes = Boxes::of(drawn);
+    let mut html = format!("<div class=\"graph\">{}</div>\n", boxes.row(&boxes.roots));
+    if let more @ 1.. = atoms.len() - drawn.len() {
+        html.push_str(&format!("<p>… and {more} more atoms</p>\n"));
     }
-    for (from, to) in layout.waits.iter().take(ARROWS_MAX) {
-        if let (Some(from), Some(to)) = (layout.areas.get(*from), layout.areas.get(*to)) {
-            svg.push_str(&arrow(from, to));
-        }
-    }
-    for (atom, area) in both() {
-        // The head of a group lies above the arrows.
-        svg.push_str(&if atom.node.is_group { head(atom, area) } else { leaf(atom, area) });
-    }
-    svg.push_str("</svg>\n");
-    let left_out = [
-        (atoms.len() - drawn.len(), "atoms"),
-        (layout.waits.len().saturating_sub(ARROWS_MAX), "arrows"),
-    ];
-    for (count, what) in left_out.iter().filter(|(count, _)| *count > 0) {
-        svg.push_str(&format!("<p>… and {count} more {what}</p>\n"));
-    }
-    svg
+    html
 }
 
-/// The classes of a box: how it stands, and whether its group chose it.
-fn classes(atom: &AtomReport) -> String {
-    let node = &atom.node;
-    let chosen = if node.is_selected { " chosen" } else { "" };
-    format!("box {}{chosen}", look_of(&node.state))
+/// The atoms as a tree of groups, by their places.
+struct Boxes<'a> {
+    atoms: &'a [AtomReport],
+    kids: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    /// The column of each among the members of its group.
+    columns: Vec<usize>,
+}
+
+impl<'a> Boxes<'a> {
+    fn of(atoms: &'a [AtomReport]) -> Self {
+        let places = atoms.iter().enumerate().map(|(place, atom)| (atom.node.id.as_str(), place));
+        let places: BTreeMap<&str, usize> = places.collect();
+        let mut boxes = Self {
+            atoms,
+            kids: vec![Vec::new(); atoms.len()],
+            roots: Vec::new(),
+            columns: vec![0; atoms.len()],
+        };
+        let mut paths: Vec<Vec<usize>> = Vec::new();
+        for (place, atom) in atoms.iter().enumerate() {
+            let parent = atom.node.parent.as_ref().and_then(|id| places.get(id.as_str()).copied());
+            // A group stands before its members.
+            let parent = parent.filter(|above| *above < place);
+            let path = parent.map(|above| paths[above].clone()).unwrap_or_default();
+            paths.push([path, vec![place]].concat());
+            parent.map_or(&mut boxes.roots, |above| &mut boxes.kids[above]).push(place);
+        }
+        // A wait between atoms is one between the members of the innermost group around both.
+        let waits = atoms.iter().enumerate().flat_map(|(place, atom)| {
+            let deps = atom.node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
+            deps.map(move |dep| (*dep, place)).collect::<Vec<_>>()
+        });
+        let beside = |(from, to): (usize, usize)| {
+            let mut pairs = paths[from].iter().copied().zip(paths[to].iter().copied());
+            pairs.find(|(one, other)| one != other)
+        };
+        let beside: Vec<(usize, usize)> = waits.filter_map(beside).collect();
+        // Groups may wait for one another in a ring: no column is beyond the number of atoms.
+        for _ in 0..atoms.len() {
+            let mut is_settled = true;
+            for (from, to) in &beside {
+                let after = (boxes.columns[*from] + 1).min(atoms.len());
+                is_settled &= boxes.columns[*to] >= after;
+                boxes.columns[*to] = boxes.columns[*to].max(after);
+            }
+            if is_settled {
+                break;
+            }
+        }
+        boxes
+    }
+
+    /// The members of a group, a column for all that may be made at the same time.
+    fn row(&self, members: &[usize]) -> String {
+        let mut columns: BTreeMap<usize, String> = BTreeMap::new();
+        for place in members {
+            columns.entry(self.columns[*place]).or_default().push_str(&self.one(*place));
+        }
+        let columns =
+            columns.values().map(|inside| format!("<div class=\"column\">{inside}</div>"));
+        format!("<div class=\"row\">{}</div>", columns.collect::<String>())
+    }
+
+    fn one(&self, place: usize) -> String {
+        let (atom, node) = (&self.atoms[place], &self.atoms[place].node);
+        let look = look_of(node.tried.unwrap_or(&node.state));
+        let chosen = if node.is_selected { " chosen" } else { "" };
+        let about = flat(&node.description, ABOUT_MAX);
+        let tried = match atom.attempts {
+            0 => String::new(),
+            1 => " · 1 attempt".to_owned(),
+            n => format!(" · {n} attempts"),
+        };
+        let waits: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
+        let waits = if waits.is_empty() {
+            String::new()
+        } else {
+            format!(" · after {}", waits.join(", "))
+        };
+        let (kind, words, inside) = match node.kind {
+            _ if !node.is_group => ("", String::new(), String::new()),
+            kind => {
+                let words = match kind {
+                    "any" => "one of · ",
+                    "plan" => "planned · ",
+                    _ => "all of · ",
+                };
+                (" group", words.to_owned(), self.row(&self.kids[place]))
+            }
+        };
+        format!(
+            "<div class=\"box {look}{kind}{chosen}\"><b>{}</b><p>{}</p><small>{words}{}{tried}{}</small>{inside}</div>\n",
+            escaped(&flat(node.id.as_str(), ABOUT_MAX)),
+            escaped(&about),
+            escaped(&status(atom)),
+            escaped(&flat(&waits, NAMES_MAX)),
+        )
+    }
 }
 
 fn status(atom: &AtomReport) -> String {
@@ -78,112 +140,4 @@ fn status(atom: &AtomReport) -> String {
         Some(_) | None if atom.node.is_selected => format!("{}, chosen", atom.node.state),
         Some(_) | None => atom.node.state.clone(),
     }
-}
-
-fn title(atom: &AtomReport) -> String {
-    let node = &atom.node;
-    let about = flat(&node.description, 400);
-    let text = format!("{}: {} ({})", node.id, about, status(atom));
-    format!("<title>{}</title>", escaped(&text))
-}
-
-fn text(class: &str, x: usize, y: usize, words: &str) -> String {
-    format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(words))
-}
-
-fn in_columns(words: &str, columns: usize) -> String {
-    Line::of(flat(words, 400)).cut(columns).text(false)
-}
-
-fn rect(class: &str, area: &DrawnBox) -> String {
-    format!(
-        "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>",
-        area.x, area.y, area.width, area.height
-    )
-}
-
-fn group(atom: &AtomReport, area: &DrawnBox) -> String {
-    let class = format!("{} group {}", classes(atom), atom.node.kind);
-    format!("<g>{}{}</g>\n", title(atom), rect(&class, area))
-}
-
-fn head(atom: &AtomReport, area: &DrawnBox) -> String {
-    let kind = match atom.node.kind {
-        "any" => "one of",
-        "plan" => "planned",
-        _ => "all of",
-    };
-    // A group has the width of its content.
-    let columns = area.width.saturating_sub(16) / LETTER_WIDTH;
-    let id = in_columns(atom.node.id.as_str(), columns);
-    let under = in_columns(&format!("{kind} · {}", status(atom)), columns + columns / 5);
-    let (x, y) = (area.x + 10, area.y);
-    let (id, under) = (text("id head", x, y + 18, &id), text("status head", x, y + 33, &under));
-    format!("{id}{under}\n")
-}
-
-fn leaf(atom: &AtomReport, area: &DrawnBox) -> String {
-    let tried = match atom.attempts {
-        0 => String::new(),
-        1 => " · 1 attempt".to_owned(),
-        n => format!(" · {n} attempts"),
-    };
-    let (x, y) = (area.x + 12, area.y);
-    format!(
-        "<g>{}{}{}{}{}{}</g>\n",
-        title(atom),
-        rect(&classes(atom), &DrawnBox { width: LEAF_WIDTH, height: LEAF_HEIGHT, ..*area }),
-        format_args!(
-            "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"4\" height=\"{}\" rx=\"2\"/>",
-            look_of(atom.node.tried.unwrap_or(&atom.node.state)),
-            area.x + 3,
-            y + 6,
-            LEAF_HEIGHT - 12
-        ),
-        text("id", x, y + 18, &in_columns(atom.node.id.as_str(), ID_COLUMNS)),
-        text("about", x, y + 33, &in_columns(&atom.node.description, ABOUT_COLUMNS)),
-        text("status", x, y + 48, &in_columns(&format!("{}{tried}", status(atom)), STATUS_COLUMNS)),
-    )
-}
-
-/// To the right where there is room, else down.
-fn arrow(from: &DrawnBox, to: &DrawnBox) -> String {
-    let (right, below) = (from.x + from.width, from.y + from.height);
-    let middle = |area: &DrawnBox| (area.x + area.width / 2, area.y + area.height / 2);
-    if to.x >= right {
-        let (from_y, to_x, to_y) = (middle(from).1, to.x, middle(to).1);
-        let bend = ((to_x - right) / 2).max(16);
-        return path(
-            &format!(
-                "M{right} {from_y}C{} {from_y} {} {to_y} {to_x} {to_y}",
-                right + bend,
-                to_x.saturating_sub(bend)
-            ),
-            &format!(
-                "{to_x},{to_y} {},{} {},{}",
-                to_x.saturating_sub(2 * POINT),
-                to_y.saturating_sub(POINT),
-                to_x.saturating_sub(2 * POINT),
-                to_y + POINT
-            ),
-        );
-    }
-    let (from_x, to_x) = (middle(from).0, middle(to).0);
-    // In a ring of groups something waits for what stands below.
-    let (from_y, to_y) = if to.y >= below { (below, to.y) } else { (from.y, to.y + to.height) };
-    let bend = (from_y.abs_diff(to_y) / 2).clamp(12, 60);
-    let (out, back) = if to.y >= below {
-        (from_y + bend, to_y.saturating_sub(bend))
-    } else {
-        (from_y.saturating_sub(bend), to_y + bend)
-    };
-    let tail = if to.y >= below { to_y.saturating_sub(2 * POINT) } else { to_y + 2 * POINT };
-    path(
-        &format!("M{from_x} {from_y}C{from_x} {out} {to_x} {back} {to_x} {to_y}"),
-        &format!("{to_x},{to_y} {},{tail} {},{tail}", to_x.saturating_sub(POINT), to_x + POINT),
-    )
-}
-
-fn path(line: &str, point: &str) -> String {
-    format!("<path class=\"arrow\" d=\"{line}\"/><polygon class=\"point\" points=\"{point}\"/>\n")
 }

@@ -63,7 +63,7 @@ fn graph(report: &Report) -> String {
     let legend = legend.join(" ");
     format!(
         "<section>\n<h2>The work graph</h2>\n<p class=\"legend\">{legend} An arrow leads to what waits. A thick border is \
-         chosen.</p>\n<div class=\"scroll\">\n{drawn}</div>\n</section>\n"
+         chosen.</p>\n{drawn}</section>\n"
     )
 }
 

@@ -245,7 +245,7 @@ fn a_person_who_saves_without_end_is_told_so_and_loses_nothing() {
     let Err(CommitError::Store(error)) = bump(&mut world.store_on(Faulty::with(save))) else {
         panic!("committed")
     };
-    assert_eq!((error.code(), error.exit_code()), ("E-STATE-RESTLESS", 75));
+    assert_eq!((error.facts().0, error.facts().1), ("E-BUSY", 75));
     let goal = format!("Goal {}", 2 * (OVERTAKEN_MAX - 1));
     assert_eq!(world.store().read().unwrap().state.objective.goal, goal);
     adopted_and_tended(&world);
@@ -264,7 +264,7 @@ fn a_half_written_save_is_left_alone_until_it_is_whole() {
     };
     let mut store = world.store_on(Faulty::with(save).lacking(&["lease"]));
     let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
-    assert_eq!(error.code(), "E-STATE-INVALID");
+    assert_eq!(error.facts().0, "E-STATE-INVALID");
     assert_eq!(world.text(), half);
     world.write(text);
     bump(&mut store).unwrap();

@@ -22,7 +22,7 @@ fn a_link_in_the_place_of_the_file_is_refused_and_nothing_is_written_until_the_f
     let target = linked_away(&world);
     let before = fs::read(&target).unwrap();
     let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
-    assert_eq!((error.code(), error.exit_code()), ("E-STATE-LINK", 65));
+    assert_eq!((error.facts().0, error.facts().1), ("E-STATE-INVALID", 65));
     assert!(error.is_about_content(), "the loop waits for it");
     assert!(fs::symlink_metadata(world.file()).unwrap().is_symlink());
     assert_eq!(fs::read(&target).unwrap(), before);
@@ -43,7 +43,7 @@ fn a_link_that_comes_in_the_instant_of_the_exchange_gets_the_name_again() {
     let Err(CommitError::Store(error)) = bump(&mut world.store_on(Faulty::with(link))) else {
         panic!("committed")
     };
-    assert_eq!(error.code(), "E-STATE-LINK");
+    assert_eq!(error.facts().0, "E-STATE-INVALID");
     assert!(fs::symlink_metadata(world.file()).unwrap().is_symlink());
     assert_eq!(world.bytes(), sealed());
 }
@@ -55,11 +55,11 @@ fn another_directory_in_the_place_of_ours_is_not_written_to() {
     bump(&mut store).unwrap();
     let (dir, moved) = (world.path().join(".descent"), world.path().join("moved"));
     fs::rename(&dir, &moved).unwrap();
-    assert_eq!(code(store.read()), "E-STATE-VANISHED");
+    assert_eq!(code(store.read()), "E-STATE-PLACE");
     fs::create_dir(&dir).unwrap();
     world.write(sealed());
     let Err(CommitError::Store(error)) = bump(&mut store) else { panic!("committed") };
-    assert_eq!((error.code(), error.exit_code()), ("E-STATE-MOVED", 74));
+    assert_eq!((error.facts().0, error.facts().1), ("E-STATE-PLACE", 74));
     assert_eq!(world.bytes(), sealed());
     fs::remove_dir_all(&dir).unwrap();
     fs::rename(&moved, &dir).unwrap();
@@ -113,7 +113,7 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
             // Changed during this try, so that there is another try.
             save_by_rename(&file, &edited(&fs::read_to_string(&file).unwrap()));
         } else {
-            assert_eq!(code(locks::lock_within(&lock, 0)), "E-LOCK-TIMEOUT");
+            assert_eq!(code(locks::lock_within(&lock, 0)), "E-BUSY");
         }
         let mut state = now.state.clone();
         state.serial = Serial(now.state.serial.0 + 1);

@@ -73,7 +73,7 @@ fn commit_until(store: &mut Store, is_over: &AtomicBool) -> (BTreeSet<String>, u
             }
             // Half a save has the name: it is waited for.
             Err(CommitError::Store(error)) => {
-                assert!(error.is_about_content() || error.exit_code() == 75, "{error}");
+                assert!(error.is_about_content() || error.facts().1 == 75, "{error}");
             }
             Err(CommitError::Decide(never)) => match never {},
         }

@@ -11,7 +11,7 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
     let lease = store.lease("since noon, descent run").unwrap();
     assert!(store.is_live());
     let error = world.store().lease("me too").unwrap_err();
-    assert_eq!((error.code(), error.exit_code()), ("E-LEASE-HELD", 75));
+    assert_eq!((error.facts().0, error.facts().1), ("E-LEASE-HELD", 75));
     let who = format!("pid {}, since noon, descent run", std::process::id());
     assert!(error.to_string().contains(&who), "{error}");
     assert_eq!(store.holder(), Some(who));
@@ -65,7 +65,7 @@ fn a_held_commit_lock_is_waited_for_only_so_long() {
     let world = World::new();
     let path = world.store().place().commit_lock();
     let held = locks::lock_within(&path, 0).unwrap();
-    assert_eq!(code(locks::lock_within(&path, 5)), "E-LOCK-TIMEOUT");
+    assert_eq!(code(locks::lock_within(&path, 5)), "E-BUSY");
     drop(held);
     locks::lock_within(&path, 0).unwrap();
 }

@@ -279,7 +279,7 @@ fn a_repository_that_git_tracks_or_that_is_a_link_is_not_believed() {
     fs::rename(&repository, &elsewhere).unwrap();
     symlink(&elsewhere, &repository).unwrap();
     let before = listing(&elsewhere);
-    world.descent(&["run"]).expect(74).says("E-SIDECAR");
+    world.descent(&["run"]).expect(74).says("E-STATE-PLACE");
     assert_eq!(listing(&elsewhere), before);
 }
 
@@ -354,5 +354,5 @@ fn a_start_without_the_projects_directory_is_named() {
     let file = world.plan(&plan(&["test -f never"], json!({}), json!({"A1": task("true")})));
     world.descent(&["-C", "sub", "align", "-y", "-f", &file]).expect(0);
     let refused = world.descent(&["-C", "sub", "run", "--from", "linked"]).expect(69);
-    refused.says("E-NO-PROJECT");
+    refused.says("E-REPOSITORY");
 }

@@ -124,14 +124,14 @@ fn refused(world: &World, args: &[&str], code: &str, exit: i32) -> Ran {
 #[test]
 fn a_name_that_no_agent_has_is_refused_before_anything_starts() {
     let world = world("agents.worker.run = \"touch done\"\nroles.worker = \"worker\"\n");
-    refused(&world, &["run", "--agent", "worker=claud"], "E-NO-AGENT", 78)
+    refused(&world, &["run", "--agent", "worker=claud"], "E-CONFIG", 78)
         .says("as --agent says")
         .says("configured: worker");
     world.write(
         "descent.toml",
         "[agents.claude]\nrun = \"touch done\"\n[roles]\nworker = \"claude\"\njudge = \"claud\"\n",
     );
-    refused(&world, &["run"], "E-NO-AGENT", 78)
+    refused(&world, &["run"], "E-CONFIG", 78)
         .says("descent.toml:5:1")
         .says("did you mean `claude`?");
     refused(&world, &["run", "--agent", "wroker=claude"], "E-CONFIG", 78).says("worker");
@@ -148,9 +148,9 @@ fn a_program_that_is_not_installed_or_too_old_is_refused_before_anything_starts(
         .says("`claude` of the agent `me`")
         .says("npm install -g @anthropic-ai/claude-code");
     world.program("claude", "#!/bin/sh\necho '2.0.9 (Claude Code)'\n");
-    refused(&world, &["run"], "E-AGENT-OLD", 69).says("is 2.0.9");
+    refused(&world, &["run"], "E-AGENT-MISSING", 69).says("is 2.0.9");
     world.program("claude", "#!/bin/sh\necho hello; exit 3\n");
-    refused(&world, &["run"], "E-AGENT-OLD", 69).says("tells no version");
+    refused(&world, &["run"], "E-AGENT-MISSING", 69).says("tells no version");
     world.write("descent.toml", "agents.me.acp = [\"no-such-agent\"]\nroles.worker = \"me\"\n");
     refused(&world, &["run"], "E-AGENT-MISSING", 69).says("no-such-agent");
 }
@@ -174,16 +174,16 @@ fn one_known_program_is_proposed_by_name_with_the_two_lines_to_write() {
         .expect(0)
         .shows("agents.claude.preset = \"claude\"");
     let lines = ["agents.claude.preset = \"claude\"", "roles.worker = \"claude\""];
-    let told = refused(&world, &["run"], "E-NO-WORKER", 78);
+    let told = refused(&world, &["run"], "E-CONFIG", 78);
     told.says("installed here: claude; this makes `claude` the worker:")
         .says(lines[0])
         .says(lines[1]);
     world.program("codex", "#!/bin/sh\n");
-    refused(&world, &["run"], "E-NO-WORKER", 78).says("installed here: claude, codex");
+    refused(&world, &["run"], "E-CONFIG", 78).says("installed here: claude, codex");
     // The proposal is taken as it stands.
     world.write("descent.toml", &lines.join("\n"));
     world.program("claude", "#!/bin/sh\necho 1.0.0\n");
-    refused(&world, &["run"], "E-AGENT-OLD", 69);
+    refused(&world, &["run"], "E-AGENT-MISSING", 69);
 }
 
 #[test]
@@ -214,13 +214,13 @@ fn an_unknown_agent_of_an_atom_is_refused_by_align_and_run_and_one_beside_an_act
     world
         .try_align(&named("claud"))
         .expect(78)
-        .says("E-NO-AGENT")
+        .says("E-CONFIG")
         .says("as atom `A1` says")
         .says("did you mean `claude`?");
     assert!(!world.state_path().exists());
     world.align(&named("claude"));
     world.replace_in_state("\"agent\": \"claude\"", "\"agent\": \"gone\"");
-    world.descent(&["run"]).expect(78).says("E-NO-AGENT").says("`A1`");
+    world.descent(&["run"]).expect(78).says("E-CONFIG").says("`A1`");
     assert_eq!(world.state()["run"]["attempts_started"], 0);
     world.replace_in_state("\"agent\": \"gone\"", "\"agent\": \"claude\"");
     world.run().expect(0);

@@ -223,7 +223,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_agreed() {
         let world = world("touch done");
         world.write("plan.json", &agreed(1, &shaped(&schema)).to_string());
         let ran = world.descent(&["align", "-f", "plan.json", "--json"]).expect(65);
-        assert!(ran.stdout.contains("E-PLAN-INVALID"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("E-INVALID"), "{}", ran.stdout);
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
         assert!(ran.stdout.contains("/work_graph/atoms/A1/output_schema"), "{}", ran.stdout);
         assert!(!world.repo().join(".descent/state.json").exists());

@@ -244,7 +244,12 @@ fn a_baseline_that_cannot_be_measured_is_refused_with_what_the_command_said() {
     let (world, mut plan) = counting(2);
     let rule = json!({"command": "echo it broke; exit 2", "number": "(\\d+) passed", "at_least": "baseline"});
     plan["work_graph"]["atoms"]["A1"]["checks"] = json!({"all": [rule]});
-    world.try_align(&plan).expect(4).says("E-BASELINE").says("the checks of A1").says("it broke");
+    world
+        .try_align(&plan)
+        .expect(4)
+        .says("E-NOT-ALIGNED")
+        .says("the checks of A1")
+        .says("it broke");
     assert!(!world.repo().join(".descent").exists());
 }
 

@@ -114,7 +114,7 @@ fn who_names_it_as_a_plan_agrees_to_it_so() {
 fn what_is_wrong_or_missing_in_it_is_told_as_of_a_plan() {
     let world = written(&json!({"objective": {"gaol": "x"}, "work_graph": {"atoms": {}}}));
     for args in [&["run"][..], &["validate"]] {
-        world.descent(args).expect(65).says("E-PLAN-INVALID").says("state.json:1:15: /objective");
+        world.descent(args).expect(65).says("E-INVALID").says("state.json:1:15: /objective");
     }
     let whole = plan(&["true"], json!({}), json!({"A1": task("true")}));
     let mut lacking = whole.clone();

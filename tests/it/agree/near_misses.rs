@@ -17,7 +17,7 @@ fn check(text: &str, faults: &[&str]) {
     world.write("plan.yaml", text);
     let before = listing(&world.repo());
     for args in [&["validate", "plan.yaml"][..], &["align", "-y", "-f", "plan.yaml"]] {
-        let ran = world.descent(args).expect(65).says("E-PLAN-INVALID");
+        let ran = world.descent(args).expect(65).says("E-INVALID");
         for fault in faults {
             assert!(
                 ran.stderr.contains(&format!("plan.yaml:{fault}")),

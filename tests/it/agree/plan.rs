@@ -50,7 +50,7 @@ fn every_fault_of_a_plan_is_named_at_once_with_its_place() {
     let world = World::new();
     world.write("plan.json", FAULTY);
     let before = listing(&world.repo());
-    let ran = world.descent(&["align", "-y", "-f", "plan.json"]).expect(65).says("E-PLAN-INVALID");
+    let ran = world.descent(&["align", "-y", "-f", "plan.json"]).expect(65).says("E-INVALID");
     for place in PLACES {
         assert!(ran.stderr.contains(&format!("plan.json{place}")), "no {place} in {}", ran.stderr);
     }
@@ -74,7 +74,7 @@ fn the_faults_of_a_plan_are_in_the_json_error_too() {
     world.write("plan.json", FAULTY);
     let error = world.descent(&["align", "-y", "-f", "plan.json", "--json"]).expect(65).json();
     assert_eq!(error["schema"], "descent/error/1");
-    assert_eq!(error["error"]["code"], "E-PLAN-INVALID");
+    assert_eq!(error["error"]["code"], "E-INVALID");
     assert!(error["error"]["details"].as_array().unwrap().len() >= 6, "{error}");
     assert!(!error["error"]["hint"].as_str().unwrap().is_empty());
 }

@@ -72,7 +72,7 @@ fn every_fault_of_a_yaml_plan_is_named_with_its_place() {
     let world = world_with("faulty.yaml");
     let before = listing(&world.repo());
     for args in [&["align", "-y", "-f", "faulty.yaml"][..], &["validate", "faulty.yaml"]] {
-        let ran = world.descent(args).expect(65).says("E-PLAN-INVALID");
+        let ran = world.descent(args).expect(65).says("E-INVALID");
         for line in faults_of_the_docs() {
             assert!(ran.stderr.contains(&line), "no {line} in\n{}", ran.stderr);
         }
@@ -131,7 +131,7 @@ fn texts_that_are_no_plan_are_refused_and_nothing_is_made() {
         with_stdin(&world, &["validate", "-"], text).expect(65).says(words);
     }
     for path in ["nowhere.yaml", "."] {
-        world.descent(&["align", "-y", "-f", path]).expect(65).says("E-PLAN-UNREADABLE");
+        world.descent(&["align", "-y", "-f", path]).expect(65).says("E-INVALID");
         world.descent(&["validate", path]).expect(65).says("cannot be read");
     }
     assert_same(&world.repo(), &before);

@@ -66,7 +66,7 @@ fn faults_are_shown_with_their_places_and_the_text_can_be_mended_or_left() {
     let world = aligned();
     let before = world.state_bytes();
     let mut it = edit(&world, "sed -i 's/\"A2\": {/&\"status\": \"fialed\", /' \"$1\"");
-    it.sees("edit again (e)").types("x").sees("E-EDIT-INVALID").sees("kept in");
+    it.sees("edit again (e)").types("x").sees("E-INVALID").sees("kept in");
     assert_eq!(it.ends().code(), Some(65));
     assert_eq!(world.state_bytes(), before);
     let [kept] = copies(&world).try_into().expect("one copy");
@@ -165,7 +165,7 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
     by("sed -i 's/\"A2\": {/&\"status\": \"fialed\", /' \"$1\"")
         .expect(65)
         .says("`fialed` is no known `status`")
-        .says("error[E-EDIT-INVALID]");
+        .says("error[E-INVALID]");
     assert_eq!(world.state_bytes(), before);
     assert_eq!(copies(&world).len(), 1);
     by("sed -i 's/\"goal\": /\"gaol\": /' \"$1\"").expect(65).says("did you mean `goal`?");
@@ -182,6 +182,6 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
 fn without_a_terminal_and_a_named_editor_it_names_the_file() {
     let world = aligned();
     let path = world.state_path().display().to_string();
-    world.descent(&["edit"]).expect(69).says("error[E-NO-TERMINAL]").says(&path);
+    world.descent(&["edit"]).expect(69).says("error[E-EDITOR]").says(&path);
     assert_eq!(copies(&world), Vec::<PathBuf>::new());
 }

@@ -48,7 +48,7 @@ fn another_directory_in_the_place_of_the_states_is_not_written_to() {
     let before = world.state_bytes();
     renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE).unwrap();
     let_go(&world);
-    run.wait().expect(74).says("error[E-STATE-MOVED]").says("put the directory back");
+    run.wait().expect(74).says("error[E-STATE-PLACE]").says("put the directory back");
     assert_eq!(world.state_bytes(), before);
     renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE).unwrap();
     world.descent(&["run"]).expect(0);
@@ -84,7 +84,7 @@ fn a_limit_on_file_sizes_is_told_and_leaves_the_state_whole() {
         .envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))))
         .current_dir(inner.get_current_dir().unwrap_or(&world.repo()));
     let ran = Running::of(limited).wait();
-    ran.expect(74).says("error[E-FILE-LIMIT]").says("ulimit -f unlimited");
+    ran.expect(74).says("error[E-MACHINE]").says("ulimit -f unlimited");
     assert_eq!(world.state_bytes(), before);
     world.descent(&["run"]).expect(0);
 }

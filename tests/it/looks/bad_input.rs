@@ -22,7 +22,7 @@ fn a_state_that_is_a_directory_is_refused_and_stays() {
         &["apply"],
         &["align", "--force", "-y", "-f", &a_plan(&world)],
     ] {
-        world.descent(args).expect(65).says("E-STATE-DIRECTORY");
+        world.descent(args).expect(65).says("E-STATE-INVALID");
         assert!(world.state_path().is_dir(), "{args:?}");
     }
 }
@@ -93,14 +93,14 @@ fn a_state_of_a_newer_major_is_only_read() {
     let world = world_with(&bytes);
     check_untouched(&world, "newer", &["run"], &bytes)
         .expect(65)
-        .says("E-STATE-NEWER")
+        .says("E-VERSION")
         .says("newer descent");
 }
 
 #[test]
 fn an_empty_state_is_told_to_be_empty_and_stays_so() {
     let world = world_with(b"");
-    check_untouched(&world, "empty", &["run"], b"").expect(65).says("E-STATE-EMPTY");
+    check_untouched(&world, "empty", &["run"], b"").expect(65).says("E-STATE-INVALID");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_repository_that_was_asked_for_and_is_not_there_is_told_and_nothing_is_made(
     let asked = ["align", "-y", "-f", &plan, "--set", "workspace=git"];
     let ran = world.descent(&asked).expect(69);
     let ran = ran.says("git init").says("--set workspace=shadow");
-    assert!(ran.stderr.contains("E-NO-REPOSITORY"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("E-REPOSITORY"), "{}", ran.stderr);
     assert_same(&world.root(), &before);
 }
 
@@ -283,7 +283,7 @@ fn a_state_file_that_vanishes_during_a_run_ends_it_and_its_last_bytes_are_saved(
     world.wait_for_file("at");
     let bytes = world.state_bytes();
     fs::remove_file(world.state_path()).unwrap();
-    let ran = run.wait().expect(74).says("E-STATE-VANISHED");
+    let ran = run.wait().expect(74).says("E-STATE-PLACE");
     wait_for("no process left", || processes(&nap).is_empty());
     let command = ran.stderr.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
     assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success());

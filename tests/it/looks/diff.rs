@@ -87,13 +87,13 @@ fn the_changes_of_older_failures_are_let_go_and_that_is_told() {
     let failures = failed_attempts(&world);
     let id = |at: usize| failures[at]["attempt"].as_str().expect("an id").to_owned();
     let gone = world.descent(&["diff", &id(0)]).expect(69);
-    gone.says("error[E-CHANGE-GONE]").says("next: descent why c");
+    gone.says("error[E-GONE]").says("next: descent why c");
     let kept = world.descent(&["diff", &id(4)]).expect(0);
     kept.shows("+tried 5");
     let repository = world.repository();
     fs::remove_dir_all(repository).expect("the repository");
     let gone = world.descent(&["diff", &id(4)]).expect(69);
-    gone.says("error[E-CHANGE-GONE]").says("next: ");
+    gone.says("error[E-GONE]").says("next: ");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_name_that_nothing_has_a_group_and_a_place_without_changes_are_told() {
     shared.align(&plan(&["test -f l.txt"], json!({"workspace": "shared"}), atoms));
     shared.run().expect(0);
     let refused = shared.descent(&["diff"]).expect(69);
-    refused.says("error[E-IN-PLACE]").says("next: ");
+    refused.says("error[E-GONE]").says("next: ");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn all_that_an_attempt_printed_is_there_byte_for_byte_and_its_loss_is_told() {
     fs::remove_dir_all(attempts).expect("the logs");
     assert_eq!(printed(&[]), whole, "the side file has it");
     let gone = ask(&k).expect(69);
-    gone.says("error[E-OUTPUT-GONE]").says("next: descent why k");
+    gone.says("error[E-GONE]").says("next: descent why k");
     fs::remove_dir_all(world.repo().join(".descent/state.json.d/evidence"))
         .expect("the side files");
     ask(&c).expect(0).says("is gone").shows("\n2000");

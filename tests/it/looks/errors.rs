@@ -26,8 +26,8 @@ fn aligned_with(world: &World, more: &[&str]) -> Ran {
 #[test]
 fn what_the_place_lacks_is_told_by_its_code() {
     let in_git = ["--set", "workspace=git"];
-    check(aligned_with(&World::bare(), &in_git), "E-NO-REPOSITORY", 69);
-    check(aligned_with(&World::without_commits(), &[]), "E-NO-COMMITS", 69);
+    check(aligned_with(&World::bare(), &in_git), "E-REPOSITORY", 69);
+    check(aligned_with(&World::without_commits(), &[]), "E-REPOSITORY", 69);
     let world = World::new();
     world.descent(&["align", "-y", "-f", &a_plan(&world)]).expect(0);
     let with_path = |path: String| {
@@ -35,10 +35,10 @@ fn what_the_place_lacks_is_told_by_its_code() {
         command.env("PATH", path);
         Running::of(command).wait()
     };
-    check(with_path("/nowhere".to_owned()), "E-GIT-MISSING", 69);
+    check(with_path("/nowhere".to_owned()), "E-GIT", 69);
     let own = format!("{}:/usr/bin:/bin", world.root().join("bin").display());
     world.program("git", "#!/bin/sh\necho git version 2.1.4\n");
-    check(with_path(own.clone()), "E-GIT-OLD", 69)
+    check(with_path(own.clone()), "E-GIT", 69)
         .says("git 2.1.4 is too old, 2.40 or later is needed");
     let broken = "#!/bin/sh\ncase \"$*\" in *--version*) echo git version 2.47.0;; *) echo it broke >&2; exit 99;; esac\n";
     world.program("git", broken);
@@ -48,8 +48,8 @@ fn what_the_place_lacks_is_told_by_its_code() {
 #[test]
 fn constraints_that_cannot_be_met_are_told_by_their_code() {
     for (set, code, exit) in [
-        ("link=../outside", "E-LINK", 65),
-        ("protected=a[", "E-GLOB", 65),
+        ("link=../outside", "E-INVALID", 65),
+        ("protected=a[", "E-INVALID", 65),
         ("setup.run=echo no such luck; exit 3", "E-SETUP", 69),
     ] {
         let world = World::new();
@@ -61,7 +61,7 @@ fn constraints_that_cannot_be_met_are_told_by_their_code() {
 #[test]
 fn a_plan_that_is_not_there_and_a_run_that_is_not_finished_are_told_by_their_code() {
     let world = World::new();
-    check(world.descent(&["align", "-y", "-f", "gone.json"]), "E-PLAN-UNREADABLE", 65);
+    check(world.descent(&["align", "-y", "-f", "gone.json"]), "E-INVALID", 65);
     aligned_with(&world, &[]).expect(0);
     check(
         world.descent(&[
@@ -75,7 +75,7 @@ fn a_plan_that_is_not_there_and_a_run_that_is_not_finished_are_told_by_their_cod
             "--step",
             "a",
         ]),
-        "E-UNFINISHED",
+        "E-USAGE",
         2,
     );
 }
@@ -85,7 +85,7 @@ fn a_configuration_that_lacks_something_is_told_by_its_code() {
     let world = World::new();
     let by_worker = json!({"A1": {"kind": "task", "description": "do it"}});
     world.align(&plan(&["test -f done"], json!({}), by_worker));
-    check(world.descent(&["run"]), "E-NO-WORKER", 78);
+    check(world.descent(&["run"]), "E-CONFIG", 78);
     world.write("descent.toml", "worker = [\n");
     check(world.descent(&["run"]), "E-CONFIG", 78);
 }
@@ -99,14 +99,14 @@ fn a_state_that_cannot_be_used_is_told_by_its_code() {
     fs::remove_file(world.state_path()).unwrap();
     // A link to itself: no user may read it, root neither.
     std::os::unix::fs::symlink("state.json", world.state_path()).unwrap();
-    check(world.descent(&["run"]), "E-STATE-UNREADABLE", 74);
+    check(world.descent(&["run"]), "E-STATE-PLACE", 74);
     fs::remove_file(world.state_path()).unwrap();
     // A link to nothing, as to a disk that is not mounted: no state is there, and yet the name is taken.
     std::os::unix::fs::symlink("gone.json", world.state_path()).unwrap();
-    check(aligned_with(&world, &[]), "E-STATE-LINK", 65);
-    check(world.descent(&["validate"]), "E-STATE-LINK", 65);
+    check(aligned_with(&world, &[]), "E-STATE-INVALID", 65);
+    check(world.descent(&["validate"]), "E-STATE-INVALID", 65);
     let run = world.descent(&["run"]);
-    check(run.says("to `gone.json`, and nothing is there"), "E-STATE-LINK", 65);
+    check(run.says("to `gone.json`, and nothing is there"), "E-STATE-INVALID", 65);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_place_for_attempts_that_is_a_file_is_told_by_its_code() {
     let world = World::new();
     aligned_with(&world, &[]).expect(0);
     fs::write(world.repo().join(".descent/state.json.d/attempts"), "in the way").unwrap();
-    check(world.descent(&["run"]), "E-ATTEMPT-DIR", 74);
+    check(world.descent(&["run"]), "E-IO", 74);
     let other = World::new();
     other.write(".descent", "a file in the way\n");
     check(aligned_with(&other, &[]), "E-IO", 74);
@@ -152,7 +152,7 @@ fn a_lock_that_nobody_releases_is_waited_for_and_then_told() {
     aligned_with(&world, &[]).expect(0);
     let lock = fs::File::create(world.repo().join(".descent/state.json.d/commit.lock")).unwrap();
     lock.lock().unwrap();
-    check(world.descent(&["run"]), "E-LOCK-TIMEOUT", 75);
+    check(world.descent(&["run"]), "E-BUSY", 75);
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn output_that_cannot_be_written_is_an_error() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(74), "{said}");
-    assert!(said.contains("error[E-OUTPUT]"), "{said}");
+    assert!(said.contains("error[E-IO]"), "{said}");
 }

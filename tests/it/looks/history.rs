@@ -92,7 +92,7 @@ fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_k
     assert!(!past.stdout.contains("cut off"), "{}", past.stdout);
     world.descent(&["undo", "1", "-n"]).expect(0).shows("next: descent undo 1 -y");
     let no = world.descent(&["log", "9999"]).expect(2);
-    no.says("E-NOT-KEPT").says("kept are 1 to");
+    no.says("E-USAGE").says("kept are 1 to");
     world.descent(&["log", "yesterday"]).expect(2).says("E-USAGE");
     world.descent(&["log", "-f"]).expect(2).says("next: descent watch");
 }
@@ -205,9 +205,9 @@ fn undo_during_a_run_ends_what_is_in_flight_and_the_run_goes_on_from_there() {
 #[test]
 fn undo_without_a_correction_or_without_a_journal_says_so() {
     let world = told();
-    world.descent(&["undo", "-y"]).expect(2).says("E-NOTHING-TO-UNDO");
+    world.descent(&["undo", "-y"]).expect(2).says("E-USAGE");
     fs::remove_dir_all(world.repo().join(".descent/state.json.d/journal")).expect("the journal");
-    world.descent(&["undo", "3", "-y"]).expect(2).says("E-NOT-KEPT");
+    world.descent(&["undo", "3", "-y"]).expect(2).says("E-USAGE");
     world.descent(&["log"]).expect(0).shows("solved");
     world.descent(&["status"]).expect(0).shows("completed");
 }
@@ -285,7 +285,7 @@ fn a_fork_into_another_worktree_runs_there_and_nothing_is_written_over() {
     let other = other.display().to_string();
     world.git(&["worktree", "add", "-q", &other]);
     world.descent(&["undo", "--into", &other]).expect(0).shows("begins where serial");
-    world.descent(&["undo", "--into", &other]).expect(2).says("E-FORK-EXISTS");
+    world.descent(&["undo", "--into", &other]).expect(2).says("E-USAGE");
     world.descent(&["-C", &other, "run"]).expect(0);
     world.descent(&["-C", &other, "log"]).expect(0);
 }

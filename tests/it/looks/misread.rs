@@ -49,18 +49,18 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
 #[test]
 fn a_command_that_became_a_mode_of_another_leads_to_it() {
     for (typed, now) in [
-        (&["status", "--all"][..], "descent status --all"),
+        (&["ps"][..], "descent status --all"),
         (&["show"], "descent log SERIAL"),
         (&["show", "12"], "descent log 12"),
-        (&["why", "S1", "--prompt"], "descent why S1 --prompt"),
-        (&["undo", "--into"], "descent undo --into FILE"),
-        (&["confirm"], "descent confirm ATTEMPT"),
-        (&["confirm", "S1.2"], "descent confirm S1.2"),
-        (&["confirm", "S1.2", "--no"], "descent confirm S1.2 --no"),
+        (&["prompt", "S1"], "descent why S1 --prompt"),
+        (&["fork"], "descent undo --into FILE"),
+        (&["resolve"], "descent confirm ATTEMPT"),
+        (&["resolve", "S1.2", "--done"], "descent confirm S1.2"),
+        (&["resolve", "S1.2", "--retry"], "descent confirm S1.2 --no"),
         (&["judge", "plan.yaml"], "descent validate plan.yaml"),
-        (&["report", "--audit"], "descent report --audit"),
+        (&["audit"], "descent report --audit"),
         (&["schema", "plan"], "descent dev schema plan"),
-        (&["dev", "completions", "bash"], "descent dev completions bash"),
+        (&["completions", "bash"], "descent dev completions bash"),
     ] {
         let what = format!("there is no command `{}` any more", typed[0]);
         check(typed, &what, now);

@@ -87,7 +87,7 @@ fn an_unknown_planner_or_no_name_of_one_is_refused_and_so_is_one_beside_a_plan()
         typed[7] = name;
         world.descent(&typed)
     };
-    with("wize").expect(78).says("E-NO-AGENT").says("did you mean `wise`?");
+    with("wize").expect(78).says("E-CONFIG").says("did you mean `wise`?");
     with("Not A Name").expect(2).says("names no agent");
     world
         .descent(&["align", "-f", "plan.yaml", "--plan-with", "wise"])

@@ -110,7 +110,7 @@ fn where_the_persons_file_differs_from_the_base_it_refuses_with_the_paths_and_ch
     world.run().expect(0);
     world.write("a.txt", "my own words\n");
     let before = persons(&world);
-    world.descent(&["apply"]).expect(1).says("E-APPLY-OVERLAP").says("a.txt");
+    world.descent(&["apply"]).expect(1).says("E-APPLY").says("a.txt");
     assert_eq!(persons(&world), before);
     world.write("a.txt", "hello\n");
     world.descent(&["apply"]).expect(0);
@@ -246,7 +246,7 @@ fn a_branch_that_is_in_the_way_stays_and_no_name_breaks_out() {
     for name in ["main", "taken", "taken/below"] {
         for dry in [&[][..], &["-n"]] {
             let args = [&["apply", "--branch", name][..], dry].concat();
-            let refused = world.descent(&args).expect(1).says("E-BRANCH-EXISTS");
+            let refused = world.descent(&args).expect(1).says("E-APPLY");
             refused.says("another name");
         }
     }
@@ -288,7 +288,7 @@ fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
     let tree = world.git(&["write-tree"]);
     assert_eq!(world.ours(&["diff", tree.trim(), &result]), "");
     let refused = world.descent(&["apply", "--patch", &file]).expect(1);
-    refused.says("E-FILE-EXISTS").says("apply --patch - >");
+    refused.says("E-APPLY").says("apply --patch - >");
     assert_eq!(world.left("result.patch"), piped);
     let out = world.out("").display().to_string();
     let state = world.state_path().display().to_string();

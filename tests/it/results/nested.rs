@@ -171,7 +171,7 @@ fn a_project_that_lost_its_git_is_not_taken_for_a_directory_of_the_repository_ar
     let before = around(&world, &inside);
     for command in [&["run"][..], &["apply"], &["apply", "--branch", "b"], &["verify"], &["diff"]] {
         let ran = world.descent_in(&inside, command).expect(69);
-        ran.says("E-NO-REPOSITORY").says("put the project's .git");
+        ran.says("E-REPOSITORY").says("put the project's .git");
     }
     assert_eq!(around(&world, &inside), before);
     fs::rename(moved, inside.join(".git")).unwrap();

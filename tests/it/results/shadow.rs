@@ -98,7 +98,7 @@ fn files_of_the_persons_that_changed_meanwhile_are_named_and_nothing_is_written(
         let was = fs::read(world.repo().join(name)).ok();
         world.write(name, text);
         let before = picture(&world);
-        world.descent(&["apply"]).expect(1).says("E-APPLY-OVERLAP").says(name).says("--patch FILE");
+        world.descent(&["apply"]).expect(1).says("E-APPLY").says(name).says("--patch FILE");
         world.descent(&["apply", "-n"]).expect(1).shows("overlaps");
         assert_eq!(picture(&world), before);
         match was {
@@ -247,7 +247,7 @@ fn a_directory_of_many_files_is_asked_about_and_refused_where_nobody_can_answer(
     let world = crowded();
     aligned_with(&world, &[])
         .expect(4)
-        .says("E-SHADOW-LARGE")
+        .says("E-NOT-ALIGNED")
         .says("more than 50,000 files")
         .says("--link many")
         .says("--set workspace=shared");
@@ -268,7 +268,7 @@ fn a_directory_of_large_files_is_refused_until_it_is_said_what_to_do() {
     big.set_len(3 << 30).unwrap();
     aligned_with(&world, &[])
         .expect(4)
-        .says("E-SHADOW-LARGE")
+        .says("E-NOT-ALIGNED")
         .says("more than 2 GB")
         .says("--link big.bin");
     aligned_with(&world, &["--link", "big.bin"]).expect(0);
@@ -280,7 +280,7 @@ fn a_state_that_says_nothing_of_it_asks_for_a_word_and_takes_it() {
     let world = plain();
     aligned_with(&world, &[]).expect(0);
     world.replace_in_state("\"workspace\": \"shadow\"", "\"workspace\": \"git\"");
-    world.descent(&["run"]).expect(69).says("E-NO-REPOSITORY").says("--set workspace=shadow");
+    world.descent(&["run"]).expect(69).says("E-REPOSITORY").says("--set workspace=shadow");
     world.descent(&["run", "--set", "workspace=shadow", "--apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
 }

@@ -225,7 +225,7 @@ fn an_edit_that_is_no_plan_is_refused_with_its_place_and_its_text_is_kept() {
     let world = project();
     aligner(&world, &says(&[proposal(json!([]))]));
     let mut at = edits(&world, "sed -i 's/\"goal\"/\"gaol\"/' \"$1\"; echo MINE >> \"$1\"");
-    at.sees("E-PLAN-INVALID").sees("edit again (e), or discard (x)?").types("x");
+    at.sees("E-INVALID").sees("edit again (e), or discard (x)?").types("x");
     at.sees("what you typed is kept in ");
     assert_eq!(at.ends().code(), Some(4));
     let kept = listing(&world.cache().join("descent/drafts"));

@@ -188,7 +188,7 @@ fn verify_judges_what_the_person_has_now_and_on_request_the_result_or_a_commit()
     world.git(&["commit", "-qam", "I break it"]);
     world.descent(&["verify"]).expect(1);
     world.descent(&["verify", "HEAD~1"]).expect(0);
-    world.descent(&["verify", "nowhere"]).expect(2).says("E-NO-SUCH-REV");
+    world.descent(&["verify", "nowhere"]).expect(2).says("E-USAGE");
 }
 
 /// Two ways, each judged by checks of its own, the first of them wrong.
@@ -253,6 +253,6 @@ fn a_setup_beside_a_linked_directory_of_packages_is_refused_before_it_runs() {
     world
         .try_align(&plan(&["false"], constraints, json!({"A": task("true")})))
         .expect(65)
-        .says("E-LINK");
+        .says("E-INVALID");
     assert_eq!(world.read("node_modules/mine"), "mine\n");
 }

@@ -59,7 +59,7 @@ fn what_names_no_commit_is_refused_and_nothing_begins() {
     for rev in ["nowhere", "", "--all", "HEAD^{tree}", "HEAD:a.txt", "a\u{1b}[31m"] {
         let flag = format!("--from={rev}");
         let refused = world.descent(&["run", &flag]).expect(2);
-        refused.says("E-NO-SUCH-REV");
+        refused.says("E-USAGE");
     }
     assert_eq!(world.state_bytes(), before);
     assert_eq!(world.ours(&["for-each-ref", "refs/descent/*/result"]), "");
@@ -71,7 +71,7 @@ fn a_run_that_has_begun_is_not_started_elsewhere() {
     world.run().expect(0);
     let before = world.state_bytes();
     let refused = world.descent(&["run", "--from", "v2"]).expect(2);
-    refused.says("E-BEGUN").says("align --force");
+    refused.says("E-USAGE").says("align --force");
     assert_eq!(world.state_bytes(), before);
     let same = world.root().join("plan.json").display().to_string();
     world.descent(&["align", "-y", "--force", "-f", &same]).expect(0);
@@ -93,7 +93,7 @@ fn an_attempt_that_ends_just_when_the_directory_is_gone_makes_no_other_one() {
     let dir = world.repo().join(".descent");
     fs::remove_dir_all(&dir).unwrap();
     world.touch("go");
-    run.wait().expect(74).says("E-STATE-VANISHED");
+    run.wait().expect(74).says("E-STATE-PLACE");
     assert!(!dir.exists());
 }
 
@@ -109,7 +109,7 @@ fn comes_back_after(harm: impl Fn(&World)) {
     let mut run = world.start(&["run"]);
     world.wait_for_file("slow");
     harm(&world);
-    let ended = run.wait().expect(74).says("E-STATE-VANISHED");
+    let ended = run.wait().expect(74).says("E-STATE-PLACE");
     assert_eq!(processes(&nap), Vec::<String>::new());
     let (_, command) = ended.stderr.split_once("\nnext: ").expect("a command");
     let shell = std::process::Command::new("sh").args(["-c", command.trim()]).status();

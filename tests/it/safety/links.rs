@@ -22,7 +22,7 @@ const COMMANDS: [&[&str]; 6] = [
 fn is_refused(world: &World, why: &str) {
     let before = listing(&world.root());
     for args in COMMANDS {
-        world.descent(args).expect(77).says("E-PLACE-LINK").says(why).says("next: rm ");
+        world.descent(args).expect(77).says("E-OTHERS-PLACE").says(why).says("next: rm ");
     }
     assert_same(&world.root(), &before);
     assert_eq!(marks(world), 0);

@@ -38,7 +38,7 @@ fn pipe(path: &Path) {
 
 #[track_caller]
 fn refused(ran: Ran, path: &Path, what: &str) {
-    ran.expect(74).says("E-SIDECAR").says(&path.display().to_string()).says(what);
+    ran.expect(74).says("E-STATE-PLACE").says(&path.display().to_string()).says(what);
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn a_plan_is_held_to_the_digest_that_was_looked_at() {
     assert_eq!(marks(&world), 0);
     let changed = world.read("plan.json").replace("touch done", "touch done; true");
     world.write("plan.json", &changed);
-    world.descent(&["trust", "--plan", &path, "--hash", hash]).expect(77).says("E-TRUST-HASH");
+    world.descent(&["trust", "--plan", &path, "--hash", hash]).expect(77).says("E-NOT-TRUSTED");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn guidance_that_nobody_asks_for_names_who_failed() {
     world
         .descent(&["guide", "x", "--for", "A2", "--for", "B"])
         .expect(65)
-        .says("error[E-STEER-INVALID]: this has 2 faults")
+        .says("error[E-INVALID]: this has 2 faults")
         .says("no atom is named A2 (did you mean `A1`?)")
         .says("no atom is named B");
     world

@@ -168,7 +168,7 @@ fn a_raised_limit_opens_what_it_had_ended_also_where_nobody_knows_what_the_edit_
 fn another_start_takes_the_refutations_out_and_opens_what_failed() {
     let ways = [
         (Way::Moved(&["redirect", "-y", "--from", "."]), Flight::Ends),
-        (Way::Refused(&["run", "--from", "HEAD"], 2, "E-BEGUN"), Flight::None),
+        (Way::Refused(&["run", "--from", "HEAD"], 2, "E-USAGE"), Flight::None),
     ];
     let promise = Row { trail: Trail::WithoutRefutations, kinds: &["start_change"], ..OPEN };
     row(promise, &ways);

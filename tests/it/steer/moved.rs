@@ -91,11 +91,11 @@ fn a_start_that_cannot_be_taken_is_refused_with_the_way_to_go() {
     let world = World::new();
     let redirect = |rev: &str| world.descent(&["redirect", "-y", "--from", rev]);
     world.align(&plan(&["false"], json!({}), json!({"a": task("touch a")})));
-    redirect(".").expect(2).says("E-NOT-BEGUN").says("descent run");
+    redirect(".").expect(2).says("E-USAGE").says("descent run");
     redirect("v1").expect(2).says("descent run --from v1");
     world.run().expect(5);
     let before = listing(&world.repo());
-    redirect("nowhere").expect(2).says("E-NO-SUCH-REV");
+    redirect("nowhere").expect(2).says("E-USAGE");
     redirect("").expect(2).says("--from");
     assert_same(&world.repo(), &before);
     world.git(&["checkout", "-qb", "other"]);
@@ -110,7 +110,7 @@ fn a_start_that_cannot_be_taken_is_refused_with_the_way_to_go() {
         .output();
     assert!(!merging.expect("git").status.success(), "a conflict");
     let state = world.state_bytes();
-    redirect(".").expect(2).says("E-AMID-MERGE").says("--from HEAD");
+    redirect(".").expect(2).says("E-USAGE").says("--from HEAD");
     assert_eq!(world.state_bytes(), state);
     redirect("HEAD").expect(0).shows("start: ");
 }

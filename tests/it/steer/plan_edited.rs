@@ -76,11 +76,11 @@ fn faults_of_an_edited_plan_are_told_with_their_places_and_nothing_is_written() 
     file["objective"]["base_case"]["all"] = json!([counted]);
     align(&world, &file, &["-y"])
         .expect(65)
-        .says("E-REDIRECT-INVALID")
+        .says("E-INVALID")
         .says("/work_graph/atoms/c: mine waits for c")
         .says("/objective/base_case/all/0: the baseline");
     file["work_graph"]["atoms"]["d"] = after(&["nowhere"], "true");
-    align(&world, &file, &["-y"]).expect(65).says("E-PLAN-INVALID");
+    align(&world, &file, &["-y"]).expect(65).says("E-INVALID");
     assert_same(&world.repo(), &before);
 }
 

@@ -137,7 +137,7 @@ fn faults_of_a_redirect_are_told_together_and_nothing_is_written() {
     ];
     let refused = world.descent(&flags).expect(65);
     refused
-        .says("E-REDIRECT-INVALID")
+        .says("E-INVALID")
         .says("4 faults")
         .says("/work_graph/atoms/good: bad waits for good (take it out too: --remove bad)")
         .says("/work_graph/atoms/bad: there is an atom bad already")
@@ -314,7 +314,7 @@ fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
     let AtWork { world, nap, run, .. } = at_work();
     let terminal = asking(&world, &nap);
     let second = world.descent(&["redirect", "-y", "--set", "max_attempts=3"]).expect(75);
-    second.says("E-REDIRECT-OPEN").says("descent redirect --abort");
+    second.says("E-REDIRECT").says("descent redirect --abort");
     let aborted = world.descent(&["redirect", "--abort"]).expect(0);
     aborted.shows("taken back").shows("next: descent status");
     goes_on_as_before(&world);
@@ -323,7 +323,7 @@ fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
     terminal.wait_for("redirect? [y/N] ");
     terminal.types("y");
     let shown = terminal.end().expect(75).text();
-    assert!(shown.contains("E-REDIRECT-GONE"), "{shown}");
+    assert!(shown.contains("E-REDIRECT"), "{shown}");
     assert_eq!(world.state()["corrections"], json!([]), "nothing is changed");
     world.descent(&["stop"]).expect(0);
     drop(run);

@@ -170,8 +170,10 @@ fn no_process_gets_a_signal_that_only_has_the_number_of_the_loop() {
     other["start_ticks"] = json!(other["start_ticks"].as_u64().unwrap() + 1);
     fs::write(beat_path(&world), other.to_string()).unwrap();
     let stop = world.descent(&["stop", "--now"]).expect(75);
-    stop.says("error[E-LOOP-UNKNOWN]: the loop reads no request, and its process is not known for certain")
-        .says(&format!("kill -9 {}", run.pid()));
+    stop.says(
+        "error[E-LOOP-HUNG]: the loop reads no request, and its process is not known for certain",
+    )
+    .says(&format!("kill -9 {}", run.pid()));
     wait_for_or("it lives", || world.status()["live"] == true, String::new);
     run.kill();
 }

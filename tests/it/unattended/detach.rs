@@ -117,7 +117,7 @@ fn a_starter_tells_of_a_run_that_was_killed_before_the_first_commit() {
     starter
         .wait()
         .expect(3)
-        .says("error[E-NOT-BEGUN]: the detached run ended before its first commit (signal: 9");
+        .says("error[E-CUT-OFF]: the detached run ended before its first commit (signal: 9");
     fs::remove_file(world.out("hang")).unwrap();
     world.run().expect(0);
     nothing_is_left(&nap);

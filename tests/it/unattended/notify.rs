@@ -58,7 +58,7 @@ fn a_command_that_is_not_there_is_refused_before_anything_starts() {
     world
         .descent(&["run", "--notify", "no-such-program -x"])
         .expect(69)
-        .says("error[E-NOTIFY-MISSING]: the notify command `no-such-program` is not installed");
+        .says("error[E-NOTIFY]: the notify command `no-such-program` is not installed");
     world.descent(&["run", "--notify", " "]).expect(2);
     assert_eq!(world.status()["status"], "aligned");
 }

@@ -37,7 +37,7 @@ fn what_a_newer_minor_version_says_is_not_run_and_is_kept_by_what_writes() {
     world
         .descent(&["run"])
         .expect(65)
-        .says("error[E-VERSION-NEEDED]")
+        .says("error[E-VERSION]")
         .says("/version: the file has version 3.7");
     let editor = world.program("editor", "#!/bin/sh\nsed -i 's/echo one/echo 1/' \"$1\"\n");
     let mut command = world.command(&["edit"]);
@@ -68,8 +68,8 @@ fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
         let world = aligned();
         newer(&world, &[(from, to)]);
         let before = world.state_bytes();
-        world.descent(&["run"]).expect(65).says("error[E-VERSION-NEEDED]").says("3.7").says(place);
-        world.descent(&["verify"]).expect(65).says("E-VERSION-NEEDED");
+        world.descent(&["run"]).expect(65).says("error[E-VERSION]").says("3.7").says(place);
+        world.descent(&["verify"]).expect(65).says("E-VERSION");
         world.descent(&["status"]).expect(0).says(place);
         for command in ["why", "log", "graph", "stop"] {
             world.descent(&[command]).expect(0);
@@ -116,7 +116,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     ] {
         let ran = world.descent(args).expect(65);
         assert!(
-            ran.stderr.contains("E-STATE-NEWER") && ran.stderr.contains("4.1"),
+            ran.stderr.contains("E-VERSION") && ran.stderr.contains("4.1"),
             "{args:?}: {}",
             ran.stderr
         );

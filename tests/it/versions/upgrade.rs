@@ -135,7 +135,7 @@ fn a_migration_is_shown_before_it_is_made_and_takes_no_place_that_is_taken() {
     world.descent(&["validate", "other.json"]).expect(0);
     world.descent(&["migrate"]).expect(0);
     let before = world.state_bytes();
-    world.descent(&["migrate"]).expect(65).says("E-STATE-EXISTS");
+    world.descent(&["migrate"]).expect(65).says("E-STATE-INVALID");
     assert_eq!(world.state_bytes(), before);
     world.descent(&["migrate", ".descent/state.json"]).expect(0).shows("nothing to migrate");
 }
@@ -203,7 +203,7 @@ fn what_is_unclear_is_refused_with_its_place_and_nothing_is_written() {
         ("---\n\n# Original Prompt", "\n# Prompt", "", "not closed"),
     ] {
         let (world, ran) = migrated(from, to);
-        let ran = ran.expect(65).says("error[E-MIGRATE-INVALID]").says(words);
+        let ran = ran.expect(65).says("error[E-INVALID]").says(words);
         assert!(ran.stderr.contains(&format!("aot-loop-state.md:{place}")), "{to}: {}", ran.stderr);
         assert!(!world.repo().join(".descent").exists(), "{to}");
     }
@@ -255,7 +255,7 @@ fn a_state_of_an_older_version_is_refused_with_what_to_do_and_nothing_is_written
         ] {
             let args = [&["--state", &other], args].concat();
             let ran = world.descent(&args).expect(65);
-            ran.says("error[E-STATE-OLDER]").says(&words).says("begin anew with `descent align`");
+            ran.says("error[E-VERSION]").says(&words).says("begin anew with `descent align`");
         }
         world.descent(&["validate", &other]).expect(65).says(&words);
         assert_eq!(fs::read_to_string(&other).unwrap(), text);

@@ -92,14 +92,14 @@ fn a_provider_is_no_worker_and_the_lines_for_opencode_are_told() {
     configure(&world, &model, "chat", "/v1", "");
     let task = json!({"A1": {"description": "make it", "agent": "thinker"}});
     let named = plan(&["test -e done"], json!({}), task);
-    world.try_align(&named).expect(78).says("E-PROVIDER-WORKER");
+    world.try_align(&named).expect(78).says("E-CONFIG");
     let by_role = plan(&["test -e done"], json!({}), json!({"A1": {"description": "make it"}}));
     world.align(&by_role);
     let text = world.read("descent.toml");
     world.write("descent.toml", &text.replace("planner =", "worker ="));
     let ran = start(&world, &["run"]).wait();
     assert_eq!(ran.code, Some(78), "{}", ran.stderr);
-    assert!(ran.stderr.contains("E-PROVIDER-WORKER"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("E-CONFIG"), "{}", ran.stderr);
     for line in [
         "agents.thinker-worker.preset = \"opencode\"",
         "agents.thinker-worker.env = [\"THINKER_KEY\"]",

@@ -111,14 +111,14 @@ fn a_filter_that_fails_is_named_with_its_file() {
     for (kind, command) in [("smudge", "no-such-program"), ("clean", "false")] {
         world.git(&["config", &format!("filter.up.{kind}"), command]);
         world.write("x.up", "changed\n");
-        let refused = world.try_align(&work(RIGHT)).expect(69).says("E-FILTER");
+        let refused = world.try_align(&work(RIGHT)).expect(69).says("E-REPOSITORY");
         refused.says("x.up").says(r"git config --get-regexp '^filter\.up\.'");
         world.git(&["checkout", "-q", "HEAD~0"]);
     }
     // Git says neither the filter nor the file.
     for command in ["no-such-program run", "/no/such/program"] {
         world.git(&["config", "filter.up.process", command]);
-        let refused = world.try_align(&work(RIGHT)).expect(69).says("E-FILTER");
+        let refused = world.try_align(&work(RIGHT)).expect(69).says("E-REPOSITORY");
         let refused = refused.says("the filter 'up'").says("fails on x.up");
         refused.says(command.split(' ').next().unwrap());
     }

@@ -80,7 +80,7 @@ fn lacks_its_first_commit() -> World {
 fn a_start_whose_files_are_not_here_is_refused_with_the_command_that_brings_them_and_not_kept() {
     let world = lacks_its_first_commit();
     let refused = world.descent(&["run", "--from", "HEAD~1"]).expect(69);
-    let refused = refused.says("error[E-PARTIAL-CLONE]: this partial clone lacks files");
+    let refused = refused.says("error[E-REPOSITORY]: this partial clone lacks files");
     let (_, bring) = refused.stderr.split_once("the same again: ").unwrap();
     let mut shell = world.bare_command("sh");
     assert!(shell.args(["-c", bring]).status().unwrap().success());

@@ -48,7 +48,7 @@ fn one_that_is_dirty_is_refused_with_its_path() {
         for name in ["a.txt", "untracked"] {
             let world = nested();
             fs::write(world.repo().join(path).join(name), "mine\n").unwrap();
-            let refused = world.try_align(&work(RIGHT)).expect(69).says("E-SUBMODULE");
+            let refused = world.try_align(&work(RIGHT)).expect(69).says("E-REPOSITORY");
             let repo = world.repo();
             refused.says(name).says(&format!("git -C {}/{path} stash -u", repo.display()));
             world.git(&["-C", path, "-c", "user.name=A", "-c", "user.email=a@b", "stash", "-qu"]);

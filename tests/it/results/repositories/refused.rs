@@ -38,7 +38,7 @@ fn by_an_ordinary_user(world: &World, args: &[&str]) -> Command {
 fn a_repository_without_commits_is_told_how_to_make_one_and_the_command_does_it() {
     let world = World::without_commits();
     world.write("a.txt", "hello\n");
-    refused(&world, "E-NO-COMMITS", &["git -C"]);
+    refused(&world, "E-REPOSITORY", &["git -C"]);
     let said = world.try_align(&work(RIGHT)).stderr;
     let command = said.split_once("make the first one: ").unwrap().1.trim();
     for part in command.split(" && ") {
@@ -52,7 +52,7 @@ fn a_repository_without_commits_is_told_how_to_make_one_and_the_command_does_it(
 fn a_bare_repository_is_told_to_make_a_working_tree() {
     let world = World::bare();
     world.git(&["init", "-q", "--bare"]);
-    refused(&world, "E-BARE-REPOSITORY", &["worktree add"]);
+    refused(&world, "E-REPOSITORY", &["worktree add"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn data_that_nobody_wants_twice_on_the_disk_is_refused_with_its_name() {
     let world = World::new();
     let file = fs::File::create(world.repo().join("huge.bin")).unwrap();
     file.set_len(3 << 30).unwrap();
-    refused(&world, "E-UNTRACKED-LARGE", &["huge.bin", "3072 MB", ".git/info/exclude"]);
+    refused(&world, "E-REPOSITORY", &["huge.bin", "3072 MB", ".git/info/exclude"]);
     fs::write(world.repo().join(".git/info/exclude"), "/huge.bin\n").unwrap();
     world.align(&work(RIGHT));
 }
@@ -72,7 +72,7 @@ fn a_file_that_cannot_be_read_is_named() {
     fs::set_permissions(world.repo().join("secret"), fs::Permissions::from_mode(0o000)).unwrap();
     let plan = world.plan(&work(RIGHT));
     let align = by_an_ordinary_user(&world, &["align", "-y", "-f", &plan]);
-    let ran = Running::of(align).wait().expect(69).says("E-UNREADABLE");
+    let ran = Running::of(align).wait().expect(69).says("E-REPOSITORY");
     ran.says("secret").says("chmod u+r");
 }
 
@@ -86,7 +86,7 @@ fn a_repository_of_somebody_else_is_refused_with_the_command_that_trusts_it() {
     std::os::unix::fs::chown(world.repo(), Some(4321), None).unwrap();
     std::os::unix::fs::chown(world.repo().join(".git"), Some(4321), None).unwrap();
     let command = format!("git config --global --add safe.directory {path}");
-    refused(&world, "E-NOT-OWNED", &[&path, &command]);
+    refused(&world, "E-REPOSITORY", &[&path, &command]);
     global(&world, "safe.directory", &path);
     lives_through(&world);
 }
