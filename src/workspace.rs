@@ -71,7 +71,7 @@ pub enum Checkout {
     Judging,
     /// Like the pristine tree, for an agent that only reads; nobody looks at what it leaves.
     Consult,
-    /// Made anew each time: the commit alone. No ignored file is left from before but those that `keep` names.
+    /// Made anew each time: the commit alone. No ignored file is left from before but those that `setup.keep` names.
     Pristine,
 }
 

@@ -16,7 +16,7 @@ pub(super) fn check(constraints: &Constraints) -> Result<()> {
     for (key, globs) in [
         ("protected", &constraints.protected),
         ("setup.inputs", &constraints.setup.inputs),
-        ("keep", &constraints.keep),
+        ("setup.keep", &constraints.setup.keep),
     ] {
         Globs::read(key, globs)?;
     }

@@ -1,4 +1,4 @@
-//! Ignored paths that survive from one pristine checkout to the next (`keep`): moved aside, and back.
+//! Ignored paths that survive from one pristine checkout to the next (`setup.keep`): moved aside, and back.
 //!
 //! Invariant: only directories and regular files are moved, never through a symlink, and back only to free places.
 //!

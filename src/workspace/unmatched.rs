@@ -88,7 +88,7 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
         };
         let nearest = nearest(one.pattern, &known);
         // A build may make it later.
-        let is_to_come = one.key == "keep" && nearest.is_none();
+        let is_to_come = one.key == "setup.keep" && nearest.is_none();
         (!is_to_come).then(|| one.with(Unmatched::NoPath { nearest }))
     });
     absent.collect()
@@ -98,7 +98,7 @@ fn patterns(constraints: &Constraints) -> Vec<PlacedPattern<'_>> {
     let lists = [
         ("protected", &constraints.protected),
         ("setup.inputs", &constraints.setup.inputs),
-        ("keep", &constraints.keep),
+        ("setup.keep", &constraints.setup.keep),
         ("link", &constraints.link),
     ];
     let all = lists.into_iter().flat_map(|(key, patterns)| {

@@ -19,7 +19,7 @@ pub fn no_match(one: &UnmatchedPattern) -> Issue {
     let does = match *key {
         "protected" => "protects",
         "link" => "shares",
-        "keep" => "keeps",
+        "setup.keep" => "keeps",
         "setup" => "prepares",
         _ => "names",
     };

@@ -465,7 +465,7 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     if let Some(node) = root.get("objective").and_then(|node| node.get("base_case")) {
         check::patterns(node, "/objective/base_case", into);
     }
-    for key in ["protected", "setup.inputs", "keep"] {
+    for key in ["protected", "setup.inputs", "setup.keep"] {
         collect_globs(root, key, into);
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));

@@ -91,11 +91,6 @@ record! {
         filled link: Vec<String>,
         /// what makes a new workspace ready
         filled setup: Setup = Setup::default(),
-        /// ignored paths that checkouts keep
-        ///
-        /// Globs such as `[target, node_modules]`. These paths survive from one pristine checkout to the next. A tracked
-        /// path, or one that git does not ignore, never does
-        filled keep: Vec<String>,
         /// variables passed on beside others
         ///
         /// The default list is passed on anyway
@@ -221,6 +216,11 @@ record! {
         ///
         /// Globs. In a kept workspace, only a change of these files runs it again
         filled inputs: Vec<String>,
+        /// ignored paths that checkouts keep
+        ///
+        /// Globs such as `[target, node_modules]`. These paths survive from one pristine checkout to the next. A tracked
+        /// path, or one that git does not ignore, never does
+        filled keep: Vec<String>,
     }
     hint form_of_setup;
 }

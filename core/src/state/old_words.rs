@@ -16,7 +16,7 @@ pub enum KeyFate {
 }
 
 /// Each key that was, in the order of the page.
-pub const OLD_WORDS: [(&str, KeyFate); 19] = [
+pub const OLD_WORDS: [(&str, KeyFate); 20] = [
     ("max_iterations", KeyFate::Key("budget.iterations")),
     ("time_budget", KeyFate::Key("budget.time")),
     ("model_calls", KeyFate::Key("budget.calls")),
@@ -29,6 +29,7 @@ pub const OLD_WORDS: [(&str, KeyFate); 19] = [
     ("max_passes", KeyFate::Key("planning.passes")),
     ("context", KeyFate::Key("planning.context")),
     ("setup_inputs", KeyFate::Key("setup.inputs")),
+    ("keep", KeyFate::Key("setup.keep")),
     ("gradient", KeyFate::Key("law")),
     ("reflection", KeyFate::Key("rest")),
     ("max_interruptions", KeyFate::Constant(INTERRUPTIONS_MAX)),

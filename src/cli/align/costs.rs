@@ -33,10 +33,10 @@ pub(super) fn of_setup(state: &State, comparison: &CheckoutComparison, top: &Pat
     let constraints = &state.objective.constraints;
     let made = comparison.made_by_setup.iter();
     let made: Vec<&str> = made.take(NAMED_MAX).map(String::as_str).collect();
-    if constraints.keep.is_empty() && !made.is_empty() {
+    if constraints.setup.keep.is_empty() && !made.is_empty() {
         let paths = quoted(Path::new(&made.join(",")));
         lines.push(format!(
-            "  --set keep={paths} keeps what it made, for a setup that brings it up to date"
+            "  --set setup.keep={paths} keeps what it made, for a setup that brings it up to date"
         ));
     }
     let locks = locks_in(top);

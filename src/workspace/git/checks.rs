@@ -1,7 +1,7 @@
 //! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`). They lie in
 //! `<cache>/checks/<random>/`, apart from those of attempts.
 //!
-//! Invariants: in a pristine tree nothing is left from before but ignored paths that `keep` names, and nothing lies
+//! Invariants: in a pristine tree nothing is left from before but ignored paths that `setup.keep` names, and nothing lies
 //! beside it. In a kept tree `setup` has been run for the very files that it reads; else the tree counts as new.
 
 use std::path::{Path, PathBuf};

@@ -79,8 +79,8 @@ fn a_pattern_that_matches_nothing_is_reported_with_the_nearest_path() {
         ("link", vec!["nodemodules".to_owned()], vec!["`node_modules`"]),
     ] {
         let (place, constraints) = match key {
-            "inputs" => ("setup/inputs", json!({"setup": {key: &patterns}})),
-            key => (key, json!({key: &patterns})),
+            "inputs" | "keep" => (format!("setup/{key}"), json!({"setup": {key: &patterns}})),
+            key => (key.to_owned(), json!({key: &patterns})),
         };
         let found = unmatched(&world, constraints);
         let mut at: Vec<_> = found.iter().map(|(at, _)| at.clone()).collect();
@@ -102,8 +102,7 @@ fn a_pattern_that_matches_is_not_reported_and_a_slash_before_it_is_the_top() {
     let world = world();
     let matching = json!({
         "protected": ["/tests/**", "tests/", "./tests", "**/t.sh", "tests/*.sh", "/", "src/**/*.js"],
-        "setup": {"inputs": ["/package-lock.json", "*.json"]},
-        "keep": ["target", "/node_modules/", "build/"],
+        "setup": {"inputs": ["/package-lock.json", "*.json"], "keep": ["target", "/node_modules/", "build/"]},
         "link": ["node_modules"],
     });
     assert_eq!(unmatched(&world, matching), []);
@@ -136,12 +135,12 @@ fn what_has_no_effect_in_place_is_reported() {
     fs::remove_file(world.repo().join("package-lock.json")).unwrap();
     let constraints = json!({
         "workspace": "shared", "protected": ["tests/**"], "link": ["src"],
-        "keep": ["target"], "setup": {"run": "touch made", "inputs": ["*.json"]},
+        "setup": {"run": "touch made", "inputs": ["*.json"], "keep": ["target"]},
     });
     let found = unmatched(&world, constraints);
     let mut at: Vec<&str> = found.iter().map(|(at, _)| &**at).collect();
     at.sort_unstable();
-    assert_eq!(at, ["/keep/0", "/link/0", "/protected/0", "/setup/inputs/0", "/setup/run"]);
+    assert_eq!(at, ["/link/0", "/protected/0", "/setup/inputs/0", "/setup/keep/0", "/setup/run"]);
     let repair = "choose the workspace `git` or `shadow`, or leave it out";
     assert!(found.iter().all(|(_, one)| one == repair), "{found:?}");
 }
@@ -157,8 +156,8 @@ fn in_a_directory_of_a_repository_each_pattern_is_looked_for_where_it_counts() {
         found.into_iter().map(|(_, repair)| repair).collect()
     };
     let nearest = "the nearest path that is there: `svc/app/node_modules`";
-    for key in ["link", "keep"] {
-        assert_eq!(near(unmatched(&world, json!({key: ["node_modules"]}))), [nearest]);
+    for named in [json!({"link": ["node_modules"]}), json!({"setup": {"keep": ["node_modules"]}})] {
+        assert_eq!(near(unmatched(&world, named)), [nearest]);
     }
     let below = world.repo().join("svc/app");
     let in_app = |constraints: Value| {

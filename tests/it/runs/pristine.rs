@@ -135,7 +135,7 @@ fn what_keep_names_survives_from_one_pristine_checkout_to_the_next_and_nothing_e
     let log = world.out("log").display().to_string();
     let check =
         format!("ls kept gone >>{log} 2>/dev/null; echo . >>{log}; touch kept gone; test -e done");
-    let constraints = json!({"keep": ["kept"]});
+    let constraints = json!({"setup": {"keep": ["kept"]}});
     world.align(&plan(&[&check], constraints, json!({"A": task("touch done")})));
     world.run().expect(0);
     world.run().expect(0);
