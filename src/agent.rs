@@ -45,8 +45,8 @@ use descent_core::{
     event::{Clarity, Outcome},
     fragment,
     id::AtomId,
-    prompt::{DIRECTIVE_FILE, PromptFile},
-    state::{Intent, Role},
+    prompt::{DIRECTIVE_FILE, Prompt, PromptFile},
+    state::{Intent, Role, Usage},
     verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ pub use live_usage::LiveUsage;
 pub use model::AskedModel;
 pub use outcome::{finished, record};
 pub use question::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob, WORDING_MAX, answer_of,
+    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of,
     kind_of_task, object,
 };
 pub use repair::ObjectJudge;
@@ -97,31 +97,38 @@ impl From<&PromptFile> for InputFile {
     }
 }
 
-/// One try of one atom.
+/// What every job of an agent has, whatever it is asked for.
 #[derive(Debug)]
-pub struct AttemptJob<'a> {
+pub struct JobContext<'a> {
+    /// Its identity: what is kept of it is bound to that.
     pub intent: &'a Intent,
-    /// The text of the prompt.
-    pub prompt: String,
-    /// The files beside it that it names.
-    pub files: Vec<InputFile>,
-    /// The bindings that the atom depends on, as JSON.
-    pub bindings: String,
     pub maker: Maker,
-    /// The workspace.
+    /// The workspace, or the tree that it reads.
     pub cwd: PathBuf,
-    /// The directory of the attempt's own files: inputs, result, logs. It is made if missing.
+    /// The directory of its own files: inputs, result, logs. It is made if missing.
     pub dir: PathBuf,
-    /// A directory of an earlier attempt that may become its own ([`UnneededDirs`]).
-    pub reusable: Option<PathBuf>,
     /// The file that records its processes; it replaces the record of the slot's earlier attempt.
     pub started: PathBuf,
     /// The timeout of the command; `setup` has the same for itself.
     pub timeout: Duration,
     pub env: Environment,
     pub programs: &'a dyn Programs,
-    /// Unique to the attempt.
+    /// Unique to it.
     pub mark: String,
+}
+
+/// One try of one atom, or a question that is none.
+#[derive(Debug)]
+pub struct AttemptJob<'a> {
+    pub context: JobContext<'a>,
+    /// The text of the prompt.
+    pub prompt: String,
+    /// The files beside it that it names.
+    pub files: Vec<InputFile>,
+    /// The bindings that the atom depends on, as JSON.
+    pub bindings: String,
+    /// A directory of an earlier attempt that may become its own ([`UnneededDirs`]).
+    pub reusable: Option<PathBuf>,
     /// A command to run before, in the same directory.
     pub setup: Option<String>,
     /// The session of the same attempt, cut off by a kill of the loop, in the same workspace.
@@ -138,7 +145,37 @@ pub struct AttemptJob<'a> {
     pub question: Option<QuestionForm>,
 }
 
-impl AttemptJob<'_> {
+impl<'a> AttemptJob<'a> {
+    /// A question that is no attempt of an atom.
+    pub fn question(context: JobContext<'a>, prompt: &Prompt, form: QuestionForm) -> Self {
+        Self {
+            prompt: prompt.text(),
+            files: prompt.files.iter().map(InputFile::from).collect(),
+            usage: LiveUsage::new(context.maker.price(), Usage::default()),
+            question: Some(form),
+            ..Self::new(context)
+        }
+        .without_secrets()
+    }
+
+    /// A job with nothing but its context.
+    fn new(context: JobContext<'a>) -> Self {
+        Self {
+            context,
+            prompt: String::new(),
+            files: Vec::new(),
+            bindings: String::new(),
+            reusable: None,
+            setup: None,
+            session: None,
+            usage: LiveUsage::default(),
+            keep: None,
+            shape: None,
+            budget: None,
+            question: None,
+        }
+    }
+
     /// The same with names in the place of secrets in all that its agent reads.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
@@ -316,7 +353,7 @@ pub async fn begin(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let inputs = Inputs::write(attempt)?;
-    match (&attempt.setup, &attempt.maker) {
+    match (&attempt.setup, &attempt.context.maker) {
         // A model that is asked sees no tree.
         (None, _) | (_, Maker::Model(_)) => Ok(Begun::Ready(inputs)),
         (Some(setup), _) => shell::set_up(attempt, inputs, setup, cancel).await,
@@ -341,15 +378,18 @@ pub async fn finish(
     inputs: Inputs,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    match &attempt.maker {
+    match &attempt.context.maker {
         Maker::Shell { command, env, is_agent, .. } => {
             let missing = is_agent.then(|| shell::missing(&attempt, command, env));
             if let Some(missing) = missing.flatten() {
                 return Ok(Some(missing));
             }
             // The program of an agent is the person's own, wherever it lies.
-            let command =
-                if *is_agent { command.clone() } else { env.command_in(command, &attempt.cwd) };
+            let command = if *is_agent {
+                command.clone()
+            } else {
+                env.command_in(command, &attempt.context.cwd)
+            };
             shell::made(&attempt, &inputs, &command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
@@ -400,11 +440,11 @@ fn environment(
     inputs: &Inputs,
     env: &Environment,
 ) -> Vec<(OsString, OsString)> {
-    let mut vars = env.vars_in(&attempt.cwd);
-    let role = attempt.intent.role.word();
+    let mut vars = env.vars_in(&attempt.context.cwd);
+    let role = attempt.context.intent.role.word();
     vars.push(("DESCENT_ROLE".into(), role.into()));
-    let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
-    let is_given = |name: &str| match attempt.intent.role {
+    let ours = variables(&attempt.context.intent.atom, attempt.context.intent.n, inputs);
+    let is_given = |name: &str| match attempt.context.intent.role {
         Role::Worker | Role::Planner => true,
         Role::Probe => !["DESCENT_BINDINGS", "DESCENT_RESULT"].contains(&name),
         _ => name == "DESCENT_PROMPT",
@@ -417,7 +457,7 @@ fn environment(
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
         vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));
     }
-    vars.extend(ceiling(&attempt.dir));
+    vars.extend(ceiling(&attempt.context.dir));
     let budget = attempt.budget.as_ref();
     vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     vars

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
@@ -19,7 +19,7 @@ use super::{
     heard::{EarlierUsage, Heard, HeardSoFar},
     inputs::Inputs,
     read_result,
-    repair::{self, AnswerKind, Repairs},
+    repair::{self, Repairs},
     session::SessionRecord,
     talk::{AgentProcess, TalkDoors, TalkLimits, Talked, talk},
 };
@@ -55,11 +55,11 @@ pub(super) async fn made(
     agent: &TalkingAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    if let Some(missing) = agent.missing(&attempt.cwd) {
+    if let Some(missing) = agent.missing(&attempt.context.cwd) {
         return Ok(Some(missing));
     }
     let since = Timer::start();
-    let log = attempt.dir.join("output.log");
+    let log = attempt.context.dir.join("output.log");
     let mut turn = first_turn(attempt, agent);
     let mut is_going_on = turn.resume.is_some();
     let mut paused = Duration::ZERO;
@@ -72,11 +72,7 @@ pub(super) async fn made(
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
     let result = inputs.result();
-    let wanted = AnswerKind::of(attempt.prints_object());
-    let judge = attempt.question.as_ref();
-    let judge = judge.map(|question| Arc::clone(&question.fault));
-    let mut repairs =
-        Repairs::new(wanted, attempt.shape.clone(), move || result.exists()).judged_by(judge);
+    let mut repairs = Repairs::new(attempt, move || result.exists());
     loop {
         let started = Started { attempt, inputs, agent, since, paused };
         let talked = match started.talk(turn, &heard, &mut repairs, cancel).await {
@@ -260,7 +256,7 @@ impl Started<'_> {
     async fn keep_named(&self, mut named: watch::Receiver<String>) {
         while named.changed().await.is_ok() {
             let record = self.record(&named.borrow_and_update());
-            let dir = self.attempt.dir.clone();
+            let dir = self.attempt.context.dir.clone();
             // This fails only if the runtime ends.
             let _ = tokio::task::spawn_blocking(move || keep(&record, &dir)).await;
         }
@@ -276,7 +272,7 @@ impl Started<'_> {
     ) -> Result<Option<Talked>, SpawnError> {
         let meta = acp.session_meta.and_then(|meta| serde_json::from_str(meta).ok());
         let conversation = AcpTalk {
-            cwd: self.attempt.cwd.clone(),
+            cwd: self.attempt.context.cwd.clone(),
             prompt: turn.words,
             access: self.agent.access,
             mode: acp.modes.of(self.agent.access).map(str::to_owned),
@@ -299,12 +295,13 @@ impl Started<'_> {
         let limits = TalkLimits {
             first_event: limits.first_event,
             idle: limits.idle,
-            total: (self.attempt.timeout + self.paused).saturating_sub(self.since.elapsed()),
+            total: (self.attempt.context.timeout + self.paused)
+                .saturating_sub(self.since.elapsed()),
             after_result: limits.after_result,
         };
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let doors = TalkDoors { programs: self.attempt.programs, cancel };
+        let doors = TalkDoors { programs: self.attempt.context.programs, cancel };
         let talked = talk(process, limits, conversation, heard, doors, note).await?;
         if let Some(talked) = &talked {
             let is_text = self.agent.dialect() == Some(Dialect::Text);
@@ -318,10 +315,10 @@ impl Started<'_> {
     fn process(&self, argv: Vec<String>) -> AgentProcess {
         AgentProcess {
             argv,
-            cwd: self.attempt.cwd.clone(),
+            cwd: self.attempt.context.cwd.clone(),
             env: environment(self.attempt, self.inputs, &self.agent.env),
-            mark: self.attempt.mark.clone(),
-            log: self.attempt.dir.join("errors.log"),
+            mark: self.attempt.context.mark.clone(),
+            log: self.attempt.context.dir.join("errors.log"),
             reach: self.inputs.reach(),
         }
     }
@@ -331,12 +328,12 @@ impl Started<'_> {
             return;
         }
         heard.with(|heard| heard.session(session));
-        keep(&self.record(session), &self.attempt.dir);
+        keep(&self.record(session), &self.attempt.context.dir);
     }
 
     fn record(&self, session: &str) -> SessionRecord {
         let name = self.agent.agent.name.as_str();
-        SessionRecord::new(self.attempt.intent, self.agent.slot, name, session)
+        SessionRecord::new(self.attempt.context.intent, self.agent.slot, name, session)
     }
 }
 

@@ -30,11 +30,11 @@ pub struct Inputs {
 
 impl Inputs {
     pub(super) fn write(attempt: &AttemptJob<'_>) -> Result<Self, AgentError> {
-        let dir = &attempt.dir;
+        let dir = &attempt.context.dir;
         let unwritable = |source| AgentError::Unwritable { path: dir.clone(), source };
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
-            started: attempt.started.clone(),
+            started: attempt.context.started.clone(),
         };
         if let Some(from) = attempt.reusable.as_deref()
             && take_over(from, dir)

@@ -6,7 +6,7 @@
 pub(super) mod kept;
 mod talk;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
@@ -21,7 +21,7 @@ use super::{
     conversation::{self, TalkEnding, millis},
     heard::{EarlierUsage, Heard},
     inputs::Inputs,
-    repair::{AnswerKind, Repairs},
+    repair::Repairs,
     session::SessionRecord,
 };
 use crate::{
@@ -133,10 +133,10 @@ pub(super) async fn made(
     if !attempt.prints_object() {
         return Ok(Some(no_worker(model)));
     }
-    let log = attempt.dir.join("output.log");
+    let log = attempt.context.dir.join("output.log");
     let kept = KeptAnswers::open(
-        &attempt.dir,
-        &bound(attempt.intent),
+        &attempt.context.dir,
+        &bound(attempt.context.intent),
         &model.provider,
         &question(attempt),
     );
@@ -145,24 +145,22 @@ pub(super) async fn made(
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
-    let session = SessionRecord::new(attempt.intent, model.slot, model.name.as_str(), SESSION);
-    if let Err(error) = session.write(&attempt.dir) {
+    let session =
+        SessionRecord::new(attempt.context.intent, model.slot, model.name.as_str(), SESSION);
+    if let Err(error) = session.write(&attempt.context.dir) {
         tracing::warn!(%error, "the session of an attempt is not kept");
     }
-    let wanted = AnswerKind::of(attempt.prints_object());
-    let form = attempt.question.as_ref();
-    let judge = form.map(|form| Arc::clone(&form.fault));
-    let mut repairs = Repairs::new(wanted, attempt.shape.clone(), || false).judged_by(judge);
+    let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
-    let held = form.filter(|form| form.role != Role::Planner);
+    let held = attempt.question.as_ref().filter(|form| form.role != Role::Planner);
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
     let observer = HeardObserver { heard: &heard };
     let talk = ModelTalk {
         model,
-        programs: attempt.programs,
-        mark: &attempt.mark,
+        programs: attempt.context.programs,
+        mark: &attempt.context.mark,
         schema: schema.as_ref(),
-        dir: &attempt.dir,
+        dir: &attempt.context.dir,
         observer: &observer,
     };
     let mut take = |answer: &ModelAnswer| {
@@ -174,7 +172,7 @@ pub(super) async fn made(
         biased;
         () = cancel.cancelled() => return Ok(None),
         talked = talk.go(kept, &mut take) => Some(talked),
-        () = tokio::time::sleep(attempt.timeout) => None,
+        () = tokio::time::sleep(attempt.context.timeout) => None,
     };
     match &talked {
         Some(Ok(())) | None => {}
@@ -184,7 +182,7 @@ pub(super) async fn made(
         }
         Some(Err(ModelTalkError::Unkept(error))) => {
             let source = std::io::Error::new(error.kind(), error.to_string());
-            return Err(unwritable(&attempt.dir, source));
+            return Err(unwritable(&attempt.context.dir, source));
         }
     }
     let ending = TalkEnding { is_timed_out: talked.is_none(), ms: millis(since) };

@@ -2,19 +2,18 @@
 //!
 //! Not here: which question, and what an answer means (the core, `ops::aligner`).
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use descent_core::{
-    doc::{self, Node},
+    doc::Node,
     event::{AgentEnd, ConsultAnswer, Outcome},
     profile::inferred,
-    prompt::Prompt,
-    state::{Intent, Role, Usage},
+    state::Role,
+    validation,
     verdict::CommandEnd,
 };
 
-use super::{AttemptJob, InputFile, LiveUsage, Maker, ObjectJudge};
-use crate::process::{Programs, environment::Environment};
+use super::ObjectJudge;
 
 /// How long an answer may take, with its repairs.
 pub const ANSWER_MAX: Duration = Duration::from_secs(5 * 60);
@@ -46,63 +45,21 @@ impl fmt::Debug for QuestionForm {
     }
 }
 
+impl QuestionForm {
+    /// The form of an object that can be used if `read` takes it.
+    pub fn new<T>(
+        role: Role,
+        schema: impl Into<String>,
+        read: impl Fn(&Node) -> Result<T, String> + Send + Sync + 'static,
+    ) -> Self {
+        let fault = move |text: &str| object(text).and_then(|node| read(&node)).err();
+        Self { role, schema: schema.into(), fault: Arc::new(fault) }
+    }
+}
+
 /// The form of the answer to what kind of task a goal is.
 pub fn kind_of_task() -> QuestionForm {
-    let fault = |text: &str| object(text).and_then(|node| inferred::read(&node)).err();
-    QuestionForm {
-        role: Role::Profile,
-        schema: inferred::SCHEMA.to_owned(),
-        fault: Arc::new(fault),
-    }
-}
-
-/// A question that is no attempt of an atom.
-#[derive(Debug)]
-pub struct QuestionJob<'a> {
-    /// Its identity: a kept answer is bound to it.
-    pub intent: &'a Intent,
-    pub prompt: &'a Prompt,
-    pub maker: Maker,
-    /// The tree that it reads.
-    pub cwd: PathBuf,
-    /// The directory of its own files.
-    pub dir: PathBuf,
-    /// The file that records its processes.
-    pub started: PathBuf,
-    pub env: Environment,
-    pub programs: &'a dyn Programs,
-    /// Unique to it.
-    pub mark: String,
-    pub form: QuestionForm,
-    pub timeout: Duration,
-}
-
-impl<'a> From<QuestionJob<'a>> for AttemptJob<'a> {
-    fn from(job: QuestionJob<'a>) -> Self {
-        Self {
-            intent: job.intent,
-            prompt: job.prompt.text(),
-            files: job.prompt.files.iter().map(InputFile::from).collect(),
-            bindings: String::new(),
-            usage: LiveUsage::new(job.maker.price(), Usage::default()),
-            maker: job.maker,
-            cwd: job.cwd,
-            dir: job.dir,
-            reusable: None,
-            started: job.started,
-            timeout: job.timeout,
-            env: job.env,
-            programs: job.programs,
-            mark: job.mark,
-            setup: None,
-            session: None,
-            keep: None,
-            shape: None,
-            budget: None,
-            question: Some(job.form),
-        }
-        .without_secrets()
-    }
+    QuestionForm::new(Role::Profile, inferred::SCHEMA, inferred::read)
 }
 
 /// A text that is one JSON object.
@@ -114,10 +71,7 @@ pub fn object(text: &str) -> Result<Node, String> {
         let most = ANSWER_BYTES_MAX >> 10;
         return Err(format!("it has more than {most} KiB"));
     }
-    let parsed = doc::parse(text.trim(), &doc::Limits::default());
-    let node = parsed.node.filter(|_| parsed.faults.is_empty());
-    let node = node.filter(|node| node.as_object().is_some());
-    node.ok_or_else(|| "it is no JSON object".to_owned())
+    validation::read_text(text)
 }
 
 /// The answer in the outcome of a question, not judged yet.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use descent_core::event::{AgentReport, Misfit};
 
 use super::{
-    answer,
+    AttemptJob, answer,
     heard::{Heard, HeardSoFar},
     keys::Reading,
     report::ResultFile,
@@ -26,10 +26,9 @@ pub type ObjectJudge = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Looks at each answer, and asks again for one that is no use.
 pub(super) struct Repairs {
     turns: u32,
-    wanted: AnswerKind,
-    /// The schema of the value in it.
+    /// The schema of the value in a report.
     shape: Option<Shape>,
-    /// Judges an object.
+    /// Judges an object that is no report, as a planner's fragment.
     judge: Option<ObjectJudge>,
     /// Whether an answer is read from messages: a result file wins.
     is_given: Box<dyn Fn() -> bool + Send + Sync>,
@@ -37,16 +36,11 @@ pub(super) struct Repairs {
 
 impl Repairs {
     pub(super) fn new(
-        wanted: AnswerKind,
-        shape: Option<Shape>,
+        attempt: &AttemptJob<'_>,
         is_given: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { turns: 0, wanted, shape, judge: None, is_given: Box::new(is_given) }
-    }
-
-    /// The same for an answer that this judges.
-    pub(super) fn judged_by(self, judge: Option<ObjectJudge>) -> Self {
-        Self { judge, ..self }
+        let judge = attempt.question.as_ref().map(|form| Arc::clone(&form.fault));
+        Self { turns: 0, shape: attempt.shape.clone(), judge, is_given: Box::new(is_given) }
     }
 
     /// The next prompt, if the turn that ended has no answer that can be used.
@@ -58,33 +52,30 @@ impl Repairs {
             heard.with(|heard| if heard.has_ended_well() { self.fault(heard) } else { None })?;
         self.turns += 1;
         heard.with(HeardSoFar::mending_turn);
-        let form = self.wanted.form();
-        let shaped = match &self.shape {
-            Some(shape) => shaped(form, shape),
-            None => form.to_owned(),
+        let form = match (&self.judge, &self.shape) {
+            (Some(_), _) => ", as it was asked for.".to_owned(),
+            (None, Some(shape)) => shaped(shape),
+            (None, None) => REPORT_FORM.to_owned(),
         };
         Some(format!(
-            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{shaped}"
+            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{form}"
         ))
     }
 
     fn fault(&self, heard: &HeardSoFar) -> Option<String> {
-        match self.wanted {
-            AnswerKind::Report => match report(heard) {
+        let Some(judge) = &self.judge else {
+            return match report(heard) {
                 Ok(read) => read.fault.or_else(|| self.misfit(&read.report)),
                 Err(fault) => Some(fault),
-            },
-            AnswerKind::Object => {
-                let object = answer::last_object(heard.answer_text());
-                if let Some(fault) = secrets::fault_of(&object) {
-                    return Some(fault);
-                }
-                match (object.trim_start().starts_with('{'), &self.judge) {
-                    (false, _) => Some("it holds no JSON object".to_owned()),
-                    (true, Some(judge)) => judge(&object),
-                    (true, None) => None,
-                }
-            }
+            };
+        };
+        let object = answer::last_object(heard.answer_text());
+        if let Some(fault) = secrets::fault_of(&object) {
+            return Some(fault);
+        }
+        match object.trim_start().starts_with('{') {
+            true => judge(&object),
+            false => Some("it holds no JSON object".to_owned()),
         }
     }
 
@@ -95,33 +86,12 @@ impl Repairs {
     }
 }
 
-/// The kind of object that an answer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AnswerKind {
-    Report,
-    /// An object that is judged elsewhere, as a planner's fragment.
-    Object,
-}
-
-impl AnswerKind {
-    pub(super) fn of(is_object: bool) -> Self {
-        if is_object { Self::Object } else { Self::Report }
-    }
-
-    fn form(self) -> &'static str {
-        match self {
-            Self::Report => {
-                ": {\"success\": true, \"summary\": \"what was done\", \"value\": null, \
-                 \"artifacts\": [], \"clarity\": \"CLEAR\", \"handoff\": null}"
-            }
-            Self::Object => ", as it was asked for.",
-        }
-    }
-}
+const REPORT_FORM: &str = ": {\"success\": true, \"summary\": \"what was done\", \"value\": null, \
+                           \"artifacts\": [], \"clarity\": \"CLEAR\", \"handoff\": null}";
 
 /// The form with a place for the value, and the schema that it fits.
-fn shaped(form: &str, shape: &Shape) -> String {
-    let form = form.replace("\"value\": null", "\"value\": VALUE");
+fn shaped(shape: &Shape) -> String {
+    let form = REPORT_FORM.replace("\"value\": null", "\"value\": VALUE");
     match shape.text(SCHEMA_BYTES_MAX) {
         Some(schema) => format!("{form}\nVALUE fits this JSON Schema: {schema}"),
         None => format!("{form}\nVALUE fits the JSON Schema of the task."),

@@ -27,8 +27,8 @@ pub(super) async fn set_up(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let setup = CommandStep {
-        command: &attempt.env.command_in(command, &attempt.cwd),
-        env: &attempt.env,
+        command: &attempt.context.env.command_in(command, &attempt.context.cwd),
+        env: &attempt.context.env,
         log: "setup.log",
         stdout_bytes_max: 0,
     };
@@ -49,10 +49,11 @@ pub(super) fn missing(
     command: &str,
     env: &Environment,
 ) -> Option<Outcome> {
-    let program = missing_program_in(&attempt.cwd, command, &env.path_in(&attempt.cwd))?;
+    let program =
+        missing_program_in(&attempt.context.cwd, command, &env.path_in(&attempt.context.cwd))?;
     let words = match is_relative(&program) {
         // A run keeps its start: what is changed in the project comes into it by a redirect alone.
-        true if attempt.cwd.join(&program).exists() => {
+        true if attempt.context.cwd.join(&program).exists() => {
             format!(
                 "`{program}` is not executable in its workspace: chmod +x, then descent redirect --from ."
             )
@@ -139,18 +140,18 @@ async fn run(
 ) -> Result<CommandOutcome, AgentError> {
     let job = Job {
         command: step.command.to_owned(),
-        cwd: attempt.cwd.clone(),
+        cwd: attempt.context.cwd.clone(),
         env: environment(attempt, inputs, step.env),
-        timeout: attempt.timeout,
-        mark: attempt.mark.clone(),
+        timeout: attempt.context.timeout,
+        mark: attempt.context.mark.clone(),
         input: None,
         whole_stdout_bytes_max: step.stdout_bytes_max,
-        log: Some(attempt.dir.join(step.log)),
+        log: Some(attempt.context.dir.join(step.log)),
         reach: inputs.reach(),
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(inputs.note_started(started));
-    let run = || attempt.programs.run(&job, cancel, Box::new(note));
+    let run = || attempt.context.programs.run(&job, cancel, Box::new(note));
     Ok(match process::start_patiently(cancel, run).await {
         // The log file is ours, like the prompt: nothing has begun.
         Err(SpawnError::Log { path, source }) => {

@@ -43,31 +43,24 @@ impl World {
 
     fn attempt(&self, command: &str) -> AttemptJob<'_> {
         AttemptJob {
-            usage: LiveUsage::default(),
-            budget: None,
-            question: None,
-            keep: None,
-            intent: &self.intent,
             prompt: "do it\n".into(),
-            files: Vec::new(),
             bindings: "{}\n".into(),
-            maker: Maker::Shell {
-                price: None,
-                command: command.into(),
+            ..AttemptJob::new(JobContext {
+                intent: &self.intent,
+                maker: Maker::Shell {
+                    price: None,
+                    command: command.into(),
+                    env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+                    is_agent: false,
+                },
+                cwd: self.dir.path().join("work"),
+                dir: self.own(),
+                started: self.started(),
+                timeout: Duration::from_secs(60),
                 env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
-                is_agent: false,
-            },
-            session: None,
-            cwd: self.dir.path().join("work"),
-            dir: self.own(),
-            reusable: None,
-            started: self.started(),
-            timeout: Duration::from_secs(60),
-            env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
-            programs: &process::programs::REAL_PROGRAMS,
-            mark: format!("test-agent-{}", self.dir.path().display()),
-            setup: None,
-            shape: None,
+                programs: &process::programs::REAL_PROGRAMS,
+                mark: format!("test-agent-{}", self.dir.path().display()),
+            })
         }
     }
 
@@ -108,7 +101,7 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
     assert_eq!((mode("prompt.md"), mode("bindings.json")), (0o600, 0o600));
     let started = fs::read(world.started()).unwrap();
     let started: JobRecord = serde_json::from_slice(&started).unwrap();
-    assert_eq!(started.mark, world.attempt("").mark);
+    assert_eq!(started.mark, world.attempt("").context.mark);
 }
 
 #[tokio::test]
@@ -243,9 +236,11 @@ async fn ends_that_are_no_exit_are_told_apart() {
     let world = World::new();
     assert_eq!(world.outcome("kill -9 $$").await.how, CommandEnd::Signal(9));
     let never = CancellationToken::new();
-    let short = AttemptJob { timeout: Duration::from_millis(50), ..world.attempt("sleep 60") };
+    let mut short = world.attempt("sleep 60");
+    short.context.timeout = Duration::from_millis(50);
     assert_eq!(make(short, &never).await.unwrap().unwrap().how, CommandEnd::TimedOut);
-    let gone = AttemptJob { cwd: world.dir.path().join("gone"), ..world.attempt("true") };
+    let mut gone = world.attempt("true");
+    gone.context.cwd = world.dir.path().join("gone");
     let how = make(gone, &never).await.unwrap().unwrap().how;
     assert!(matches!(&how, CommandEnd::NotRun(why) if why.contains("is not there")), "{how:?}");
 }
@@ -318,14 +313,10 @@ async fn taken_over(world: &World, command: &str) -> (Outcome, PathBuf) {
     let made = make(earlier, &never).await.unwrap().unwrap();
     record(&world.own(), &world.intent, &made, false).unwrap();
     let (intent, dir) = (later(), world.dir.path().join("attempts/A2.8"));
-    let job = AttemptJob {
-        intent: &intent,
-        dir: dir.clone(),
-        reusable: Some(world.own()),
-        ..world.attempt(
-            r#"cat "$DESCENT_PROMPT" "$DESCENT_BINDINGS"; ls -A "$(dirname "$DESCENT_PROMPT")" | grep -vx output.log"#,
-        )
-    };
+    let mut job = world.attempt(
+        r#"cat "$DESCENT_PROMPT" "$DESCENT_BINDINGS"; ls -A "$(dirname "$DESCENT_PROMPT")" | grep -vx output.log"#,
+    );
+    (job.context.intent, job.context.dir, job.reusable) = (&intent, dir.clone(), Some(world.own()));
     (make(job, &never).await.unwrap().unwrap(), dir)
 }
 

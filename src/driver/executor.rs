@@ -114,7 +114,8 @@ pub trait Executor: Send + Sync {
     fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure>;
 }
 
-/// The executor for this project's repository, on this machine.
+/// The executor for this project's repository, on this machine: what each job of a run has. Clones share it.
+#[derive(Clone)]
 pub struct RealExecutor {
     pub place: StatePlace,
     pub run: RunId,

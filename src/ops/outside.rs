@@ -17,7 +17,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent::{self, ANSWER_MAX, QUESTION_SLOT, QuestionForm, QuestionJob},
+    agent::{self, ANSWER_MAX, AttemptJob, JobContext, QUESTION_SLOT, QuestionForm},
     config::{Config, agent::ResolvedAgent},
     driver::Agents,
     failure::Failure,
@@ -81,9 +81,8 @@ impl OutsideQuestion<'_> {
         let agents = Agents::new(self.config.clone());
         let programs = super::programs(&StatePlace::at(top, None));
         let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
-        let job = QuestionJob {
+        let context = JobContext {
             intent: &intent,
-            prompt: self.prompt,
             maker,
             cwd: room.tree.clone(),
             dir: room.dir.join("question"),
@@ -92,10 +91,10 @@ impl OutsideQuestion<'_> {
             programs: &*programs,
             mark: room.mark(),
             timeout: ANSWER_MAX,
-            form: self.form.clone(),
         };
+        let job = AttemptJob::question(context, self.prompt, self.form.clone());
         let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));
-        let outcome = match agent::make(job.into(), cancel).await {
+        let outcome = match agent::make(job, cancel).await {
             Ok(Some(outcome)) => outcome,
             // The usage of a question that is cut off is not known.
             Ok(None) => return Ok((OutsideAnswer::Cancelled, Usage::default())),

@@ -2,7 +2,6 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -21,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::has_room;
 use crate::{
-    driver::{Measuring, blocking::with_trees},
-    evidence::{EvidenceKeeper, EvidenceStore},
+    driver::{blocking::with_trees, executor::RealExecutor},
+    evidence::EvidenceKeeper,
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
     space,
@@ -33,12 +32,9 @@ use crate::{
 /// How long `setup` may take in a checkout for checks.
 const SETUP_MAX: Duration = Duration::from_secs(1800);
 
+/// A check to be judged, with the state that asks for it.
 pub(super) struct Judging {
-    pub(super) workspaces: Workspaces,
-    pub(super) environment: Environment,
-    pub(super) programs: Arc<dyn Programs>,
-    pub(super) mark: String,
-    pub(super) timeout_ms: u64,
+    pub(super) executor: RealExecutor,
     pub(super) session: Session,
     pub(super) world: World,
     pub(super) scope: Scope,
@@ -46,13 +42,11 @@ pub(super) struct Judging {
     pub(super) commit: Option<CommitId>,
     pub(super) onto: Option<CommitId>,
     pub(super) check: Check,
-    pub(super) measuring: Measuring,
-    pub(super) evidence: Arc<EvidenceStore>,
 }
 
 pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
     let (scope, onto) = (j.scope.clone(), j.onto.clone());
-    let (workspaces, head) = (j.workspaces.clone(), onto.clone());
+    let (workspaces, head) = (j.executor.workspaces.clone(), onto.clone());
     let theirs = workspaces.clone();
     let mut judged = judge_in_checkout(&j, &cancel).await;
     let is_unexplained = judged.as_ref().is_err_and(|failure| failure.cause.is_none());
@@ -89,6 +83,11 @@ fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure>
 }
 
 impl Judging {
+    /// The mark of its processes.
+    fn mark(&self) -> String {
+        format!("{}/{}/check", self.executor.place.mark(), self.executor.run)
+    }
+
     /// Candidates and mere progress verdicts reuse a checkout; a deciding verdict gets a new one.
     fn checkout(&self) -> Checkout {
         match (&self.scope, &self.basis) {
@@ -120,12 +119,12 @@ impl Judging {
         cancel: &CancellationToken,
     ) -> Result<CheckoutOutcome, Failure> {
         prepare_checkout(
-            &self.workspaces,
+            &self.executor.workspaces,
             kind,
             commit,
-            &self.environment,
-            &*self.programs,
-            &self.mark,
+            &self.executor.environment,
+            &*self.executor.programs,
+            &self.mark(),
             cancel,
         )
         .await
@@ -133,12 +132,12 @@ impl Judging {
 
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
     async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
-        let workspaces = self.workspaces.clone();
+        let workspaces = self.executor.workspaces.clone();
         let remove = move || {
             let trees = workspaces.trees();
             trees.map(|trees| trees.remove_checks(kind)).transpose()
         };
-        Ok(with_trees(&self.workspaces, remove).await??)
+        Ok(with_trees(&self.executor.workspaces, remove).await??)
     }
 
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
@@ -174,7 +173,7 @@ impl Judging {
             CheckoutOutcome::Cancelled => None,
             CheckoutOutcome::SetupFailed(on_start)
             | CheckoutOutcome::SetupFailedOnReused(on_start) => {
-                let message = setup_failed(&self.workspaces, &on_start).message;
+                let message = setup_failed(&self.executor.workspaces, &on_start).message;
                 let lines = on_start.excerpt.lines().map(str::trim);
                 let last = lines.rev().find(|line| !line.is_empty());
                 let why = last.map_or(message.clone(), |last| format!("{message}: {last}"));
@@ -246,14 +245,15 @@ async fn measure_in(
     at: &Path,
     cancel: &CancellationToken,
 ) -> Result<Option<Measurements>, Failure> {
+    let timeout_ms = j.world.state.objective.constraints.attempt_timeout_ms();
     let bench = MeasureContext {
         at,
-        env: &j.environment,
-        programs: &*j.programs,
-        timeout_default: Duration::from_millis(j.timeout_ms),
-        mark: &j.mark,
+        env: &j.executor.environment,
+        programs: &*j.executor.programs,
+        timeout_default: Duration::from_millis(timeout_ms),
+        mark: &j.mark(),
         cancel,
-        keep: Some(EvidenceKeeper { store: &j.evidence, state: &j.world.state }),
+        keep: Some(EvidenceKeeper { store: &j.executor.evidence, state: &j.world.state }),
     };
     let mut session = j.session.clone();
     let mut seen: Vec<(Digest, Measurement)> = Vec::new();
@@ -263,7 +263,7 @@ async fn measure_in(
             break;
         }
         let Some(rule) = leaf.leaf() else { break };
-        (j.measuring)(&j.scope, &leaf.title());
+        (j.executor.measuring)(&j.scope, &leaf.title());
         let Some(measurement) = verify::measure(rule, &bench).await else {
             return Ok(None);
         };

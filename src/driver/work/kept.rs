@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use descent_core::{
     event::{NotTaken, Outcome, Product},
-    state::Intent,
     verdict::CommandEnd,
 };
 
+use super::attempting::Attempting;
 use crate::{
     failure::{Failure, Lack, exit},
     space,
-    workspace::{self, MadeChange, Workspaces},
+    workspace::{self, MadeChange},
 };
 
 /// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
@@ -25,38 +25,28 @@ pub(super) fn may_have_changed(how: &CommandEnd) -> bool {
 }
 
 /// The content of the workspace, as a commit that outlives it.
-pub(super) fn made(
-    workspaces: &Workspaces,
-    slot: usize,
-    intent: &Intent,
-    message: &str,
-) -> Result<Option<MadeChange>, Failure> {
-    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
+pub(super) fn made(a: &Attempting, message: &str) -> Result<Option<MadeChange>, Failure> {
+    let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
         return Ok(None);
     };
-    let at = workspace::time_of(&intent.at);
-    let made = trees.made(slot, base, message, at)?;
+    let at = workspace::time_of(&a.intent.at);
+    let made = trees.made(a.slot, base, message, at)?;
     if let Product::Commit(commit) = &made.product {
-        trees.keep_made(&intent.id, commit, base)?;
+        trees.keep_made(&a.intent.id, commit, base)?;
     }
     Ok(Some(made))
 }
 
 /// The files that a failed attempt changed, and what no commit takes of the others. It is only for a person to look at,
 /// so an obstacle is no error.
-pub(super) fn keep_failed(
-    workspaces: &Workspaces,
-    slot: usize,
-    intent: &Intent,
-    message: &str,
-) -> (Vec<String>, NotTaken) {
-    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
+pub(super) fn keep_failed(a: &Attempting, message: &str) -> (Vec<String>, NotTaken) {
+    let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
         return Default::default();
     };
-    let at = workspace::time_of(&intent.at);
-    let kept = trees.keep_failed(&intent.id, slot, base, message, at);
+    let at = workspace::time_of(&a.intent.at);
+    let kept = trees.keep_failed(&a.intent.id, a.slot, base, message, at);
     kept.unwrap_or_else(|error| {
-        tracing::warn!(%error, attempt = %intent.id, "the change of a failed attempt is not kept");
+        tracing::warn!(%error, attempt = %a.intent.id, "the change of a failed attempt is not kept");
         Default::default()
     })
 }

@@ -16,7 +16,7 @@ use descent_core::{
     world::World,
 };
 
-use super::Attempting;
+use super::attempting::Attempting;
 use crate::{
     agent::{ObjectJudge, QuestionForm},
     judging::PlanPlace,
@@ -52,8 +52,8 @@ struct PlanLook {
 impl PlanLook {
     fn of(a: &Attempting) -> Self {
         Self {
-            project: a.workspaces.as_left(a.slot).ok().map(|dir| dir.path),
-            path: a.environment.path(),
+            project: a.executor.workspaces.as_left(a.slot).ok().map(|dir| dir.path),
+            path: a.executor.environment.path(),
             constraints: a.world.state.objective.constraints.clone(),
         }
     }
