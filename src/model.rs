@@ -21,6 +21,7 @@ mod wire;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use asker::{AskContext, Asker};
@@ -56,15 +57,17 @@ pub enum Speaker {
 }
 
 /// A whole answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
     pub text: String,
+    #[serde(flatten)]
     pub tokens: TokenCounts,
     pub stop: AnswerStop,
 }
 
 /// Why an answer ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AnswerStop {
     Done,
     /// The model may write no more tokens.
@@ -73,7 +76,7 @@ pub enum AnswerStop {
     Refused(String),
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     /// Read, those of the cache left out.
     pub input: u64,
@@ -83,6 +86,7 @@ pub struct TokenCounts {
     /// Read and written to the cache.
     pub cache_written: u64,
     /// Counted by characters, since the server told nothing.
+    #[serde(rename = "estimated")]
     pub is_estimated: bool,
 }
 

@@ -31,13 +31,13 @@ use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio_util::{
-    codec::{FramedRead, FramedWrite, LinesCodec},
+    codec::{AnyDelimiterCodecError, FramedRead, FramedWrite, LinesCodec},
     sync::CancellationToken,
 };
 
 use super::{
     acp_modes::OfferedModes,
-    agent_lines::{AgentLines, LineFault},
+    agent_lines::AgentLines,
     headless::FOREIGN_MAX,
     heard::{Heard, HeardSoFar},
     repair::Repairs,
@@ -214,8 +214,8 @@ fn transport(
         heard.beat();
         let passed = match line {
             Ok(line) => gate.take(&line).map(|passes| passes.then_some(line)),
-            Err(LineFault::TooLong) => Err(trouble::too_long()),
-            Err(LineFault::Io(error)) => return ready(Some(Err(error))),
+            Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => Err(trouble::too_long()),
+            Err(AnyDelimiterCodecError::Io(error)) => return ready(Some(Err(error))),
         };
         let passed = passed.map_err(|words| {
             heard.ended(AgentEnd::Protocol(words.clone()));

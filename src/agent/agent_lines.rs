@@ -2,8 +2,6 @@
 //!
 //! Invariant: bytes that are no UTF-8 end nothing; they become the replacement character.
 
-use std::io;
-
 use tokio_util::{
     bytes::{Bytes, BytesMut},
     codec::{AnyDelimiterCodec, AnyDelimiterCodecError, Decoder},
@@ -15,13 +13,6 @@ pub(super) const LINE_BYTES_MAX: usize = 10 << 20;
 #[derive(Debug)]
 pub(super) struct AgentLines(AnyDelimiterCodec);
 
-/// Why no line can be read.
-#[derive(Debug)]
-pub(super) enum LineFault {
-    TooLong,
-    Io(io::Error),
-}
-
 impl AgentLines {
     pub(super) fn new() -> Self {
         let codec =
@@ -32,13 +23,16 @@ impl AgentLines {
 
 impl Decoder for AgentLines {
     type Item = String;
-    type Error = LineFault;
+    type Error = AnyDelimiterCodecError;
 
-    fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<String>, LineFault> {
+    fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<String>, AnyDelimiterCodecError> {
         Ok(self.0.decode(bytes)?.map(|line| text(&line)))
     }
 
-    fn decode_eof(&mut self, bytes: &mut BytesMut) -> Result<Option<String>, LineFault> {
+    fn decode_eof(
+        &mut self,
+        bytes: &mut BytesMut,
+    ) -> Result<Option<String>, AnyDelimiterCodecError> {
         Ok(self.0.decode_eof(bytes)?.map(|line| text(&line)))
     }
 }
@@ -46,21 +40,6 @@ impl Decoder for AgentLines {
 fn text(line: &Bytes) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     String::from_utf8_lossy(line).into_owned()
-}
-
-impl From<io::Error> for LineFault {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<AnyDelimiterCodecError> for LineFault {
-    fn from(error: AnyDelimiterCodecError) -> Self {
-        match error {
-            AnyDelimiterCodecError::MaxChunkLengthExceeded => Self::TooLong,
-            AnyDelimiterCodecError::Io(error) => Self::Io(error),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -82,6 +61,6 @@ mod tests {
     fn a_line_that_is_too_long_is_a_fault() {
         let mut bytes = BytesMut::from(&vec![b'a'; LINE_BYTES_MAX + 1][..]);
         let read = AgentLines::new().decode(&mut bytes);
-        assert!(matches!(read, Err(LineFault::TooLong)));
+        assert!(matches!(read, Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)));
     }
 }

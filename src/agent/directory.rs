@@ -73,6 +73,25 @@ pub(super) fn make_again(dir: &Path) -> io::Result<bool> {
     make(dir)
 }
 
+/// Writes a file of that directory. It is durable when this returns, as are the directory and its parent, which may be as new.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    files::write_durably(path, bytes)?;
+    let mut above = path.ancestors().skip(1).take(2);
+    above.try_for_each(files::sync_dir)
+}
+
+/// Reads a record of an attempt, where its directory is none of a link.
+pub(super) fn read(
+    attempts: &Path,
+    intent: &Intent,
+    name: &str,
+    bytes_max: u64,
+) -> Option<Vec<u8>> {
+    let dir = attempts.join(intent.id.as_str());
+    files::plain_dir(&dir).ok()?;
+    files::read(&dir.join(name), bytes_max).ok()
+}
+
 /// Makes the folder of the result. Anything else in its place is removed, a link without what it leads to.
 pub(super) fn make_out(dir: &Path) -> io::Result<()> {
     let out = dir.join(OUT);

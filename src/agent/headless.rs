@@ -7,25 +7,20 @@ mod claude;
 mod codex;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use descent_core::event::AgentEnd;
 use futures::StreamExt;
 use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio_util::{codec::FramedRead, sync::CancellationToken};
-
-use super::{
-    agent_lines::{AgentLines, LineFault},
-    heard::Heard,
-    repair::Repairs,
-    talk::Conversation,
-    trouble,
+use tokio_util::{
+    codec::{AnyDelimiterCodecError, FramedRead},
+    sync::CancellationToken,
 };
+
+use super::{agent_lines::AgentLines, heard::Heard, repair::Repairs, talk::Conversation, trouble};
 
 pub(super) use claude::ClaudeStreamJson;
 pub(super) use codex::CodexExecJson;
-pub(super) use text::PlainText;
 
 /// The events of one program.
 pub(super) trait EventDialect {
@@ -46,6 +41,25 @@ pub(super) trait EventDialect {
 
     /// Takes in a line.
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning;
+}
+
+/// Programs that print text: all of it is the last message.
+#[derive(Debug, Default)]
+pub(super) struct PlainText;
+
+impl EventDialect for PlainText {
+    /// The end of the text is the end of the turn, so it counts as one from its first line on.
+    fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
+        heard.with(|heard| {
+            if heard.end.is_none() {
+                heard.call();
+                heard.end = Some(AgentEnd::Done);
+            }
+            heard.part(None, line);
+            heard.part(None, "\n");
+        });
+        LineMeaning::Goes
+    }
 }
 
 /// Follows from a line.
@@ -171,10 +185,10 @@ impl<D: EventDialect> HeadlessTalk<'_, D> {
     }
 }
 
-fn unreadable(error: &LineFault) -> String {
+fn unreadable(error: &AnyDelimiterCodecError) -> String {
     match error {
-        LineFault::TooLong => trouble::too_long(),
-        LineFault::Io(error) => format!("what it printed cannot be read: {error}"),
+        AnyDelimiterCodecError::MaxChunkLengthExceeded => trouble::too_long(),
+        AnyDelimiterCodecError::Io(error) => format!("what it printed cannot be read: {error}"),
     }
 }
 

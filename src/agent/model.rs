@@ -4,9 +4,8 @@
 //! and keys (`model`).
 
 pub(super) mod kept;
-mod talk;
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
@@ -14,6 +13,7 @@ use descent_core::{
     state::{Intent, Role, Tokens, Usage},
     verdict::CommandEnd,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -25,21 +25,36 @@ use super::{
     session::SessionRecord,
 };
 use crate::{
-    config::{agent::AgentLimits, price::Price, provider::Provider},
+    config::{
+        agent::AgentLimits,
+        price::Price,
+        provider::{Provider, Wire},
+    },
     model::{
         AnswerStop, AskContext, AskLimits, AskObserver, Asker, ModelAnswer, ModelError,
-        ModelQuestion, NoObserver, ServerLook, TokenCounts,
+        ModelQuestion, ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
     },
     process::{Programs, Timer},
 };
 
 use kept::KeptAnswers;
-use talk::{ModelTalk, ModelTalkError};
 
 /// The name of a session that is no session: the answers that are kept.
 const SESSION: &str = "answers";
 /// Bytes at most of the files beside a prompt, which a model gets in its question.
 const FILES_BYTES_MAX: usize = 128 << 10;
+
+/// Turns of a talk at most, whatever is said in it.
+const TURNS_MAX: usize = 16;
+/// Tokens of an answer at most, where the wire wants a number and the configuration names none.
+const ANSWER_TOKENS: u64 = 8_192;
+const SYSTEM: &str =
+    "You are a careful engineer. You answer exactly in the form that is asked for.";
+
+/// Tokens of an answer at most that this program names by itself.
+fn answer_tokens(wire: Wire) -> Option<u64> {
+    (wire == Wire::Messages).then_some(ANSWER_TOKENS)
+}
 
 /// A model that is asked, with the agent that it is.
 #[derive(Debug, Clone)]
@@ -155,14 +170,7 @@ pub(super) async fn made(
     let held = attempt.question.as_ref().filter(|form| form.role != Role::Planner);
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
     let observer = HeardObserver { heard: &heard };
-    let talk = ModelTalk {
-        model,
-        programs: attempt.context.programs,
-        mark: &attempt.context.mark,
-        schema: schema.as_ref(),
-        dir: &attempt.context.dir,
-        observer: &observer,
-    };
+    let talk = ModelTalk { attempt, model, schema, observer };
     let mut take = |answer: &ModelAnswer| {
         heard.with(|heard| heard.message(&answer.text));
         heard.ended(end_of(answer, model));
@@ -181,13 +189,83 @@ pub(super) async fn made(
             heard.ended(end_of_error(error, &model.name));
         }
         Some(Err(ModelTalkError::Unkept(error))) => {
-            let source = std::io::Error::new(error.kind(), error.to_string());
+            let source = io::Error::new(error.kind(), error.to_string());
             return Err(unwritable(&attempt.context.dir, source));
         }
     }
     let ending = TalkEnding { is_timed_out: talked.is_none(), ms: millis(since) };
     let outcome = conversation::outcome(attempt, inputs, &heard, ending, cancel).await;
     Ok(Some(outcome))
+}
+
+/// Why a talk came to no answer.
+#[derive(Debug, thiserror::Error)]
+enum ModelTalkError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("an answer cannot be kept: {0}")]
+    Unkept(#[source] io::Error),
+}
+
+/// One talk: questions and answers in turns, each answer kept before it is looked at.
+struct ModelTalk<'a> {
+    attempt: &'a AttemptJob<'a>,
+    model: &'a AskedModel,
+    schema: Option<Value>,
+    observer: HeardObserver<'a>,
+}
+
+impl ModelTalk<'_> {
+    /// Talks until `take` has no further question. It gets each answer.
+    async fn go(
+        &self,
+        mut kept: KeptAnswers,
+        take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
+    ) -> Result<(), ModelTalkError> {
+        let mut turns = vec![ModelTurn { by: Speaker::User, text: kept.prompt().to_owned() }];
+        for nth in 0..TURNS_MAX {
+            let answer = match kept.answer(nth) {
+                Some(answer) => answer,
+                None => {
+                    let answer = self.ask(nth, turns.clone()).await?;
+                    kept.add(&answer).map_err(ModelTalkError::Unkept)?;
+                    answer
+                }
+            };
+            let Some(words) = take(&answer) else {
+                return Ok(());
+            };
+            // Some servers take no empty turn.
+            let text = match answer.text.trim() {
+                "" => "(nothing)".to_owned(),
+                _ => answer.text,
+            };
+            turns.push(ModelTurn { by: Speaker::Model, text });
+            turns.push(ModelTurn { by: Speaker::User, text: words });
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, nth: usize, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
+        let question = ModelQuestion {
+            system: SYSTEM.to_owned(),
+            turns,
+            schema: self.schema.clone(),
+            is_object: true,
+            max_answer: ANSWER_TOKENS,
+        };
+        let seed = format!("{}/{nth}", self.attempt.context.dir.display());
+        let context = AskContext {
+            provider: &self.model.provider,
+            limits: self.model.ask_limits(),
+            programs: self.attempt.context.programs,
+            mark: &self.attempt.context.mark,
+            observer: &self.observer,
+            tries_max: TRIES_MAX,
+            seed: &seed,
+        };
+        self.model.asker.ask(context, &question).await
+    }
 }
 
 /// The outcome of a task that a plan or an edit in mid-run gave to a model.
@@ -264,7 +342,7 @@ fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
 /// The place at which an answer was cut, with the setting that is to be raised.
 fn length_words(model: &AskedModel) -> String {
     let (name, wire) = (&model.name, model.provider.wire);
-    match model.provider.max_answer.or(talk::answer_tokens(wire)) {
+    match model.provider.max_answer.or(answer_tokens(wire)) {
         Some(most) => format!("it was cut after {most} tokens; raise agents.{name}.max_answer"),
         None => format!(
             "its server cut it; set agents.{name}.max_answer, or give the server a larger context"

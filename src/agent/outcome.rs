@@ -4,7 +4,7 @@
 //! Invariant: a record counts as missing if it is torn, empty, or of another attempt, epoch or
 //! context. A synced record is never torn.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use descent_core::{
     event::{
@@ -17,7 +17,7 @@ use descent_core::{
 
 use super::{
     AgentError,
-    directory::{OUTCOME, make_again},
+    directory::{self, OUTCOME, make_again},
 };
 use crate::{files, secrets};
 
@@ -65,41 +65,24 @@ pub fn record(
     let outcome = outcome.clone();
     let record = OutcomeRecord { intent, outcome };
     let text = record.text();
-    let written = if record.outlasts_power(is_paid) {
-        write_durably(dir, text.as_bytes())
-    } else {
-        write(dir, text.as_bytes())
-    };
+    let path = dir.join(OUTCOME);
+    let written = make_again(dir).and_then(|_| match record.outlasts_power(is_paid) {
+        true => directory::write_durably(&path, text.as_bytes()),
+        // After a kill the kernel has the whole record or a part, and a part is void. So no temporary name is needed.
+        false => files::write_over(&path, text.as_bytes()),
+    });
     // From here on the outcome counts, and another attempt under this number asks anew.
     let written = written.and_then(|()| super::model::kept::forget(dir));
     written.map_err(|source| AgentError::Unwritable { path: dir.to_owned(), source })
 }
 
-/// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name
-/// is needed.
-fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    make_again(dir)?;
-    files::write_over(&dir.join(OUTCOME), bytes)
-}
-
-fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    make_again(dir)?;
-    files::write_durably(&dir.join(OUTCOME), bytes)?;
-    // The directory and its parent may be as new as the file.
-    let mut above = dir.ancestors().skip(1).take(2);
-    above.try_for_each(files::sync_dir)
-}
-
 /// The outcome of the attempt with this very intent, if it was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
-    let dir = attempts.join(intent.id.as_str());
-    files::plain_dir(&dir).ok()?;
-    let path = dir.join(OUTCOME);
-    let bytes = files::read(&path, BYTES_MAX).ok()?;
+    let bytes = directory::read(attempts, intent, OUTCOME, BYTES_MAX)?;
     match record::read(intent, &bytes) {
         Ok(outcome) => Some(outcome),
         Err(void) => {
-            tracing::info!(path = %path.display(), %void, "the record of an attempt is void");
+            tracing::info!(attempt = %intent.id, %void, "the record of an attempt is void");
             None
         }
     }

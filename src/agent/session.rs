@@ -9,7 +9,8 @@ use std::{io, path::Path};
 use descent_core::state::Intent;
 use serde::{Deserialize, Serialize};
 
-use crate::{files, secrets};
+use super::directory;
+use crate::secrets;
 
 pub(super) const NAME: &str = "session.json";
 const BYTES_MAX: u64 = 4096;
@@ -47,18 +48,13 @@ impl SessionRecord {
     }
 
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
-        files::write_durably(&dir.join(NAME), &serde_json::to_vec(self)?)?;
-        // The directory and its parent may be as new as the file.
-        let mut above = dir.ancestors().take(2);
-        above.try_for_each(files::sync_dir)
+        directory::write_durably(&dir.join(NAME), &serde_json::to_vec(self)?)
     }
 }
 
 /// The session of that attempt.
 pub fn session(attempts: &Path, intent: &Intent) -> Option<SessionRecord> {
-    let dir = attempts.join(intent.id.as_str());
-    files::plain_dir(&dir).ok()?;
-    let bytes = files::read(&dir.join(NAME), BYTES_MAX).ok()?;
+    let bytes = directory::read(attempts, intent, NAME, BYTES_MAX)?;
     let record: SessionRecord = serde_json::from_slice(&bytes).ok()?;
     let is_its_own =
         record.attempt == intent.id.as_str() && record.context == intent.context.as_str();

@@ -12,6 +12,7 @@ use descent_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::directory;
 use crate::files;
 
 const NAME: &str = "usage.json";
@@ -48,9 +49,7 @@ pub fn keep_usage(dir: &Path, intent: &Intent, usage: &Usage) -> io::Result<()> 
 
 /// The usage that an attempt had told when it was kept last.
 pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
-    let dir = attempts.join(intent.id.as_str());
-    files::plain_dir(&dir).ok()?;
-    let bytes = files::read(&dir.join(NAME), BYTES_MAX).ok()?;
+    let bytes = directory::read(attempts, intent, NAME, BYTES_MAX)?;
     let record: UsageRecord = serde_json::from_slice(&bytes).ok()?;
     let is_its_own =
         record.attempt == intent.id.as_str() && record.identity == intent.identity().as_str();

@@ -9,11 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    config::provider::Provider,
-    files,
-    model::{AnswerStop, ModelAnswer, TokenCounts},
-};
+use crate::{agent::directory, config::provider::Provider, files, model::ModelAnswer};
 
 const NAME: &str = "answers.json";
 /// Three answers of the greatest length, in which each byte may be escaped.
@@ -25,26 +21,7 @@ struct KeptRecord {
     bound: String,
     asked: String,
     prompt: String,
-    answers: Vec<AnswerRecord>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct AnswerRecord {
-    text: String,
-    stop: StopRecord,
-    input: u64,
-    output: u64,
-    cached: u64,
-    cache_written: u64,
-    estimated: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StopRecord {
-    Done,
-    Length,
-    Refused(String),
+    answers: Vec<ModelAnswer>,
 }
 
 const SCHEMA: &str = "descent/answers/1";
@@ -79,20 +56,17 @@ impl KeptAnswers {
     }
 
     pub(super) fn answer(&self, nth: usize) -> Option<ModelAnswer> {
-        self.record.answers.get(nth).map(AnswerRecord::answer)
+        self.record.answers.get(nth).cloned()
     }
 
-    pub(super) fn answers(&self) -> impl Iterator<Item = ModelAnswer> {
-        self.record.answers.iter().map(AnswerRecord::answer)
+    pub(super) fn answers(&self) -> &[ModelAnswer] {
+        &self.record.answers
     }
 
     /// Keeps one more answer; it is durable when this returns.
     pub(super) fn add(&mut self, answer: &ModelAnswer) -> io::Result<()> {
-        self.record.answers.push(AnswerRecord::of(answer));
-        files::write_durably(&self.path, &serde_json::to_vec(&self.record)?)?;
-        // The directory and its parent may be as new as the file.
-        let mut above = self.path.ancestors().skip(1).take(2);
-        above.try_for_each(files::sync_dir)
+        self.record.answers.push(answer.clone());
+        directory::write_durably(&self.path, &serde_json::to_vec(&self.record)?)
     }
 }
 
@@ -107,48 +81,14 @@ pub(in crate::agent) fn forget(dir: &Path) -> io::Result<()> {
     files::remove(&dir.join(NAME))
 }
 
-impl AnswerRecord {
-    fn of(answer: &ModelAnswer) -> Self {
-        let tokens = &answer.tokens;
-        Self {
-            text: answer.text.clone(),
-            stop: match &answer.stop {
-                AnswerStop::Done => StopRecord::Done,
-                AnswerStop::Length => StopRecord::Length,
-                AnswerStop::Refused(words) => StopRecord::Refused(words.clone()),
-            },
-            input: tokens.input,
-            output: tokens.output,
-            cached: tokens.cached,
-            cache_written: tokens.cache_written,
-            estimated: tokens.is_estimated,
-        }
-    }
-
-    fn answer(&self) -> ModelAnswer {
-        ModelAnswer {
-            text: self.text.clone(),
-            stop: match &self.stop {
-                StopRecord::Done => AnswerStop::Done,
-                StopRecord::Length => AnswerStop::Length,
-                StopRecord::Refused(words) => AnswerStop::Refused(words.clone()),
-            },
-            tokens: TokenCounts {
-                input: self.input,
-                output: self.output,
-                cached: self.cached,
-                cache_written: self.cache_written,
-                is_estimated: self.estimated,
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // door: tests
 mod tests {
     use super::*;
-    use crate::config::provider::Wire;
+    use crate::{
+        config::provider::Wire,
+        model::{AnswerStop, TokenCounts},
+    };
 
     fn provider(model: &str) -> Provider {
         Provider {
