@@ -9,10 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::{
-    id::{Digest, Lineage},
-    trust::Me,
-};
+use descent_core::id::{Digest, Lineage};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{self, private};
@@ -84,7 +81,6 @@ pub struct RecordListing {
 #[derive(Debug)]
 pub struct RunRecords {
     dir: Option<PathBuf>,
-    me: Me,
 }
 
 impl RunRecords {
@@ -93,7 +89,7 @@ impl RunRecords {
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
-        Self { dir: private::state_home(var).map(|home| home.join("runs")), me: private::me() }
+        Self { dir: private::state_home(var).map(|home| home.join("runs")) }
     }
 
     /// Notes the newest run on its state.
@@ -154,7 +150,7 @@ impl RunRecords {
 
     fn read_one(&self, path: &Path) -> Result<Option<RunRecord>, String> {
         let dir = path.parent().unwrap_or(Path::new("/"));
-        let Some(bytes) = private::read_private(dir, path, self.me, RECORD_BYTES_MAX)? else {
+        let Some(bytes) = private::read_private(dir, path, RECORD_BYTES_MAX)? else {
             return Ok(None);
         };
         let record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| not_ours(&error))?;

@@ -13,12 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::{
-    id::{Digest, Lineage, UnixMillis},
-    trust::Me,
-};
+use descent_core::id::{Digest, Lineage, UnixMillis};
 
-pub use crate::files::private::me;
 use crate::{
     failure::{Failure, exit},
     files::private,
@@ -110,7 +106,6 @@ impl From<TrustError> for Failure {
 #[derive(Debug, Clone)]
 pub struct Records {
     dir: Option<PathBuf>,
-    me: Me,
 }
 
 impl Records {
@@ -119,7 +114,7 @@ impl Records {
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
-        Self { dir: private::state_home(var).map(|home| home.join("trust")), me: me() }
+        Self { dir: private::state_home(var).map(|home| home.join("trust")) }
     }
 
     pub fn hold(&self, fact: &Fact) -> bool {
@@ -132,7 +127,7 @@ impl Records {
         };
         let key = fact.key();
         let path = dir.join(format!("{key}.json"));
-        match private::read_private(dir, &path, self.me, RECORD_BYTES_MAX) {
+        match private::read_private(dir, &path, RECORD_BYTES_MAX) {
             Ok(None) => RecordState::No,
             Ok(Some(bytes)) if tells(&bytes, &key) => RecordState::Yes,
             Ok(Some(_)) => not_believed(&path, &"it does not say what its name says"),

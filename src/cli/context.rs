@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 
 use descent_core::{
     state::State,
-    trust::is_another_hand,
     view::{self, BoundView, Surroundings},
     world::World,
 };
@@ -16,13 +15,14 @@ use crate::{
     config,
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
+    files::private,
     git::Git,
     ops,
     process::{detached, timeouts, tool},
     render::{self, Out, Page},
     signal::{self, Signal, Signals},
     store::{LoadedState, StatePlace, Store, StoreError},
-    trust, workspace,
+    workspace,
 };
 
 /// How often a question is repeated if the answer was neither yes nor no.
@@ -74,9 +74,8 @@ impl Context {
             return Ok(Some(place));
         }
         ops::trust::refuse_link(&place)?;
-        let hand = place.hand();
-        match hand.filter(|hand| is_another_hand(*hand, trust::me())) {
-            Some(hand) => Err(of_another(&place, hand.uid)),
+        match place.hand().and_then(private::another) {
+            Some(why) => Err(of_another(&place, &why)),
             None => Ok(Some(place)),
         }
     }
@@ -187,9 +186,9 @@ impl Context {
     }
 }
 
-fn of_another(place: &StatePlace, uid: u32) -> Failure {
+fn of_another(place: &StatePlace, why: &str) -> Failure {
     let (dir, state) = (place.dir.display(), quoted(&place.state));
-    let message = format!("{dir} belongs to another account ({uid}), and is not used unasked");
+    let message = format!("{dir} {why}, and is not used unasked");
     let hint = format!(
         "descent --state {state} status, where you mean that very state; mkdir .descent begins a project of your own here"
     );

@@ -8,7 +8,7 @@ use descent_core::{
     event::{Input, Reason},
     id::CommitId,
     state::RunStatus,
-    trust::{TrustList, is_another_hand},
+    trust::TrustList,
     view,
     world::World,
 };
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit, quoted},
-    files::ContentStamp,
+    files::{ContentStamp, private},
     store::{self, LoadedState, StoreError},
     trust::{self, Fact, RecordState, Records},
 };
@@ -183,9 +183,8 @@ impl Loop<'_> {
                 loaded.state.lineage, self.world.state.lineage
             ));
         }
-        let hand = self.host.store.hand()?;
-        is_another_hand(hand, trust::me())
-            .then(|| format!("{path}: it belongs to another account ({})", hand.uid))
+        let why = private::another(self.host.store.hand()?)?;
+        Some(format!("{path}: it {why}"))
     }
 
     /// Makes a person's edit a commit with a correction.

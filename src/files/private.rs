@@ -2,7 +2,7 @@
 //! written whole or not at all.
 //!
 //! Invariant: a record has mode 0600, in a directory in which nobody else can write, and gets its name when it is durable.
-//! A directory that is there keeps its mode. Not here: what a record says (`trust`, `runs`, `remembered`).
+//! A directory that is there keeps its mode. Not here: what a record says (`trust`, `runs`, `ops::memory`).
 
 use std::{
     ffi::OsString,
@@ -59,6 +59,12 @@ pub fn variable(name: &str) -> Option<OsString> {
     }
 }
 
+/// Says of a file of another account whose it is.
+pub fn another(hand: Hand) -> Option<String> {
+    let is_another = is_another_hand(hand, me());
+    is_another.then(|| format!("belongs to another account ({})", hand.uid))
+}
+
 /// The user whose files count as our own.
 pub fn me() -> Me {
     let sudo_uid = std::env::var("SUDO_UID").ok();
@@ -69,12 +75,7 @@ pub fn me() -> Me {
 }
 
 /// The bytes of a record, `None` if there is none, or the reason why it is not believed.
-pub fn read_private(
-    dir: &Path,
-    path: &Path,
-    me: Me,
-    bytes_max: u64,
-) -> Result<Option<Vec<u8>>, String> {
+pub fn read_private(dir: &Path, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, String> {
     let above = match fs::metadata(dir) {
         Ok(above) if above.is_dir() => above,
         Ok(_) => return Err("its directory is none".to_owned()),
@@ -82,7 +83,7 @@ pub fn read_private(
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    judge(&above, me, "its directory", OTHERS_WRITE)?;
+    judge(&above, "its directory", OTHERS_WRITE)?;
     let file = match files::open(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
@@ -92,7 +93,7 @@ pub fn read_private(
         }
     };
     let meta = file.metadata().map_err(|error| error.to_string())?;
-    judge(&meta, me, "it", OTHERS)?;
+    judge(&meta, "it", OTHERS)?;
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     Ok(Some(bytes))
@@ -102,10 +103,10 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn judge(meta: &fs::Metadata, me: Me, what: &str, refused: u32) -> Result<(), String> {
+fn judge(meta: &fs::Metadata, what: &str, refused: u32) -> Result<(), String> {
     let (uid, mode) = (meta.uid(), meta.mode());
-    if is_another_hand(Hand { uid, mode }, me) {
-        return Err(format!("{what} belongs to another account ({uid})"));
+    if let Some(why) = another(Hand { uid, mode }) {
+        return Err(format!("{what} {why}"));
     }
     if mode & refused != 0 {
         let mode = mode & 0o7777;

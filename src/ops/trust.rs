@@ -6,13 +6,16 @@
 mod authorship;
 mod by_attempt;
 mod configured;
-mod place;
-mod stripped;
 mod subject;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
+    change,
+    event::Event,
     id::Lineage,
     state::State,
     trust::{EARLIER_RESULTS, TrustItem, TrustList},
@@ -22,16 +25,13 @@ use super::{Client, Progress};
 use crate::{
     config::{self, Config},
     failure::{Failure, exit},
-    store::{LoadedState, StatePlace, Store},
+    store::{CommitContent, CommitError, LoadedState, StatePlace, Store},
     trust::{Fact, RecordState, Records, TrustError, UNKNOWN_WRITER},
 };
 
-pub use authorship::refused_configuration;
+pub use authorship::{refuse_link, refused_configuration};
 pub use by_attempt::Attempted;
-pub use place::refuse_link;
 pub use subject::TrustQuestion;
-
-use authorship::ConfigStanding;
 
 /// The thing that is asked about.
 #[derive(Debug)]
@@ -72,11 +72,14 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     let question = TrustQuestion::of_state(store, &loaded, client.config(), why, &records);
     if question.doubts.is_empty() {
         remember_or_warn(client, &records, question.unasked.as_slice());
-        stripped::came_with_commits(client, store, &committed.sidecars)?;
+        // A live loop has taken in all that lies there.
+        if !store.is_live() {
+            set_aside(client, store, &committed.sidecars)?;
+        }
         // Nothing beside it tells of another one now.
         let anew = store.read()?;
         return if question.is_anothers {
-            stripped::unrated(client, store, anew, &question)
+            unrated(client, store, anew, &question)
         } else {
             Ok(anew)
         };
@@ -91,12 +94,12 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     };
     client.authorize(&question)?;
     if question.doubts_state {
-        stripped::everything(client, store)?;
+        strip(client, store)?;
     }
     remember_or_warn(client, &records, &question.facts);
     let anew = store.read()?;
     match anew.is(&loaded) {
-        true if question.doubts_state => stripped::unrated(client, store, anew, &question),
+        true if question.doubts_state => unrated(client, store, anew, &question),
         true => Ok(anew),
         false => Err(changed_meanwhile(&question)),
     }
@@ -169,7 +172,7 @@ pub fn gate_plan(
         }
     };
     let lineage = here.as_ref().map(|loaded| &loaded.state.lineage);
-    if let ConfigStanding::Doubted(why) = ConfigStanding::of(top, &worker, lineage, &records) {
+    if let Some(why) = authorship::config_doubt(top, &worker, lineage, &records) {
         question.needs_worker(&records, &worker, &why);
     }
     if question.doubts.is_empty() {
@@ -198,17 +201,15 @@ fn plan_doubt(
 
 /// Moves aside what lies beside a state file that becomes a first agreement: nothing here made it.
 pub fn begins_alone(client: &dyn Client, place: &StatePlace) -> Result<(), Failure> {
-    stripped::everything(client, &mut Store::open(place.clone()))
+    strip(client, &mut Store::open(place.clone()))
 }
 
 /// Records that the state of this lineage was made here, with a configuration that is allowed. The agreement is valid
 /// without the record: then `run` asks.
 pub fn made_here(client: &dyn Client, lineage: &Lineage, config: Option<&Config>) {
-    let mut facts = vec![Fact::Lineage(lineage.clone())];
     let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
-    if !worker.is_empty() {
-        facts.push(Fact::InLineage(lineage.clone(), worker.digest()));
-    }
+    let mut facts = vec![Fact::Lineage(lineage.clone())];
+    facts.extend(subject::in_lineage(lineage, &worker));
     remember_or_warn(client, &Records::find(), &facts);
 }
 
@@ -219,6 +220,61 @@ pub fn taken_from(client: &dyn Client, project: &Path, file: &Path, lineage: &Li
         None => made_here(client, lineage, None),
         Some(why) => client.tell(&Progress::CommandsOfAnother { why }),
     }
+}
+
+/// Moves all sidecars: whoever made the state made these too.
+fn strip(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
+    let sidecars = store.sidecars();
+    set_aside(client, store, &sidecars)
+}
+
+fn set_aside(client: &dyn Client, store: &mut Store, sidecars: &[PathBuf]) -> Result<(), Failure> {
+    let at = client.now().rfc3339().replace([':', '-'], "");
+    if let Some(aside) = store.set_aside(sidecars, &at)? {
+        let home = store.place().dir.clone();
+        client.tell(&Progress::MovedAside { names: aside.names, dir: aside.dir, home });
+    }
+    Ok(())
+}
+
+/// Drops the ratings, tells it, and gives the state without them: the person's own judge is asked again.
+///
+/// A save that is in no commit loses them when it is taken in: nothing beside it tells what it began from.
+fn unrated(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    question: &TrustQuestion,
+) -> Result<Arc<LoadedState>, Failure> {
+    if loaded.is_foreign {
+        return Ok(loaded);
+    }
+    let Some(adoption) = change::unrated(&loaded.state, &client.by(), client.now()) else {
+        return Ok(loaded);
+    };
+    let content = || CommitContent {
+        state: adoption.state.clone(),
+        touched: adoption.touched.clone(),
+        at: adoption.at.clone(),
+        events: adoption.events.clone(),
+    };
+    let written =
+        store.commit(|fresh| if fresh.is(&loaded) { Ok(Some(content())) } else { Err(()) });
+    let written = match written {
+        Ok(written) => written,
+        Err(CommitError::Decide(())) => return Err(changed_meanwhile(question)),
+        Err(CommitError::Store(error)) => return Err(error.into()),
+    };
+    // A loop writes the journal itself.
+    if !store.is_live() {
+        store.write_journal();
+    }
+    for event in &adoption.events {
+        if let Event::Corrected { what, .. } = event {
+            client.tell(&Progress::Note(what.clone()));
+        }
+    }
+    Ok(written)
 }
 
 /// The question about a thing.
@@ -273,15 +329,16 @@ pub fn allow(
         }
     };
     records.refuse_unwritable()?;
-    stripped::everything(client, store)?;
+    strip(client, store)?;
     remember(client, &records, &question.facts)?;
     let loaded = store.read()?;
-    stripped::unrated(client, store, loaded, question).map(drop)
+    unrated(client, store, loaded, question).map(drop)
 }
 
 fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<(), TrustError> {
     let at = client.now();
-    facts.iter().try_for_each(|fact| records.remember(fact, at))
+    let mut new = facts.iter().filter(|fact| !records.hold(fact));
+    new.try_for_each(|fact| records.remember(fact, at))
 }
 
 /// A consent is valid even if it cannot be recorded: it is asked for again the next time.

@@ -7,26 +7,24 @@ use alloc::{
     borrow::ToOwned,
     format,
     string::{String, ToString},
-    vec::Vec,
 };
 
 use super::{TrustGroup, TrustList};
 use crate::{
     doc::{self, Member, Node, Value},
     id::AtomId,
-    state::{Atom, Check, CheckKind, Leaf, Objective, Run, side, value::FieldValue},
+    state::{Atom, Check, Objective, Run, side, value::FieldValue},
 };
 
-/// The words of an objective, by their keys, and as they are called here.
-const WORDS: [(&str, &str); 7] = [
-    ("goal", "goal"),
-    // In `align`, the input is goal and words in one.
-    ("raw_input", "words"),
-    ("background_intent", "why"),
-    ("deliverables", "deliverables"),
-    ("definition_of_done", "definition_of_done"),
-    ("scope", "scope"),
-    ("clarifications", "clarifications"),
+/// The keys of an objective that are words for agents.
+const WORDS: [&str; 7] = [
+    "goal",
+    "raw_input",
+    "background_intent",
+    "deliverables",
+    "definition_of_done",
+    "scope",
+    "clarifications",
 ];
 
 impl TrustList {
@@ -34,75 +32,51 @@ impl TrustList {
     pub(super) fn add_objective(&mut self, objective: &Objective) -> Node {
         let mut objective = objective.clone();
         objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
-        if let Some(check) = &objective.base_case {
-            self.add_checks("", check);
-        }
         let node = objective.node();
         for Member { key, node, .. } in members(&node) {
-            let word = WORDS.iter().find(|(known, _)| known == key);
-            match (key.as_str(), word) {
-                ("base_case", _) => {}
-                ("constraints", _) => self.add_constraints(node),
-                ("raw_input", _) if node.as_str() == Some(&objective.goal) => {}
-                (_, Some((_, word))) => self.add_values(TrustGroup::Task, word, node),
-                (_, None) => self.add_values(TrustGroup::Setting, key, node),
+            match key.as_str() {
+                "base_case" => self.add_checks("", node),
+                "constraints" => {
+                    for Member { key, node, .. } in members(node) {
+                        match key.as_str() {
+                            "setup" => self.add_command(TrustGroup::Setup, "", key, node),
+                            _ => self.add_values(TrustGroup::Setting, key, node),
+                        }
+                    }
+                }
+                "raw_input" if node.as_str() == Some(&objective.goal) => {}
+                key if WORDS.contains(&key) => self.add_values(TrustGroup::Task, key, node),
+                key => self.add_values(TrustGroup::Setting, key, node),
             }
         }
         node
     }
 
-    fn add_constraints(&mut self, constraints: &Node) {
-        for Member { key, node, .. } in members(constraints) {
-            match key.as_str() {
-                "setup" => {
-                    let run = node.get("run").into_iter();
-                    run.for_each(|run| self.add_values(TrustGroup::Setup, "", run));
-                    let inputs = node.get("inputs").into_iter();
-                    inputs
-                        .for_each(|all| self.add_values(TrustGroup::Setting, "setup.inputs", all));
-                }
-                _ => self.add_values(TrustGroup::Setting, key, node),
-            }
-        }
-    }
-
     /// Lists an atom, but for the keys that the program writes; gives what a digest is to cover.
     pub(super) fn add_atom(&mut self, id: &AtomId, atom: &Atom, by_program: &[&str]) -> Node {
-        let node = of_person(&atom.node(), by_program);
-        let action = atom.task().and_then(|task| task.spec.action.as_ref());
-        match action {
-            Some(action) => self.add(TrustGroup::Action, id.as_str(), &action.run),
-            None if atom.task().is_some() => {
-                self.add(TrustGroup::Task, id.as_str(), atom.title(id));
-            }
-            None => {}
-        }
-        let is_titled = atom.task().is_some() && action.is_none();
+        let mut node = of_person(&atom.node(), by_program);
         let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
-        let checks = checks.map(Check::unmeasured);
-        if let Some(check) = &checks {
-            self.add_checks(id.as_str(), check);
+        if let Some(check) = checks.map(Check::unmeasured) {
+            node = with(&node, "checks", check.node());
+        }
+        let has_action = node.get("action").is_some();
+        if atom.task().is_some() && !has_action {
+            self.add(TrustGroup::Task, id.as_str(), atom.title(id));
         }
         for Member { key, node, .. } in members(&node) {
             let at = format!("{key} of {id}");
             match key.as_str() {
-                "checks" => {}
+                "checks" => self.add_checks(id.as_str(), node),
                 "kind" if node.as_str() != Some("plan") => {}
-                "description" if is_titled => {}
+                "description" if atom.task().is_some() && !has_action => {}
                 "description" => self.add_values(TrustGroup::Task, id.as_str(), node),
                 "guidance" => self.add_values(TrustGroup::Task, &at, node),
                 "output_schema" => self.add(TrustGroup::Task, &at, &doc::write_compact(node)),
-                "action" => {
-                    self.add_values(TrustGroup::Setting, &at, &node.filtered(|key, _| key != "run"))
-                }
-                "depends_on" | "parts" | "choices" => self.add_ids(&at, node),
+                "action" => self.add_command(TrustGroup::Action, id.as_str(), &at, node),
                 _ => self.add_values(TrustGroup::Setting, &at, node),
             }
         }
-        match &checks {
-            Some(check) => with(&node, "checks", check.node()),
-            None => node,
-        }
+        node
     }
 
     /// Lists what agents are said to have said of an earlier run, and what its planners may not propose again.
@@ -148,52 +122,18 @@ impl TrustList {
         }
     }
 
-    fn add_ids(&mut self, at: &str, ids: &Node) {
-        let ids = ids.as_array().unwrap_or_default().iter();
-        let ids: Vec<&str> = ids.filter_map(Node::as_str).collect();
-        if !ids.is_empty() {
-            self.add(TrustGroup::Setting, at, &ids.join(", "));
-        }
+    /// Lists a command, and its other keys as settings at another place.
+    fn add_command(&mut self, group: TrustGroup, at: &str, rest_at: &str, node: &Node) {
+        let run = node.get("run").into_iter();
+        run.for_each(|run| self.add_values(group, at, run));
+        self.add_values(TrustGroup::Setting, rest_at, &node.filtered(|key, _| key != "run"));
     }
 
-    fn add_checks(&mut self, at: &str, check: &Check) {
-        match &check.kind {
-            // All of them must hold: nothing is said of that.
-            CheckKind::All(parts) => self.add_parts(at, check, parts),
-            CheckKind::Any(parts) => self.add_parts(&joined(at, "any"), check, parts),
-            CheckKind::Leaf(leaf) => self.add_leaf(at, check, leaf),
-        }
-    }
-
-    fn add_parts(&mut self, at: &str, check: &Check, parts: &[Check]) {
-        let node = check.node().filtered(|key, _| key != "all" && key != "any");
-        self.add_values(TrustGroup::Check, at, &node);
-        for (index, part) in parts.iter().enumerate() {
-            let group = |word: &str| joined(at, &format!("{word} {}", index + 1));
-            match &part.kind {
-                CheckKind::All(parts) => self.add_parts(&group("all"), part, parts),
-                CheckKind::Any(parts) => self.add_parts(&group("any"), part, parts),
-                CheckKind::Leaf(leaf) => self.add_leaf(at, part, leaf),
-            }
-        }
-    }
-
-    /// The subject of a leaf, then all that decides how it is looked at.
-    fn add_leaf(&mut self, at: &str, check: &Check, leaf: &Leaf) {
-        let node = check.node();
-        let (group, at, key) = match leaf {
-            Leaf::Command(_) => (TrustGroup::Check, at.to_owned(), "command"),
-            Leaf::NotCommand(_) => (TrustGroup::Check, joined(at, "not"), "not_command"),
-            Leaf::File(_) => (TrustGroup::Check, joined(at, "file"), "file"),
-            Leaf::NotFile(_) => (TrustGroup::Check, joined(at, "no file"), "not_file"),
-            Leaf::Assertion(_) => (TrustGroup::Check, joined(at, "confirmed"), "assertion"),
-            Leaf::Newer(_) => (TrustGroup::Check, joined(at, "newer"), ""),
-            Leaf::Quality(_) => (TrustGroup::Task, joined("quality", at), "quality"),
-        };
-        if let Some(subject) = node.get(key).and_then(Node::as_str) {
-            self.add(group, &at, subject);
-        }
-        self.add_values(group, &at, &node.filtered(|known, _| known != key));
+    /// Lists what decides. All of a list must hold: nothing is said of that.
+    fn add_checks(&mut self, at: &str, check: &Node) {
+        self.add_values(TrustGroup::Check, at, &check.filtered(|key, _| key != "all"));
+        let all = check.get("all").and_then(Node::as_array);
+        all.unwrap_or_default().iter().for_each(|part| self.add_checks(at, part));
     }
 
     /// Each value below a node, by its keys. A blank one says nothing.

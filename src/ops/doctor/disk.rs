@@ -9,9 +9,10 @@ use std::{
 use super::Finding;
 use crate::{
     failure::quoted,
+    files::private,
     render, space,
     store::{self, StatePlace},
-    trust, workspace,
+    workspace,
 };
 
 /// With less, a run may soon wait.
@@ -184,7 +185,7 @@ fn owner(dir: &Path) -> Finding {
     let Ok(meta) = dir.metadata() else {
         return Finding::degraded("owner", "unknown", "permissions cannot be looked at");
     };
-    let (mode, mine) = (meta.mode() & 0o777, trust::me().uid == meta.uid());
+    let (mode, mine) = (meta.mode() & 0o777, private::me().uid == meta.uid());
     let whose = if mine { "yours" } else { "of another account" };
     let found = format!("{whose}, mode {mode:03o}");
     let is_sticky = meta.mode() & 0o1000 != 0;

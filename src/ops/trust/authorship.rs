@@ -11,16 +11,17 @@ use std::{
 
 use descent_core::{
     id::Lineage,
-    trust::{Hand, TrustList, is_another_hand},
+    trust::{Hand, TrustList},
 };
 
 use super::{by_attempt, configured};
 use crate::{
     config::{self, Config},
-    files,
+    failure::{Failure, exit, quoted},
+    files::{self, private},
     git::Git,
     store::{LoadedState, StatePlace, Store},
-    trust::{self, Fact, Records},
+    trust::{Fact, Records},
 };
 
 /// A larger file is not read.
@@ -40,12 +41,7 @@ pub(super) fn doubt(project: &Path, path: &Path) -> Option<String> {
 /// A path that is no file (standard input, a pipe) is the person's own doing.
 pub(super) fn of_another_account(path: &Path) -> Option<String> {
     let meta = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    another(Hand { uid: meta.uid(), mode: meta.mode() })
-}
-
-pub(super) fn another(hand: Hand) -> Option<String> {
-    let is_another = is_another_hand(hand, trust::me());
-    is_another.then(|| format!("belongs to another account ({})", hand.uid))
+    private::another(Hand { uid: meta.uid(), mode: meta.mode() })
 }
 
 /// `None` also if git is missing or does not work: then nothing came by it.
@@ -99,37 +95,26 @@ fn is_in_journal(store: &Store, loaded: &LoadedState) -> bool {
     kept.is_some_and(|past| past.bytes == loaded.bytes())
 }
 
-/// The judgement about what a project's configuration starts.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum ConfigStanding {
-    Allowed,
-    /// This account wrote it.
-    Own,
-    /// The reason to ask, behind the name of the file.
-    Doubted(String),
-}
-
-impl ConfigStanding {
-    /// A configuration that was used in the lineage is allowed there, also when it is committed.
-    pub(super) fn of(
-        project: &Path,
-        carried: &TrustList,
-        lineage: Option<&Lineage>,
-        records: &Records,
-    ) -> Self {
-        let digest = carried.digest();
-        if carried.is_empty() || records.hold(&Fact::Content(digest.clone())) {
-            return Self::Allowed;
-        }
-        if by_attempt::has_written(project, carried, records) {
-            return Self::Doubted(BY_ATTEMPT.to_owned());
-        }
-        let was_used = |lineage: &Lineage| Fact::InLineage(lineage.clone(), digest);
-        if lineage.map(was_used).is_some_and(|fact| records.hold(&fact)) {
-            return Self::Allowed;
-        }
-        doubt(project, &project.join(config::FILE_NAME)).map_or(Self::Own, Self::Doubted)
+/// The reason to ask about what a project's configuration starts, behind the name of its file. What was allowed or used
+/// in the lineage is known there, also when it is committed.
+pub(super) fn config_doubt(
+    project: &Path,
+    carried: &TrustList,
+    lineage: Option<&Lineage>,
+    records: &Records,
+) -> Option<String> {
+    let digest = carried.digest();
+    if carried.is_empty() || records.hold(&Fact::Content(digest.clone())) {
+        return None;
     }
+    if by_attempt::has_written(project, carried, records) {
+        return Some(BY_ATTEMPT.to_owned());
+    }
+    let was_used = |lineage: &Lineage| Fact::InLineage(lineage.clone(), digest);
+    if lineage.map(was_used).is_some_and(|fact| records.hold(&fact)) {
+        return None;
+    }
+    doubt(project, &project.join(config::FILE_NAME))
 }
 
 /// The reason to start and read nothing of a project's configuration; `None` if it is the person's own, or was allowed.
@@ -138,8 +123,50 @@ pub fn refused_configuration(place: &StatePlace, config: &Config) -> Option<Stri
     let carried = configured::of_layer(&config.project);
     let here = Store::open(place.clone()).read().ok();
     let lineage = here.as_ref().map(|loaded| &loaded.state.lineage);
-    match ConfigStanding::of(&place.project, &carried, lineage, &Records::find()) {
-        ConfigStanding::Doubted(why) => Some(why),
-        ConfigStanding::Allowed | ConfigStanding::Own => None,
+    config_doubt(&place.project, &carried, lineage, &Records::find())
+}
+
+/// Refuses a place that was found, if a link leads out of the project and may be another's doing. The repository tracks
+/// it, or it leads into the state of another repository, whose commands were allowed there.
+///
+/// # Errors
+/// `E-PLACE-LINK`.
+pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
+    let links: Vec<PathBuf> = place.usual_path().into_iter().filter(|path| is_link(path)).collect();
+    let Some(link) = links.first() else {
+        return Ok(());
+    };
+    // Without git nothing came with a clone.
+    let git = Git::open(&place.project).ok().flatten();
+    if git.as_ref().is_some_and(|git| git.tracks_link(&links)) {
+        return Err(refused(place, link, "the repository tracks it"));
     }
+    if leads_into_another(place, git.as_ref()) {
+        Err(refused(place, link, "it is the state of another repository"))
+    } else {
+        Ok(())
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+fn leads_into_another(place: &StatePlace, git: Option<&Git>) -> bool {
+    let other = place.project_of_state();
+    let other = other.filter(|other| *other != place.project);
+    let other = other.and_then(|other| Git::open(other).ok().flatten());
+    let top = |git: &Git| git.top().canonicalize().ok();
+    other.is_some_and(|other| git.is_none_or(|git| top(git) != top(&other)))
+}
+
+fn refused(place: &StatePlace, link: &Path, why: &str) -> Failure {
+    let (state, shown) = (quoted(&place.state), link.display());
+    let message =
+        format!("{shown} is a link to {}, and is not followed: {why}", place.state.display());
+    let hint = format!(
+        "rm {} takes the link away; descent --state {state} status, where you mean that very state",
+        quoted(link)
+    );
+    Failure::new("E-PLACE-LINK", exit::UNTRUSTED, message, hint)
 }

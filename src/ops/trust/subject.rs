@@ -7,13 +7,11 @@ use descent_core::{
     trust::TrustList,
 };
 
-use super::{
-    authorship::{self, ConfigStanding},
-    configured,
-};
+use super::{authorship, configured};
 use crate::{
     config::Config,
     failure::{Failure, quoted},
+    files::private,
     plan_file, render,
     store::{LoadedState, Store},
     trust::{Fact, RecordState, Records},
@@ -62,7 +60,7 @@ impl TrustQuestion {
         let (lineage, carried) = (state.lineage.clone(), loaded.carried().clone());
         let (here, as_it_is) = (Fact::Lineage(lineage.clone()), Fact::Content(carried.digest()));
         let by_attempt = Fact::ByAttempt(carried.digest());
-        let owner = store.hand().and_then(authorship::another).map(|why| format!("the file {why}"));
+        let owner = store.hand().and_then(private::another).map(|why| format!("the file {why}"));
         let anothers = owner.or_else(|| committed.map(str::to_owned));
         let goal = render::visible(&render::line(&state.objective.goal));
         let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
@@ -84,13 +82,10 @@ impl TrustQuestion {
                 question.need(records, &as_it_is, CHANGED_MEANWHILE);
             }
         }
-        let used = Fact::InLineage(lineage.clone(), worker.digest());
-        match ConfigStanding::of(&place.project, &worker, Some(&lineage), records) {
-            ConfigStanding::Own => question.unasked = Some(used),
-            ConfigStanding::Doubted(why) if !unknown => {
-                question.needs_worker(records, &worker, &why);
-            }
-            ConfigStanding::Doubted(_) | ConfigStanding::Allowed => {}
+        match authorship::config_doubt(&place.project, &worker, Some(&lineage), records) {
+            Some(why) if !unknown => question.needs_worker(records, &worker, &why),
+            Some(_) => {}
+            None => question.unasked = in_lineage(&lineage, &worker),
         }
         question.carries(worker);
         // The person's own file is shown, and asks nothing.
@@ -175,6 +170,11 @@ impl TrustQuestion {
     pub fn by_hash(&self, hash: &Digest) -> String {
         format!("{} --hash {hash}", self.command)
     }
+}
+
+/// The fact that a configuration was met in a lineage, if it starts anything.
+pub(super) fn in_lineage(lineage: &Lineage, worker: &TrustList) -> Option<Fact> {
+    (!worker.is_empty()).then(|| Fact::InLineage(lineage.clone(), worker.digest()))
 }
 
 /// The commands that a plan itself can run: flags of `align` that are laid over it are the person's own.

@@ -79,14 +79,14 @@ fn an_agreement_is_proposed_with_all_that_decides_and_no_word_of_it_is_cut() {
     let listed = [
         "check expect_exit 7",
         "check name logged",
-        "check not grep -q bye log",
-        "check not timeout 17m",
-        "task quality it reads well",
-        "task quality pass_threshold 0.001",
-        "task quality scope none/**",
-        "task quality rubric 1 description always give 5",
-        "task quality rubric 1 weight 3",
-        "task quality rubric 1 levels 5 whatever",
+        "check not_command grep -q bye log",
+        "check timeout 17m",
+        "check quality it reads well",
+        "check pass_threshold 0.001",
+        "check scope none/**",
+        "check rubric 1 description always give 5",
+        "check rubric 1 weight 3",
+        "check rubric 1 levels 5 whatever",
         "the goal to its end",
         "done to its end",
         "the task to its end",
@@ -125,7 +125,7 @@ fn a_change_is_proposed_with_its_words_whole_and_all_that_it_moves() {
     let screen = at.screen();
     let (_, list) = screen.split_once("all that it sets, whole:").unwrap();
     let listed = [
-        "check grep -q ada log",
+        "check command grep -q ada log",
         "action sign echo ada >> log",
         "the goal to its end",
         "given to its end",

@@ -42,17 +42,17 @@ fn plans_that_differ_in_what_decides_have_digests_of_their_own_and_show_it() {
     let rubric =
         json!([{"criterion": "c", "description": "always give 5", "levels": {"1": "never"}}]);
     let cases = [
-        (quality(json!({"pass_threshold": 0.9})), "task quality pass_threshold 0.9"),
-        (quality(json!({"pass_threshold": 0.001})), "task quality pass_threshold 0.001"),
-        (quality(json!({"rubric": rubric})), "task quality rubric 1 description always give 5"),
-        (quality(json!({"scope": "none/**"})), "task quality scope none/**"),
+        (quality(json!({"pass_threshold": 0.9})), "check pass_threshold 0.9"),
+        (quality(json!({"pass_threshold": 0.001})), "check pass_threshold 0.001"),
+        (quality(json!({"rubric": rubric})), "check rubric 1 description always give 5"),
+        (quality(json!({"scope": "none/**"})), "check scope none/**"),
         (
             json!({"any": [{"not_command": "pytest -q", "expect_exit": 1}, {"file": "a"}]}),
-            "check any not expect_exit 1",
+            "check any 1 expect_exit 1",
         ),
         (
             json!({"any": [{"not_command": "pytest -q"}, {"file": "a", "contains": ""}]}),
-            "check any not pytest -q",
+            "check any 1 not_command pytest -q",
         ),
     ];
     let mut digests = BTreeSet::new();
