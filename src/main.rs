@@ -16,7 +16,6 @@ mod model;
 mod ops;
 mod plan_file;
 mod process;
-mod remembered;
 mod render;
 mod runs;
 mod secrets;

@@ -58,7 +58,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
         "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
         "space",
     ],
-    &["git", "plan_file", "heartbeat", "evidence", "events", "model", "remembered"],
+    &["git", "plan_file", "heartbeat", "evidence", "events", "model"],
     &["workspace", "agent", "verify"],
     &["judging"],
     &["driver"],

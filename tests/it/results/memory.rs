@@ -153,7 +153,7 @@ fn a_file_that_cannot_be_used_is_set_aside_and_the_run_goes_on() {
     for (bytes, why) in [
         ("{\"schema\": \"descent/lessons/1\", \"les", "it cannot be read"),
         (&*newer, "it is of a newer version (descent/lessons/2)"),
-        ("", "it holds more than"),
+        ("", "it cannot be read"),
     ] {
         let world = World::new();
         again(&world, &[]).expect(0);
