@@ -30,7 +30,6 @@ mod talk;
 mod tests;
 mod trouble;
 mod usage;
-mod used;
 
 use std::{
     borrow::Cow,
@@ -67,7 +66,7 @@ use crate::{
 
 pub use answer::last_object;
 pub use directory::UnneededDirs;
-pub use live_usage::LiveUsage;
+pub use live_usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 pub use model::AskedModel;
 pub use outcome::{finished, record};
 pub use question::{
@@ -76,7 +75,6 @@ pub use question::{
 };
 pub use repair::ObjectJudge;
 pub use session::{SessionRecord, session};
-pub use used::{keep_usage, kept_usage, told_so_far};
 
 use inputs::Inputs;
 use report::{ReportFault, ResultFile};

@@ -16,16 +16,13 @@ mod group_delay;
 mod leftovers;
 mod no_room;
 mod observer;
-mod pending_outcomes;
 mod reconcile;
 mod recording;
 mod resume;
-mod sessions;
 mod stall;
 #[cfg(test)]
 mod tests;
 mod together;
-mod usage_reports;
 mod watch;
 mod wording;
 mod work;
@@ -63,12 +60,11 @@ const PENDING_MAX: usize = 10_000;
 
 pub use agents::{Agents, no_worker};
 use executor::RunLeftovers;
-pub use executor::{Executor, Measuring, NeededCommits, RealExecutor};
+pub use executor::{
+    Executor, Measuring, NeededCommits, PendingOutcomes, RealExecutor, Sessions, UsageReports,
+};
 pub use leftovers::{end_leftovers, slot_of};
 pub use observer::Observer;
-pub use pending_outcomes::PendingOutcomes;
-pub use sessions::Sessions;
-pub use usage_reports::UsageReports;
 pub use watch::Watch;
 pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
 

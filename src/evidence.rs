@@ -52,7 +52,8 @@ pub struct EvidenceStore {
     tell: Warn,
     most: SizeLimit,
     spare_bytes: u64,
-    known: Mutex<EvidenceUsage>,
+    /// Whether it was told that nothing can be kept; held by whoever writes.
+    has_told: Mutex<bool>,
 }
 
 /// A store, and the state whose evidence goes last if something must go.
@@ -70,16 +71,9 @@ impl EvidenceKeeper<'_> {
     }
 }
 
-#[derive(Debug, Default)]
-struct EvidenceUsage {
-    /// The size of the content, once it was measured.
-    held: Option<SizeLimit>,
-    has_told: bool,
-}
-
 struct StoredFile {
     path: PathBuf,
-    is_named: bool,
+    digest: Digest,
     changed: SystemTime,
     bytes: u64,
 }
@@ -98,7 +92,7 @@ impl EvidenceStore {
             tell,
             most: MOST,
             spare_bytes: SPARE_BYTES,
-            known: Mutex::default(),
+            has_told: Mutex::default(),
         }
     }
 
@@ -106,18 +100,14 @@ impl EvidenceStore {
     /// if something has to go.
     pub fn keep(&self, bytes: &[u8], named: impl FnOnce() -> BTreeSet<Digest>) -> Option<SideFile> {
         let one = SideFile::of(bytes);
-        let mut known = self.lock();
+        let mut has_told = self.lock();
         match self.put(&one, bytes) {
-            Ok(is_new) => {
-                let more = SizeLimit {
-                    bytes: if is_new { one.bytes } else { 0 },
-                    files: usize::from(is_new),
-                };
-                self.grow(&mut known, more, named, &one.digest);
+            Ok(()) => {
+                self.make_room(|| named().into_iter().chain([one.digest.clone()]).collect());
                 Some(one)
             }
             Err(error) => {
-                if !std::mem::replace(&mut known.has_told, true) {
+                if !std::mem::replace(&mut *has_told, true) {
                     (self.tell)(&format!(
                         "long outputs cannot be kept in {} ({error}): going on with their excerpts alone",
                         self.dir.display()
@@ -130,18 +120,16 @@ impl EvidenceStore {
 
     /// Removes the remains of interrupted writes, and whatever exceeds the limit.
     pub fn tidy(&self, named: &BTreeSet<Digest>) {
-        let mut known = self.lock();
+        let _held = self.lock();
         remove_halves(&self.dir);
-        known.held = Some(self.make_room(named));
+        self.make_room(|| named.clone());
     }
 
-    fn lock(&self) -> MutexGuard<'_, EvidenceUsage> {
-        // Every change is one assignment, so a panic leaves nothing half done.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.has_told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether it is new.
-    fn put(&self, one: &SideFile, bytes: &[u8]) -> io::Result<bool> {
+    fn put(&self, one: &SideFile, bytes: &[u8]) -> io::Result<()> {
         // This does not make the directory of the state: if that is gone, a new one would keep the
         // old one from being put back.
         files::make_dir(&self.dir)?;
@@ -150,50 +138,28 @@ impl EvidenceStore {
             // It counts as new from now on, since the oldest go first.
             let found = files::plain_file(&path).and_then(|()| files::open(&path));
             let _ = found.map(|file| rustix::fs::futimens(&file, &TOUCHED));
-            return Ok(false);
+            return Ok(());
         }
         let free = space::free_space(&self.dir).map_or(u64::MAX, |space| space.free_bytes);
         if free.saturating_sub(one.bytes) < self.spare_bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        files::write_whole(&path, bytes)?;
-        Ok(true)
+        files::write_whole(&path, bytes)
     }
 
-    fn grow(
-        &self,
-        known: &mut EvidenceUsage,
-        more: SizeLimit,
-        named: impl FnOnce() -> BTreeSet<Digest>,
-        newest: &Digest,
-    ) {
-        let held = known.held.map(|held| SizeLimit {
-            bytes: held.bytes + more.bytes,
-            files: held.files + more.files,
-        });
-        // The first time the whole directory is measured.
-        let held = held.unwrap_or_else(|| measure(&lying(&self.dir, &BTreeSet::new())));
-        known.held = Some(if is_within(held, self.most) {
-            held
-        } else {
-            let mut named = named();
-            named.insert(newest.clone());
-            self.make_room(&named)
-        });
-    }
-
-    /// If there is too much, a quarter more than necessary goes, so that this is rare.
-    fn make_room(&self, named: &BTreeSet<Digest>) -> SizeLimit {
-        let mut all = lying(&self.dir, named);
-        let mut held = measure(&all);
-        if is_within(held, self.most) {
-            return held;
+    fn make_room(&self, named: impl FnOnce() -> BTreeSet<Digest>) {
+        let mut all = lying(&self.dir);
+        let mut held = SizeLimit { bytes: all.iter().map(|one| one.bytes).sum(), files: all.len() };
+        let is_within =
+            |held: SizeLimit| held.bytes <= self.most.bytes && held.files <= self.most.files;
+        if is_within(held) {
+            return;
         }
-        let wanted = SizeLimit { bytes: self.most.bytes * 3 / 4, files: self.most.files * 3 / 4 };
-        all.sort_by(|a, b| (a.is_named, a.changed, &a.path).cmp(&(b.is_named, b.changed, &b.path)));
+        let named = named();
+        all.sort_by_cached_key(|one| (named.contains(&one.digest), one.changed, one.path.clone()));
         for one in all {
-            if is_within(held, wanted) {
-                break;
+            if is_within(held) {
+                return;
             }
             // The next call tries again what cannot be removed now.
             if files::remove_file(&one.path).is_ok() {
@@ -201,7 +167,6 @@ impl EvidenceStore {
                 held.files -= 1;
             }
         }
-        held
     }
 }
 
@@ -247,27 +212,15 @@ fn is_whole(path: &Path, one: &SideFile) -> bool {
 }
 
 /// Our own files; anything else here is a person's.
-fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<StoredFile> {
+fn lying(dir: &Path) -> Vec<StoredFile> {
     let lying = files::entries(dir).into_iter().filter_map(|path| {
         let digest = format!("sha256:{}", path.file_name()?.to_str()?);
         side::hex_of(&digest)?;
         let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(StoredFile {
-            path,
-            is_named: named.contains(&Digest::new(digest)),
-            changed: meta.modified().ok()?,
-            bytes: meta.len(),
-        })
+        let (changed, bytes) = (meta.modified().ok()?, meta.len());
+        Some(StoredFile { path, digest: Digest::new(digest), changed, bytes })
     });
     lying.collect()
-}
-
-fn measure(all: &[StoredFile]) -> SizeLimit {
-    SizeLimit { bytes: all.iter().map(|one| one.bytes).sum(), files: all.len() }
-}
-
-fn is_within(held: SizeLimit, most: SizeLimit) -> bool {
-    held.bytes <= most.bytes && held.files <= most.files
 }
 
 fn remove_halves(dir: &Path) {

@@ -5,15 +5,18 @@
 //!
 //! Invariant: nothing depends on it. It is no part of the state, has no serial, and is never
 //! synced. Without it a loop works all the same, and other commands learn less. If the loop takes
-//! no turns any more, the thread stops writing too.
+//! no turns any more, the thread stops writing too. The file has one size, so that a full disk has
+//! room for it, and an invalid one counts as missing. Errors of it are ignored.
 
-mod disk;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // plants heartbeats
 mod tests;
 pub mod work;
 
 use std::{
+    fs::{File, Metadata},
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
@@ -32,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::{self, Clock},
+    files,
     process::{self, KnownProcess},
     space,
     store::StatePlace,
@@ -42,6 +46,12 @@ use crate::{
 const TURN_MS_MAX: u64 = 30_000;
 /// Maximum of atoms named in a heartbeat.
 const NAMED_MAX: usize = 16;
+
+/// A block of most file systems.
+const BYTES: usize = 4_096;
+/// A reader may meet a heartbeat that is half written.
+const READ_TIMES: u32 = 3;
+const READ_AGAIN_MS: u64 = 2;
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +102,7 @@ impl Heartbeat {
     pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
         let heartbeat = first(run, clock.now());
-        let mut file = disk::HeartbeatFile::default();
+        let mut file = HeartbeatFile::default();
         file.write(&path, &heartbeat);
         let shared = Arc::new(HeartbeatShared {
             activity: Mutex::new(LoopActivity {
@@ -141,7 +151,8 @@ impl Drop for Heartbeat {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        disk::remove(&self.path);
+        // Anything else there is not ours.
+        let _ = files::remove_file(&self.path);
     }
 }
 
@@ -155,12 +166,7 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn keep_beating(
-    shared: &HeartbeatShared,
-    mut file: disk::HeartbeatFile,
-    path: &Path,
-    clock: &dyn Clock,
-) {
+fn keep_beating(shared: &HeartbeatShared, mut file: HeartbeatFile, path: &Path, clock: &dyn Clock) {
     let mut activity = shared.lock();
     while !activity.is_over {
         let now = clock::since_boot();
@@ -218,7 +224,7 @@ pub struct HeartbeatReading {
 
 /// `holder` is what the holder of the lease wrote about itself, while the lease is held.
 pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
-    let written = disk::read(&path_in(&place.dir));
+    let written = read_record(&path_in(&place.dir));
     let now = clock::since_boot();
     let heartbeat = written.as_ref().filter(|heartbeat| is_of_this_boot(heartbeat));
     let holder_pid = holder.and_then(pid_in);
@@ -250,7 +256,7 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
 
 /// The process of the loop, if its newest heartbeat tells it for certain.
 pub fn loop_process(place: &StatePlace, holder: &str) -> Option<(KnownProcess, LoopPhase)> {
-    let heartbeat = disk::read(&path_in(&place.dir)).filter(is_of_this_boot)?;
+    let heartbeat = read_record(&path_in(&place.dir)).filter(is_of_this_boot)?;
     let is_holder = pid_in(holder) == Some(heartbeat.pid);
     let process = KnownProcess::open(heartbeat.pid, heartbeat.start_ticks);
     Some((process.filter(|_| is_holder)?, heartbeat.phase))
@@ -286,4 +292,64 @@ pub fn last_sign(view: &HeartbeatView, now: UnixMillis) -> UnixMillis {
         (Some(age_ms), Some(slept_ms)) => UnixMillis(now.0.saturating_sub(age_ms + slept_ms)),
         _ => crate::render::moment(&view.at).unwrap_or(now),
     }
+}
+
+/// The file as it was opened for the last heartbeat.
+#[derive(Debug, Default)]
+struct HeartbeatFile {
+    open: Option<File>,
+}
+
+impl HeartbeatFile {
+    fn write(&mut self, path: &Path, heartbeat: &HeartbeatRecord) {
+        let Some(block) = block(heartbeat) else {
+            return;
+        };
+        if let Err(error) = self.write_block(path, &block) {
+            self.open = None;
+            tracing::debug!(%error, "no heartbeat");
+        }
+    }
+
+    fn write_block(&mut self, path: &Path, block: &[u8]) -> io::Result<()> {
+        let there = path.symlink_metadata().map(|meta| meta.ino()).ok();
+        // A write into a file with a second name would change another's file.
+        let is_ours = |meta: Metadata| Some(meta.ino()) == there && meta.nlink() == 1;
+        let is_there = |file: &File| file.metadata().is_ok_and(is_ours);
+        let open = self.open.take().filter(is_there);
+        let file = match open {
+            Some(file) => file,
+            None => files::open_or_make(path)?,
+        };
+        if file.metadata()?.len() > BYTES as u64 {
+            file.set_len(0)?;
+        }
+        file.write_all_at(block, 0)?;
+        self.open = Some(file);
+        Ok(())
+    }
+}
+
+/// Padded with blanks, which JSON ignores.
+fn block(heartbeat: &HeartbeatRecord) -> Option<Vec<u8>> {
+    let mut text = serde_json::to_vec(heartbeat).ok()?;
+    if text.len() >= BYTES {
+        return None;
+    }
+    text.resize(BYTES - 1, b' ');
+    text.push(b'\n');
+    Some(text)
+}
+
+fn read_record(path: &Path) -> Option<HeartbeatRecord> {
+    for n in 0..READ_TIMES {
+        if n > 0 {
+            std::thread::sleep(Duration::from_millis(READ_AGAIN_MS));
+        }
+        let bytes = files::read_some(path, BYTES as u64).ok()?;
+        if let Ok(heartbeat) = serde_json::from_slice(&bytes) {
+            return Some(heartbeat);
+        }
+    }
+    None
 }

@@ -61,7 +61,6 @@ use crate::{
     failure::Failure,
     process::environment::{self, Environment},
     secrets,
-    trust::TrustError,
 };
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
@@ -90,7 +89,7 @@ pub enum Progress {
     /// Files that came beside a state were moved into `dir`; `home` is where they were.
     MovedAside { names: Vec<String>, dir: PathBuf, home: PathBuf },
     /// A consent that could not be recorded.
-    NotRemembered(TrustError),
+    NotRemembered(Failure),
     /// A state was made from a file that another may have written.
     CommandsOfAnother { why: String },
     /// A save by hand is less safe on this file system than elsewhere.

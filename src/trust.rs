@@ -82,26 +82,6 @@ pub enum RecordState {
     NotBelieved(String),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum TrustError {
-    #[error("what is allowed cannot be remembered: neither XDG_STATE_HOME nor HOME names a place")]
-    NoHome,
-    #[error("what is allowed cannot be remembered in {}: {source}", dir.display())]
-    Unwritable { dir: PathBuf, source: io::Error },
-}
-
-impl TrustError {
-    pub fn hint(&self) -> &'static str {
-        "set XDG_STATE_HOME to a directory of your own that can be written, then: descent trust"
-    }
-}
-
-impl From<TrustError> for Failure {
-    fn from(error: TrustError) -> Self {
-        Failure::new("E-IO", exit::IO, &error, error.hint())
-    }
-}
-
 /// All records of this account on this machine.
 #[derive(Debug, Clone)]
 pub struct Records {
@@ -136,7 +116,7 @@ impl Records {
     }
 
     /// Refuses a place in which no record can be made.
-    pub fn refuse_unwritable(&self) -> Result<(), TrustError> {
+    pub fn refuse_unwritable(&self) -> Result<(), Failure> {
         self.written(|dir| {
             private::make_private(dir)?;
             Ok(rustix::fs::access(dir, rustix::fs::Access::WRITE_OK)?)
@@ -144,17 +124,22 @@ impl Records {
     }
 
     /// Writes a record; it is durable before anything relies on it.
-    pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), TrustError> {
+    pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), Failure> {
         let name = format!("{}.json", fact.key());
         self.written(|dir| private::write_private(dir, &name, fact.record(at).as_bytes()))
     }
 
-    fn written(&self, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), TrustError> {
-        let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
-        write(dir).map_err(|source| {
-            let dir = dir.clone();
-            TrustError::Unwritable { dir, source }
-        })
+    fn written(&self, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+        let why = match &self.dir {
+            Some(dir) => match write(dir) {
+                Ok(()) => return Ok(()),
+                Err(error) => format!(" in {}: {error}", dir.display()),
+            },
+            None => ": neither XDG_STATE_HOME nor HOME names a place".to_owned(),
+        };
+        let hint = "set XDG_STATE_HOME to a directory of your own that can be written, then: descent trust";
+        let message = format!("what is allowed cannot be remembered{why}");
+        Err(Failure::new("E-TRUST-UNWRITABLE", exit::IO, message, hint))
     }
 }
 

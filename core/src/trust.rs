@@ -9,18 +9,21 @@
 mod listed;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use alloc::{
     borrow::ToOwned,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
-    state::{Atom, Objective, State, atom::rules::keys_of_program},
+    state::{
+        Atom, Binding, Objective, State, atom::rules::keys_of_program, fields::Writer,
+        records::Records,
+    },
 };
 
 /// Who owns a file, and its mode.
@@ -134,8 +137,8 @@ impl TrustList {
             carried.add(TrustGroup::Setting, "starts from", commit.as_str());
         }
         carried.add_said(&state.run);
-        let whole = told::whole(state);
-        if told::is_any(state) {
+        let whole = whole(state);
+        if is_any(state) {
             carried.add(TrustGroup::Task, EARLIER_RESULTS, whole.as_str());
         }
         carried.records.push(whole);
@@ -192,6 +195,57 @@ impl TrustList {
         self.items.sort_by_key(|item| item.group);
         self
     }
+}
+
+/// The digest of all of a state but its version, lineage, serial and seal.
+fn whole(state: &State) -> Digest {
+    // Without `..`: a new part of a state has to be put in one of the two places.
+    let State {
+        version: _,
+        lineage: _,
+        serial: _,
+        seal: _,
+        said: _,
+        objective,
+        control,
+        atoms,
+        bindings,
+        trail,
+        corrections,
+        run,
+        plan,
+        extra,
+        work_graph_extra,
+        order,
+    } = state;
+    let unknown = |extra| Writer::default().finish(extra);
+    let parts = [
+        objective.node(),
+        control.node(),
+        by_id(atoms, Atom::node),
+        by_id(bindings, Binding::node),
+        Node::array(trail.iter().map(|one| one.node.clone()).collect()),
+        Node::array(corrections.iter().map(|one| one.node.clone()).collect()),
+        run.node(),
+        plan.as_deref().cloned().unwrap_or_else(Node::null),
+        unknown(extra),
+        unknown(work_graph_extra),
+        Node::array(order.iter().map(|id| Node::string(id.as_str())).collect()),
+    ];
+    Digest::sha256(doc::canonical(&Node::array(parts.to_vec())).as_bytes())
+}
+
+fn by_id<T>(records: &Records<T>, node: impl Fn(&T) -> Node) -> Node {
+    let one = |(id, record): (&AtomId, &Arc<T>)| (id.as_str().to_owned(), node(record));
+    Node::object(records.iter().map(one).collect())
+}
+
+/// Whether anything was tried or said before: agents may be told of it.
+fn is_any(state: &State) -> bool {
+    let tried = |atom: &Atom| atom.task().is_some_and(|task| !task.tries.is_empty());
+    let is_empty = state.bindings.is_empty() && state.trail.is_empty();
+    let is_new = is_empty && state.corrections.is_empty() && !state.run.ending.is_known();
+    !is_new || state.atoms.values().any(|atom| tried(atom))
 }
 
 /// A digest as a person may have typed or pasted it; `None` for anything else.

@@ -62,7 +62,9 @@ impl Client for CommandClient<'_> {
             }
             Progress::LoopEndingNow => "waiting for the loop to end".to_owned(),
             Progress::MovedAside { names, dir, home } => moved_aside(names, dir, home),
-            Progress::NotRemembered(error) => format!("warning: {error}\n  {}", error.hint()),
+            Progress::NotRemembered(failure) => {
+                format!("warning: {}\n  {}", failure.message, failure.hint)
+            }
             Progress::CommandsOfAnother { why } => format!(
                 "its commands may be another's (the file {why}): `descent trust` shows them before anything runs"
             ),

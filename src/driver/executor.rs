@@ -11,24 +11,22 @@ use std::{
     future::Future,
     path::PathBuf,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use descent_core::{
     desired::Work,
-    event::{Input, Leftovers, Scope},
-    id::{AttemptId, CommitId, RunId},
-    state::{Intent, StartedFrom, State},
+    event::{Input, Leftovers, Outcome, Scope},
+    id::{AttemptId, CommitId, Epoch, RunId},
+    state::{Intent, StartedFrom, State, Usage},
     world::{Session, World},
 };
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    agents::Agents, pending_outcomes::PendingOutcomes, sessions::Sessions,
-    usage_reports::UsageReports,
-};
+use super::agents::Agents;
 use crate::{
-    agent::UnneededDirs,
+    agent::{SessionRecord, UnneededDirs},
     clock::Clock,
     evidence::EvidenceStore,
     failure::Failure,
@@ -56,10 +54,7 @@ pub struct RunLeftovers {
 #[cfg(test)]
 impl RunLeftovers {
     /// Without attempts that go on.
-    pub fn new(
-        finished: Vec<(AttemptId, descent_core::event::Outcome)>,
-        gone: BTreeSet<CommitId>,
-    ) -> Self {
+    pub fn new(finished: Vec<(AttemptId, Outcome)>, gone: BTreeSet<CommitId>) -> Self {
         let left = Leftovers { finished, gone, ..Leftovers::default() };
         Self { left, slots: BTreeMap::new() }
     }
@@ -131,4 +126,84 @@ pub struct RealExecutor {
     /// The sessions of attempts that go on after a kill of the loop.
     pub sessions: Sessions,
     pub evidence: Arc<EvidenceStore>,
+}
+
+/// Outcomes that could not be written yet. Some may be of attempts that must happen only once, so
+/// none is made again.
+#[derive(Debug, Clone, Default)]
+pub struct PendingOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
+
+impl PendingOutcomes {
+    fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
+        // Every change is one push or one retain, so a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn put(&self, intent: &Intent, outcome: &Outcome) {
+        self.drop(intent);
+        self.all().push((intent.clone(), outcome.clone()));
+    }
+
+    pub(super) fn get(&self, intent: &Intent) -> Option<Outcome> {
+        let all = self.all();
+        let mut of = all.iter().filter(|(held, _)| Self::is(held, intent));
+        of.next().map(|(_, outcome)| outcome.clone())
+    }
+
+    pub(super) fn holds(&self, intent: &Intent) -> bool {
+        self.all().iter().any(|(held, _)| Self::is(held, intent))
+    }
+
+    pub(super) fn drop(&self, intent: &Intent) {
+        self.all().retain(|(held, _)| !Self::is(held, intent));
+    }
+
+    fn is(held: &Intent, intent: &Intent) -> bool {
+        (&held.id, held.epoch) == (&intent.id, intent.epoch)
+    }
+}
+
+/// The sessions of attempts that go on after a kill of the loop. Each is given out once: one that does not go on begins
+/// anew.
+#[derive(Debug, Clone, Default)]
+pub struct Sessions(Arc<Mutex<BTreeMap<AttemptId, SessionRecord>>>);
+
+impl Sessions {
+    pub(super) fn fill(&self, sessions: BTreeMap<AttemptId, SessionRecord>) {
+        // Every change is one assignment or one removal.
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sessions;
+    }
+
+    pub(super) fn take(&self, attempt: &AttemptId) -> Option<SessionRecord> {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.remove(attempt)
+    }
+}
+
+/// Usage that attempts report while they run, on its way to the loop. Of each attempt the newest report alone waits.
+#[derive(Debug, Clone, Default)]
+pub struct UsageReports(Arc<WaitingReports>);
+
+#[derive(Debug, Default)]
+struct WaitingReports {
+    newest: Mutex<BTreeMap<(AttemptId, Epoch), Usage>>,
+    has_news: Notify,
+}
+
+impl UsageReports {
+    /// All that the attempt used up to now.
+    pub fn report(&self, intent: &Intent, usage: Usage) {
+        let mut newest = self.0.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        newest.insert((intent.id.clone(), intent.epoch), usage);
+        self.0.has_news.notify_one();
+    }
+
+    /// The reports since they were taken last, when there are any.
+    pub(super) async fn next(&self) -> Vec<Input> {
+        self.0.has_news.notified().await;
+        let mut newest = self.0.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let reports = std::mem::take(&mut *newest).into_iter();
+        let input = |((attempt, epoch), usage)| Input::Used { attempt, epoch, usage };
+        reports.map(input).collect()
+    }
 }

@@ -153,7 +153,7 @@ impl Loop<'_> {
             RecordState::No => records.remember(&doubt, now),
             RecordState::Yes | RecordState::NotBelieved(_) => Ok(()),
         };
-        let more = noted.err().map_or(String::new(), |error| format!(" ({error})"));
+        let more = noted.err().map_or(String::new(), |error| format!(" ({})", error.message));
         Some(format!(
             "{path}: nobody knows who changed it; `descent trust` shows what it would run and allows it, or put it back as it was{more}"
         ))

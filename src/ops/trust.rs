@@ -26,7 +26,7 @@ use crate::{
     config::{self, Config},
     failure::{Failure, exit},
     store::{CommitContent, CommitError, LoadedState, StatePlace, Store},
-    trust::{Fact, RecordState, Records, TrustError, UNKNOWN_WRITER},
+    trust::{Fact, RecordState, Records, UNKNOWN_WRITER},
 };
 
 pub use authorship::{refuse_link, refused_configuration};
@@ -325,7 +325,7 @@ pub fn allow(
     let store = match target {
         TrustTarget::State(store) if question.doubts_state => store,
         TrustTarget::State(_) | TrustTarget::Plan { .. } | TrustTarget::Worker { .. } => {
-            return Ok(remember(client, &records, &question.facts)?);
+            return remember(client, &records, &question.facts);
         }
     };
     records.refuse_unwritable()?;
@@ -335,7 +335,7 @@ pub fn allow(
     unrated(client, store, loaded, question).map(drop)
 }
 
-fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<(), TrustError> {
+fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<(), Failure> {
     let at = client.now();
     let mut new = facts.iter().filter(|fact| !records.hold(fact));
     new.try_for_each(|fact| records.remember(fact, at))

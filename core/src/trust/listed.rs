@@ -1,7 +1,7 @@
 //! The records of a plan as items: all that decides in them, and all that an agent is told.
 //!
 //! Invariant: each key of a record is listed, also one that nobody knows, unless the program alone writes it, or it says
-//! nothing. The words that agents said are listed too. Not here: the rest of it (`told`).
+//! nothing. The words that agents said are listed too. Not here: the digest of a whole state.
 
 use alloc::{
     borrow::ToOwned,

@@ -130,7 +130,7 @@ pub fn refused_configuration(place: &StatePlace, config: &Config) -> Option<Stri
 /// it, or it leads into the state of another repository, whose commands were allowed there.
 ///
 /// # Errors
-/// `E-PLACE-LINK`.
+/// `E-OTHERS-PLACE`.
 pub fn refuse_link(place: &StatePlace) -> Result<(), Failure> {
     let links: Vec<PathBuf> = place.usual_path().into_iter().filter(|path| is_link(path)).collect();
     let Some(link) = links.first() else {
@@ -168,5 +168,5 @@ fn refused(place: &StatePlace, link: &Path, why: &str) -> Failure {
         "rm {} takes the link away; descent --state {state} status, where you mean that very state",
         quoted(link)
     );
-    Failure::new("E-PLACE-LINK", exit::UNTRUSTED, message, hint)
+    Failure::new("E-OTHERS-PLACE", exit::UNTRUSTED, message, hint)
 }
