@@ -54,6 +54,7 @@ use crate::{
     config::{
         agent::ResolvedAgent,
         price::Price,
+        program::missing_program_in,
         transport::{Access, Acp, Headless},
     },
     evidence::EvidenceKeeper,
@@ -95,7 +96,7 @@ impl From<&PromptFile> for InputFile {
     }
 }
 
-/// What every job of an agent has, whatever it is asked for.
+/// The parts that every job of an agent has, whatever it is asked for.
 #[derive(Debug)]
 pub struct JobContext<'a> {
     /// Its identity: what is kept of it is bound to that.
@@ -378,9 +379,11 @@ pub async fn finish(
 ) -> Result<Option<Outcome>, AgentError> {
     match &attempt.context.maker {
         Maker::Shell { command, env, is_agent, .. } => {
-            let missing = is_agent.then(|| shell::missing(&attempt, command, env));
-            if let Some(missing) = missing.flatten() {
-                return Ok(Some(missing));
+            let cwd = &attempt.context.cwd;
+            if let Some(program) = missing_program_in(cwd, command, &env.path_in(cwd))
+                && *is_agent
+            {
+                return Ok(Some(shell::missing(cwd, &program, None)));
             }
             // The program of an agent is the person's own, wherever it lies.
             let command = if *is_agent {

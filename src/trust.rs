@@ -139,7 +139,7 @@ impl Records {
         };
         let hint = "set XDG_STATE_HOME to a directory of your own that can be written, then: descent trust";
         let message = format!("what is allowed cannot be remembered{why}");
-        Err(Failure::new("E-TRUST-UNWRITABLE", exit::IO, message, hint))
+        Err(Failure::new("E-IO", exit::IO, message, hint))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory between the runs of a project: the lessons that an ending leaves, and those that a later run is given.
 //!
 //! Invariant: a lesson orders choices, is told, and has planners look for another way; it decides nothing else. Code
-//! chooses lessons, no model does. Not here: the file that keeps them (`remembered` of the shell), their order
+//! chooses lessons, no model does. Not here: the file that keeps them (`ops::memory` of the shell), their order
 //! (`search::ranking`), what they block (`law::blocks`), and when a run is given them (`step::run_start`).
 
 mod book;
@@ -13,7 +13,7 @@ mod text;
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 use core::cmp::Reverse;
 
-pub use book::{BookFault, LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
+pub use book::{LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
 pub use learnt::{Learnt, of_ending};
 pub use text::LESSON_CHARS_MAX;
 

@@ -21,14 +21,15 @@ use super::{
     read_result,
     repair::{self, Repairs},
     session::SessionRecord,
-    talk::{AgentProcess, TalkDoors, TalkLimits, Talked, talk},
+    shell,
+    talk::{TalkLimits, Talked, talk},
 };
 use crate::{
     config::{
         program::{ProgramLook, find_program, is_relative},
         transport::{Acp, Dialect, Headless},
     },
-    process::{Capture, JobEnd, JobRecord, SpawnError, Timer},
+    process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer},
 };
 
 /// Told to an agent whose session goes on after a kill of the loop.
@@ -147,22 +148,8 @@ impl TalkingAgent {
         if !is_missing {
             return None;
         }
-        let install = self.agent.preset.map(|preset| preset.install.clone());
-        let how = CommandEnd::NotRun(format!("`{program}` is not installed"));
-        Some(Outcome {
-            agent_end: Some(AgentEnd::Unavailable {
-                kind: AgentLack::Missing,
-                words: install.unwrap_or_else(|| {
-                    if program.contains('/') {
-                        format!("`{program}` is not there")
-                    } else {
-                        format!("`{program}` is not on the PATH")
-                    }
-                }),
-                variable: None,
-            }),
-            ..Outcome::ended(how, 0)
-        })
+        let install = self.agent.preset.map(|preset| &*preset.install);
+        Some(shell::missing(cwd, program, install))
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -226,7 +213,7 @@ impl Started<'_> {
                 headless.start(access, &session)
             }
         };
-        let process = self.process(argv);
+        let job = self.process(&argv);
         let prompt = turn.words;
         let (newest, named) = watch::channel(String::new());
         macro_rules! talk_in {
@@ -237,7 +224,7 @@ impl Started<'_> {
                     repairs,
                     on_session: &|session: &str| drop(newest.send_replace(session.to_owned())),
                 };
-                self.run(&process, conversation, heard, cancel).await
+                self.run(job, conversation, heard, cancel).await
             }};
         }
         let talk = async move {
@@ -281,12 +268,12 @@ impl Started<'_> {
             repairs,
             on_session: &|session: &str| self.keep_session(heard, session),
         };
-        self.run(&self.process(acp.argv.clone()), conversation, heard, cancel).await
+        self.run(self.process(&acp.argv), conversation, heard, cancel).await
     }
 
     async fn run(
         &self,
-        process: &AgentProcess,
+        job: Job,
         conversation: impl super::talk::Conversation,
         heard: &Heard,
         cancel: &CancellationToken,
@@ -301,8 +288,8 @@ impl Started<'_> {
         };
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let doors = TalkDoors { programs: self.attempt.context.programs, cancel };
-        let talked = talk(process, limits, conversation, heard, doors, note).await?;
+        let programs = self.attempt.context.programs;
+        let talked = talk(job, limits, conversation, heard, programs, cancel, note).await?;
         if let Some(talked) = &talked {
             let is_text = self.agent.dialect() == Some(Dialect::Text);
             // Text has no event that could be missing: such an agent has nothing to say.
@@ -312,13 +299,20 @@ impl Started<'_> {
         Ok(talked)
     }
 
-    fn process(&self, argv: Vec<String>) -> AgentProcess {
-        AgentProcess {
-            argv,
-            cwd: self.attempt.context.cwd.clone(),
+    /// The process of an agent. Its standard error goes to the log.
+    fn process(&self, argv: &[String]) -> Job {
+        let context = &self.attempt.context;
+        let quoted = shlex::try_join(argv.iter().map(String::as_str));
+        Job {
+            // An argument with a zero byte cannot be passed on; the start reports it.
+            command: format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" "))),
+            cwd: context.cwd.clone(),
             env: environment(self.attempt, self.inputs, &self.agent.env),
-            mark: self.attempt.context.mark.clone(),
-            log: self.attempt.context.dir.join("errors.log"),
+            timeout: context.timeout,
+            mark: context.mark.clone(),
+            input: None,
+            whole_stdout_bytes_max: 0,
+            log: Some(context.dir.join("errors.log")),
             reach: self.inputs.reach(),
         }
     }

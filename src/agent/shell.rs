@@ -1,6 +1,6 @@
 //! Attempts by a shell command, and the `setup` before any attempt.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
@@ -14,9 +14,10 @@ use super::{
     inputs::Inputs, read_result,
 };
 use crate::{
-    config::program::{is_relative, missing_program_in},
+    config::program::is_relative,
     process::{
-        self, Job, JobRecord, JobResult, SpawnError, capture::WholeOutput, environment::Environment,
+        self, Job, JobEnd, JobRecord, JobResult, SpawnError, capture::WholeOutput,
+        environment::Environment,
     },
 };
 
@@ -26,13 +27,9 @@ pub(super) async fn set_up(
     command: &str,
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
-    let setup = CommandStep {
-        command: &attempt.context.env.command_in(command, &attempt.context.cwd),
-        env: &attempt.context.env,
-        log: "setup.log",
-        stdout_bytes_max: 0,
-    };
-    Ok(match run(attempt, &inputs, &setup, cancel).await? {
+    let (env, cwd) = (&attempt.context.env, &attempt.context.cwd);
+    let command = env.command_in(command, cwd);
+    Ok(match run(attempt, &inputs, &command, env, "setup.log", 0, cancel).await? {
         CommandOutcome::Cancelled => Begun::Cancelled,
         CommandOutcome::Ended(CommandEnd::Exit(0), _) => Begun::Ready(inputs),
         CommandOutcome::Ended(how, ended) => {
@@ -44,28 +41,21 @@ pub(super) async fn set_up(
 
 /// The outcome of an attempt whose agent has no program here: nothing is started, and the work has not failed. The
 /// workspace decides of a path in it: setup, or an earlier step, may have made what it names.
-pub(super) fn missing(
-    attempt: &AttemptJob<'_>,
-    command: &str,
-    env: &Environment,
-) -> Option<Outcome> {
-    let program =
-        missing_program_in(&attempt.context.cwd, command, &env.path_in(&attempt.context.cwd))?;
-    let words = match is_relative(&program) {
+pub(super) fn missing(cwd: &Path, program: &str, install: Option<&str>) -> Outcome {
+    let words = match is_relative(program) {
+        _ if install.is_some() => install.unwrap_or_default().to_owned(),
         // A run keeps its start: what is changed in the project comes into it by a redirect alone.
-        true if attempt.context.cwd.join(&program).exists() => {
-            format!(
-                "`{program}` is not executable in its workspace: chmod +x, then descent redirect --from ."
-            )
-        }
+        true if cwd.join(program).exists() => format!(
+            "`{program}` is not executable in its workspace: chmod +x, then descent redirect --from ."
+        ),
         true => format!("`{program}` is no program in its workspace"),
         false if program.contains('/') => format!("`{program}` is not there"),
         false => format!("`{program}` is not on the PATH"),
     };
-    Some(Outcome {
+    Outcome {
         agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Missing, words, variable: None }),
         ..Outcome::ended(CommandEnd::NotRun(format!("`{program}` is not there")), 0)
-    })
+    }
 }
 
 /// Runs the command of an attempt to its end; `None` if it was cancelled.
@@ -76,13 +66,8 @@ pub(super) async fn made(
     env: &Environment,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    let own = CommandStep {
-        command,
-        env,
-        log: "output.log",
-        stdout_bytes_max: attempt.stdout_bytes_max(),
-    };
-    Ok(match run(attempt, inputs, &own, cancel).await? {
+    let bytes_max = attempt.stdout_bytes_max();
+    Ok(match run(attempt, inputs, command, env, "output.log", bytes_max, cancel).await? {
         CommandOutcome::Cancelled => None,
         CommandOutcome::Ended(how, ended) => {
             let (report, usage, fault) = match read_result(&inputs.result(), cancel).await {
@@ -94,8 +79,7 @@ pub(super) async fn made(
             let outcome = Outcome {
                 report,
                 usage: attempt.usage.priced(usage),
-                report_fault: fault
-                    .or(stdout.and_then(|out| too_long(out, attempt.stdout_bytes_max()))),
+                report_fault: fault.or(stdout.and_then(|out| too_long(out, bytes_max))),
                 stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
                 ..outcome(how, ended.as_ref())
             };
@@ -118,14 +102,6 @@ fn too_long(stdout: &WholeOutput, bytes_max: usize) -> Option<String> {
     stdout.truncated.then(what)
 }
 
-/// One command of an attempt.
-struct CommandStep<'a> {
-    command: &'a str,
-    env: &'a Environment,
-    log: &'a str,
-    stdout_bytes_max: usize,
-}
-
 /// If nothing could be started, nothing ended.
 enum CommandOutcome {
     Cancelled,
@@ -135,18 +111,21 @@ enum CommandOutcome {
 async fn run(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    step: &CommandStep<'_>,
+    command: &str,
+    env: &Environment,
+    log: &str,
+    stdout_bytes_max: usize,
     cancel: &CancellationToken,
 ) -> Result<CommandOutcome, AgentError> {
     let job = Job {
-        command: step.command.to_owned(),
+        command: command.to_owned(),
         cwd: attempt.context.cwd.clone(),
-        env: environment(attempt, inputs, step.env),
+        env: environment(attempt, inputs, env),
         timeout: attempt.context.timeout,
         mark: attempt.context.mark.clone(),
         input: None,
-        whole_stdout_bytes_max: step.stdout_bytes_max,
-        log: Some(attempt.context.dir.join(step.log)),
+        whole_stdout_bytes_max: stdout_bytes_max,
+        log: Some(attempt.context.dir.join(log)),
         reach: inputs.reach(),
     };
     // Without that file a sweep still finds the job by its mark.
@@ -161,16 +140,15 @@ async fn run(
         Err(error) => {
             CommandOutcome::Ended(CommandEnd::NotRun(format!("{error} ({})", error.hint())), None)
         }
-        Ok(ended) => match ended.how {
-            process::JobEnd::Cancelled => CommandOutcome::Cancelled,
-            process::JobEnd::Exit(code) => {
-                CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
-            }
-            process::JobEnd::Signal(signal) => {
-                CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
-            }
-            process::JobEnd::TimedOut => CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended)),
-        },
+        Ok(ended) => {
+            let how = match ended.how {
+                JobEnd::Cancelled => return Ok(CommandOutcome::Cancelled),
+                JobEnd::Exit(code) => CommandEnd::Exit(code),
+                JobEnd::Signal(signal) => CommandEnd::Signal(signal),
+                JobEnd::TimedOut => CommandEnd::TimedOut,
+            };
+            CommandOutcome::Ended(how, Some(ended))
+        }
     })
 }
 

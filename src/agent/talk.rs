@@ -4,13 +4,13 @@
 //! by its protocol first, for [`CANCEL_MAX`] at most; then its processes are ended. Not here: a
 //! protocol (`headless`, `acp`), the meaning of an end (the core).
 
-use std::{ffi::OsString, path::PathBuf, pin::pin, time::Duration};
+use std::{pin::pin, time::Duration};
 
 use descent_core::event::AgentEnd;
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, Reach, SpawnError};
+use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
 
 use super::heard::Heard;
 
@@ -28,18 +28,6 @@ pub(super) struct TalkLimits {
     pub(super) idle: Duration,
     pub(super) total: Duration,
     pub(super) after_result: Duration,
-}
-
-/// The process of an agent.
-#[derive(Debug)]
-pub(super) struct AgentProcess {
-    pub(super) argv: Vec<String>,
-    pub(super) cwd: PathBuf,
-    pub(super) env: Vec<(OsString, OsString)>,
-    pub(super) mark: String,
-    /// Gets its standard error.
-    pub(super) log: PathBuf,
-    pub(super) reach: Reach,
 }
 
 /// The reader of a protocol. It writes all that it hears into a [`Heard`], and returns when the
@@ -77,30 +65,25 @@ pub(super) struct Talked {
     pub(super) result: JobResult,
 }
 
-/// The starter of programs, and the wish to end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TalkDoors<'a> {
-    pub(super) programs: &'a dyn Programs,
-    pub(super) cancel: &'a CancellationToken,
-}
-
 /// Talks with an agent to the end of its turn; `None` if it was cancelled.
 pub(super) async fn talk(
-    process: &AgentProcess,
+    job: Job,
     limits: TalkLimits,
     conversation: impl Conversation,
     heard: &Heard,
-    doors: TalkDoors<'_>,
+    programs: &dyn Programs,
+    cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord) + Send,
 ) -> Result<Option<Talked>, SpawnError> {
     let (ours, theirs) = tokio::io::duplex(CHANNEL_BYTES);
     let (asked, kill) = (CancellationToken::new(), CancellationToken::new());
-    let job = process.job(limits);
-    let mut running = doors.programs.talk(&job, theirs, &kill, Box::new(on_started));
+    // The limit of the conversation comes first.
+    let job = Job { timeout: limits.total.saturating_add(READ_MAX), ..job };
+    let mut running = programs.talk(&job, theirs, &kill, Box::new(on_started));
     let mut said = pin!(conversation.converse(ours, heard, &asked));
     let over = tokio::select! {
         biased;
-        () = doors.cancel.cancelled() => TalkEnd::Cut(Cut::Cancelled),
+        () = cancel.cancelled() => TalkEnd::Cut(Cut::Cancelled),
         () = tokio::time::sleep(limits.total) => TalkEnd::Cut(Cut::TimedOut),
         silence = heard.silence(limits.first_event, limits.idle) => TalkEnd::Cut(Cut::Silent(silence)),
         () = &mut said => TalkEnd::Said,
@@ -118,7 +101,7 @@ pub(super) async fn talk(
             // The channel is closed, and with it the agent's standard input.
             let exited = tokio::select! {
                 result = &mut running => Some(result),
-                () = doors.cancel.cancelled() => None,
+                () = cancel.cancelled() => None,
                 () = tokio::time::sleep(limits.after_result) => None,
             };
             (exited, None)
@@ -155,23 +138,4 @@ pub(super) async fn talk(
     let is_timed_out = cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut;
     let talked = Talked { is_timed_out: is_timed_out && !is_outage, result };
     Ok((cut != Some(Cut::Cancelled)).then_some(talked))
-}
-
-impl AgentProcess {
-    fn job(&self, limits: TalkLimits) -> Job {
-        let quoted = shlex::try_join(self.argv.iter().map(String::as_str));
-        Job {
-            // An argument with a zero byte cannot be passed on; the start reports it.
-            command: format!("exec {}", quoted.unwrap_or_else(|_| self.argv.join(" "))),
-            cwd: self.cwd.clone(),
-            env: self.env.clone(),
-            // The limit of the conversation comes first.
-            timeout: limits.total.saturating_add(READ_MAX),
-            mark: self.mark.clone(),
-            input: None,
-            whole_stdout_bytes_max: 0,
-            log: Some(self.log.clone()),
-            reach: self.reach.clone(),
-        }
-    }
 }

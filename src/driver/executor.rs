@@ -180,7 +180,7 @@ impl Sessions {
     }
 }
 
-/// Usage that attempts report while they run, on its way to the loop. Of each attempt the newest report alone waits.
+/// Usage that attempts report while they run, on its way to the loop. The newest report of an attempt alone waits.
 #[derive(Debug, Clone, Default)]
 pub struct UsageReports(Arc<WaitingReports>);
 

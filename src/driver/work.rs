@@ -15,7 +15,7 @@ use descent_core::{
     event::{Input, Merge, Product},
     id::CommitId,
     prompt,
-    state::{Intent, ResultCommit},
+    state::{Intent, ResultCommit, Role},
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ use crate::{
 pub use judging::{ReadyCheckout, prepare_checkout};
 pub use told::{PromptRequest, ToldPrompt};
 
-use attempting::{Attempting, attempt};
+use attempting::attempt;
 use consult::{Consulting, consult};
 use judging::{Judging, judge};
 use kept::has_room;
@@ -79,6 +79,71 @@ pub(super) fn perform(
             let judging = Judging { executor, world, session, scope, basis, commit, onto, check };
             Box::pin(judge(judging, cancel))
         }
+    }
+}
+
+/// An attempt, with the state that recorded its intent.
+struct Attempting {
+    executor: RealExecutor,
+    world: World,
+    intent: Intent,
+    slot: usize,
+    /// The atom's action, if it has one.
+    action: Option<String>,
+    /// A planner: it gets the remaining budget, and changes nothing.
+    is_plan: bool,
+}
+
+impl Attempting {
+    fn of(executor: RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
+        let atom = world.state.atoms.get(&intent.atom);
+        let action = atom.and_then(|atom| atom.task()?.spec.action.as_ref());
+        let action = action.filter(|_| intent.role != Role::Probe);
+        Self {
+            action: action.map(|action| action.run.clone()),
+            is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
+            executor,
+            world: world.clone(),
+            intent,
+            slot,
+        }
+    }
+
+    /// It only thinks: what it changes is not kept.
+    fn is_thinking(&self) -> bool {
+        self.is_plan || self.intent.role == Role::Probe
+    }
+
+    /// An agent makes it: repeating it would cost.
+    fn is_paid(&self) -> bool {
+        self.action.is_none()
+    }
+
+    /// The directory of its own files.
+    fn dir(&self) -> PathBuf {
+        self.executor.dir_of(&self.intent)
+    }
+
+    fn timeout(&self) -> Duration {
+        let state = &self.world.state;
+        let task = state.atoms.get(&self.intent.atom).and_then(|atom| atom.task());
+        let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
+        let ms = own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms());
+        Duration::from_millis(ms)
+    }
+
+    /// By which it is made: its action, or the agent of its role.
+    fn maker(&self) -> Result<Maker, Failure> {
+        let RealExecutor { environment, agents, .. } = &self.executor;
+        if let Some(action) = &self.action {
+            return Ok(Maker::Shell {
+                command: action.clone(),
+                env: environment.clone(),
+                price: None,
+                is_agent: false,
+            });
+        }
+        agents.maker(&self.intent, self.is_plan, environment, self.slot)
     }
 }
 

@@ -29,15 +29,6 @@ const SEEN_MIN: u32 = 2;
 pub const SCHEMA: &str = "descent/lessons/1";
 const SCHEMA_STEM: &str = "descent/lessons/";
 
-/// Why a text is no book of lessons.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BookFault {
-    #[error("it is of a newer version ({0})")]
-    Newer(String),
-    #[error("it cannot be read: {0}")]
-    Torn(String),
-}
-
 /// A book without lessons.
 pub fn new() -> LessonBook {
     LessonBook {
@@ -50,8 +41,11 @@ pub fn new() -> LessonBook {
 }
 
 /// Reads a book, whoever wrote it: its texts are capped, and what is too much is left out.
-pub fn read(bytes: &[u8]) -> Result<LessonBook, BookFault> {
-    let torn = |why: &str| BookFault::Torn(why.to_owned());
+///
+/// # Errors
+/// Why it is none.
+pub fn read(bytes: &[u8]) -> Result<LessonBook, String> {
+    let torn = |why: &str| format!("it cannot be read: {why}");
     let text = core::str::from_utf8(bytes).map_err(|_| torn("it is no UTF-8"))?;
     let parsed = doc::parse(text, &Limits::default());
     if let Some(fault) = parsed.faults.first() {
@@ -64,7 +58,7 @@ pub fn read(bytes: &[u8]) -> Result<LessonBook, BookFault> {
     match schema.and_then(|schema| schema.strip_prefix(SCHEMA_STEM)) {
         Some("1") => {}
         Some(version) if version.parse::<u32>().is_ok() => {
-            return Err(BookFault::Newer(format!("{SCHEMA_STEM}{version}")));
+            return Err(format!("it is of a newer version ({SCHEMA_STEM}{version})"));
         }
         Some(_) | None => return Err(torn("it names no version")),
     }

@@ -91,7 +91,7 @@ fn a_book_is_read_as_it_was_written_and_an_odd_one_is_no_book() {
     let text = write(&book);
     assert_eq!(write(&read(text.as_bytes()).unwrap()), text);
     let newer = text.replace("lessons/1", "lessons/12");
-    assert!(matches!(read(newer.as_bytes()), Err(BookFault::Newer(_))));
+    assert!(read(newer.as_bytes()).unwrap_err().contains("newer version"));
     for odd in [
         "",
         "{",
@@ -102,7 +102,7 @@ fn a_book_is_read_as_it_was_written_and_an_odd_one_is_no_book() {
         "{\"schema\": \"descent/lessons/1\", \"lessons\": 7}",
         "{\"schema\": \"descent/lessons/1\", \"lessons\": [{\"id\": 7}]}",
     ] {
-        assert!(matches!(read(odd.as_bytes()), Err(BookFault::Torn(_))), "{odd}");
+        assert!(read(odd.as_bytes()).unwrap_err().contains("cannot be read"), "{odd}");
     }
     for end in 0..text.len() - 2 {
         if text.is_char_boundary(end) {

@@ -1,17 +1,18 @@
 //! Attempts: made in a workspace to their end, and their outcomes kept.
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, path::PathBuf, sync::Arc};
 
 use descent_core::{
     event::{Input, Outcome, Product},
     prompt::{self, Ending, TreeStart},
-    state::{Intent, Role, Usage},
+    state::Usage,
     verdict::CommandEnd,
-    world::{World, earlier},
+    world::earlier,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    Attempting,
     kept::{has_room, keep_failed, made, may_have_changed, without_room},
     message,
     thinking::{self, shell_faults},
@@ -22,7 +23,6 @@ use crate::{
     clock::to_next_poll,
     driver::{
         blocking::{blocking, with_trees},
-        executor::RealExecutor,
         leftovers::note_of,
     },
     evidence::EvidenceKeeper,
@@ -31,71 +31,6 @@ use crate::{
     shape::{Shape, ShapeError},
     workspace::{MissingPlace, WorkspaceError},
 };
-
-/// An attempt, with the state that recorded its intent.
-pub(super) struct Attempting {
-    pub(super) executor: RealExecutor,
-    pub(super) world: World,
-    pub(super) intent: Intent,
-    pub(super) slot: usize,
-    /// The atom's action, if it has one.
-    action: Option<String>,
-    /// A planner: it gets the remaining budget, and changes nothing.
-    pub(super) is_plan: bool,
-}
-
-impl Attempting {
-    pub(super) fn of(executor: RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
-        let atom = world.state.atoms.get(&intent.atom);
-        let action = atom.and_then(|atom| atom.task()?.spec.action.as_ref());
-        let action = action.filter(|_| intent.role != Role::Probe);
-        Self {
-            action: action.map(|action| action.run.clone()),
-            is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
-            executor,
-            world: world.clone(),
-            intent,
-            slot,
-        }
-    }
-
-    /// It only thinks: what it changes is not kept.
-    fn is_thinking(&self) -> bool {
-        self.is_plan || self.intent.role == Role::Probe
-    }
-
-    /// An agent makes it: repeating it would cost.
-    fn is_paid(&self) -> bool {
-        self.action.is_none()
-    }
-
-    /// The directory of its own files.
-    fn dir(&self) -> PathBuf {
-        self.executor.dir_of(&self.intent)
-    }
-
-    fn timeout(&self) -> Duration {
-        let state = &self.world.state;
-        let task = state.atoms.get(&self.intent.atom).and_then(|atom| atom.task());
-        let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
-        let ms = own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms());
-        Duration::from_millis(ms)
-    }
-
-    /// By which it is made: its action, or the agent of its role.
-    fn maker(&self) -> Result<Maker, Failure> {
-        let RealExecutor { environment, agents, .. } = &self.executor;
-        if let Some(action) = &self.action {
-            return Ok(Maker::Shell {
-                command: action.clone(),
-                env: environment.clone(),
-                price: None,
-                is_agent: false,
-            });
-        }
-        agents.maker(&self.intent, self.is_plan, environment, self.slot)
-    }
-}
 
 pub(super) async fn attempt(
     a: Attempting,

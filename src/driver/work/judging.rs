@@ -76,10 +76,10 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
 /// The failure to wait for if a check did not pass on a full disk: that is no verdict, and is
 /// measured again.
 fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure> {
-    if verdict::of_leaf(rule, seen) == Verdict::Pass || !space::is_used_up(at) {
-        return None;
+    match verdict::of_leaf(rule, seen) {
+        Verdict::Pass => None,
+        Verdict::Fail | Verdict::Unknown => has_room(at).err(),
     }
-    has_room(at).err()
 }
 
 impl Judging {
@@ -104,30 +104,18 @@ impl Judging {
         commit: Option<CommitId>,
         cancel: &CancellationToken,
     ) -> Result<CheckoutOutcome, Failure> {
-        let prepared = self.prepare_once(kind, commit.clone(), cancel).await?;
+        let RealExecutor { workspaces, environment, programs, .. } = &self.executor;
+        let mark = self.mark();
+        let prepare = || {
+            let commit = commit.clone();
+            prepare_checkout(workspaces, kind, commit, environment, &**programs, &mark, cancel)
+        };
+        let prepared = prepare().await?;
         let CheckoutOutcome::SetupFailedOnReused(_) = prepared else {
             return Ok(prepared);
         };
         self.remove(kind).await?;
-        self.prepare_once(kind, commit, cancel).await
-    }
-
-    async fn prepare_once(
-        &self,
-        kind: Checkout,
-        commit: Option<CommitId>,
-        cancel: &CancellationToken,
-    ) -> Result<CheckoutOutcome, Failure> {
-        prepare_checkout(
-            &self.executor.workspaces,
-            kind,
-            commit,
-            &self.executor.environment,
-            &*self.executor.programs,
-            &self.mark(),
-            cancel,
-        )
-        .await
+        prepare().await
     }
 
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.

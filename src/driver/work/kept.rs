@@ -7,7 +7,7 @@ use descent_core::{
     verdict::CommandEnd,
 };
 
-use super::attempting::Attempting;
+use super::Attempting;
 use crate::{
     failure::{Failure, Lack, exit},
     space,

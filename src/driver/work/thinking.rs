@@ -16,7 +16,7 @@ use descent_core::{
     world::World,
 };
 
-use super::attempting::Attempting;
+use super::Attempting;
 use crate::{
     agent::{ObjectJudge, QuestionForm},
     judging::PlanPlace,

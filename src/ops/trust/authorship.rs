@@ -95,8 +95,8 @@ fn is_in_journal(store: &Store, loaded: &LoadedState) -> bool {
     kept.is_some_and(|past| past.bytes == loaded.bytes())
 }
 
-/// The reason to ask about what a project's configuration starts, behind the name of its file. What was allowed or used
-/// in the lineage is known there, also when it is committed.
+/// The reason to ask about what a project's configuration starts, behind the name of its file. Content that was used in
+/// the lineage is allowed there, also when it is committed.
 pub(super) fn config_doubt(
     project: &Path,
     carried: &TrustList,
