@@ -13,7 +13,6 @@ mod directory;
 mod headless;
 mod heard;
 mod inputs;
-mod keys;
 mod live_usage;
 pub mod model;
 mod outcome;
@@ -58,7 +57,7 @@ use crate::{
         transport::{Access, Acp, Headless},
     },
     evidence::EvidenceKeeper,
-    failure::{Failure, lack_of},
+    failure::{Failure, exit, lack_of},
     files,
     process::{Capture, Programs, SpawnError, environment::Environment},
     secrets,
@@ -266,6 +265,7 @@ pub enum AgentError {
     NoSession,
 }
 
+<<<<<<< HEAD
 impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
@@ -287,14 +287,19 @@ impl AgentError {
     }
 }
 
+=======
+>>>>>>> 2b923a89 (Read the usage that an attempt keeps as that of a result file)
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        let lack = match &error {
-            AgentError::Unwritable { source, .. } => lack_of(source),
-            AgentError::Lacking(error) => error.lack(),
-            AgentError::NoSession => None,
+        let (code, hint, lack) = match &error {
+            AgentError::Unwritable { source, .. } => {
+                let hint = "check its permissions and the space on its disk";
+                ("E-ATTEMPT-DIR", hint, lack_of(source))
+            }
+            AgentError::Lacking(error) => ("E-PROCESSES", error.hint(), error.lack()),
+            AgentError::NoSession => ("E-PROCESSES", "run again: the attempt is made anew", None),
         };
-        Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
+        Failure::new(code, exit::IO, &error, hint).lacking(lack)
     }
 }
 

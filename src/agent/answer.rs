@@ -3,8 +3,8 @@
 //! Invariant: reading is bounded, whatever the text holds. An object is taken whole or not at all.
 
 use super::{
-    keys::Reading,
     report::{self, ResultFile},
+    usage::Reading,
 };
 
 /// Openings of objects that are looked at.

@@ -75,8 +75,9 @@ pub(super) async fn made(
     let result = inputs.result();
     let mut repairs = Repairs::new(attempt, move || result.exists());
     loop {
-        let started = Started { attempt, inputs, agent, since, paused };
-        let talked = match started.talk(turn, &heard, &mut repairs, cancel).await {
+        let heard = &heard;
+        let started = Started { attempt, inputs, agent, heard, cancel, since, paused };
+        let talked = match started.talk(turn, &mut repairs).await {
             Ok(Some(talked)) => talked,
             Ok(None) => return Ok(None),
             Err(SpawnError::Log { path, source }) => {
@@ -111,7 +112,7 @@ pub(super) async fn made(
                 (paused, is_going_on) = (paused + pause, true);
                 Some(GO_ON.to_owned())
             }
-            Some(_) => repairs.next(&heard),
+            Some(_) => repairs.next(heard),
             None => None,
         };
         match (words, again) {
@@ -120,7 +121,7 @@ pub(super) async fn made(
             }
             _ => {
                 let ending = TalkEnding { is_timed_out: talked.is_timed_out, ms: millis(since) };
-                let mut outcome = outcome(attempt, inputs, &heard, ending, cancel).await;
+                let mut outcome = outcome(attempt, inputs, heard, ending, cancel).await;
                 outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
                 return Ok(Some(outcome));
             }
@@ -173,24 +174,18 @@ struct Started<'a> {
     attempt: &'a AttemptJob<'a>,
     inputs: &'a Inputs,
     agent: &'a TalkingAgent,
+    heard: &'a Heard,
+    cancel: &'a CancellationToken,
     since: Timer,
     /// The pauses so far, which are no time of the attempt.
     paused: Duration,
 }
 
 impl Started<'_> {
-    async fn talk(
-        &self,
-        turn: Turn,
-        heard: &Heard,
-        repairs: &mut Repairs,
-        cancel: &CancellationToken,
-    ) -> Result<Option<Talked>, SpawnError> {
+    async fn talk(&self, turn: Turn, repairs: &mut Repairs) -> Result<Option<Talked>, SpawnError> {
         match &self.agent.way {
-            TalkWay::Headless(headless) => {
-                self.headless(headless, turn, heard, repairs, cancel).await
-            }
-            TalkWay::Acp(acp) => self.acp(acp, turn, heard, repairs, cancel).await,
+            TalkWay::Headless(headless) => self.headless(headless, turn, repairs).await,
+            TalkWay::Acp(acp) => self.acp(acp, turn, repairs).await,
         }
     }
 
@@ -198,9 +193,7 @@ impl Started<'_> {
         &self,
         headless: &Headless,
         turn: Turn,
-        heard: &Heard,
         repairs: &mut Repairs,
-        cancel: &CancellationToken,
     ) -> Result<Option<Talked>, SpawnError> {
         let access = self.agent.access;
         let argv = match &turn.resume {
@@ -208,7 +201,7 @@ impl Started<'_> {
             None => {
                 let session = uuid::Uuid::now_v7().to_string();
                 if headless.session.is_some() {
-                    self.keep_session(heard, &session);
+                    self.keep_session(&session);
                 }
                 headless.start(access, &session)
             }
@@ -224,7 +217,7 @@ impl Started<'_> {
                     repairs,
                     on_session: &|session: &str| drop(newest.send_replace(session.to_owned())),
                 };
-                self.run(job, conversation, heard, cancel).await
+                self.run(job, conversation).await
             }};
         }
         let talk = async move {
@@ -235,7 +228,7 @@ impl Started<'_> {
             }
         };
         // A stop waits for no disk.
-        let keep = cancel.run_until_cancelled(self.keep_named(named));
+        let keep = self.cancel.run_until_cancelled(self.keep_named(named));
         tokio::join!(talk, keep).0
     }
 
@@ -253,9 +246,7 @@ impl Started<'_> {
         &self,
         acp: &Acp,
         turn: Turn,
-        heard: &Heard,
         repairs: &mut Repairs,
-        cancel: &CancellationToken,
     ) -> Result<Option<Talked>, SpawnError> {
         let meta = acp.session_meta.and_then(|meta| serde_json::from_str(meta).ok());
         let conversation = AcpTalk {
@@ -266,17 +257,15 @@ impl Started<'_> {
             meta,
             resume: turn.resume,
             repairs,
-            on_session: &|session: &str| self.keep_session(heard, session),
+            on_session: &|session: &str| self.keep_session(session),
         };
-        self.run(self.process(&acp.argv), conversation, heard, cancel).await
+        self.run(self.process(&acp.argv), conversation).await
     }
 
     async fn run(
         &self,
         job: Job,
         conversation: impl super::talk::Conversation,
-        heard: &Heard,
-        cancel: &CancellationToken,
     ) -> Result<Option<Talked>, SpawnError> {
         let limits = &self.agent.agent.limits;
         let limits = TalkLimits {
@@ -289,12 +278,13 @@ impl Started<'_> {
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
         let programs = self.attempt.context.programs;
-        let talked = talk(job, limits, conversation, heard, programs, cancel, note).await?;
+        let talked =
+            talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
         if let Some(talked) = &talked {
             let is_text = self.agent.dialect() == Some(Dialect::Text);
             // Text has no event that could be missing: such an agent has nothing to say.
             let may_be_silent = is_text && talked.result.how == JobEnd::Exit(0);
-            heard.with(|heard| end_without_word(heard, talked, may_be_silent));
+            self.heard.with(|heard| end_without_word(heard, talked, may_be_silent));
         }
         Ok(talked)
     }
@@ -317,11 +307,11 @@ impl Started<'_> {
         }
     }
 
-    fn keep_session(&self, heard: &Heard, session: &str) {
+    fn keep_session(&self, session: &str) {
         if !super::session::is_fit(session) {
             return;
         }
-        heard.with(|heard| heard.session(session));
+        self.heard.with(|heard| heard.session(session));
         keep(&self.record(session), &self.attempt.context.dir);
     }
 

@@ -11,12 +11,13 @@ use std::{
 };
 
 use descent_core::{
+    doc::Node,
     id::AttemptId,
-    state::{Intent, Micros, Tokens, Usage},
+    state::{Intent, Micros, Usage},
+    validation,
 };
-use serde::{Deserialize, Serialize};
 
-use super::{directory, heard::Heard, inputs::RESULT, report};
+use super::{directory, heard::Heard, inputs::RESULT, report, usage};
 use crate::{
     config::price::Price,
     files::{self, ContentStamp},
@@ -82,48 +83,33 @@ impl LiveUsage {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct UsageRecord {
-    attempt: String,
-    /// The identity of its intent.
-    identity: String,
-    calls: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    cached_tokens: u64,
-    cost_micro_usd: Option<u64>,
-    estimated: bool,
-}
-
 /// Keeps the usage of an attempt, in its directory. A power loss may take it.
-pub fn keep_usage(dir: &Path, intent: &Intent, usage: &Usage) -> io::Result<()> {
-    let record = UsageRecord {
-        attempt: intent.id.to_string(),
-        identity: intent.identity().to_string(),
-        calls: usage.calls,
-        input_tokens: usage.tokens.input,
-        output_tokens: usage.tokens.output,
-        cached_tokens: usage.tokens.cached,
-        cost_micro_usd: usage.cost.map(|cost| cost.0),
-        estimated: usage.is_estimated,
-    };
+pub fn keep_usage(dir: &Path, intent: &Intent, used: &Usage) -> io::Result<()> {
+    let tokens = &used.tokens;
+    let record = serde_json::json!({
+        "attempt": intent.id,
+        "identity": intent.identity(),
+        "usage": {
+            "calls": used.calls,
+            "input_tokens": tokens.input,
+            "output_tokens": tokens.output,
+            "cached_tokens": tokens.cached,
+            "cost_usd": used.cost.map(Micros::text),
+            "estimated": used.is_estimated,
+        },
+    });
     files::plain_dir(dir)?;
-    files::write_whole_alone(&dir.join(USAGE_FILE), &serde_json::to_vec(&record)?)
+    files::write_whole_alone(&dir.join(USAGE_FILE), record.to_string().as_bytes())
 }
 
 /// The usage that an attempt had told when it was kept last.
 pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
     let bytes = directory::read(attempts, intent, USAGE_FILE, BYTES_MAX)?;
-    let record: UsageRecord = serde_json::from_slice(&bytes).ok()?;
+    let record = validation::read_text(str::from_utf8(&bytes).ok()?).ok()?;
+    let is = |key: &str, own: &str| record.get(key).and_then(Node::as_str) == Some(own);
     let is_its_own =
-        record.attempt == intent.id.as_str() && record.identity == intent.identity().as_str();
-    let tokens = Tokens::new(record.input_tokens, record.output_tokens, record.cached_tokens);
-    is_its_own.then(|| Usage {
-        calls: record.calls,
-        tokens,
-        cost: record.cost_micro_usd.map(Micros),
-        is_estimated: record.estimated,
-    })
+        is("attempt", intent.id.as_str()) && is("identity", intent.identity().as_str());
+    usage::of(&record).ok().filter(|_| is_its_own)
 }
 
 /// The usage that attempts in flight have told.

@@ -9,8 +9,8 @@ use descent_core::event::{AgentReport, Misfit};
 use super::{
     AttemptJob, answer,
     heard::{Heard, HeardSoFar},
-    keys::Reading,
     report::ResultFile,
+    usage::Reading,
 };
 use crate::{secrets, shape::Shape};
 

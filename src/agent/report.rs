@@ -11,7 +11,7 @@ use std::{
 
 use regex::Regex;
 
-use super::keys::{Reading, given, wrong};
+use super::usage::{Reading, given, wrong};
 use crate::{
     files::{self, Odd, PathKind},
     secrets,

@@ -1,15 +1,23 @@
-//! The usage that an agent tells of in its result file: untrusted input.
+//! The usage that an agent tells of in its result file, and how keys of that file are read: untrusted input.
 
 use descent_core::{
     doc::Node,
     state::{Micros, Tokens, Usage},
 };
 
-use super::keys::{Reading, given, wrong};
+pub(super) type Reading<T> = Result<T, String>;
 
 /// More than any account holds; larger amounts are cut.
 const COUNT_MAX: u64 = 1 << 50;
 const COST_MAX: Micros = Micros(COUNT_MAX);
+
+pub(super) fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    node.get(key).filter(|node| !node.is_null())
+}
+
+pub(super) fn wrong(key: &str, found: &Node, wanted: &str) -> String {
+    format!("`{key}` is {}, not {wanted}", found.kind_name())
+}
 
 /// The key `usage` of a result file.
 pub(super) fn of(result: &Node) -> Reading<Usage> {
