@@ -265,39 +265,15 @@ pub enum AgentError {
     NoSession,
 }
 
-<<<<<<< HEAD
-impl AgentError {
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Unwritable { .. } => "E-IO",
-            Self::Lacking(_) | Self::NoSession => "E-MACHINE",
-        }
-    }
-
-    pub fn exit(&self) -> u8 {
-        74
-    }
-
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Unwritable { .. } => "check its permissions and the space on its disk",
-            Self::Lacking(error) => error.hint(),
-            Self::NoSession => "run again: the attempt is made anew",
-        }
-    }
-}
-
-=======
->>>>>>> 2b923a89 (Read the usage that an attempt keeps as that of a result file)
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
         let (code, hint, lack) = match &error {
             AgentError::Unwritable { source, .. } => {
                 let hint = "check its permissions and the space on its disk";
-                ("E-ATTEMPT-DIR", hint, lack_of(source))
+                ("E-IO", hint, lack_of(source))
             }
-            AgentError::Lacking(error) => ("E-PROCESSES", error.hint(), error.lack()),
-            AgentError::NoSession => ("E-PROCESSES", "run again: the attempt is made anew", None),
+            AgentError::Lacking(error) => ("E-MACHINE", error.hint(), error.lack()),
+            AgentError::NoSession => ("E-MACHINE", "run again: the attempt is made anew", None),
         };
         Failure::new(code, exit::IO, &error, hint).lacking(lack)
     }

@@ -91,10 +91,10 @@ fn of_a_pristine_tree_stays_what_keep_names_and_git_ignores() {
     put(world.top().join(".gitignore"), "build/\n*.log\n");
     put(world.top().join("sub/.gitignore"), "out/\n");
     world.commit();
-    let w = world.open(&Constraints {
-        keep: ["build/deep", "sub/out", "a.txt", "left", "link"].map(Into::into).into(),
-        ..Constraints::default()
-    });
+    let mut constraints = Constraints::default();
+    constraints.setup.keep =
+        ["build/deep", "sub/out", "a.txt", "left", "link"].map(Into::into).into();
+    let w = world.open(&constraints);
     let base = start(&w);
     let pristine = |commit| w.for_checks(Checkout::Pristine, Some(commit)).unwrap().path;
     let at = pristine(&base);
