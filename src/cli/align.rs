@@ -3,7 +3,6 @@
 mod agreement;
 mod consent;
 mod costs;
-mod counted;
 mod dialogue;
 mod draft_edit;
 mod edited;

@@ -46,6 +46,10 @@ impl Reader {
         self.inside(path).is_some_and(|path| path.is_file())
     }
 
+    pub(super) fn exists(&self, path: &str) -> bool {
+        self.inside(path).is_some()
+    }
+
     pub(super) fn is_dir(&self, path: &str) -> bool {
         self.inside(path).is_some_and(|path| path.is_dir())
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use descent_core::judging::MissingTarget;
 
-use super::{make, reader::Reader};
+use super::reader::Reader;
 
 /// The target that the first command of a shell text names, if it is sure not to be there.
 pub fn missing_target(project: &Path, command: &str) -> Option<MissingTarget> {
@@ -35,7 +35,7 @@ fn first_command(command: &str) -> Option<Vec<&str>> {
 }
 
 /// The words of a command that is one program with its arguments.
-pub(super) fn plain_words(command: &str) -> Option<Vec<&str>> {
+fn plain_words(command: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_alphanumeric() || " \t-_./:=,+@".contains(c);
     let is_one = command.chars().all(is_plain);
     is_one.then(|| command.split_whitespace().collect())
@@ -78,8 +78,12 @@ const MAKE_FLAGS: &[&str] = &[
     "--no-print-directory",
 ];
 
+/// The files of make, in the order in which it looks for them.
+const MAKE_FILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
 fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
-    let (file, text) = make::manifest(reader)?;
+    let mut files = MAKE_FILES.into_iter();
+    let (file, text) = files.find_map(|file| Some((file, reader.read(file)?)))?;
     let is_plain =
         |word: &&str| MAKE_FLAGS.contains(word) || word.starts_with("-j") || !word.starts_with('-');
     if !words.iter().all(is_plain) || words.contains(&"-j") {
@@ -101,7 +105,7 @@ fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
             let is_pattern = names.contains(['%', '$']);
             let is_phony =
                 names.trim() == ".PHONY" && rest.split_whitespace().any(|name| name == target);
-            make::is_rule_of(line, target) || is_pattern || is_phony
+            is_rule_of(line, target) || is_pattern || is_phony
         })
     };
     let may_be_built_in = |target: &str| {
@@ -116,9 +120,21 @@ fn of_make(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
             && !text.contains(".DEFAULT")
     });
     let target = lost.next().filter(|_| !is_open)?;
-    let files = make::FILES.iter().chain([target]);
+    let files = MAKE_FILES.iter().chain([target]);
     let makers: Vec<String> = files.map(|file| (*file).to_owned()).collect();
     missing(format!("make {target}"), file, &makers)
+}
+
+/// Whether a line of a makefile is a rule for that target.
+pub(super) fn is_rule_of(line: &str, target: &str) -> bool {
+    let Some((targets, rest)) = line.split_once(':') else {
+        return false;
+    };
+    // `x := 1` sets a variable, and a recipe begins with a tab.
+    !line.starts_with(['\t', '#', ' '])
+        && !rest.starts_with('=')
+        && !rest.starts_with(":=")
+        && targets.split_whitespace().any(|name| name == target)
 }
 
 fn of_npm(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {

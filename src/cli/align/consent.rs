@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{context::Context, live::drawn},
-    AlignArgs, counted, offers,
+    AlignArgs, offers,
     output::AlignOutput,
     preview,
     proposed::{self, DraftDecision},
@@ -130,7 +130,6 @@ impl Consent<'_> {
         };
         if out.json {
             let mut output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
-            output.yes_or_no = counted::yes_or_no(&world, &output.bound, self.top);
             let words = remembered.iter().map(|one| remembered::words(&world, one));
             output.remembered = words.collect();
             out.json(&output);

@@ -10,7 +10,6 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::counted::YesOrNo;
 use crate::{config::Config, ops::compare::CheckoutComparison};
 
 /// The agreement: `descent align --json`
@@ -30,9 +29,9 @@ pub(in crate::cli) struct AlignOutput<'a> {
     lacking: LackingPaths<'a>,
     /// Flags that may mend a difference of the two.
     suggested: Vec<String>,
-    pub(super) bound: BoundView,
+    bound: BoundView,
     /// A base case of a single yes or no, where planners are or may be asked; else null.
-    pub(super) yes_or_no: Option<YesOrNo>,
+    yes_or_no: Option<YesOrNo>,
     atoms: usize,
     workspace: &'static str,
     /// The command that does tasks without an action; null where none is named.
@@ -41,6 +40,29 @@ pub(in crate::cli) struct AlignOutput<'a> {
     pub(super) remembered: Vec<String>,
     /// The same was agreed before: nothing was written.
     pub(super) unchanged: bool,
+}
+
+const YES_OR_NO: &str = "the base case is a single yes or no: its distance is 0 or 1; a count (`number` in a plan) would steer planners better";
+
+/// A base case whose distance is 0 or 1
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct YesOrNo {
+    check: String,
+    pub(super) what: &'static str,
+}
+
+/// None where the base case has more leaves or a count, and where no planner is or may be asked.
+pub(super) fn yes_or_no(world: &World, bound: &BoundView) -> Option<YesOrNo> {
+    let may_plan = world.graph.plans().next().is_some() || bound.changes.is_some();
+    let base_case = world.state.objective.base_case.as_ref();
+    let leaves = base_case.filter(|_| may_plan)?.leaves();
+    let [check] = leaves.as_slice() else {
+        return None;
+    };
+    let leaf = check.leaf()?;
+    let is_one = leaf.is_machine() && leaf.number().is_none();
+    is_one.then(|| YesOrNo { check: check.title(), what: YES_OR_NO })
 }
 
 /// Ignored paths that one of the two places lacks, where verdicts differ
@@ -59,6 +81,7 @@ impl<'a> AlignOutput<'a> {
         config: &'a Config,
     ) -> Self {
         let objective = &world.state.objective;
+        let bound = view::bound_of_start(world, &config.table());
         Self {
             schema: "descent/align/1",
             goal: &objective.goal,
@@ -69,8 +92,8 @@ impl<'a> AlignOutput<'a> {
             issues,
             lacking: LackingPaths { checkout: &comparison.not_fresh, here: &comparison.not_here },
             suggested: if comparison.differ() { comparison.link_flags() } else { Vec::new() },
-            bound: view::bound_of_start(world, &config.table()),
-            yes_or_no: None,
+            yes_or_no: yes_or_no(world, &bound),
+            bound,
             atoms: world.graph.len(),
             workspace: objective.constraints.workspace().word(),
             worker: config.worker_line(),

@@ -15,7 +15,7 @@ use descent_core::{
 };
 
 use super::{
-    costs, counted, remembered,
+    costs, output, remembered,
     verdict_text::{WIDTH, ended, last_line, two},
 };
 use crate::{
@@ -80,8 +80,8 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page.gap();
     checks(&mut page, world, shown.comparison);
     let bound = view::bound_of_start(world, &shown.config.table());
-    if let Some(one) = counted::yes_or_no(world, &bound, shown.top) {
-        one.lines(&mut page, wrapped);
+    if let Some(one) = output::yes_or_no(world, &bound) {
+        add(&mut page, &wrapped("  ", one.what));
     }
     page.gap();
     page.push(head("the work:"));
