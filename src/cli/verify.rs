@@ -21,7 +21,7 @@ use crate::{
     failure::{Failure, exit},
     ops::{
         self,
-        evaluate::{self, Evaluation},
+        evaluate::{self, CheckBench},
     },
     render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
@@ -72,17 +72,13 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let environment = workspaces.environment(ops::environment(state));
     let programs = ops::programs(store.place());
     let judged = interruptible(async |cancel| {
-        let evaluation = Evaluation {
+        let bench = CheckBench {
             place: store.place(),
-            workspaces: &workspaces,
-            commit: subject.commit.clone(),
-            checkout: Checkout::Judging,
             environment: &environment,
             programs: &*programs,
             cancel: &cancel,
-            on_check: &drawn(context),
         };
-        evaluation.base_case(state).await
+        bench.base_case(state, &workspaces, subject.commit.clone(), &drawn(context)).await
     })?;
     let judged = match judged {
         WaitOutcome::Done(judged) => judged,

@@ -19,12 +19,11 @@ use descent_core::{
 use super::{
     baseline,
     compare::{CheckoutBench, CheckoutComparison},
-    evaluate::{CheckStart, Evaluation},
 };
 use crate::{
     failure::{Failure, exit},
     store::{LoadedState, StatePlace, Store, StoreError},
-    workspace::{self, Checkout, Workspaces},
+    workspace::{self, Workspaces},
 };
 
 /// A state that could be agreed, with what was measured for it.
@@ -62,29 +61,16 @@ impl<'a> AgreementDraft<'a> {
         let mut state = self.state.clone();
         Arc::make_mut(&mut state.objective).constraints = constraints;
         let constraints = &state.objective.constraints;
-        let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
+        let workspaces = Workspaces::open(self.bench.bench.place, &state.lineage, constraints)?;
         let mut comparison = self.comparison.clone();
         self.bench.measure_fresh(&state, &workspaces, &mut comparison).await?;
         (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())
     }
 
-    /// Measures the value that each `"baseline"` stands for.
-    pub async fn measure_baselines(
-        &mut self,
-        on_check: &dyn Fn(CheckStart<'_>),
-    ) -> Result<(), Failure> {
-        let evaluation = Evaluation {
-            place: self.bench.place,
-            workspaces: &self.workspaces,
-            commit: self.bench.start.clone(),
-            checkout: Checkout::Verify,
-            environment: self.bench.environment,
-            programs: self.bench.programs,
-            cancel: &self.bench.cancel,
-            on_check,
-        };
-        baseline::measure(&evaluation, &mut self.state, &self.comparison.fresh).await
+    /// Records the value that each `"baseline"` stands for.
+    pub fn record_baselines(&mut self) -> Result<(), Failure> {
+        baseline::record(&mut self.state, &self.comparison.by_key)
     }
 
     /// The state to be written. If somebody could be asked now, they can be asked later too (contract §4).

@@ -16,28 +16,22 @@ use descent_core::{
         Check, Leaf, State,
         check::{CommandLeaf, NotCommandLeaf},
     },
-    verdict::{self, Measurement, Verdict},
+    verdict::{self, Verdict},
     view::VerdictView,
 };
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    evaluate,
+    baseline,
+    evaluate::{self, CheckBench, SeenLeaf},
     lacking::{is_cache, lacking as not_found},
 };
 use crate::{
-    clock, driver,
+    clock,
+    driver::ReadyCheckout,
     failure::{Failure, quoted},
-    git::Stamps,
-    process::{self, Programs, environment::Environment},
-    store::StatePlace,
     survey::Proposal,
-    verify,
     workspace::{Checkout, Workspaces, Worktrees},
 };
-
-/// The leaves of one run.
-type LeafResult = Vec<Option<Measurement>>;
 
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
@@ -63,26 +57,17 @@ pub struct CheckoutComparison {
     pub made_by_setup: Vec<String>,
     /// Atoms whose own checks hold in the fresh checkout, before anything was done.
     pub holding: BTreeSet<AtomId>,
-    seen_here: LeafResult,
-    touched: Vec<TouchedFiles>,
+    /// The verdicts in the fresh checkout by the key of a leaf: all of the base case, and those of atoms that were
+    /// measured.
+    pub by_key: BTreeMap<Digest, VerdictView>,
+    seen_here: Vec<SeenLeaf>,
 }
 
-/// Files of the working directory that changed while a check ran.
-#[derive(Debug, Clone, Default)]
-struct TouchedFiles {
-    tracked: Vec<String>,
-    /// Those that git neither tracks nor ignores.
-    left: Vec<String>,
-}
-
-/// The setting in which checks are measured.
+/// Where checks are compared.
 pub struct CheckoutBench<'a> {
-    pub environment: &'a Environment,
-    pub programs: &'a dyn Programs,
+    pub bench: CheckBench<'a>,
     pub top: &'a Path,
-    pub place: &'a StatePlace,
     pub start: Option<CommitId>,
-    pub cancel: CancellationToken,
 }
 
 impl CheckoutComparison {
@@ -121,13 +106,12 @@ impl CheckoutBench<'_> {
         state: &State,
         workspaces: &Workspaces,
     ) -> Result<CheckoutComparison, Failure> {
-        process::prepare()?;
         let mut comparison = CheckoutComparison::default();
         // The checkout of a shared workspace is the working directory.
         if self.start.is_some() {
-            (comparison.seen_here, comparison.touched) =
-                self.measure(state, self.top, workspaces).await?;
-            comparison.here = judged(state, &comparison.seen_here);
+            let seen = self.bench.leaves(state, self.top, workspaces.trees(), &|_| ()).await?;
+            comparison.here = evaluate::judged(state, &seen, None);
+            comparison.seen_here = seen;
         }
         self.measure_fresh(state, workspaces, &mut comparison).await?;
         Ok(comparison)
@@ -140,20 +124,11 @@ impl CheckoutBench<'_> {
         workspaces: &Workspaces,
         comparison: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
-        if let Some(trees) = workspaces.trees() {
+        let trees = workspaces.trees();
+        if let Some(trees) = trees {
             trees.refuse_ways_back(self.start.as_ref())?;
         }
-        let mark = evaluate::mark(self.place);
-        let at = driver::prepare_checkout(
-            workspaces,
-            Checkout::Judging,
-            self.start.clone(),
-            self.environment,
-            self.programs,
-            &mark,
-            &self.cancel,
-        );
-        let prepared = match at.await?.or_fail(workspaces) {
+        let prepared = match self.bench.checkout(workspaces, self.start.clone()).await {
             Ok(prepared) => prepared,
             Err(mut failure) => {
                 let lacking = self.lacked(workspaces, true)?.into_iter();
@@ -162,26 +137,19 @@ impl CheckoutBench<'_> {
                 return Err(failure);
             }
         };
-        let Some(driver::ReadyCheckout { at, setup_ms, .. }) = prepared else {
+        let Some(ReadyCheckout { at, setup_ms, .. }) = prepared else {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
-        comparison.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
+        comparison.made_by_setup = match trees.filter(|_| setup_ms.is_some()) {
             Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
         let changed = self.changed_by_setup(workspaces)?;
-        let (seen, touched) = self.measure(state, &at, workspaces).await?;
-        if self.start.is_none() {
-            comparison.touched = touched;
-        }
-        comparison.fresh = judged(state, &seen);
-        comparison.holding = match self.start.is_some() {
-            true => self.holding(state, &at, &comparison.fresh).await,
-            // In place, checks of single steps would run among the person's own files.
-            false => BTreeSet::new(),
-        };
-        let trees = workspaces.trees().filter(|_| comparison.differ());
+        let seen = self.bench.leaves(state, &at, None, &|_| ()).await?;
+        comparison.fresh = evaluate::judged(state, &seen, None);
+        self.measure_atoms(state, &at, comparison).await;
+        let trees = trees.filter(|_| comparison.differ());
         (comparison.not_fresh, comparison.not_here) = match trees {
             Some(trees) => lacking(trees, &at, self.top)?,
             None => Default::default(),
@@ -206,7 +174,8 @@ impl CheckoutBench<'_> {
         let Some(trees) = workspaces.trees() else {
             return Ok(Vec::new());
         };
-        let lacking = not_found(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
+        let lacking =
+            not_found(trees, self.bench.environment, Some(Checkout::Judging), &[])?.into_iter();
         let told = lacking.filter(|one| one.is_named || fails);
         Ok(told.map(|one| one.advice).collect())
     }
@@ -220,85 +189,41 @@ impl CheckoutBench<'_> {
         Ok(advice::of_setup(&changed))
     }
 
-    /// The atoms whose checks hold at `at`. Checks for which the time does not suffice are left out.
-    async fn holding(&self, state: &State, at: &Path, known: &[VerdictView]) -> BTreeSet<AtomId> {
+    /// Measures the checks of atoms: those with a baseline, and as many others as the time suffices for.
+    async fn measure_atoms(&self, state: &State, at: &Path, comparison: &mut CheckoutComparison) {
         let since = clock::Stopwatch::start(clock::real());
-        let base = leaves(state).into_iter().map(Check::key);
-        let known = known.iter().map(|one| one.verdict);
-        let mut known: BTreeMap<Digest, Verdict> = base.zip(known).collect();
-        let mut holding = BTreeSet::new();
-        for (id, atom) in state.atoms.iter() {
-            let Some(checks) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {
+        let keys = evaluate::leaves(state).into_iter().map(Check::key);
+        comparison.by_key = keys.zip(comparison.fresh.iter().cloned()).collect();
+        let whole = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
+        for (_, leaf) in baseline::leaves_of_atoms(state) {
+            let rule = leaf.leaf().filter(|rule| rule.is_machine());
+            let Some(rule) = rule.filter(|_| !comparison.by_key.contains_key(&leaf.key())) else {
                 continue;
             };
-            for leaf in checks.leaves() {
-                let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
-                    continue;
-                };
-                let passed = Duration::from_millis(since.passed_ms());
-                let left = HOLDING_MAX.saturating_sub(passed);
-                if left.is_zero() || known.contains_key(&leaf.key()) {
-                    continue;
-                }
-                let Some(seen) = self.seen(&without_timeout(rule), at, left).await else {
-                    return holding;
-                };
-                known.insert(leaf.key(), evaluate::verdict_of(leaf, rule, seen).verdict);
-            }
-            let found = |leaf: &Check| known.get(&leaf.key()).copied();
-            let verdicts = checks.leaves().into_iter().map(found);
-            let mut verdicts = verdicts.map(|one| one.unwrap_or(Verdict::Unknown));
-            if evaluate::combine(checks, &mut verdicts) == Verdict::Pass {
-                holding.insert(id.clone());
-            }
+            let left = HOLDING_MAX.saturating_sub(Duration::from_millis(since.passed_ms()));
+            let seen = if baseline::is_wanted(leaf) {
+                self.bench.measure(rule, at, whole).await
+            } else if self.start.is_some() && !left.is_zero() {
+                self.bench.measure(&without_timeout(rule), at, left).await
+            } else {
+                // In place, checks of single steps would run among the person's own files.
+                continue;
+            };
+            let Some(seen) = seen else { return };
+            let seen = evaluate::verdict_of(leaf, rule, seen);
+            comparison.by_key.insert(leaf.key(), seen);
         }
-        holding
-    }
-
-    /// Measures one leaf; `None` where it was cut off.
-    async fn seen(&self, rule: &Leaf, at: &Path, timeout: Duration) -> Option<Measurement> {
-        let bench = verify::MeasureContext {
-            at,
-            env: self.environment,
-            programs: self.programs,
-            timeout_default: timeout,
-            mark: &evaluate::mark(self.place),
-            cancel: &self.cancel,
-            keep: None,
+        let holds = |checks: &Check| {
+            let found = |leaf: &Check| comparison.by_key.get(&leaf.key()).map(|one| one.verdict);
+            let mut verdicts = checks.leaves().into_iter().map(found);
+            let mut verdicts = verdicts.by_ref().map(|one| one.unwrap_or(Verdict::Unknown));
+            evaluate::combine(checks, &mut verdicts) == Verdict::Pass
         };
-        verify::measure(rule, &bench).await
-    }
-
-    /// Measures every leaf in one directory, in the order written, and lists the project's files that changed.
-    async fn measure(
-        &self,
-        state: &State,
-        at: &Path,
-        workspaces: &Workspaces,
-    ) -> Result<(LeafResult, Vec<TouchedFiles>), Failure> {
-        let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
-        let (mut seen, mut touched) = (Vec::new(), Vec::new());
-        let trees = workspaces.trees().filter(|_| at == self.top);
-        let look = || trees.map_or(Ok(Stamps::default()), |trees| trees.stamps());
-        let mut before = look()?;
-        for leaf in leaves(state) {
-            let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
-                seen.push(None);
-                touched.push(TouchedFiles::default());
-                continue;
-            };
-            let Some(measured) = self.seen(rule, at, timeout).await else {
-                break;
-            };
-            seen.push(Some(measured));
-            let after = look()?;
-            touched.push(TouchedFiles {
-                tracked: after.changed_since(&before),
-                left: after.left_since(&before),
-            });
-            before = after;
-        }
-        Ok((seen, touched))
+        let held = state.atoms.iter().filter(|(_, atom)| {
+            let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
+            self.start.is_some() && checks.is_some_and(holds)
+        });
+        comparison.holding = held.map(|(id, _)| id.clone()).collect();
     }
 
     fn advise(
@@ -306,41 +231,35 @@ impl CheckoutBench<'_> {
         state: &State,
         workspaces: &Workspaces,
         comparison: &CheckoutComparison,
-        fresh: &LeafResult,
+        fresh: &[SeenLeaf],
     ) -> Result<Vec<Advice>, Failure> {
         let timeout_ms = state.objective.constraints.attempt_timeout_ms();
         let mut found: Vec<Advice> = Vec::new();
         // A command that fails today may make a file once the work is done.
         let mut may_be_made = false;
-        for (at, leaf) in leaves(state).into_iter().enumerate() {
-            let seen = |list: &'_ LeafResult| list.get(at).cloned().flatten();
-            let (here, fresh) = (seen(&comparison.seen_here), seen(fresh));
+        for (at, leaf) in evaluate::leaves(state).into_iter().enumerate() {
+            let here = comparison.seen_here.get(at).cloned().unwrap_or_default();
+            let fresh = fresh.get(at).and_then(|seen| seen.measured.as_ref());
             let is_ignored = match (leaf.leaf(), workspaces.trees()) {
                 (Some(Leaf::File(leaf)), Some(trees)) => trees.is_ignored(&leaf.path)?,
                 _ => false,
             };
-            let touched = comparison.touched.get(at).cloned().unwrap_or_default();
             let facts = LeafFacts {
-                here: here.as_ref(),
-                fresh: fresh.as_ref(),
+                here: here.measured.as_ref(),
+                fresh,
                 timeout_ms,
                 is_ignored,
                 may_be_made,
-                changed: &touched.tracked,
-                left: &touched.left,
+                changed: &here.changed,
+                left: &here.left,
             };
             found.extend(advice::of_leaf(leaf, &facts));
-            if let (Some(rule @ Leaf::Command(_)), Some(fresh)) = (leaf.leaf(), &fresh) {
+            if let (Some(rule @ Leaf::Command(_)), Some(fresh)) = (leaf.leaf(), fresh) {
                 may_be_made |= verdict::of_leaf(rule, fresh) != Verdict::Pass;
             }
         }
         Ok(found)
     }
-}
-
-fn leaves(state: &State) -> Vec<&Check> {
-    let base_case = state.objective.base_case.iter();
-    base_case.flat_map(Check::leaves).collect()
 }
 
 /// A leaf that has the time of its context and none of its own.
@@ -352,17 +271,6 @@ fn without_timeout(leaf: &Leaf) -> Leaf {
         *timeout = None;
     }
     leaf
-}
-
-fn judged(state: &State, seen: &LeafResult) -> Vec<VerdictView> {
-    let pairs = leaves(state).into_iter().zip(seen);
-    pairs
-        .map(|(leaf, seen)| match (leaf.leaf(), seen) {
-            (Some(rule), Some(seen)) => evaluate::verdict_of(leaf, rule, seen.clone()),
-            // Nobody has confirmed anything yet.
-            _ => evaluate::by_others(leaf, state, None),
-        })
-        .collect()
 }
 
 /// Ignored paths that one of the two places lacks.

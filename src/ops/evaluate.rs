@@ -1,22 +1,26 @@
-//! Evaluates the leaves of a base case once, outside of a loop.
+//! Evaluates checks once, outside of a loop: in a clean checkout, or in place.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use descent_core::{
     id::{CommitId, TreeId},
-    state::{Check, CheckKind, Leaf, State, check::QualityLeaf},
-    verdict::{self, Basis, CommandEnd, Measurement, MeasurementKind, Verdict, assertions},
+    state::{Check, CheckKind, Leaf, State},
+    verdict::{
+        self, Basis, CommandEnd, EvidenceCache, EvidenceSources, Measurement, MeasurementKind,
+        Verdict, assertions,
+    },
     view::VerdictView,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    driver,
+    driver::{self, ReadyCheckout},
     failure::Failure,
+    git::Stamps,
     process::{self, Programs, environment::Environment},
     store::StatePlace,
     verify::{self, MeasureContext},
-    workspace::{Checkout, Workspaces},
+    workspace::{Checkout, Workspaces, Worktrees},
 };
 
 /// A check that begins, the `nth` of `all`.
@@ -27,84 +31,134 @@ pub struct CheckStart<'a> {
     pub all: usize,
 }
 
-/// The setting in which leaves are evaluated.
-pub struct Evaluation<'a> {
+/// A leaf as it was measured.
+#[derive(Debug, Clone, Default)]
+pub struct SeenLeaf {
+    /// Absent where no machine decides it.
+    pub measured: Option<Measurement>,
+    /// Tracked files of the working directory that changed meanwhile.
+    pub changed: Vec<String>,
+    /// The same of those that git neither tracks nor ignores.
+    pub left: Vec<String>,
+}
+
+/// The setting in which checks are evaluated.
+pub struct CheckBench<'a> {
     pub place: &'a StatePlace,
-    pub workspaces: &'a Workspaces,
-    /// Leaves are evaluated in a clean checkout of this commit; in place if the workspace is shared.
-    pub commit: Option<CommitId>,
-    pub checkout: Checkout,
     pub environment: &'a Environment,
     pub programs: &'a dyn Programs,
     pub cancel: &'a CancellationToken,
-    pub on_check: &'a dyn Fn(CheckStart<'_>),
 }
 
-impl Evaluation<'_> {
-    /// Verdicts on all leaves of the base case.
-    pub async fn base_case(&self, state: &State) -> Result<Vec<VerdictView>, Failure> {
-        let checks = state.objective.base_case.iter().flat_map(Check::leaves);
-        let checks: Vec<&Check> = checks.collect();
-        self.leaves(state, &checks).await
-    }
-
-    /// Verdicts on these leaves.
-    pub async fn leaves(
+impl CheckBench<'_> {
+    /// Verdicts on all leaves of the base case, on a commit; in place if the workspace is shared.
+    pub async fn base_case(
         &self,
         state: &State,
-        leaves: &[&Check],
+        workspaces: &Workspaces,
+        commit: Option<CommitId>,
+        on_check: &dyn Fn(CheckStart<'_>),
     ) -> Result<Vec<VerdictView>, Failure> {
-        let tree = match &self.commit {
-            Some(commit) => self.workspaces.tree_of(commit)?,
+        let tree = match &commit {
+            Some(commit) => workspaces.tree_of(commit)?,
             None => None,
         };
-        let mark = mark(self.place);
+        let Some(ready) = self.checkout(workspaces, commit).await? else {
+            return Ok(Vec::new());
+        };
+        let seen = self.leaves(state, &ready.at, None, on_check).await?;
+        Ok(judged(state, &seen, tree.as_ref()))
+    }
+
+    /// A clean checkout of a commit, after its `setup`; `None` if that was cancelled.
+    pub async fn checkout(
+        &self,
+        workspaces: &Workspaces,
+        commit: Option<CommitId>,
+    ) -> Result<Option<ReadyCheckout>, Failure> {
         process::prepare()?;
-        let at = driver::prepare_checkout(
-            self.workspaces,
-            self.checkout,
-            self.commit.clone(),
+        let mark = self.mark();
+        let made = driver::prepare_checkout(
+            workspaces,
+            Checkout::Judging,
+            commit,
             self.environment,
             self.programs,
             &mark,
             self.cancel,
         );
-        let Some(driver::ReadyCheckout { at, .. }) = at.await?.or_fail(self.workspaces)? else {
-            return Ok(Vec::new());
-        };
-        let timeout_ms = state.objective.constraints.attempt_timeout_ms();
-        let bench = MeasureContext {
-            at: &at,
-            env: self.environment,
-            programs: self.programs,
-            timeout_default: Duration::from_millis(timeout_ms),
-            mark: &mark,
-            cancel: self.cancel,
-            // A command's output goes to the person, not into the state.
-            keep: None,
-        };
-        let mut judged = Vec::new();
+        made.await?.or_fail(workspaces)
+    }
+
+    /// Measures every leaf of the base case in one directory, in the order written, up to one that is cut off. `files`
+    /// are those to be watched meanwhile.
+    pub async fn leaves(
+        &self,
+        state: &State,
+        at: &Path,
+        files: Option<&Worktrees>,
+        on_check: &dyn Fn(CheckStart<'_>),
+    ) -> Result<Vec<SeenLeaf>, Failure> {
+        let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
+        let look = || files.map_or(Ok(Stamps::default()), Worktrees::stamps);
+        let mut before = look()?;
+        let mut seen = Vec::new();
+        let leaves = leaves(state);
         for (place, leaf) in leaves.iter().enumerate() {
-            let Some(rule) = leaf.leaf() else { continue };
-            if !rule.is_machine() {
-                judged.push(by_others(leaf, state, tree.as_ref()));
+            let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
+                seen.push(SeenLeaf::default());
                 continue;
-            }
-            let title = &leaf.title();
-            let (nth, all) = (place + 1, leaves.len());
-            (self.on_check)(CheckStart { title, nth, all });
-            let Some(seen) = verify::measure(rule, &bench).await else {
+            };
+            on_check(CheckStart { title: &leaf.title(), nth: place + 1, all: leaves.len() });
+            let Some(measured) = self.measure(rule, at, timeout).await else {
                 break;
             };
-            judged.push(verdict_of(leaf, rule, seen));
+            let after = look()?;
+            seen.push(SeenLeaf {
+                measured: Some(measured),
+                changed: after.changed_since(&before),
+                left: after.left_since(&before),
+            });
+            before = after;
         }
-        Ok(judged)
+        Ok(seen)
+    }
+
+    /// Measures one leaf; `None` where it was cut off. A command's output goes to the person, not into the state.
+    pub async fn measure(&self, rule: &Leaf, at: &Path, timeout: Duration) -> Option<Measurement> {
+        let bench = MeasureContext {
+            at,
+            env: self.environment,
+            programs: self.programs,
+            timeout_default: timeout,
+            mark: &self.mark(),
+            cancel: self.cancel,
+            keep: None,
+        };
+        verify::measure(rule, &bench).await
+    }
+
+    /// The mark of the processes.
+    fn mark(&self) -> String {
+        format!("{}/judging", self.place.mark())
     }
 }
 
-/// The mark of an evaluation's processes.
-pub fn mark(place: &StatePlace) -> String {
-    format!("{}/judging", place.mark())
+/// The leaves of the base case.
+pub fn leaves(state: &State) -> Vec<&Check> {
+    let base_case = state.objective.base_case.iter();
+    base_case.flat_map(Check::leaves).collect()
+}
+
+/// The verdicts on the leaves of the base case, as they were measured on this tree.
+pub fn judged(state: &State, seen: &[SeenLeaf], tree: Option<&TreeId>) -> Vec<VerdictView> {
+    let pairs = leaves(state).into_iter().zip(seen);
+    pairs
+        .map(|(leaf, seen)| match (leaf.leaf(), &seen.measured) {
+            (Some(rule), Some(seen)) => verdict_of(leaf, rule, seen.clone()),
+            _ => by_others(leaf, state, tree),
+        })
+        .collect()
 }
 
 /// The verdict of the whole tree, from those of its leaves.
@@ -187,59 +241,30 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
     }
 }
 
-/// The verdict on a leaf that no machine decides, for this tree.
-pub fn by_others(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
-    match leaf.leaf() {
-        Some(Leaf::Quality(rule)) => by_judge(leaf, rule, state, tree),
-        Some(_) | None => by_person(leaf, state, tree),
-    }
-}
-
-/// A judge's rating of this tree in an earlier run; nobody is asked.
-fn by_judge(leaf: &Check, rule: &QualityLeaf, state: &State, tree: Option<&TreeId>) -> VerdictView {
-    let basis = tree.map(|tree| Basis::Pristine(tree.clone()));
-    let ratings = &state.run.ratings;
-    let rating = basis.and_then(|basis| verdict::rating_on(ratings, &leaf.key(), &basis));
-    let verdict = match rating.and_then(|rating| rating.passes(rule)) {
-        Some(true) => Verdict::Pass,
-        Some(false) => Verdict::Fail,
-        None => Verdict::Unknown,
+/// The verdict on a leaf that no machine decides: a person's word, or a judge's rating in an earlier run. Nobody is asked.
+fn by_others(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
+    let tree = tree.cloned().unwrap_or_else(|| TreeId::new(""));
+    let from = EvidenceSources {
+        cache: &EvidenceCache::default(),
+        corrections: &state.corrections,
+        ratings: &state.run.ratings,
     };
-    VerdictView {
-        check: leaf.title(),
-        by_person: false,
-        verdict,
-        ended: rating
-            .map_or_else(|| "a judge rates it in a run".to_owned(), |rating| rating.text(rule)),
-        number: None,
-        duration_ms: 0,
-        output: String::new(),
-    }
-}
-
-/// A person's verdict on the assertion, for this tree.
-fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
-    let statement = match leaf.leaf() {
-        Some(Leaf::Assertion(leaf)) => leaf.statement.clone(),
-        Some(_) | None => leaf.title(),
-    };
-    let name = leaf.name.clone().unwrap_or_else(|| statement.clone());
-    let word = assertions::newest(&state.corrections, &name, &statement, |word| {
-        word.on.is_none() || word.on.as_deref() == tree.map(TreeId::as_str)
-    });
-    let (verdict, ended) = match word {
-        Some(word) => {
-            let (verdict, verb) =
-                if word.holds { (Verdict::Pass, "confirmed") } else { (Verdict::Fail, "denied") };
-            (verdict, format!("{verb} by {} at {}", word.by, word.at))
+    let record = verdict::evidence_of(leaf, &Basis::Pristine(tree), from).pop();
+    let record = record.unwrap_or_default();
+    let verdict = [Verdict::Pass, Verdict::Fail].into_iter();
+    let mut verdict = verdict.filter(|one| record.verdict.as_deref() == Some(one.word()));
+    let verdict = verdict.next().unwrap_or(Verdict::Unknown);
+    let said = match leaf.leaf() {
+        Some(Leaf::Assertion(said)) if verdict == Verdict::Unknown => {
+            Some(assertions::command(leaf.name.as_ref().unwrap_or(&said.statement)))
         }
-        None => (Verdict::Unknown, assertions::command(&name)),
+        _ => record.ended,
     };
     VerdictView {
         check: leaf.title(),
-        by_person: true,
+        by_person: !matches!(leaf.leaf(), Some(Leaf::Quality(_))),
         verdict,
-        ended,
+        ended: said.unwrap_or_default(),
         number: None,
         duration_ms: 0,
         output: String::new(),

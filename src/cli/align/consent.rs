@@ -8,7 +8,7 @@ use descent_core::{state::State, world::World};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{context::Context, live::drawn},
+    super::context::Context,
     AlignArgs, offers,
     output::AlignOutput,
     preview,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::Config,
     failure::Failure,
-    ops::{self, align::AgreementDraft, compare::CheckoutBench},
+    ops::{self, align::AgreementDraft, compare::CheckoutBench, evaluate::CheckBench},
     store::StatePlace,
     workspace::{Workspaces, Worktrees},
 };
@@ -63,14 +63,13 @@ impl Consent<'_> {
             "evaluating the checks as things stand…"
         });
         let programs = ops::programs(self.place);
-        let bench = CheckoutBench {
+        let bench = CheckBench {
+            place: self.place,
             environment: &environment,
             programs: &*programs,
-            top: self.top,
-            place: self.place,
-            start: None,
-            cancel: cancel.clone(),
+            cancel: &cancel,
         };
+        let bench = CheckoutBench { bench, top: self.top, start: None };
         let may_change = self.asks && self.flags.plan.is_none();
         let mut draft = match AgreementDraft::evaluate(state.clone(), workspaces, bench).await {
             Err(failure) if may_change && failure.is_of_setup => {
@@ -96,7 +95,7 @@ impl Consent<'_> {
             // A measurement that was cut off counts for nothing: nothing of it is shown.
             return Ok(ConsentAnswer::Shown);
         }
-        draft.measure_baselines(&drawn(self.context)).await?;
+        draft.record_baselines()?;
         self.show(&draft)?;
         if self.flags.dry_run {
             out.say("nothing was written\nnext: the same without -n");
