@@ -65,7 +65,8 @@ use crate::{
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{
-    SeenState, adopt_edit, current, keep_superseded, seen, warnings, with_usage_counted,
+    SeenState, adopt_edit, bound_of_start, current, keep_superseded, seen, surroundings, warnings,
+    with_usage_counted,
 };
 pub use fence::programs;
 

@@ -51,7 +51,6 @@ use crate::{
 };
 
 use output::AlignOutput;
-pub(super) use proposals::survey_of;
 use reading::{AlignRefusal, DraftText, read, refuse_a_plan_as_a_goal};
 
 #[derive(Debug, Default, Args)]

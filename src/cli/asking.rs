@@ -1,14 +1,17 @@
-//! A question to the aligner at a terminal, and the questions that it has for the person.
+//! A dialogue with the aligner at a terminal, and the questions that it has for the person.
 //!
-//! Invariant: without a person nobody is asked. Not here: what is proposed, and what follows (`align`, `redirect`).
+//! Invariant: without a person nobody is asked. What it proposes is a draft: nothing of it counts here. Not here: what
+//! follows (`align`, `redirect`).
 
 use std::io::IsTerminal;
 
 use descent_core::{
     doc::Node,
     proposal::{Clarification, OpenQuestion},
+    state::Usage,
     view::usage::UsageView,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     ask::{self, ListAnswer},
@@ -18,7 +21,7 @@ use super::{
 use crate::{
     failure::Failure,
     ops::{
-        aligner::{ANSWER_MAX, Aligner, AlignerQuestion},
+        aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask, Proposed},
         outside::OutsideAnswer,
     },
     render::{self, Line, Meaning, Out, Page},
@@ -35,54 +38,129 @@ pub(super) fn is_seen(context: &Context) -> bool {
     context.may_ask && !context.out.quiet && std::io::stdout().is_terminal()
 }
 
-/// The end of a question to the aligner.
-pub(super) enum AskEnd {
-    /// An object whose form was judged.
-    Answer(Node),
-    /// None: the person was told why.
+/// A dialogue with the aligner: it proposes, asks what it cannot settle, and proposes once more by the answers.
+pub(super) struct Dialogue<'a> {
+    pub(super) context: &'a Context,
+    pub(super) aligner: &'a Aligner<'a>,
+    pub(super) task: AligningTask<'a>,
+    /// The person's sentence, and why.
+    pub(super) words: &'a str,
+    pub(super) why: &'a str,
+    /// Parts that the person has given already.
+    pub(super) given: &'a [String],
+    /// The thing that is proposed, with its article.
+    pub(super) what: [&'static str; 2],
+}
+
+/// The end of a dialogue.
+pub(super) enum DialogueEnd<T> {
+    Proposed(T, Vec<Clarification>),
+    /// Nothing was proposed after these answers; before them it was this.
+    Unfinished(T, Vec<Clarification>),
+    /// The person was told why there is no proposal.
     Nothing,
+    /// The input ended.
+    Left,
     /// This process is to end.
     Signal(Signal),
 }
 
-/// Asks the aligner, and shows that it is being asked. The first Ctrl-C goes on without it.
-pub(super) fn put(
-    context: &Context,
-    aligner: &Aligner<'_>,
-    question: &AlignerQuestion<'_>,
-    what: &str,
-) -> Result<AskEnd, Failure> {
-    let name = &aligner.agent.name;
-    let minutes = ANSWER_MAX.as_secs() / 60;
-    context.out.say(&format!(
-        "\nasking the aligner `{name}` for {what}…\n  {minutes} minutes at most; Ctrl-C goes on without it"
-    ));
-    let live = LiveArea::of_question(context, &format!("the aligner {name}"));
-    let ended = stoppable(|cancel| async move { aligner.ask(question, &cancel).await });
-    drop(live);
-    if let Some(used) = UsageView::of(&aligner.used()) {
-        let used = render::usage(&used);
-        context.out.say(&format!("the aligner `{name}` used {used}"));
-    }
-    let why = match ended? {
-        SkippableOutcome::Signal(signal) => return Ok(AskEnd::Signal(signal)),
-        SkippableOutcome::Done(OutsideAnswer::Value(node)) => return Ok(AskEnd::Answer(node)),
-        SkippableOutcome::Done(OutsideAnswer::None(why)) => why,
-        SkippableOutcome::Stopped | SkippableOutcome::Done(OutsideAnswer::Cancelled) => {
-            "it was ended".to_owned()
+impl Dialogue<'_> {
+    /// `read` reads an answer whose form was judged; it is told whether questions may be in it.
+    pub(super) fn hold<T>(
+        &self,
+        read: impl Fn(&Node, bool) -> Result<Proposed<T>, String>,
+    ) -> Result<DialogueEnd<T>, Failure> {
+        let (first, before) = match self.ask(&[], None)? {
+            SkippableOutcome::Done(node) => (read(&node, true).map_err(Failure::bug)?, node),
+            SkippableOutcome::Stopped => return Ok(DialogueEnd::Nothing),
+            SkippableOutcome::Signal(signal) => return Ok(DialogueEnd::Signal(signal)),
+        };
+        let name = self.aligner.agent.name.as_str();
+        let Some(answers) = answers(self.context.out, name, &first.questions) else {
+            return Ok(DialogueEnd::Left);
+        };
+        if answers.is_empty() {
+            return Ok(DialogueEnd::Proposed(first.value, answers));
         }
-    };
-    let why = render::visible(&render::line(&why));
-    context.out.say(&format!("no proposal of the aligner `{name}`: {why}"));
-    Ok(AskEnd::Nothing)
+        Ok(match self.ask(&answers, Some(&before))? {
+            SkippableOutcome::Done(node) => {
+                let last = read(&node, false).map_err(Failure::bug)?;
+                DialogueEnd::Proposed(last.value, answers)
+            }
+            SkippableOutcome::Stopped => DialogueEnd::Unfinished(first.value, answers),
+            SkippableOutcome::Signal(signal) => DialogueEnd::Signal(signal),
+        })
+    }
+
+    /// One question to it: the first, or the last after the person's answers. It is stopped where there is no answer.
+    fn ask(
+        &self,
+        answers: &[Clarification],
+        before: Option<&Node>,
+    ) -> Result<SkippableOutcome<Node>, Failure> {
+        let question = AlignerQuestion {
+            task: self.task,
+            words: self.words,
+            why: self.why,
+            given: self.given,
+            answers,
+            before,
+            may_ask: before.is_none(),
+        };
+        let aligner = self.aligner;
+        let who = format!("the aligner `{}`", aligner.agent.name);
+        let [what, after] = self.what;
+        let head = match before {
+            None => format!("\nasking {who} for {what}"),
+            Some(_) => format!("\nasking {who} for {after} with your answers"),
+        };
+        let work = |cancel| async move { aligner.ask(&question, &cancel).await };
+        let ended = skippable(self.context, &who, &head, work)?;
+        used(self.context, &who, &aligner.used());
+        let why = match ended {
+            SkippableOutcome::Signal(signal) => return Ok(SkippableOutcome::Signal(signal)),
+            SkippableOutcome::Done(OutsideAnswer::Value(node)) => {
+                return Ok(SkippableOutcome::Done(node));
+            }
+            SkippableOutcome::Done(OutsideAnswer::None(why)) => why,
+            SkippableOutcome::Stopped | SkippableOutcome::Done(OutsideAnswer::Cancelled) => {
+                "it was ended".to_owned()
+            }
+        };
+        let why = render::visible(&render::line(&why));
+        self.context.out.say(&format!("no proposal of {who}: {why}"));
+        Ok(SkippableOutcome::Stopped)
+    }
+}
+
+/// Asks an agent, and shows that it is being asked. The first Ctrl-C goes on without it.
+pub(super) fn skippable<T, F>(
+    context: &Context,
+    who: &str,
+    head: &str,
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<SkippableOutcome<T>, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let minutes = ANSWER_MAX.as_secs() / 60;
+    context.out.say(&format!("{head}…\n  {minutes} minutes at most; Ctrl-C goes on without it"));
+    let live = LiveArea::of_question(context, &who.replace('`', ""));
+    let ended = stoppable(work);
+    drop(live);
+    ended
+}
+
+/// Tells what an agent used.
+pub(super) fn used(context: &Context, who: &str, used: &Usage) {
+    if let Some(used) = UsageView::of(used) {
+        context.out.say(&format!("{who} used {}", render::usage(&used)));
+    }
 }
 
 /// Asks a person one question after another; an empty answer leaves it open. `None` at the end of the input.
-pub(super) fn answers(
-    out: Out,
-    by: &str,
-    questions: &[OpenQuestion],
-) -> Option<Vec<Clarification>> {
+fn answers(out: Out, by: &str, questions: &[OpenQuestion]) -> Option<Vec<Clarification>> {
     ask::forget_typed();
     let mut found = Vec::new();
     for (n, question) in questions.iter().enumerate() {

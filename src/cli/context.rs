@@ -4,15 +4,10 @@ use std::{io::IsTerminal, path::PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{
-    state::State,
-    view::{self, BoundView, Surroundings},
-    world::World,
-};
+pub(super) use crate::ops::{bound_of_start, surroundings};
 
 use super::{Global, ask};
 use crate::{
-    config,
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     files::private,
@@ -22,7 +17,6 @@ use crate::{
     render::{self, Out, Page},
     signal::{self, Signal, Signals},
     store::{LoadedState, StatePlace, Store, StoreError},
-    workspace,
 };
 
 /// How often a question is repeated if the answer was neither yes nor no.
@@ -193,22 +187,6 @@ fn of_another(place: &StatePlace, why: &str) -> Failure {
         "descent --state {state} status, where you mean that very state; mkdir .descent begins a project of your own here"
     );
     Failure::new("E-OTHERS-PLACE", exit::UNTRUSTED, message, hint)
-}
-
-/// The facts beside the state that the next command depends on.
-pub(super) fn surroundings(store: &Store, state: &State) -> Surroundings {
-    Surroundings {
-        live: store.is_live(),
-        applied: workspace::applied(store.place(), &state.lineage),
-    }
-}
-
-/// The bound of a run that starts now, with the agents of the configuration if it can be read.
-pub(super) fn bound_of_start(store: &Store, world: &World) -> BoundView {
-    match config::load(&store.place().project) {
-        Ok(config) => view::bound_of_start(world, &config.table()),
-        Err(_) => view::bound(world),
-    }
 }
 
 /// The outcome of waiting.

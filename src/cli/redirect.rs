@@ -2,37 +2,26 @@
 
 mod dialogue;
 mod order;
-mod proposed;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use descent_core::{
-    difference::{self, Difference, Weight},
-    id::{AttemptId, Serial},
-    judging::Issue,
-    state::State,
-    view::{self, BoundView},
-    world::World,
-};
-use serde::Serialize;
+use descent_core::state::State;
 
 use super::{
     End,
-    context::{Context, bound_of_start, runtime, surroundings},
+    context::{Context, runtime},
 };
 use crate::{
     failure::{Failure, quoted},
     ops::{
         self,
-        redirect::{OpenRedirect, RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
+        redirect::{OpenRedirect, RedirectOrder, RedirectView, Unchanged},
     },
     render::{self, Page},
     store::{LoadedState, Store},
 };
 
-/// Paths of another start in `--json` at most.
-const MOVED_MAX: usize = 1_000;
 const STANDS: &str = "unchanged: all of it stands already";
 
 #[derive(Debug, Args)]
@@ -172,7 +161,8 @@ pub(super) fn carry_out(
             context.out.say(words);
         }
         let planned = ops::redirect::plan(&client, &loaded.state, order)?;
-        return Ok(planned.ok().map(|planned| show_plan(context, store, &planned)));
+        let view = planned.ok().map(|planned| RedirectView::planned(store, &planned));
+        return Ok(view.map(|mut view| show_plan(context, &mut view)));
     }
     let loaded = ops::current(&client, store)?;
     let Ok(planned) = ops::redirect::plan(&client, &loaded.state, order)? else {
@@ -180,7 +170,8 @@ pub(super) fn carry_out(
     };
     if !manner.yes {
         refuse_unasked(context, manner.command)?;
-        context.out.say(&render::clean(&lines(context, store, &planned).join("\n")));
+        let view = RedirectView::planned(store, &planned);
+        context.out.say(&render::clean(&lines(context, &view).join("\n")));
         let question = format!("{}?", manner.command);
         if !runtime()?.block_on(context.consents(&question)) {
             let hint = format!("descent {} -y … does it without asking", manner.command);
@@ -207,12 +198,29 @@ fn make(
             return Ok(unchanged(context, store, &state, STANDS));
         }
     };
-    let answer = if store.is_live() {
-        ops::redirect::wait_for_answer(&client, store, done.after.serial)?
-    } else {
-        None
+    let answer = match store.is_live() {
+        true => ops::redirect::wait_for_answer(&client, store, done.after.serial)?,
+        false => None,
     };
-    report(context, store, &done, answer.as_ref(), is_new);
+    let view = RedirectView::redirected(store, &done, answer.as_ref());
+    if context.out.json {
+        context.out.json(&view);
+        return Ok(End::Code(0));
+    }
+    let mut text = if is_new { lines(context, &view) } else { Vec::new() };
+    text.push(format!("redirected, serial {}", done.after.serial.0));
+    text.extend(match &answer {
+        Some(answer) if view.started.is_empty() => {
+            Some(format!("the loop goes on ({})", answer.status.word()))
+        }
+        Some(_) => {
+            let started = view.started.iter().map(|id| id.as_str());
+            Some(format!("starts: {}", Vec::from_iter(started).join(", ")))
+        }
+        None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
+    });
+    text.push(format!("next: {}", view.next));
+    context.out.data(&render::clean(&text.join("\n")));
     Ok(End::Code(0))
 }
 
@@ -246,72 +254,23 @@ fn refuse_unasked(context: &Context, command: &str) -> Result<(), Failure> {
     Err(Failure::usage(what, hint))
 }
 
-/// The outcome of a redirect, or of a dry run: `descent redirect --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct RedirectOutput<'a> {
-    schema: &'static str,
-    result: RedirectResult,
-    /// The differences that it makes, in words.
-    changes: Vec<String>,
-    effects: Vec<String>,
-    /// The paths in which the new start differs, a thousand at most.
-    moved: Vec<&'a str>,
-    /// Issues of what it changes, by the rules: advice, not proof.
-    issues: Vec<Issue>,
-    bound: BoundView,
-    /// The attempts that end.
-    ended: Vec<&'a AttemptId>,
-    /// The attempts that the loop started after it.
-    started: Vec<&'a AttemptId>,
-    /// The commit of the redirect.
-    serial: Option<Serial>,
-    /// The next commit of the loop.
-    answered: Option<Serial>,
-    next: &'a str,
-}
-
-#[derive(Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum RedirectResult {
-    Redirected,
-    /// With `-n`.
-    Planned,
-    Unchanged,
-}
-
 fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {
-    let world = World::new(state.clone());
-    let next = next(store, &world);
+    let view = RedirectView::unchanged(store, state);
     if context.out.json {
-        context.out.json(&RedirectOutput {
-            schema: "descent/redirect/1",
-            result: RedirectResult::Unchanged,
-            changes: Vec::new(),
-            effects: Vec::new(),
-            moved: Vec::new(),
-            issues: Vec::new(),
-            bound: bound_of_start(store, &world),
-            ended: Vec::new(),
-            started: Vec::new(),
-            serial: None,
-            answered: None,
-            next: &next,
-        });
+        context.out.json(&view);
     } else {
-        context.out.data(&format!("{words}\nnext: {next}"));
+        context.out.data(&format!("{words}\nnext: {}", view.next));
     }
     End::Code(0)
 }
 
-fn show_plan(context: &Context, store: &Store, planned: &RedirectReport) -> End {
-    let next = &in_earnest(std::env::args_os().skip(1));
+fn show_plan(context: &Context, view: &mut RedirectView) -> End {
+    view.next = in_earnest(std::env::args_os().skip(1));
     if context.out.json {
-        json(context, store, planned, None, RedirectResult::Planned, next);
+        context.out.json(view);
     } else {
-        let text = lines(context, store, planned).join("\n");
-        context.out.data(&render::clean(&format!("{text}\nnext: {next}")));
+        let text = lines(context, view).join("\n");
+        context.out.data(&render::clean(&format!("{text}\nnext: {}", view.next)));
     }
     End::Code(0)
 }
@@ -324,116 +283,23 @@ fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
     format!("descent {} -y", words.join(" "))
 }
 
-fn report(
-    context: &Context,
-    store: &Store,
-    done: &RedirectReport,
-    answer: Option<&RedirectAnswer>,
-    is_new: bool,
-) {
-    let next = next(store, &World::new(done.after.clone()));
-    if context.out.json {
-        return json(context, store, done, answer, RedirectResult::Redirected, &next);
-    }
-    let mut text = Vec::new();
-    if is_new {
-        text.extend(lines(context, store, done));
-    }
-    text.push(format!("redirected, serial {}", done.after.serial.0));
-    if let Some(answer) = answer {
-        let started = answer.started.iter();
-        let started: Vec<&str> = started.map(|intent| intent.id.as_str()).collect();
-        text.push(if started.is_empty() {
-            format!("the loop goes on ({})", answer.status.word())
-        } else {
-            format!("starts: {}", started.join(", "))
-        });
-    } else if store.is_live() {
-        text.push("the loop has started nothing yet".to_owned());
-    }
-    text.push(format!("next: {next}"));
-    context.out.data(&render::clean(&text.join("\n")));
-}
-
-/// A loop at work is left to it.
-fn next(store: &Store, world: &World) -> String {
-    let around = surroundings(store, &world.state);
-    if around.live { "descent status".to_owned() } else { view::next(world, &around) }
-}
-
-fn json(
-    context: &Context,
-    store: &Store,
-    redirected: &RedirectReport,
-    answer: Option<&RedirectAnswer>,
-    result: RedirectResult,
-    next: &str,
-) {
-    let started = answer.iter().flat_map(|answer| &answer.started);
-    let after = &redirected.after;
-    context.out.json(&RedirectOutput {
-        schema: "descent/redirect/1",
-        result,
-        changes: changes(redirected).iter().map(Difference::text).collect(),
-        effects: redirected.effects.iter().map(ToString::to_string).collect(),
-        moved: {
-            let moved = redirected.moved.iter().take(MOVED_MAX);
-            moved.map(String::as_str).collect()
-        },
-        issues: issues(store, redirected),
-        bound: bound_of_start(store, &World::new(after.clone())),
-        ended: ended(redirected),
-        started: started.map(|intent| &intent.id).collect(),
-        serial: Some(after.serial),
-        answered: answer.map(|answer| answer.serial),
-        next,
-    });
-}
-
-/// The attempts that it takes out of flight.
-fn ended(redirected: &RedirectReport) -> Vec<&AttemptId> {
-    let in_flight = redirected.before.run.in_flight.iter();
-    in_flight.map(|intent| &intent.id).collect()
-}
-
-/// The differences, but for the corrections that tell them and the request that they answer.
-fn changes(redirected: &RedirectReport) -> Vec<Difference> {
-    let (mut before, after) = (redirected.before.clone(), &redirected.after);
-    before.corrections.clone_from(&after.corrections);
-    before.control.clone_from(&after.control);
-    // An effect tells which of its entries went.
-    before.trail.clone_from(&after.trail);
-    Arc::make_mut(&mut before.run).status = after.run.status;
-    let mut changes = difference::difference(&before, &redirected.after);
-    changes.retain(|change| change.weight == Weight::Main);
-    changes
-}
-
 /// Differences, consequences and the new bound, as a person reads them.
-fn lines(context: &Context, store: &Store, redirected: &RedirectReport) -> Vec<String> {
-    let mut lines: Vec<String> = changes(redirected).iter().map(Difference::text).collect();
-    if !redirected.moved.is_empty() {
-        let moved = ops::start::named(&redirected.moved);
+fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
+    let mut lines = view.changes.clone();
+    if !view.moved.is_empty() {
+        let moved = ops::start::named(&view.moved);
         lines.push(format!("  its files differ: {}", render::line(&moved)));
     }
-    let effects = redirected.effects.iter();
-    lines.extend(effects.map(|effect| format!("  → {effect}")));
-    let issues = issues(store, redirected);
+    lines.extend(view.effects.iter().map(|effect| format!("  → {effect}")));
+    let issues = &view.issues;
     if !issues.is_empty() {
-        let count = render::issue_count(&issues);
+        let count = render::issue_count(issues);
         lines.push(format!("{count} in what it changes; {}:", render::ADVICE));
         let mut page = Page::new(context.out.width());
-        render::issues(&mut page, &issues);
+        render::issues(&mut page, issues);
         let shown = page.into_lines();
         lines.extend(shown.iter().map(|line| format!("  {}", line.text(false))));
     }
-    let bound = bound_of_start(store, &World::new(redirected.after.clone()));
-    lines.push(render::bound_of(&bound));
+    lines.push(render::bound_of(&view.bound));
     lines
-}
-
-/// Issues of what it changes, by the rules: they are shown, and refuse nothing.
-fn issues(store: &Store, redirected: &RedirectReport) -> Vec<Issue> {
-    let project = &store.place().project;
-    ops::judge::brought(&redirected.before, &redirected.after, project)
 }

@@ -72,7 +72,7 @@ outputs! {
     "edit": super::edit::EditOutput<'_>,
     "migrate": super::migrate::MigrateOutput<'_>,
     "apply": super::apply::ApplyOutput<'_>,
-    "redirect": super::redirect::RedirectOutput<'_>,
+    "redirect": crate::ops::redirect::RedirectView,
     "steer": super::steer::SteerOutput,
     "stop": super::stop::StopOutput<'_>,
     "diff": super::diff::DiffOutput<'_>,

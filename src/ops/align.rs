@@ -5,7 +5,10 @@
 pub mod isolation;
 pub mod locks;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
     doc,
@@ -22,9 +25,28 @@ use super::{
 };
 use crate::{
     failure::{Failure, exit},
+    git::Git,
     store::{LoadedState, StatePlace, Store, StoreError},
+    survey::{self, Survey},
     workspace::{self, Workspaces},
 };
+
+/// Surveys the project; git, if there is one, tells which files are ignored.
+pub fn survey_of(top: &Path) -> Survey {
+    let git = Git::open(top).ok().flatten();
+    let prefix = git
+        .as_ref()
+        .and_then(|git| {
+            let top = top.canonicalize().ok()?;
+            Some(top.strip_prefix(git.top()).ok()?.to_owned())
+        })
+        .unwrap_or_default();
+    let is_ignored = |path: &str| {
+        let git = git.as_ref();
+        git.is_some_and(|git| git.is_ignored(&prefix.join(path)).unwrap_or(false))
+    };
+    survey::survey(top, &is_ignored)
+}
 
 /// A state that could be agreed, with what was measured for it.
 pub struct AgreementDraft<'a> {

@@ -11,6 +11,7 @@ use std::{
 };
 
 use descent_core::{
+    change::Redirect,
     doc::{self, Node},
     id::UnixMillis,
     prompt::{AligningInputs, ProjectWords, aligning},
@@ -19,17 +20,21 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::outside::{OutsideAnswer, OutsideQuestion};
+use super::{
+    align::survey_of,
+    outside::{OutsideAnswer, OutsideQuestion},
+};
 use crate::{
     agent::{ObjectJudge, QuestionForm},
     config::{Config, agent::ResolvedAgent, transport::Transport},
     failure::Failure,
-    survey::{self, Survey},
+    plan_file::PlanFile,
+    survey,
 };
 
 pub use crate::agent::ANSWER_MAX;
 pub use descent_core::prompt::AligningTask;
-pub use judge::{ProposedAgreement, ProposedChange};
+pub use judge::Proposed;
 
 /// A question, with all that it is told.
 #[derive(Debug)]
@@ -60,18 +65,13 @@ pub struct Aligner<'a> {
 
 impl<'a> Aligner<'a> {
     /// The aligner that a configuration names; `None` if it names none.
-    pub fn of(
-        config: &'a Config,
-        top: &'a Path,
-        survey: &Survey,
-        now: UnixMillis,
-    ) -> Result<Option<Self>, Failure> {
+    pub fn of(config: &'a Config, top: &'a Path, now: UnixMillis) -> Result<Option<Self>, Failure> {
         let agent = config.agent(Role::Aligner, None)?;
         Ok(agent.map(|agent| Self {
             agent,
             config,
             top,
-            project: survey::words(top, survey),
+            project: survey::words(top, &survey_of(top)),
             now,
             used: Mutex::default(),
         }))
@@ -143,7 +143,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// The agreement in an answer that was judged.
-    pub fn agreement(&self, answer: &Node, may_ask: bool) -> Result<ProposedAgreement, String> {
+    pub fn agreement(&self, answer: &Node, may_ask: bool) -> Result<Proposed<PlanFile>, String> {
         judge::agreement_of(&doc::write_compact(answer), may_ask, self.config)
     }
 
@@ -153,7 +153,7 @@ impl<'a> Aligner<'a> {
         answer: &Node,
         may_ask: bool,
         state: &State,
-    ) -> Result<ProposedChange, String> {
+    ) -> Result<Proposed<Redirect>, String> {
         let (text, at) = (doc::write_compact(answer), self.now.rfc3339());
         judge::change_of(&text, may_ask, self.config, state, &at)
     }

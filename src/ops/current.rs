@@ -10,15 +10,17 @@ use descent_core::{
     event::Event,
     state::{RunStatus, State, VERSION, fields::UNKNOWN_KEY},
     step,
+    view::{self, BoundView, Surroundings},
     world::World,
 };
 
 use super::{Client, Progress, announce, liveness, trust};
 use crate::{
-    agent,
+    agent, config,
     driver::adopt::{self, AdoptionRefusal},
     failure::Failure,
     store::{LoadedState, StatePlace, Store, StoreError, show_faults},
+    workspace,
 };
 
 /// Between two tries, while the loop adopts an edit or commits.
@@ -183,4 +185,20 @@ pub(super) fn with_usage(place: &StatePlace, state: &State) -> State {
         Arc::make_mut(&mut state.run).reserve_told(&used);
     }
     state
+}
+
+/// The facts beside the state that the next command depends on.
+pub fn surroundings(store: &Store, state: &State) -> Surroundings {
+    Surroundings {
+        live: store.is_live(),
+        applied: workspace::applied(store.place(), &state.lineage),
+    }
+}
+
+/// The bound of a run that starts now, with the agents of the configuration if it can be read.
+pub fn bound_of_start(store: &Store, world: &World) -> BoundView {
+    match config::load(&store.place().project) {
+        Ok(config) => view::bound_of_start(world, &config.table()),
+        Err(_) => view::bound(world),
+    }
 }

@@ -6,16 +6,22 @@ use std::sync::Arc;
 
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
+    difference::{self, Difference, Weight},
     id::{AttemptId, Serial},
+    judging::Issue,
     state::{Intent, RunStatus, StartedFrom, State, objective::RequestKind},
     step::Refusal,
+    view::{self, BoundView},
+    world::World,
 };
+use serde::Serialize;
 
 use super::{
     ChangeError, Client,
     commit::faulty,
     commit_change,
-    current::{basis, restless, wait_for_loop, with_usage},
+    current::{basis, bound_of_start, restless, surroundings, wait_for_loop, with_usage},
+    judge,
     liveness::LoopObservation,
     request::{self, Patience},
     start,
@@ -27,6 +33,8 @@ use crate::{
 
 /// A loop that has nothing to start makes no commit.
 const ANSWER_MS_MAX: u64 = 10_000;
+/// Paths of another start that are named at most.
+const MOVED_MAX: usize = 1_000;
 
 /// The changes that a person wants, and their reason.
 #[derive(Debug)]
@@ -63,6 +71,111 @@ pub struct RedirectAnswer {
     pub serial: Serial,
     pub status: RunStatus,
     pub started: Vec<Intent>,
+}
+
+/// The outcome of a redirect, or of a dry run: `descent redirect --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RedirectView {
+    schema: &'static str,
+    result: RedirectResult,
+    /// The differences that it makes, in words.
+    pub changes: Vec<String>,
+    pub effects: Vec<String>,
+    /// The paths in which the new start differs, a thousand at most.
+    pub moved: Vec<String>,
+    /// Issues of what it changes, by the rules: advice, not proof.
+    pub issues: Vec<Issue>,
+    pub bound: BoundView,
+    /// The attempts that end.
+    ended: Vec<AttemptId>,
+    /// The attempts that the loop started after it.
+    pub started: Vec<AttemptId>,
+    /// The commit of the redirect.
+    serial: Option<Serial>,
+    /// The next commit of the loop.
+    answered: Option<Serial>,
+    pub next: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum RedirectResult {
+    Redirected,
+    /// With `-n`.
+    Planned,
+    Unchanged,
+}
+
+impl RedirectView {
+    /// A state that stays as it is.
+    pub fn unchanged(store: &Store, state: &State) -> Self {
+        let world = World::new(state.clone());
+        let around = surroundings(store, state);
+        Self {
+            schema: "descent/redirect/1",
+            result: RedirectResult::Unchanged,
+            changes: Vec::new(),
+            effects: Vec::new(),
+            moved: Vec::new(),
+            issues: Vec::new(),
+            bound: bound_of_start(store, &world),
+            ended: Vec::new(),
+            started: Vec::new(),
+            serial: None,
+            answered: None,
+            // A loop at work is left to it.
+            next: match around.live {
+                true => "descent status".to_owned(),
+                false => view::next(&world, &around),
+            },
+        }
+    }
+
+    /// A redirect that could be made.
+    pub fn planned(store: &Store, report: &RedirectReport) -> Self {
+        let in_flight = report.before.run.in_flight.iter();
+        let project = &store.place().project;
+        Self {
+            result: RedirectResult::Planned,
+            changes: changes(report).iter().map(Difference::text).collect(),
+            effects: report.effects.iter().map(ToString::to_string).collect(),
+            moved: report.moved.iter().take(MOVED_MAX).cloned().collect(),
+            issues: judge::brought(&report.before, &report.after, project),
+            ended: in_flight.map(|intent| intent.id.clone()).collect(),
+            serial: Some(report.after.serial),
+            ..Self::unchanged(store, &report.after)
+        }
+    }
+
+    /// One that was made, and the loop's answer.
+    pub fn redirected(
+        store: &Store,
+        report: &RedirectReport,
+        answer: Option<&RedirectAnswer>,
+    ) -> Self {
+        let started = answer.iter().flat_map(|answer| &answer.started);
+        Self {
+            result: RedirectResult::Redirected,
+            started: started.map(|intent| intent.id.clone()).collect(),
+            answered: answer.map(|answer| answer.serial),
+            ..Self::planned(store, report)
+        }
+    }
+}
+
+/// The differences, but for the corrections that tell them and the request that they answer.
+fn changes(report: &RedirectReport) -> Vec<Difference> {
+    let (mut before, after) = (report.before.clone(), &report.after);
+    before.corrections.clone_from(&after.corrections);
+    before.control.clone_from(&after.control);
+    // An effect tells which of its entries went.
+    before.trail.clone_from(&after.trail);
+    Arc::make_mut(&mut before.run).status = after.run.status;
+    let mut changes = difference::difference(&before, after);
+    changes.retain(|change| change.weight == Weight::Main);
+    changes
 }
 
 /// Everything that is wanted stands already.

@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use descent_core::{doc::Node, graph::validate::MissingPart};
+use descent_core::graph::validate::MissingPart;
 
 use super::{
     super::{
         End,
-        asking::{self, AskEnd},
+        asking::{self, Dialogue, DialogueEnd},
         context::Context,
     },
     AlignArgs, proposals, questions,
@@ -20,7 +20,7 @@ use crate::{
     clock,
     config::Config,
     failure::Failure,
-    ops::aligner::{Aligner, AlignerQuestion, AligningTask, ProposedAgreement},
+    ops::aligner::{Aligner, AligningTask},
 };
 
 const FIRST_PROPOSAL: &str =
@@ -39,81 +39,37 @@ pub(super) fn hold(
     if flags.plan.is_some() || !is_of_use || !asking::is_seen(context) {
         return Ok(None);
     }
-    let survey = proposals::survey_of(top);
-    let Some(aligner) = Aligner::of(config, top, &survey, clock::now())? else {
+    let Some(aligner) = Aligner::of(config, top, clock::now())? else {
         return Ok(None);
     };
     // A configuration that may be another's starts nobody unasked.
     super::gate(context, flags, top, config, None)?;
     questions::words(context.out, flags, missing)?;
-    let ended = go(context, flags, &aligner);
-    flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));
-    ended
-}
-
-fn go(
-    context: &Context,
-    flags: &mut AlignArgs,
-    aligner: &Aligner<'_>,
-) -> Result<Option<End>, Failure> {
-    let (first, answer) = match turn(context, aligner, flags, None)? {
-        ProposalTurn::Proposed(proposed, answer) => (proposed, answer),
-        ProposalTurn::Nothing => return Ok(None),
-        ProposalTurn::Ended(end) => return Ok(Some(end)),
-    };
-    let name = aligner.agent.name.clone();
-    let asked = asking::answers(context.out, name.as_str(), &first.questions);
-    flags.clarifications = asked.ok_or_else(questions::left)?;
-    let last = if flags.clarifications.is_empty() {
-        first
-    } else {
-        match turn(context, aligner, flags, Some(&answer))? {
-            ProposalTurn::Proposed(proposed, _) => proposed,
-            ProposalTurn::Nothing => {
-                context.out.say(FIRST_PROPOSAL);
-                first
-            }
-            ProposalTurn::Ended(end) => return Ok(Some(end)),
-        }
-    };
-    flags.draft = Some(DraftText::Proposed(last.plan));
-    flags.proposed_by = Some(name);
-    Ok(None)
-}
-
-enum ProposalTurn {
-    Proposed(ProposedAgreement, Node),
-    Nothing,
-    Ended(End),
-}
-
-/// One question to it: the first, or the last after the person's answers.
-fn turn(
-    context: &Context,
-    aligner: &Aligner<'_>,
-    flags: &AlignArgs,
-    before: Option<&Node>,
-) -> Result<ProposalTurn, Failure> {
-    let may_ask = before.is_none();
-    let given = given(flags);
-    let question = AlignerQuestion {
+    let dialogue = Dialogue {
+        context,
+        aligner: &aligner,
         task: AligningTask::Agreement,
         words: flags.goal.as_deref().unwrap_or_default(),
         why: flags.why.as_deref().unwrap_or_default(),
-        given: &given,
-        answers: &flags.clarifications,
-        before,
-        may_ask,
+        given: &given(flags),
+        what: ["an agreement", "the agreement"],
     };
-    let what = if may_ask { "an agreement" } else { "the agreement with your answers" };
-    Ok(match asking::put(context, aligner, &question, what)? {
-        AskEnd::Answer(node) => {
-            let proposed = aligner.agreement(&node, may_ask).map_err(Failure::bug)?;
-            ProposalTurn::Proposed(proposed, node)
+    let ended = dialogue.hold(|node, may_ask| aligner.agreement(node, may_ask));
+    flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));
+    let (plan, answers) = match ended? {
+        DialogueEnd::Proposed(plan, answers) => (plan, answers),
+        DialogueEnd::Unfinished(plan, answers) => {
+            context.out.say(FIRST_PROPOSAL);
+            (plan, answers)
         }
-        AskEnd::Nothing => ProposalTurn::Nothing,
-        AskEnd::Signal(signal) => ProposalTurn::Ended(End::Signal(signal)),
-    })
+        DialogueEnd::Nothing => return Ok(None),
+        DialogueEnd::Left => return Err(questions::left()),
+        DialogueEnd::Signal(signal) => return Ok(Some(End::Signal(signal))),
+    };
+    flags.clarifications = answers;
+    flags.draft = Some(DraftText::Proposed(plan));
+    flags.proposed_by = Some(aligner.agent.name);
+    Ok(None)
 }
 
 /// The parts that were typed as flags.

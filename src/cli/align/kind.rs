@@ -8,25 +8,17 @@ use std::{path::Path, sync::Arc};
 use descent_core::{
     profile as rule,
     state::{Role, State, Usage, profile::ProfileRecord},
-    view::usage::UsageView,
     world::World,
 };
 
 use super::{
     super::{
-        End,
-        context::{Context, SkippableOutcome, stoppable},
-        live::LiveArea,
+        End, asking,
+        context::{Context, SkippableOutcome},
     },
     AlignArgs,
 };
-use crate::{
-    clock,
-    config::Config,
-    failure::Failure,
-    ops::{aligner::ANSWER_MAX, profiler::Profiler},
-    render,
-};
+use crate::{clock, config::Config, failure::Failure, ops::profiler::Profiler, render};
 
 /// A profile that an agent gave, with what it used.
 pub(super) struct GivenProfile {
@@ -53,14 +45,11 @@ pub(super) fn ask(
         context.out.say(&said);
         return Ok(Ok(None));
     }
-    let minutes = ANSWER_MAX.as_secs() / 60;
-    context.out.say(&format!(
-        "asking `{name}` what kind of task it is…\n  {minutes} minutes at most; Ctrl-C goes on without it"
-    ));
     let world = World::new(state.clone());
-    let live = LiveArea::of_question(context, &format!("the agent {name}"));
-    let ended = stoppable(|cancel| async move { profiler.ask(top, &world, &cancel).await });
-    drop(live);
+    let who = format!("the agent `{name}`");
+    let head = format!("asking `{name}` what kind of task it is");
+    let work = |cancel| async move { profiler.ask(top, &world, &cancel).await };
+    let ended = asking::skippable(context, &who, &head, work);
     let (record, used) = match ended? {
         SkippableOutcome::Signal(signal) => return Ok(Err(End::Signal(signal))),
         SkippableOutcome::Done(Some(answered)) => answered,
@@ -70,10 +59,7 @@ pub(super) fn ask(
             (record, Usage::default())
         }
     };
-    if let Some(used) = UsageView::of(&used) {
-        let used = render::usage(&used);
-        context.out.say(&format!("`{name}` used {used}"));
-    }
+    asking::used(context, &format!("`{name}`"), &used);
     if !record.fault.is_empty() {
         let why = render::visible(&render::line(&record.fault));
         context.out.say(&format!("no answer of `{name}`: {why}"));

@@ -7,9 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::ask::{self, ListAnswer},
-    proposals, questions, verdict_text,
+    questions, verdict_text,
 };
-use crate::{ops::compare::CheckoutComparison, render::Out};
+use crate::{
+    ops::{align::survey_of, compare::CheckoutComparison},
+    render::Out,
+};
 
 /// Shows the difference and offers to mend it; whether something was taken into the constraints.
 pub(super) async fn offer(
@@ -27,7 +30,7 @@ pub(super) async fn offer(
     }
     let links = &comparison.links;
     let mut offers = links.clone();
-    offers.extend(proposals::survey_of(top).setup);
+    offers.extend(survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.
     let setup = constraints.setup.run.clone();
     offers.retain(|offer| setup.as_deref().is_none_or(|setup| !setup.contains(&offer.text)));

@@ -8,29 +8,11 @@ use descent_core::graph::validate::MissingPart;
 
 use crate::{
     failure::{Failure, quoted},
-    git::Git,
-    ops::align::not_aligned,
-    survey::{self, Proposal, Survey},
+    ops::align::{not_aligned, survey_of},
+    survey::{Proposal, Survey},
 };
 
 use super::AlignArgs;
-
-/// Surveys the project; git, if there is one, tells which files are ignored.
-pub(in crate::cli) fn survey_of(top: &Path) -> Survey {
-    let git = Git::open(top).ok().flatten();
-    let prefix = git
-        .as_ref()
-        .and_then(|git| {
-            let top = top.canonicalize().ok()?;
-            Some(top.strip_prefix(git.top()).ok()?.to_owned())
-        })
-        .unwrap_or_default();
-    let is_ignored = |path: &str| {
-        let git = git.as_ref();
-        git.is_some_and(|git| git.is_ignored(&prefix.join(path)).unwrap_or(false))
-    };
-    survey::survey(top, &is_ignored)
-}
 
 /// Whether a person is asked for checks: there are none, or no machine decides any.
 pub(super) fn wants_checks(missing: &[MissingPart]) -> bool {

@@ -12,7 +12,7 @@ use descent_core::{
 use crate::{
     config::Config,
     failure::{Failure, exit, quoted},
-    ops::agents,
+    ops::{agents, align::survey_of},
     render::{self, Out},
     survey::{Proposal, Survey},
 };
@@ -44,7 +44,7 @@ pub(super) fn fill(
     config: &Config,
 ) -> Result<(), Failure> {
     let lacks = |part| missing.contains(&part);
-    let survey = proposals::survey_of(top);
+    let survey = survey_of(top);
     words(out, flags, missing)?;
     if proposals::wants_checks(missing) {
         flags.check.extend(checks(out, &survey.checks)?);

@@ -1,31 +1,41 @@
 //! A redirect at a terminal without flags: the loop ends its attempts first, and waits while the person says what shall
-//! be another.
+//! be another, by an aligner's proposal or by flags.
 //!
-//! Invariant: however it ends, the loop does not wait for longer than this process lives.
+//! Invariant: however it ends, the loop does not wait for longer than this process lives. Nothing that is proposed counts
+//! before a yes.
 
 use clap::{CommandFactory, Parser};
-use descent_core::proposal::Clarification;
-
-use super::{
-    RedirectArgs, STANDS, lines, make, nothing_named,
-    order::order,
-    proposed::{self, DialogueEnd},
-    unchanged,
+use descent_core::{
+    change::Redirect,
+    id::AtomId,
+    plan,
+    proposal::Clarification,
+    state::Objective,
+    trust::{TrustGroup, TrustItem, TrustList},
+    world::World,
 };
 
+use super::{RedirectArgs, STANDS, lines, make, nothing_named, order::order, unchanged};
 use crate::{
     cli::{
         End, ask,
+        asking::{self, Dialogue, DialogueEnd},
         context::{Context, runtime},
     },
+    clock,
+    config::{self, Config},
     failure::Failure,
     ops::{
         self,
-        redirect::{OpenRedirect, Unchanged},
+        aligner::{Aligner, AligningTask},
+        redirect::{OpenRedirect, RedirectOrder, RedirectView, Unchanged},
     },
-    render,
+    render::{self, Bounds},
     store::Store,
 };
+
+/// Everything: the answer of an aligner is bounded.
+const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
 
 const HOW: &str = "\
 say what shall be another, by the flags of descent redirect, such as
@@ -40,6 +50,15 @@ struct TypedLine {
     flags: RedirectArgs,
 }
 
+/// A redirect that is being said, while the loop waits.
+struct OpenDialogue<'a> {
+    context: &'a Context,
+    open: OpenRedirect,
+    reason: Option<&'a str>,
+    /// The person's answers to the aligner.
+    answers: Vec<Clarification>,
+}
+
 pub(super) fn ask(
     context: &Context,
     store: &mut Store,
@@ -49,21 +68,17 @@ pub(super) fn ask(
     ops::current(&client, store)?;
     let open = ops::redirect::begin(&client, store, reason)?;
     context.out.say(&render::clean(&how_it_stands(&open)));
-    let answers = match reason {
-        Some(words) => match proposed::hold(context, store, &open, words)? {
-            DialogueEnd::End(end) => return Ok(end),
-            DialogueEnd::Typing(answers) => answers,
-        },
-        None => Vec::new(),
-    };
+    let mut said = OpenDialogue { context, open, reason, answers: Vec::new() };
+    if let Some(words) = reason
+        && let Some(end) = said.propose(store, words)?
+    {
+        return Ok(end);
+    }
     context.out.say(HOW);
     while let Some(line) = ask::now(context.out, "redirect> ").filter(|line| !line.is_empty()) {
-        match try_line(context, store, &open, &line, reason, &answers) {
-            Ok(Some(end)) => return Ok(end),
-            Ok(None) => {}
-            // Nothing that is typed can be made any more.
-            Err(failure) if open.was_taken_back(&store.read()?.state) => return Err(failure),
-            Err(failure) => context.out.failure(&failure),
+        let made = said.typed(store, &line);
+        if let Some(end) = said.or_told(store, made)? {
+            return Ok(end);
         }
     }
     let is_aborted = ops::redirect::abort(&client, store)?;
@@ -82,45 +97,183 @@ fn how_it_stands(open: &OpenRedirect) -> String {
     }
 }
 
-/// `None` if the person shall go on.
-fn try_line(
-    context: &Context,
-    store: &mut Store,
-    open: &OpenRedirect,
-    line: &str,
-    reason: Option<&str>,
-    answers: &[Clarification],
-) -> Result<Option<End>, Failure> {
-    if matches!(line, "help" | "?" | "--help" | "-h") {
-        context.out.say(&TypedLine::command().render_help().to_string());
-        return Ok(None);
-    }
-    let Some(words) = shlex::split(line) else {
-        let hint = "close the quote";
-        return Err(Failure::usage("a quote is open at the end of the line", hint));
-    };
-    let typed = TypedLine::try_parse_from(words);
-    let mut flags = typed.map_err(not_understood)?.flags;
-    flags.text = flags.text.or_else(|| reason.map(str::to_owned));
-    let mut order = order(context, &flags, store)?;
-    if order.redirect.is_empty() {
-        return Err(nothing_named(false));
-    }
-    order.redirect.clarifications = answers.to_vec();
-    let client = context.client(None);
-    let loaded = ops::current(&client, store)?;
-    let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
-        Ok(planned) => planned,
-        Err(Unchanged) => {
-            context.out.say(STANDS);
+impl OpenDialogue<'_> {
+    /// Asks an aligner, if there is one, and makes what it proposes after a yes; `None` if the person types flags.
+    fn propose(&mut self, store: &mut Store, words: &str) -> Result<Option<End>, Failure> {
+        let context = self.context;
+        if !asking::is_seen(context) {
             return Ok(None);
         }
-    };
-    context.out.say(&render::clean(&lines(context, store, &planned).join("\n")));
-    if !runtime()?.block_on(context.consents("redirect?")) {
-        return Ok(None);
+        let top = store.place().project.clone();
+        let config = config::load(&top).unwrap_or_else(|error| {
+            context.out.say(&format!("warning: {error}"));
+            Config::default()
+        });
+        let aligner = match Aligner::of(&config, &top, clock::now()) {
+            Ok(Some(aligner)) => aligner,
+            Ok(None) => return Ok(None),
+            Err(failure) => {
+                context.out.failure(&failure);
+                return Ok(None);
+            }
+        };
+        // A configuration that may be another's starts nobody unasked.
+        let with_agents = context.client(Some(&config));
+        ops::trust::gate_plan(&with_agents, &top, store.place(), &config, None)?;
+        let client = context.client(None);
+        let world = World::new(ops::current(&client, store)?.state.clone());
+        let dialogue = Dialogue {
+            context,
+            aligner: &aligner,
+            task: AligningTask::Change(&world),
+            words,
+            why: "",
+            given: &[],
+            what: ["a change", "the change"],
+        };
+        let read = |node: &_, may_ask| aligner.change(node, may_ask, &world.state);
+        let redirect = match dialogue.hold(read)? {
+            DialogueEnd::Proposed(redirect, answers) => {
+                self.answers = answers;
+                redirect
+            }
+            DialogueEnd::Unfinished(_, answers) => {
+                self.answers = answers;
+                return Ok(None);
+            }
+            DialogueEnd::Nothing | DialogueEnd::Left => return Ok(None),
+            DialogueEnd::Signal(signal) => {
+                // The process ends: the loop goes on as before.
+                ops::redirect::abort(&client, store)?;
+                return Ok(Some(End::Signal(signal)));
+            }
+        };
+        let name = &aligner.agent.name;
+        if redirect.is_empty() {
+            context.out.say(&format!("the aligner `{name}` proposes no change"));
+            return Ok(None);
+        }
+        let order = RedirectOrder { redirect, reason: Some(words.to_owned()), moved: Vec::new() };
+        let made = self.offer(store, order, Some(name.as_str()));
+        self.or_told(store, made)
     }
-    make(context, store, loaded, &order, Some(open), false).map(Some)
+
+    /// Makes what a line of flags says; `None` if the person shall go on.
+    fn typed(&self, store: &mut Store, line: &str) -> Result<Option<End>, Failure> {
+        let context = self.context;
+        if matches!(line, "help" | "?" | "--help" | "-h") {
+            context.out.say(&TypedLine::command().render_help().to_string());
+            return Ok(None);
+        }
+        let Some(words) = shlex::split(line) else {
+            let hint = "close the quote";
+            return Err(Failure::usage("a quote is open at the end of the line", hint));
+        };
+        let typed = TypedLine::try_parse_from(words);
+        let mut flags = typed.map_err(not_understood)?.flags;
+        flags.text = flags.text.or_else(|| self.reason.map(str::to_owned));
+        let order = order(context, &flags, store)?;
+        if order.redirect.is_empty() {
+            return Err(nothing_named(false));
+        }
+        self.offer(store, order, None)
+    }
+
+    /// Shows the difference, with every command of a proposal in it, and makes it after a yes.
+    fn offer(
+        &self,
+        store: &mut Store,
+        mut order: RedirectOrder,
+        proposed_by: Option<&str>,
+    ) -> Result<Option<End>, Failure> {
+        let out = self.context.out;
+        order.redirect.clarifications.clone_from(&self.answers);
+        let client = self.context.client(None);
+        let loaded = ops::current(&client, store)?;
+        let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
+            Ok(planned) => planned,
+            Err(Unchanged) => {
+                out.say(STANDS);
+                return Ok(None);
+            }
+        };
+        if let Some(name) = proposed_by {
+            out.say(&format!("\nproposed by `{name}`; nothing of it counts yet:"));
+        }
+        let planned = RedirectView::planned(store, &planned);
+        out.say(&render::clean(&lines(self.context, &planned).join("\n")));
+        let carried = carried(&order.redirect);
+        if proposed_by.is_some() && !carried.is_empty() {
+            out.say("all that it sets, whole:");
+            for line in render::carried(&carried, WHOLE, "descent redirect") {
+                out.say(&format!("  {line}"));
+            }
+        }
+        if !runtime()?.block_on(self.context.consents("redirect?")) {
+            return Ok(None);
+        }
+        make(self.context, store, loaded, &order, Some(&self.open), false).map(Some)
+    }
+
+    /// Tells a failure, and goes on; it ends where nothing that is said can be made any more.
+    fn or_told(
+        &self,
+        store: &mut Store,
+        made: Result<Option<End>, Failure>,
+    ) -> Result<Option<End>, Failure> {
+        match made {
+            Err(failure) if !self.open.was_taken_back(&store.read()?.state) => {
+                self.context.out.failure(&failure);
+                Ok(None)
+            }
+            made => made,
+        }
+    }
+}
+
+/// Everything that a redirect sets.
+fn carried(redirect: &Redirect) -> TrustList {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut objective = Objective {
+        goal: text(&redirect.goal),
+        deliverables: text(&redirect.deliverables),
+        definition_of_done: text(&redirect.definition_of_done),
+        clarifications: Clarification::added(None, &redirect.clarifications),
+        ..Objective::default()
+    };
+    for command in redirect.checks.iter().chain(&redirect.more_checks) {
+        plan::add_check(&mut objective.base_case, command);
+    }
+    let set = TrustList::of_plan(&objective, &redirect.atoms);
+    set.and(TrustList::of_items(moves(redirect)))
+}
+
+/// The moves of a redirect among the atoms and checks that stand.
+fn moves(redirect: &Redirect) -> Vec<TrustItem> {
+    let ids = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
+    let choices = redirect.selected.iter();
+    let choices = choices.map(|one| format!("{} in {}", one.choice, one.group));
+    let checks = if redirect.checks.is_empty() {
+        Vec::new()
+    } else {
+        vec!["takes the place of all that stand".to_owned()]
+    };
+    let moves: [(&str, Vec<String>); 6] = [
+        ("base case", checks),
+        ("new atoms into", redirect.into.iter().map(ToString::to_string).collect()),
+        ("takes out", ids(&redirect.removed)),
+        ("chooses", choices.collect()),
+        ("makes again", ids(&redirect.forgotten)),
+        ("tries again", ids(&redirect.retried)),
+    ];
+    let each = moves.into_iter().flat_map(|(at, texts)| {
+        texts.into_iter().map(move |text| TrustItem {
+            group: TrustGroup::Setting,
+            at: at.to_owned(),
+            text,
+        })
+    });
+    each.collect()
 }
 
 fn not_understood(error: clap::Error) -> Failure {

@@ -24,17 +24,10 @@ const FAULTS_MAX: usize = 20;
 /// The name of a proposal in a fault's place.
 const NAME: &str = "proposal";
 
-/// An agreement that is proposed.
+/// A plan or a redirect that is proposed, with questions about it.
 #[derive(Debug)]
-pub struct ProposedAgreement {
-    pub plan: PlanFile,
-    pub questions: Vec<OpenQuestion>,
-}
-
-/// A change that is proposed.
-#[derive(Debug)]
-pub struct ProposedChange {
-    pub redirect: Redirect,
+pub struct Proposed<T> {
+    pub value: T,
     pub questions: Vec<OpenQuestion>,
 }
 
@@ -42,7 +35,7 @@ pub(super) fn agreement_of(
     text: &str,
     may_ask: bool,
     config: &Config,
-) -> Result<ProposedAgreement, String> {
+) -> Result<Proposed<PlanFile>, String> {
     let answer = object(text)?;
     let read = proposal::read_agreement(&answer, may_ask).map_err(|faults| told(&faults))?;
     let plan = plan::of_tree(whole(read.plan.clone()));
@@ -58,14 +51,12 @@ pub(super) fn agreement_of(
     if !faults.is_empty() {
         return Err(told(&faults));
     }
-    Ok(ProposedAgreement {
-        plan: PlanFile {
-            name: NAME.into(),
-            bytes: doc::write(&read.plan).into_bytes(),
-            notation: Notation::Json,
-        },
-        questions: read.questions,
-    })
+    let value = PlanFile {
+        name: NAME.into(),
+        bytes: doc::write(&read.plan).into_bytes(),
+        notation: Notation::Json,
+    };
+    Ok(Proposed { value, questions: read.questions })
 }
 
 /// The change in an answer, for the state that it changes, at that time.
@@ -75,7 +66,7 @@ pub(super) fn change_of(
     config: &Config,
     state: &State,
     at: &str,
-) -> Result<ProposedChange, String> {
+) -> Result<Proposed<Redirect>, String> {
     let answer = object(text)?;
     let change = proposal::read_change(&answer, may_ask).map_err(|faults| told(&faults))?;
     let mut atoms = match &change.atoms {
@@ -87,16 +78,14 @@ pub(super) fn change_of(
     let found = found.chain(std::mem::take(&mut atoms.warnings));
     let found = found.chain(store::pattern_faults(&atoms.patterns));
     faults.extend(lines(found.collect::<Vec<_>>().iter()));
-    let proposed = ProposedChange {
-        questions: change.questions.clone(),
-        redirect: redirect_of(change, atoms),
-    };
+    let questions = change.questions.clone();
+    let value = redirect_of(change, atoms);
     // A change that only asks has nothing to be judged yet.
-    if faults.is_empty() && !proposed.redirect.is_empty() {
-        let refused = proposed.redirect.changes(state, at).err();
+    if faults.is_empty() && !value.is_empty() {
+        let refused = value.changes(state, at).err();
         faults.extend(lines(refused.unwrap_or_default().iter()));
     }
-    if faults.is_empty() { Ok(proposed) } else { Err(told(&faults)) }
+    if faults.is_empty() { Ok(Proposed { value, questions }) } else { Err(told(&faults)) }
 }
 
 fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
