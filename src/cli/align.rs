@@ -2,21 +2,17 @@
 
 mod agreement;
 mod consent;
-mod costs;
 mod dialogue;
 mod draft_edit;
 mod edited;
 mod kind;
 mod offers;
-pub(super) mod output;
 mod patterns;
 mod preview;
 mod proposals;
 mod proposed;
 mod questions;
 mod reading;
-mod remembered;
-mod verdict_text;
 
 use std::{
     ops::ControlFlow,
@@ -42,15 +38,13 @@ use crate::{
     failure::Failure,
     ops::{
         agents,
-        align::{existing, refuse_unfinished},
-        compare::CheckoutComparison,
+        align::{agreement_view::AgreementView, existing, refuse_unfinished},
         trust::{self, NamedPlan},
     },
     plan_file::{self, PlanFile},
     store::{LoadedState, StatePlace, Store, StoreError},
 };
 
-use output::AlignOutput;
 use reading::{AlignRefusal, DraftText, read, refuse_a_plan_as_a_goal};
 
 #[derive(Debug, Default, Args)]
@@ -255,13 +249,10 @@ fn gate(
 }
 
 fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<End, Failure> {
-    let world = World::new(found.state.clone());
     if context.out.json {
-        let none = CheckoutComparison::default();
-        let mut output = AlignOutput::of(&world, &none, &[], config);
-        output.unchanged = true;
-        context.out.json(&output);
+        context.out.json(&AgreementView::unchanged(&found.state, config));
     } else {
+        let world = World::new(found.state.clone());
         let words = "unchanged: this is what is agreed already\nnext: ";
         let next = view::next(&world, &surroundings(&context.store()?, &found.state));
         context.out.say(&format!("{words}{next}"));

@@ -66,7 +66,7 @@ outputs! {
     "detach": super::detach::DetachOutput<'_>,
     "waits": crate::ops::notify::waits::WaitOutput<'_>,
     "error": crate::failure::ErrorOutput<'_>,
-    "align": super::align::output::AlignOutput<'_>,
+    "align": crate::ops::align::agreement_view::AgreementView,
     "verify": super::verify::VerifyOutput<'_>,
     "validate": super::validate::ValidateOutput<'_>,
     "edit": super::edit::EditOutput<'_>,

@@ -2,8 +2,9 @@
 //!
 //! Invariant: nothing is written before [`write`]. Not here: plans and flags, what a person is shown and asked (`cli`).
 
+pub mod agreement_view;
 pub mod isolation;
-pub mod locks;
+mod locks;
 
 use std::{
     path::{Path, PathBuf},

@@ -183,8 +183,7 @@ impl Page {
 
     /// Wraps prose between words, below the first column of `head`, on `lines_max` lines at most.
     pub fn wrapped(&mut self, head: Line, meaning: Meaning, text: &str, lines_max: usize) {
-        let left = head.width();
-        let room = self.width.saturating_sub(left).max(20);
+        let room = self.room_beside(&head);
         let mut rows = wrap(&on_one_line(text), room);
         if rows.len() > lines_max {
             rows.truncate(lines_max);
@@ -197,30 +196,26 @@ impl Page {
                 last.push_str(" …");
             }
         }
-        let mut head = Some(head);
-        for row in rows {
-            let start = head.take().unwrap_or_else(|| Line::indent(left));
-            self.push(start.put(meaning, row));
-        }
-        if let Some(head) = head {
-            self.push(head);
-        }
+        self.extend(below(head, meaning, &rows));
     }
 
-    /// Wraps a text that a person decides about, below the first column of `head`. Nothing of it is left out: a word
-    /// that is too wide goes on in the next row.
+    /// Wraps prose between words, below the first column of `head`, and leaves nothing out: a word that is too wide has a
+    /// row of its own, to be copied.
+    pub fn prose(&mut self, head: Line, meaning: Meaning, text: &str) {
+        let rows = wrap(&on_one_line(text), self.room_beside(&head));
+        self.lines.extend(below(head, meaning, &rows));
+    }
+
+    /// The same for a text that a person decides about: a word that is too wide goes on in the next row.
     pub fn unabridged(&mut self, head: Line, meaning: Meaning, text: &str) {
-        let left = head.width();
-        let room = self.width.saturating_sub(left).max(20);
-        let mut head = Some(head);
+        let room = self.room_beside(&head);
         let rows = wrap(&on_one_line(text), room);
-        for row in rows.iter().flat_map(|row| broken(row, room)) {
-            let start = head.take().unwrap_or_else(|| Line::indent(left));
-            self.whole(start.put(meaning, row));
-        }
-        if let Some(head) = head {
-            self.whole(head);
-        }
+        let rows: Vec<&str> = rows.iter().flat_map(|row| broken(row, room)).collect();
+        self.lines.extend(below(head, meaning, &rows));
+    }
+
+    fn room_beside(&self, head: &Line) -> usize {
+        self.width.saturating_sub(head.width()).max(20)
     }
 
     /// A free line between two blocks.
@@ -273,6 +268,16 @@ fn coloured(line: &str) -> Line {
     match warned {
         Some(what) => Line::new().put(Meaning::Unknown, "warning: ").plain(what),
         None => Line::of(line),
+    }
+}
+
+/// Rows below the first column of `head`.
+fn below(head: Line, meaning: Meaning, rows: &[impl AsRef<str>]) -> Vec<Line> {
+    let left = head.width();
+    let mut heads = std::iter::once(head).chain(std::iter::repeat_with(|| Line::indent(left)));
+    match rows {
+        [] => heads.next().into_iter().collect(),
+        rows => heads.zip(rows).map(|(start, row)| start.put(meaning, row)).collect(),
     }
 }
 

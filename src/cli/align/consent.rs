@@ -4,23 +4,21 @@
 
 use std::path::Path;
 
-use descent_core::{state::State, world::World};
+use descent_core::state::State;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::context::Context,
-    AlignArgs, offers,
-    output::AlignOutput,
-    preview,
+    AlignArgs, offers, preview,
     proposed::{self, DraftDecision},
-    questions, remembered,
+    questions,
 };
 use crate::{
     config::Config,
     failure::Failure,
     ops::{self, align::AgreementDraft, compare::CheckoutBench, evaluate::CheckBench},
     store::StatePlace,
-    workspace::{Workspaces, Worktrees},
+    workspace::Workspaces,
 };
 
 /// How often additions for a fresh checkout are offered.
@@ -114,39 +112,14 @@ impl Consent<'_> {
     }
 
     fn show(&self, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
-        let out = self.context.out;
-        let trees = draft.workspaces.trees();
-        let uncommitted = trees.map_or(Ok(0), Worktrees::uncommitted)?;
-        let world = World::new(draft.state.clone());
-        let mut facts = ops::judge::facts(&draft.state, self.top);
-        facts.holding.clone_from(&draft.comparison.holding);
-        let issues = ops::judge::judged(&draft.state, &facts);
-        let client = self.context.client(Some(self.config));
-        let remembered = if self.flags.no_memory {
-            Vec::new()
-        } else {
-            ops::memory::shown(&client, self.top, &draft.state)
-        };
+        let (context, out) = (self.context, self.context.out);
+        let client = context.client(Some(self.config));
+        let view = draft.view(&client, self.config, !self.flags.no_memory)?;
         if out.json {
-            let mut output = AlignOutput::of(&world, &draft.comparison, &issues, self.config);
-            let words = remembered.iter().map(|one| remembered::words(&world, one));
-            output.remembered = words.collect();
-            out.json(&output);
+            out.json(&view);
         } else if !out.quiet || self.asks || self.flags.dry_run {
-            let shown = preview::Preview {
-                comparison: &draft.comparison,
-                issues: &issues,
-                top: self.top,
-                project: &self.place.project,
-                dir: &self.context.dir,
-                workspaces: &draft.workspaces,
-                start: draft.start.as_ref(),
-                uncommitted,
-                config: self.config,
-                remembered: &remembered,
-                is_whole: out.verbose,
-            };
-            out.page(&preview::page(&world, &shown));
+            let page = preview::page(&view, &self.place.project, &context.dir, out.verbose);
+            out.page(&page);
         }
         Ok(())
     }

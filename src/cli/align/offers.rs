@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::ask::{self, ListAnswer},
-    questions, verdict_text,
+    preview, questions,
 };
 use crate::{
     ops::{align::survey_of, compare::CheckoutComparison},
@@ -25,7 +25,8 @@ pub(super) async fn offer(
     out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
     for (here, fresh) in comparison.here.iter().zip(&comparison.fresh) {
         if here.verdict != fresh.verdict {
-            out.say(&verdict_text::two(here, fresh));
+            let lines = preview::two(here, fresh);
+            lines.iter().for_each(|line| out.say(&line.text(false)));
         }
     }
     let links = &comparison.links;

@@ -1,152 +1,102 @@
 //! A preview of an agreement for a person, in eighty columns.
 //!
-//! Not here: the same as one value for a program (`output`).
+//! Not here: the value that it shows (`ops::align`).
 
 use std::path::Path;
 
 use descent_core::{
     doc::{self, Node},
     id::AtomId,
-    judging::Issue,
-    state::{Check, CheckKind, Lesson, StartedFrom, Workspace},
+    state::{
+        Check, CheckKind, StartedFrom, Workspace,
+        limits::{self as constraint_limits, INTERRUPTIONS_MAX, REPAIRS_MAX},
+    },
     verdict::Verdict,
-    view::{self, BoundView, VerdictView, graph::NodeView},
+    view::{self, VerdictView, graph::NodeView},
     world::World,
 };
 
-use super::{
-    costs, output, remembered,
-    verdict_text::{WIDTH, ended, last_line, two},
-};
 use crate::{
-    config::Config,
-    ops::{
-        agents,
-        align::locks,
-        compare::{CheckoutComparison, OFFERS_MAX},
-        evaluate,
-    },
+    ops::{align::agreement_view::AgreementView, compare::OFFERS_MAX, evaluate},
     render::{self, Line, Meaning, Page},
-    workspace::{Workspaces, Worktrees},
 };
-use descent_core::state::limits::{self as constraint_limits, INTERRUPTIONS_MAX, REPAIRS_MAX};
 
+/// Columns of a page.
+pub(super) const WIDTH: usize = 80;
 /// Atoms at most that are shown one by one.
 const ATOMS_MAX: usize = 40;
+/// Issues at most that are shown one by one.
+const ISSUES_MAX: usize = 8;
+/// Lessons at most that are shown one by one, and lines of one.
+const LESSONS_MAX: usize = 3;
+const LESSON_LINES_MAX: usize = 2;
 /// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
-/// Words before a colon that tell what the line is about.
-const LEADS: [&str; 12] = [
-    "profile",
-    "remembered",
-    "runs",
-    "setup",
-    "starts from",
-    "starts in",
-    "workspace",
-    "the worker",
-    "notify",
-    "chosen",
-    "do",
-    "left out",
-];
 
-/// The data shown beside the agreement itself.
-pub(super) struct Preview<'a> {
-    pub(super) comparison: &'a CheckoutComparison,
-    pub(super) issues: &'a [Issue],
-    pub(super) top: &'a Path,
-    /// The directory that checks and steps start in.
-    pub(super) project: &'a Path,
-    /// The directory that the command was given in.
-    pub(super) dir: &'a Path,
-    pub(super) workspaces: &'a Workspaces,
-    pub(super) start: Option<&'a StartedFrom>,
-    pub(super) uncommitted: usize,
-    /// Whether every atom is shown, however many there are.
-    pub(super) is_whole: bool,
-    pub(super) config: &'a Config,
-    /// The lessons of earlier runs that a run would be given now.
-    pub(super) remembered: &'a [Lesson],
-}
-
-pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
-    let objective = &world.state.objective;
+/// `project` is where checks and steps start, `dir` where the command was given. Everything is shown where it `is_whole`.
+pub(super) fn page(shown: &AgreementView, project: &Path, dir: &Path, is_whole: bool) -> Page {
+    let world = &shown.world;
     let mut page = Page::new(WIDTH);
     let head = |name: &str| Line::new().dim(name);
-    page.wrapped(head("goal: "), Meaning::Strong, &objective.goal, LINES_MAX);
-    let why = &objective.background_intent;
-    page.wrapped(head("why:  "), Meaning::Plain, why, LINES_MAX);
+    page.wrapped(head("goal: "), Meaning::Strong, &shown.goal, LINES_MAX);
+    page.wrapped(head("why:  "), Meaning::Plain, &shown.why, LINES_MAX);
     page.gap();
-    checks(&mut page, world, shown.comparison);
-    let bound = view::bound_of_start(world, &shown.config.table());
-    if let Some(one) = output::yes_or_no(world, &bound) {
-        add(&mut page, &wrapped("  ", one.what));
+    checks(&mut page, shown);
+    if let Some(one) = &shown.yes_or_no {
+        prose(&mut page, "  ", one.what);
     }
     page.gap();
     page.push(head("the work:"));
-    work(&mut page, world, shown.is_whole);
+    work(&mut page, world, is_whole);
     page.gap();
-    add(&mut page, &limits(world, &bound));
-    add(&mut page, &profile(world));
-    remembered::lines(&mut page, world, shown.remembered);
+    limits(&mut page, shown);
+    profile(&mut page, world);
+    remembered(&mut page, &shown.remembered);
     page.gap();
-    add(&mut page, &places(world, shown));
-    let warnings = warnings(world, shown);
-    if !warnings.is_empty() {
-        page.gap();
-        add(&mut page, &warnings);
-    }
-    issues(&mut page, shown);
+    places(&mut page, shown, project, dir);
+    warnings(&mut page, shown);
+    issues(&mut page, shown, is_whole);
     page
 }
 
-/// Adds lines that are wrapped already; their subject comes before the colon.
-fn add(page: &mut Page, text: &str) {
-    for line in text.lines() {
-        let (lead, rest) = line.split_once(": ").unwrap_or(("", line));
-        let is_lead = LEADS.contains(&lead.trim());
-        page.whole(match lead.trim() {
-            "warning" => Line::new().put(Meaning::Unknown, "warning: ").plain(rest),
-            _ if is_lead => Line::new().dim(format!("{lead}: ")).plain(rest),
-            _ => Line::of(line),
-        });
-    }
+/// A text below its subject, whole.
+fn prose(page: &mut Page, lead: &str, text: &str) {
+    page.prose(Line::new().dim(lead), Meaning::Plain, text);
 }
 
 /// The tree of checks, with today's verdicts.
-fn checks(page: &mut Page, world: &World, comparison: &CheckoutComparison) {
+fn checks(page: &mut Page, shown: &AgreementView) {
     let where_to =
-        if comparison.here.is_empty() { "today" } else { "today, here and in a fresh checkout" };
+        if shown.here.is_empty() { "today" } else { "today, here and in a fresh checkout" };
     let head = format!("it is reached when this holds ({where_to}):");
     page.push(Line::new().dim(head));
-    let mut leaves = comparison.fresh.iter().enumerate();
-    if let Some(base_case) = &world.state.objective.base_case {
-        tree(base_case, 1, comparison, &mut leaves, page);
+    let mut leaves = shown.base_case.iter().enumerate();
+    let state = &shown.world.state;
+    if let Some(base_case) = &state.objective.base_case {
+        tree(base_case, 1, &shown.here, &mut leaves, page);
     }
-    if evaluate::whole(&world.state, &comparison.fresh) == Verdict::Pass {
+    if evaluate::whole(state, &shown.base_case) == Verdict::Pass {
         let words = "  it holds already: a run would end at once, without an agent";
         page.push(Line::new().put(Meaning::Unknown, words));
         page.push(Line::of("  add what fails until the goal is reached: --check COMMAND"));
     }
-    if comparison.differ() {
-        add(page, &difference(comparison));
+    if shown.differ() {
+        difference(page, shown);
     }
 }
 
 fn tree<'l>(
     check: &Check,
     depth: usize,
-    comparison: &CheckoutComparison,
+    here: &[VerdictView],
     leaves: &mut impl Iterator<Item = (usize, &'l VerdictView)>,
     page: &mut Page,
 ) {
     let (parts, word) = match &check.kind {
         CheckKind::Leaf(_) => {
             if let Some((at, fresh)) = leaves.next() {
-                let here = comparison.here.get(at);
-                match here.filter(|here| here.verdict != fresh.verdict) {
-                    Some(here) => add(page, &two(here, fresh)),
+                match here.get(at).filter(|here| here.verdict != fresh.verdict) {
+                    Some(here) => two(here, fresh).into_iter().for_each(|line| page.whole(line)),
                     None => one(page, depth * 2, fresh),
                 }
             }
@@ -164,7 +114,7 @@ fn tree<'l>(
     }
     let deeper = if is_plain { depth } else { depth + 1 };
     for part in parts {
-        tree(part, deeper, comparison, leaves, page);
+        tree(part, deeper, here, leaves, page);
     }
 }
 
@@ -172,14 +122,14 @@ fn tree<'l>(
 fn work(page: &mut Page, world: &World, is_whole: bool) {
     let view = view::graph::graph(world);
     if view.nodes.len() > ATOMS_MAX && !is_whole {
-        add(page, &wrapped("  ", &counts(world, &view.nodes)));
+        prose(page, "  ", &counts(world, &view.nodes));
         page.push(Line::of("  -v shows each of them, with its command"));
         return;
     }
     for (line, node) in render::graph_lines(&view).into_iter().zip(&view.nodes) {
         page.push(line);
         if let Some(run) = command(world, &node.id) {
-            add(page, &wrapped("      runs: ", &render::visible(run)));
+            prose(page, "      runs: ", &render::visible(run));
         }
     }
 }
@@ -227,59 +177,80 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     page.extend(last_line(judged).map(|line| Line::indent(indent + 10).dim(line)));
 }
 
-fn difference(comparison: &CheckoutComparison) -> String {
-    let first = |paths: &[String]| paths[..paths.len().min(OFFERS_MAX)].join(", ");
-    let mut text = Vec::new();
-    if !comparison.not_fresh.is_empty() {
-        text.push(wrapped(
-            "  a fresh checkout lacks, since git ignores it: ",
-            &first(&comparison.not_fresh),
-        ));
-        let flags = comparison.link_flags().join(" ");
-        if flags.is_empty() {
-            text.push("  add what makes it: --setup COMMAND".to_owned());
-        } else {
-            text.push(wrapped("  add what it needs: ", &flags));
-            text.push("  or what makes it:  --setup COMMAND".to_owned());
-        }
+/// Two verdicts that differ.
+pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> Vec<Line> {
+    let mut lines = vec![Line::of(format!("  differs {}", render::line(&here.check)))];
+    for (place, judged) in [("here", here), ("in a fresh checkout", fresh)] {
+        let (word, ended) = (judged.verdict.word(), ended(judged));
+        lines.push(Line::indent(10).plain(format!("{place}: {word}, {ended}")));
+        lines.extend(last_line(judged).map(|output| Line::indent(12).dim(output)));
     }
-    if !comparison.not_here.is_empty() {
-        let paths = first(&comparison.not_here);
-        text.push(wrapped("  only a fresh checkout has: ", &paths));
-    }
-    if text.is_empty() {
-        text.push(
-            "  both hold the same files: the check may depend on where it runs, or on chance"
-                .to_owned(),
-        );
-    }
-    text.join("\n")
+    lines
 }
 
-fn limits(world: &World, bound: &BoundView) -> String {
-    let constraints = &world.state.objective.constraints;
+fn ended(judged: &VerdictView) -> String {
+    match judged.ended.as_str() {
+        "" => String::new(),
+        ended if judged.by_person || judged.duration_ms == 0 => ended.to_owned(),
+        ended => format!("{ended}, {}", render::time(judged.duration_ms)),
+    }
+}
+
+/// The last output line of a check that does not pass.
+fn last_line(judged: &VerdictView) -> Option<String> {
+    let mut lines = judged.output.lines().rev().map(str::trim);
+    let output = lines.find(|line| !line.is_empty())?;
+    (judged.verdict != Verdict::Pass).then(|| Line::of(output).cut(WIDTH - 14).text(false))
+}
+
+fn difference(page: &mut Page, shown: &AgreementView) {
+    let first = |paths: &[String]| paths[..paths.len().min(OFFERS_MAX)].join(", ");
+    let lacking = &shown.lacking;
+    if !lacking.checkout.is_empty() {
+        let paths = first(&lacking.checkout);
+        prose(page, "  ", &format!("a fresh checkout lacks, since git ignores it: {paths}"));
+        if shown.suggested.is_empty() {
+            page.push(Line::of("  add what makes it: --setup COMMAND"));
+        } else {
+            prose(page, "  ", &format!("add what it needs: {}", shown.suggested.join(" ")));
+            page.push(Line::of("  or what makes it:  --setup COMMAND"));
+        }
+    }
+    if !lacking.here.is_empty() {
+        prose(page, "  ", &format!("only a fresh checkout has: {}", first(&lacking.here)));
+    }
+    if lacking.checkout.is_empty() && lacking.here.is_empty() {
+        page.push(Line::of(
+            "  both hold the same files: the check may depend on where it runs, or on chance",
+        ));
+    }
+}
+
+fn limits(page: &mut Page, shown: &AgreementView) {
+    let constraints = &shown.world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.budget.time.as_ref();
-    let questions = match render::questions_of(bound) {
-        none if none.is_empty() => none,
-        some => format!("\n  (and {some})"),
-    };
-    format!(
-        "at most {}, then it ends; {} an attempt; {}{}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom){questions}",
-        render::most_of(bound),
+    page.whole(Line::of(format!(
+        "at most {}, then it ends; {} an attempt; {}{}",
+        render::most_of(&shown.bound),
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!("{} in all", length.as_str())),
-        render::kept_of(bound),
+        render::kept_of(&shown.bound),
+    )));
+    page.whole(Line::of(format!(
+        "  (and {} transient retries an attempt, {REPAIRS_MAX} repairs and {INTERRUPTIONS_MAX} interruptions an atom)",
         constraints.max_transient(),
-        REPAIRS_MAX,
-        INTERRUPTIONS_MAX
-    )
+    )));
+    let questions = render::questions_of(&shown.bound);
+    if !questions.is_empty() {
+        page.whole(Line::of(format!("  (and {questions})")));
+    }
 }
 
 /// The kind of task, and what follows from it.
-fn profile(world: &World) -> String {
+fn profile(page: &mut Page, world: &World) {
     let Some(profile) = view::passes::profile(&world.state) else {
-        return String::new();
+        return;
     };
     let words = format!(
         "depth {}, information {}, tools {}, breadth {}, confidence {}: {}, plans nest {} deep, judging {}",
@@ -297,30 +268,45 @@ fn profile(world: &World) -> String {
         (Some(agent), fault) => format!("; a default: {agent}: {}", render::line(fault)),
         (None, _) => String::new(),
     };
-    wrapped("profile: ", &(words + &by))
+    prose(page, "profile: ", &(words + &by));
+}
+
+/// The lessons of earlier runs of the project.
+fn remembered(page: &mut Page, lessons: &[String]) {
+    for one in lessons.iter().take(LESSONS_MAX) {
+        let head = Line::new().dim("remembered: ");
+        page.wrapped(head, Meaning::Plain, &render::visible(one), LESSON_LINES_MAX);
+    }
+    let left = lessons.len().saturating_sub(LESSONS_MAX);
+    if left > 0 {
+        page.push(Line::of(format!("  and {left} more: descent memory lists them")));
+    }
 }
 
 /// The start commit, the workspace, and the commands of the configuration.
-fn places(world: &World, shown: &Preview<'_>) -> String {
-    let constraints = &world.state.objective.constraints;
-    let mut text = Vec::new();
-    if let Some(start) = shown.start {
-        text.push(match constraints.workspace() {
-            Workspace::Shadow => "starts from: the files as they are".to_owned(),
-            Workspace::Git | Workspace::Shared => from(start, shown.uncommitted),
-        });
+fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
+    let constraints = &shown.world.state.objective.constraints;
+    let (start, workspace) = match constraints.workspace() {
+        Workspace::Shadow => (
+            Some("the files as they are".to_owned()),
+            "shadow: each attempt works in a copy of its own, with a repository beside the state",
+        ),
+        Workspace::Git => (None, "git: each attempt works in a copy of its own"),
+        Workspace::Shared => (
+            None,
+            "shared: agents work in place, nothing is undone when a choice is abandoned, and checks run there too, not in a fresh checkout",
+        ),
+    };
+    if let Some(from) = &shown.start {
+        let words = start.unwrap_or_else(|| of_commit(from, shown.uncommitted));
+        prose(page, "starts from: ", &words);
     }
-    text.push(match constraints.workspace() {
-        Workspace::Shadow => "workspace: shadow: each attempt works in a copy of its own, with a repository\nbeside the state".to_owned(),
-        Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
-        Workspace::Shared => "workspace: shared: agents work in place, nothing is undone when a choice is\nabandoned, and checks run there too, not in a fresh checkout".to_owned(),
-    });
-    text.extend(starting_place(shown.project, shown.dir));
-    if let Some(worker) = shown.config.worker_line() {
-        text.push(wrapped("the worker: ", &render::visible(&worker)));
+    prose(page, "workspace: ", workspace);
+    if let Some(words) = starting_place(project, dir) {
+        prose(page, "starts in: ", &words);
     }
-    if let Some(notify) = shown.config.notify() {
-        text.push(wrapped("notify: ", &render::visible(notify)));
+    for (lead, text) in [("the worker: ", &shown.worker), ("notify: ", &shown.notify)] {
+        text.iter().for_each(|text| prose(page, lead, &render::visible(text)));
     }
     let all = constraint_limits::in_force(constraints).into_iter();
     // The workspace is shown above.
@@ -328,17 +314,20 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     let chosen: Vec<String> =
         chosen.map(|one| format!("{} = {}", one.key, value(&one.value))).collect();
     if !chosen.is_empty() {
-        text.push(wrapped("chosen: ", &chosen.join("; ")));
+        prose(page, "chosen: ", &chosen.join("; "));
     }
-    let trees = shown.workspaces.trees();
-    let is_nobody = trees.is_some_and(|trees| trees.git().identity_is_default());
-    if constraints.workspace() == Workspace::Git && is_nobody {
-        let who = "descent <descent@localhost>: git has no user.name and user.email";
-        text.push(wrapped("commits will be by ", who));
+    if shown.is_nobody {
+        let who =
+            "commits will be by descent <descent@localhost>: git has no user.name and user.email";
+        prose(page, "", who);
     }
-    text.extend(costs::of_setup(&world.state, shown.comparison, shown.top));
-    text.extend(trees.map(Worktrees::notes).unwrap_or_default());
-    text.join("\n")
+    if let Some(setup) = &shown.setup {
+        let took = render::time(setup.ms);
+        let words = format!("it took {took}; it runs in every fresh checkout that decides");
+        prose(page, "setup: ", &words);
+        setup.savings.iter().for_each(|one| page.whole(Line::indent(2).plain(one)));
+    }
+    shown.notes.iter().flat_map(|note| note.lines()).for_each(|line| page.whole(Line::of(line)));
 }
 
 /// A person in a directory below may take that one for the place.
@@ -347,12 +336,11 @@ fn starting_place(project: &Path, dir: &Path) -> Option<String> {
     let (project, dir) = (real(project), real(dir));
     let below = dir.strip_prefix(&project).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty())?;
-    let words = format!(
+    Some(format!(
         "{} (checks and steps), not in {} (`mkdir .descent` there begins a project of its own)",
         render::visible(&project.display().to_string()),
         render::visible(&below.display().to_string())
-    );
-    Some(wrapped("starts in: ", &words))
+    ))
 }
 
 /// A value as a person writes it: texts bare, a list with commas.
@@ -364,7 +352,7 @@ fn value(node: &Node) -> String {
     }
 }
 
-fn from(start: &StartedFrom, uncommitted: usize) -> String {
+fn of_commit(start: &StartedFrom, uncommitted: usize) -> String {
     let branch = match &start.branch {
         Some(branch) => format!("branch {branch}"),
         None => "no branch".to_owned(),
@@ -375,15 +363,12 @@ fn from(start: &StartedFrom, uncommitted: usize) -> String {
         1 => ", with 1 uncommitted file".to_owned(),
         n => format!(", with {n} uncommitted files"),
     };
-    format!("starts from: {branch} at {commit}{more}")
+    format!("{branch} at {commit}{more}")
 }
 
-/// Issues at most that are shown one by one.
-const ISSUES_MAX: usize = 8;
-
 /// The issues that the rules find in the work.
-fn issues(page: &mut Page, shown: &Preview<'_>) {
-    let all = shown.issues;
+fn issues(page: &mut Page, shown: &AgreementView, is_whole: bool) {
+    let all = &shown.issues;
     if all.is_empty() {
         return;
     }
@@ -391,7 +376,7 @@ fn issues(page: &mut Page, shown: &Preview<'_>) {
     let count = render::issue_count(all);
     let head = format!("looked at by rules: {count}; {}", render::ADVICE);
     page.push(Line::new().dim(head));
-    let most = if shown.is_whole { all.len() } else { ISSUES_MAX.min(all.len()) };
+    let most = if is_whole { all.len() } else { ISSUES_MAX.min(all.len()) };
     render::issues(page, &all[..most]);
     if most < all.len() {
         let left = all.len() - most;
@@ -399,63 +384,20 @@ fn issues(page: &mut Page, shown: &Preview<'_>) {
     }
 }
 
-fn warnings(world: &World, shown: &Preview<'_>) -> String {
-    let mut text = Vec::new();
-    let mut warn = |what: &str, hint: &str| {
-        text.push(wrapped("warning: ", what));
-        text.push(wrapped("      do: ", hint));
-    };
-    let mut to_copy = Vec::new();
-    for advice in &shown.comparison.advice {
-        let check = render::line(&advice.check);
-        warn(&format!("`{check}`: {}", render::line(&advice.what)), &advice.hint);
+fn warnings(page: &mut Page, shown: &AgreementView) {
+    if !shown.warnings.is_empty() {
+        page.gap();
     }
-    let is_shared = world.state.objective.constraints.workspace() == Workspace::Shared;
-    if is_shared && world.graph.groups().next().is_some() {
-        warn(
-            "there are groups: what an abandoned choice did stays in the files",
-            "take the workspace git or shadow, or plan without groups",
-        );
-    }
-    for (link, lock) in locks::stale_links(&world.state, shown.top) {
-        warn(
-            &format!(
-                "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"
-            ),
-            "make it in each checkout instead: --setup with the command that installs",
-        );
-    }
-    if let Some(what) = agents::lacks_worker(&world.state, shown.config) {
-        warn(
-            &format!("{what}, and none is named yet"),
-            "before the run, write this or the like in descent.toml, at the top of the project:",
-        );
+    for one in &shown.warnings {
+        let what = render::line(&one.what);
+        let what = match one.check.as_str() {
+            "" => what,
+            check => format!("`{}`: {what}", render::line(check)),
+        };
+        page.prose(Line::new().put(Meaning::Unknown, "warning: "), Meaning::Plain, &what);
+        let mut lines = one.hint.lines();
+        prose(page, "      do: ", lines.next().unwrap_or_default());
         // Not wrapped, because it is to be copied.
-        let lines = agents::example().into_iter();
-        to_copy.extend(lines.map(|line| format!("          {line}")));
+        lines.for_each(|line| page.whole(Line::indent(10).plain(line)));
     }
-    text.extend(to_copy);
-    text.join("\n")
-}
-
-/// `lead` and a text, wrapped at words; further lines are indented under the first.
-fn wrapped(lead: &str, text: &str) -> String {
-    let hang = " ".repeat(lead.chars().count().min(10));
-    let mut lines = vec![lead.to_owned()];
-    let mut is_new = true;
-    for word in text.split_whitespace() {
-        let line = lines.last().map_or(0, |line| line.chars().count());
-        if !is_new && line + 1 + word.chars().count() > WIDTH {
-            lines.push(hang.clone());
-            is_new = true;
-        }
-        if let Some(line) = lines.last_mut() {
-            if !is_new {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        is_new = false;
-    }
-    lines.join("\n")
 }

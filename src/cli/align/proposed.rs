@@ -15,7 +15,7 @@ use super::{
         context::{Context, runtime},
     },
     AlignArgs,
-    verdict_text::WIDTH,
+    preview::WIDTH,
 };
 use crate::{
     config::Config,
